@@ -1,0 +1,1 @@
+"""Decides: matches, clocks, worker processes, journal, search engines, referee and command line."""

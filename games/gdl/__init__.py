@@ -1,0 +1,1 @@
+"""From GDL rules to a `StateMachine`: check -> normalise -> rewrite -> ground -> circuit -> kernels; interpreter beside it."""

@@ -1,0 +1,77 @@
+"""The one contract that every implementation of a game's rules answers to, and the plain data it speaks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeAlias, Union
+
+Term: TypeAlias = Union[str, tuple["Term", ...]]
+"""A GDL term: a `str` (constant, or variable with its leading `?`) or a tuple of terms `("mark", "3", "4")`."""
+
+State: TypeAlias = Hashable
+"""A state of some machine: opaque, immutable, hashable, picklable; equal states of one machine compare equal."""
+
+
+class StateMachine(ABC):
+    """The rules of one game: what is legal, what follows, when it ends and what it is worth.
+
+    Roles are addressed by their index in `roles`; facts and moves are terms as the rulesheet spells them.
+    """
+
+    roles: tuple[Term, ...]
+
+    @abstractmethod
+    def initial(self) -> State:
+        """The state a match starts in."""
+
+    @abstractmethod
+    def legal(self, state: State, role: int) -> list[Term]:
+        """The legal moves of `role`, without repeats, in a fixed order; empty where the sheet leaves it none."""
+
+    @abstractmethod
+    def next(self, state: State, joint_move: Sequence[Term]) -> State:
+        """The state after one move per role. Raises `IllegalMoveError` for a move that the rules do not know."""
+
+    @abstractmethod
+    def terminal(self, state: State) -> bool:
+        """Whether the match is over."""
+
+    @abstractmethod
+    def goal(self, state: State, role: int) -> int | None:
+        """The goal value of `role`; None where the sheet derives no value, or several at once."""
+
+    @abstractmethod
+    def facts(self, state: State) -> frozenset[Term]:
+        """What is `true` in the state."""
+
+    @abstractmethod
+    def state(self, facts: Iterable[Term]) -> State:
+        """The state in which exactly these facts are true. Raises `UnknownFactError` for one that can never be."""
+
+
+class GameError(Exception):
+    """Anything that is wrong with a game's rules or with what is asked of them.
+
+    GameError
+    ├── RulesError          the rulesheet has no meaning (see `games.gdl.check` for its diagnostics)
+    ├── IllegalMoveError    a move no role can ever make
+    ├── UnknownFactError    a fact that no state can hold
+    └── LimitError          a bound on time, memory or size was reached
+    """
+
+
+class RulesError(GameError):
+    """The rulesheet has no meaning."""
+
+
+class IllegalMoveError(GameError):
+    """A move that the rules do not know for this role."""
+
+
+class UnknownFactError(GameError):
+    """A fact that the rules can never make true."""
+
+
+class LimitError(GameError):
+    """A bound on time, memory or size was reached."""

@@ -1,0 +1,1 @@
+"""The project's own rulesheets (`*.kif`), written from descriptions of the games, and where to find them."""
