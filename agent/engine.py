@@ -1,0 +1,78 @@
+"""The contract between a match's worker and whatever searches for it, and the opinion that passes between them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from games.machine import State, Term
+
+StopFlag: TypeAlias = npt.NDArray[np.uint8]
+"""One byte, `uint8[1]`, shared with running kernels: 0 = think on, anything else = return within 5 ms."""
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What an engine holds to be best right now. Crosses from the worker to the server process: plain data only."""
+
+    move: Term
+    """A legal move of the engine's role at the root, spelled as the rulesheet spells it."""
+    value: float | None = None
+    """The goal that the engine expects for its role, 0..100; None where it has no idea."""
+    proven: bool = False
+    """Whether no further thinking can find a better move: the turn is answered without waiting for its deadline."""
+    info: Mapping[str, object] = field(default_factory=dict)
+    """Whatever the engine counts (nodes, depth, playouts, principal variation): for logs and pages, never for play."""
+
+
+Report: TypeAlias = Callable[[Opinion], None]
+"""Takes an engine's newest opinion. Cheap and thread-safe; may be called as often as the opinion changes."""
+
+
+class Engine(ABC):
+    """Searches for one role of one match.
+
+    Lives in the match's worker process. `begin` and `advance` are never called while `think` runs; `think` runs in a
+    thread of its own, so whatever takes long in it must release the GIL (nogil kernels) or return to Python often.
+    """
+
+    name: str
+    """What logs and pages call it."""
+
+    @abstractmethod
+    def begin(self, state: State) -> None:
+        """Make `state` (of the reference machine) the root and forget everything that was searched."""
+
+    @abstractmethod
+    def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
+        """Follow a joint move that was really played; `state` is the reference machine's state after it.
+
+        What was searched below that joint move is worth keeping. Raises `EngineMismatchError` where the engine's own
+        view of the game differs from `state`; the engine is then dropped and the match goes on with another one.
+        """
+
+    @abstractmethod
+    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        """Search from the root and report better and better opinions: one at once, then one at every change.
+
+        Returns within 5 ms of `stop[0]` becoming non-zero, and earlier where nothing is gained by thinking on (the
+        result is proven). `seconds` is how long the turn lasts, for engines that plan their time, or None while
+        pondering. A later call goes on where this one stopped.
+        """
+
+
+class EngineError(Exception):
+    """Anything an engine can fail with.
+
+    EngineError
+    └── EngineMismatchError     the engine's view of the game is not the reference machine's
+    """
+
+
+class EngineMismatchError(EngineError):
+    """The engine's view of the game is not the reference machine's."""
