@@ -1,0 +1,380 @@
+"""The normal form of a rulesheet: Horn rules with negation, over plain terms.
+
+Every later stage (check, rewriting, grounding, interpreter) works on `Rule`s. Here, too, are the few operations on
+terms that they share. Atoms are tuples `(relation, argument, ...)`; a proposition is a tuple of length one. The
+built-in `distinct` appears as an ordinary positive literal. Predicates are told apart by name *and* arity.
+
+Terms are treated recursively; `normalise` refuses statements nested deeper than `MAX_DEPTH`, so recursion is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal as OneOf
+from typing import TypeAlias, Union
+
+from games.machine import RulesError, Term
+
+MAX_DEPTH = 200
+"""Deepest nesting of a statement that is accepted; real rulesheets stay under 20."""
+
+MAX_ALTERNATIVES = 32
+"""A body with more disjuncts than this, once multiplied out, gets auxiliary predicates instead."""
+
+Atom: TypeAlias = tuple[Term, ...]
+"""`(relation, argument, ...)`; the relation is always a `str`."""
+
+Predicate: TypeAlias = tuple[str, int]
+"""Relation name and arity."""
+
+Substitution: TypeAlias = Mapping[str, Term]
+"""From variables to terms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """An atom, or its negation."""
+
+    positive: bool
+    atom: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`head` holds if every literal of `body` does; a fact has an empty body."""
+
+    head: Atom
+    body: tuple[Literal, ...]
+    statement: int
+    """Index of the statement of the rulesheet that this rule comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing that is wrong, or odd, about a rulesheet."""
+
+    severity: OneOf["error", "warning"]
+    message: str
+    path: tuple[int, ...]
+    """Where: index of the statement, then indices of sub-terms; empty for the rulesheet as a whole."""
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.message}"
+
+
+class InvalidRulesError(RulesError):
+    """The rulesheet has no meaning; `diagnostics` says why."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        errors = [d.message for d in self.diagnostics if d.severity == "error"]
+        more = f" (and {len(errors) - 3} more)" if len(errors) > 3 else ""
+        super().__init__("; ".join(errors[:3]) + more)
+
+
+# ---------------------------------------------------------------------------------------------------------------- terms
+
+
+def is_variable(term: Term) -> bool:
+    """Whether the term is a variable (`?x`)."""
+    return isinstance(term, str) and term.startswith("?")
+
+
+def term_text(term: Term) -> str:
+    """The term as prefix text, for messages."""
+    return term if isinstance(term, str) else "(" + " ".join(map(term_text, term)) + ")"
+
+
+def iterate_variables(term: Term) -> Iterator[str]:
+    """The variables of a term (or of an atom: relations are never variables), from left to right, with repeats."""
+    if isinstance(term, str):
+        if term.startswith("?"):
+            yield term
+    else:
+        for part in term:
+            if isinstance(part, str):
+                if part.startswith("?"):
+                    yield part
+            else:
+                yield from iterate_variables(part)
+
+
+def variables(*terms: Term) -> dict[str, None]:
+    """The variables of some terms or atoms, in order of appearance (a `dict` used as an ordered set)."""
+    return {name: None for term in terms for name in iterate_variables(term)}
+
+
+def body_variables(body: Iterable[Literal]) -> dict[str, None]:
+    """The variables of a body, in order of appearance."""
+    return {name: None for literal in body for name in iterate_variables(literal.atom)}
+
+
+def substitute(term: Term, binding: Substitution) -> Term:
+    """The term with its variables replaced, once, by what `binding` holds for them."""
+    if isinstance(term, str):
+        return binding.get(term, term) if term.startswith("?") else term
+    return tuple([substitute(part, binding) for part in term])
+
+
+def substitute_atom(atom: Atom, binding: Substitution) -> Atom:
+    """`substitute` for atoms."""
+    return tuple([substitute(part, binding) for part in atom])
+
+
+def substitute_rule(rule: Rule, binding: Substitution) -> Rule:
+    """`substitute` for rules."""
+    body = tuple([Literal(lit.positive, substitute_atom(lit.atom, binding)) for lit in rule.body])
+    return Rule(substitute_atom(rule.head, binding), body, rule.statement)
+
+
+def _walk(term: Term, binding: Substitution) -> Term:
+    while isinstance(term, str) and term in binding:
+        term = binding[term]
+    return term
+
+
+def _occurs(name: str, term: Term, binding: Substitution) -> bool:
+    term = _walk(term, binding)
+    return term == name if isinstance(term, str) else any(_occurs(name, part, binding) for part in term)
+
+
+def resolve(term: Term, binding: Substitution) -> Term:
+    """The term with its variables replaced through chains of bindings, as `unify` makes them."""
+    term = _walk(term, binding)
+    return term if isinstance(term, str) else tuple([resolve(part, binding) for part in term])
+
+
+def unify(left: Term, right: Term, binding: Substitution | None = None) -> dict[str, Term] | None:
+    """The most general unifier of two terms, extending `binding`; None if there is none.
+
+    Bindings are triangular: apply them with `resolve`. With occurs check.
+    """
+    result = dict(binding or {})
+    pending = [(left, right)]
+    while pending:
+        one, two = pending.pop()
+        one, two = _walk(one, result), _walk(two, result)
+        if one == two:
+            continue
+        if is_variable(one) or is_variable(two):
+            name, value = (one, two) if is_variable(one) else (two, one)
+            assert isinstance(name, str)
+            if _occurs(name, value, result):
+                return None
+            result[name] = value
+        elif isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
+            pending.extend(zip(one, two, strict=True))
+        else:
+            return None
+    return result
+
+
+def predicate(atom: Atom) -> Predicate:
+    """Name and arity of an atom's relation."""
+    return str(atom[0]), len(atom) - 1
+
+
+def rule_text(rule: Rule) -> str:
+    """The rule as prefix text, for messages."""
+    literals = [term_text(lit.atom) if lit.positive else f"(not {term_text(lit.atom)})" for lit in rule.body]
+    return " ".join(["(<=", term_text(rule.head), *literals]) + ")" if literals else term_text(rule.head)
+
+
+# -------------------------------------------------------------------------------------------------------- normalisation
+
+
+class _StatementError(Exception):
+    """A statement that is no rule: message, and path below the statement."""
+
+    def __init__(self, message: str, path: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+
+
+_Formula: TypeAlias = Union[Literal, "_Junction"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Junction:
+    """A conjunction or disjunction, negations pushed down to the literals."""
+
+    conjunctive: bool
+    parts: tuple[_Formula, ...]
+
+
+_CONNECTIVES = frozenset({"not", "and", "or", "<="})
+_NOT_HEADS = _CONNECTIVES | {"true", "does", "distinct"}
+
+
+def normalise(rulesheet: Iterable[Term], diagnostics: list[Diagnostic] | None = None) -> list[Rule]:
+    """The rules that the statements mean, in order.
+
+    Disjunctions are multiplied out, or get auxiliary predicates where the product would explode (named `or N`, with a
+    space, which no token of a rulesheet has). `(not (distinct a b))` is unified away; a `distinct` that is decided
+    already goes, with its rule where it is never satisfied. Statements that are no rules are left out and reported to
+    `diagnostics`; without that list the first one raises `InvalidRulesError`.
+    """
+    rules: list[Rule] = []
+    for index, statement in enumerate(rulesheet):
+        try:
+            _normalise_statement(statement, index, rules)
+        except _StatementError as error:
+            found = Diagnostic("error", error.message, (index, *error.path))
+            if diagnostics is None:
+                raise InvalidRulesError([found]) from None
+            diagnostics.append(found)
+    return rules
+
+
+def _normalise_statement(statement: Term, index: int, rules: list[Rule]) -> None:
+    _check_depth(statement)
+    if isinstance(statement, str) or not statement or statement[0] != "<=":
+        rules.append(Rule(_head(statement, ()), (), index))
+        return
+    if len(statement) < 2:
+        raise _StatementError("a rule without a head")
+    head = _head(statement[1], (1,))
+    parts = [_formula(part, (position,), True) for position, part in enumerate(statement[2:], 2)]
+    for body in _alternatives(_conjunction(parts), head, index, rules):
+        rule = _resolve_distinct(Rule(head, body, index))
+        if rule is not None:
+            rules.append(rule)
+
+
+def _check_depth(statement: Term) -> None:
+    level: list[Term] = [statement]
+    for _ in range(MAX_DEPTH):
+        level = [part for term in level if isinstance(term, tuple) for part in term if isinstance(part, tuple)]
+        if not level:
+            return
+    raise _StatementError(f"nested more than {MAX_DEPTH} deep")
+
+
+def _atom(term: Term, path: tuple[int, ...]) -> Atom:
+    atom: Atom = (term,) if isinstance(term, str) else term
+    if not atom:
+        raise _StatementError("an empty list where an atom should be", path)
+    relation = atom[0]
+    if not isinstance(relation, str):
+        raise _StatementError(f"a list where the name of a relation should be: {term_text(atom)[:80]}", path)
+    if relation.startswith("?"):
+        raise _StatementError(f"a variable where the name of a relation should be: {term_text(atom)[:80]}", path)
+    for position, part in enumerate(atom[1:], 1):
+        if isinstance(part, tuple):
+            _check_term(part, (*path, position))
+    return atom
+
+
+def _check_term(term: tuple[Term, ...], path: tuple[int, ...]) -> None:
+    if not term:
+        raise _StatementError("an empty list where a term should be", path)
+    if not isinstance(term[0], str) or term[0].startswith("?"):
+        raise _StatementError(f"no name of a function in front: {term_text(term)[:80]}", path)
+    for position, part in enumerate(term[1:], 1):
+        if isinstance(part, tuple):
+            _check_term(part, (*path, position))
+
+
+def _head(term: Term, path: tuple[int, ...]) -> Atom:
+    atom = _atom(term, path)
+    if atom[0] in _NOT_HEADS:
+        raise _StatementError(f"`{atom[0]}` cannot be concluded by a rule", path)
+    return atom
+
+
+def _conjunction(parts: Sequence[_Formula]) -> _Formula:
+    return parts[0] if len(parts) == 1 else _Junction(True, tuple(parts))
+
+
+def _formula(term: Term, path: tuple[int, ...], positive: bool) -> _Formula:
+    if isinstance(term, tuple) and term and term[0] in _CONNECTIVES:
+        if term[0] == "<=":
+            raise _StatementError("a rule inside the body of a rule", path)
+        if term[0] == "not":
+            if len(term) != 2:
+                raise _StatementError("`not` takes one literal", path)
+            return _formula(term[1], (*path, 1), not positive)
+        parts = tuple(_formula(part, (*path, i), positive) for i, part in enumerate(term[1:], 1))
+        return _Junction((term[0] == "and") == positive, parts)
+    atom = _atom(term, path)
+    if atom[0] == "distinct" and len(atom) != 3:
+        raise _StatementError("`distinct` takes two terms", path)
+    return Literal(positive, atom)
+
+
+def _count_alternatives(formula: _Formula) -> int:
+    if isinstance(formula, Literal):
+        return 1
+    count = 1 if formula.conjunctive else 0
+    for part in formula.parts:
+        count = count * _count_alternatives(part) if formula.conjunctive else count + _count_alternatives(part)
+    return count
+
+
+def _multiply_out(formula: _Formula) -> list[tuple[Literal, ...]]:
+    if isinstance(formula, Literal):
+        return [(formula,)]
+    parts = [_multiply_out(part) for part in formula.parts]
+    if formula.conjunctive:
+        return [tuple(dict.fromkeys(lit for part in choice for lit in part)) for choice in product(*parts)]
+    return [alternative for part in parts for alternative in part]
+
+
+def _formula_variables(formula: _Formula) -> dict[str, None]:
+    if isinstance(formula, Literal):
+        return variables(formula.atom)
+    return {name: None for part in formula.parts for name in _formula_variables(part)}
+
+
+def _alternatives(formula: _Formula, head: Atom, index: int, rules: list[Rule]) -> list[tuple[Literal, ...]]:
+    """The bodies that `formula` multiplies out to; if too many, disjunctions become predicates in `rules`."""
+    if isinstance(formula, Literal):
+        return [(formula,)]
+    if _count_alternatives(formula) <= MAX_ALTERNATIVES or not formula.conjunctive:
+        parts = formula.parts
+        if not formula.conjunctive:
+            return [body for part in parts for body in _alternatives(part, head, index, rules)]
+        return _multiply_out(formula)
+    plain = tuple(part for part in formula.parts if isinstance(part, Literal))
+    context = tuple(lit for lit in plain if lit.positive and lit.atom[0] != "distinct")
+    known = variables(head) | body_variables(plain)
+    junctions = [part for part in formula.parts if not isinstance(part, Literal)]
+    body = list(plain)
+    for position, junction in enumerate(junctions):
+        # The positive literals beside the disjunction come along: they may bind variables it only compares.
+        others = [_formula_variables(other) for i, other in enumerate(junctions) if i != position]
+        shared = [v for v in _formula_variables(junction) if v in known or any(v in other for other in others)]
+        auxiliary: Atom = (f"or {len(rules)}.{index}.{position}", *shared)
+        for alternative in _alternatives(junction, auxiliary, index, rules):
+            rule = _resolve_distinct(Rule(auxiliary, context + alternative, index))
+            if rule is not None:
+                rules.append(rule)
+        body.append(Literal(True, auxiliary))
+    return [tuple(body)]
+
+
+def _resolve_distinct(rule: Rule) -> Rule | None:
+    """Decides what can be decided of `distinct` now: None if the rule can never fire."""
+    if all(lit.atom[0] != "distinct" for lit in rule.body):
+        return rule
+    binding: dict[str, Term] | None = {}
+    for literal in rule.body:
+        if literal.atom[0] == "distinct" and not literal.positive:
+            binding = unify(literal.atom[1], literal.atom[2], binding)
+            if binding is None:
+                return None
+    if binding:
+        solved = {name: resolve(name, binding) for name in binding}
+        rule = substitute_rule(rule, solved)
+    body = []
+    for literal in rule.body:
+        if literal.atom[0] == "distinct":
+            if not literal.positive or unify(literal.atom[1], literal.atom[2]) is None:
+                continue
+            if literal.atom[1] == literal.atom[2]:
+                return None
+        body.append(literal)
+    return Rule(rule.head, tuple(dict.fromkeys(body)), rule.statement)
