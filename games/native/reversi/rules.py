@@ -1,0 +1,124 @@
+"""The rules of the Reversi family: boards up to 8x8, blocked cells, either way of passing, either way of winning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from numba import njit
+
+from games.native.reversi.bits import FULL, flips, legal_moves, popcount
+
+
+@njit("uint64(uint64, uint64, uint64)", cache=True)
+def _legal_moves(player, opponent, empty):
+    return legal_moves(player, opponent, empty)
+
+
+@njit("uint64(int64, uint64, uint64)", cache=True)
+def _flips(cell, player, opponent):
+    return flips(cell, player, opponent)
+
+
+class Position(NamedTuple):
+    """A position of a match: plain bitboards (Python ints) per colour, and whose turn it is."""
+
+    discs: tuple[int, int]
+    """The discs of colour 0 and of colour 1."""
+    turn: int
+    """The colour to move."""
+
+    @property
+    def player(self) -> int:
+        """The discs of the side to move."""
+        return self.discs[self.turn]
+
+    @property
+    def opponent(self) -> int:
+        """The discs of the other side."""
+        return self.discs[1 - self.turn]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One member of the family."""
+
+    playable: int = FULL
+    """The cells (bitboard) on which discs may lie."""
+    start: tuple[int, int] = (0x0000001008000000, 0x0000000810000000)
+    """The discs of colour 0 and colour 1 in the first position."""
+    first: int = 0
+    """The colour that moves first."""
+    noop: bool = True
+    """Whether a player without a capture passes by a move of its own; else control stays with the other player."""
+    minority: bool = False
+    """Whether the player with *fewer* discs wins (suicide Reversi)."""
+
+    @property
+    def cells(self) -> int:
+        """How many cells can be played on."""
+        return self.playable.bit_count()
+
+    @property
+    def sign(self) -> int:
+        """+1 where more discs are better, -1 where fewer are."""
+        return -1 if self.minority else 1
+
+    def initial(self) -> Position:
+        """The first position."""
+        return Position(self.start, self.first)
+
+    def empty(self, position: Position) -> int:
+        """The playable cells without a disc."""
+        return self.playable & ~(position.discs[0] | position.discs[1])
+
+    def moves(self, position: Position, colour: int | None = None) -> int:
+        """The cells (bitboard) on which `colour` (default: the side to move) captures something."""
+        colour = position.turn if colour is None else colour
+        return int(_legal_moves(position.discs[colour], position.discs[1 - colour], self.empty(position)))
+
+    def terminal(self, position: Position) -> bool:
+        """Whether neither side can capture."""
+        return not self.moves(position) and not self.moves(position, 1 - position.turn)
+
+    def play(self, position: Position, cell: int | None) -> Position:
+        """The position after a legal move on `cell`, or after a pass (None, only with `noop`)."""
+        turn = position.turn
+        if cell is None:
+            return Position(position.discs, 1 - turn)
+        turned = int(_flips(cell, position.player, position.opponent))
+        player, opponent = position.player | turned | 1 << cell, position.opponent & ~turned
+        after = Position((opponent, player) if turn else (player, opponent), 1 - turn)
+        if not self.noop and not self.moves(after):
+            return Position(after.discs, turn)
+        return after
+
+    def result(self, position: Position, colour: int) -> int:
+        """+1 where `colour` wins the finished game, 0 for a draw, -1 where it loses."""
+        margin = self.sign * (position.discs[colour].bit_count() - position.discs[1 - colour].bit_count())
+        return (margin > 0) - (margin < 0)
+
+
+def rectangle(columns: int, rows: int, blocked: int = 0) -> int:
+    """The playable cells of a `columns` x `rows` board in the corner of the 8x8 bitboard, without `blocked` ones."""
+    return sum(((1 << columns) - 1) << (8 * row) for row in range(rows)) & ~blocked
+
+
+def cells_of(board: int) -> Iterator[int]:
+    """The indices of the set bits, lowest first."""
+    while board:
+        yield (board & -board).bit_length() - 1
+        board &= board - 1
+
+
+@njit(inline="always")
+def final_score(player, opponent, cells, sign):
+    """The side to move's score of a finished game, in discs: the winner of the count also gets the empty cells."""
+    difference = popcount(player) - popcount(opponent)
+    empties = cells - popcount(player | opponent)
+    if difference > 0:
+        difference += empties
+    elif difference < 0:
+        difference -= empties
+    return sign * difference
