@@ -1,0 +1,167 @@
+"""Reader and writer of prefix GDL (KIF): `(<= (legal ?r noop) (role ?r) (not (true (control ?r))))`.
+
+Tokens keep their spelling; whatever is not blank, a parenthesis or a `;` comment belongs to a token. Nothing here
+recurses, so no text can exhaust the stack; nesting beyond `MAX_DEPTH` is an error like any other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from protocol.terms import MAX_DEPTH, Position, Term, TextError, decode, fold_keywords, position_of
+
+__all__ = ["Position", "TextError", "locate", "read", "read_one", "read_rulesheet", "write", "write_rulesheet"]
+
+_COMMENT = re.compile(r";[^\n\r]*")
+_TOKEN = re.compile(r"[()]|[^\s();]+")
+_TOKEN_OR_COMMENT = re.compile(r"[()]|;[^\n\r]*|[^\s();]+")
+_CHUNK = 1 << 15
+"""Characters per call of the regular expression engine, which holds the interpreter lock while it runs."""
+
+
+def read(text: str | bytes) -> tuple[Term, ...]:
+    """All expressions of a text, in order. Raises `TextError` for unbalanced or too deeply nested parentheses."""
+    text = decode(text)
+    stack: list[list[Term]] = []
+    current: list[Term] = []
+    spelling: dict[str, str] = {}
+    for token in _tokens(text):
+        if token == "(":
+            if len(stack) >= MAX_DEPTH:
+                raise _bracket_error(text)
+            stack.append(current)
+            current = []
+        elif token == ")":
+            if not stack:
+                raise _bracket_error(text)
+            stack[-1].append(tuple(current))
+            current = stack.pop()
+        else:
+            # One object per spelling keeps large sheets small.
+            current.append(spelling.setdefault(token, token))
+    if stack:
+        raise _bracket_error(text)
+    return tuple(current)
+
+
+def read_one(text: str | bytes) -> Term:
+    """The only expression of a text. Raises `TextError` where there is none, or more than one."""
+    text = decode(text)
+    terms = read(text)
+    if not terms:
+        raise TextError("no expression here", position_of(text, len(text)))
+    if len(terms) > 1:
+        raise TextError("one expression expected, a second one starts here", locate(text, [1]))
+    return terms[0]
+
+
+def read_rulesheet(text: str | bytes) -> tuple[Term, ...]:
+    """A rulesheet: like `read`, with GDL's keywords folded to lower case where they are relations or operators."""
+    return fold_keywords(read(text))
+
+
+def write(term: Term) -> str:
+    """A term on one line, spaced as `(mark 1 2)`."""
+    if isinstance(term, str):
+        return term
+    pieces: list[str] = []
+    pending: list[Iterator[Term]] = []
+    children = iter(term)
+    pieces.append("(")
+    while True:
+        for child in children:
+            separator = "" if pieces[-1] == "(" else " "
+            if isinstance(child, str):
+                pieces.append(separator + child)
+                continue
+            if separator:
+                pieces.append(separator)
+            pieces.append("(")
+            pending.append(children)
+            children = iter(child)
+            break
+        else:
+            pieces.append(")")
+            if not pending:
+                return "".join(pieces)
+            children = pending.pop()
+
+
+def write_rulesheet(rulesheet: Sequence[Term]) -> str:
+    """A rulesheet, one statement per line."""
+    return "".join(write(statement) + "\n" for statement in rulesheet)
+
+
+def locate(text: str | bytes, path: Sequence[int]) -> Position:
+    """Where the sub-term starts that `path` leads to: first the expression's index in the text, then child indices.
+
+    Raises `LookupError` where the text has no such term.
+    """
+    text = decode(text)
+    return position_of(text, span(text, path)[0])
+
+
+def span(text: str, path: Sequence[int]) -> tuple[int, int]:
+    """The offsets `[start, end)` of the sub-term that `path` leads to. Raises `LookupError` where there is none."""
+    if not path:
+        return 0, len(text)
+    counters = [0]
+    matched = 0  # how many elements of the path the enclosing lists follow
+    start = -1
+    for token, offset in _placed_tokens(text):
+        depth = len(counters) - 1
+        if token == ")":
+            if depth == matched:
+                break  # the list that should have held the next element of the path ends
+            counters.pop()
+            if start >= 0 and depth == len(path):
+                return start, offset + 1
+            continue
+        on_path = start < 0 and depth == matched and counters[-1] == path[depth]
+        counters[-1] += 1
+        if on_path and depth + 1 == len(path):
+            if token != "(":
+                return offset, offset + len(token)
+            start = offset
+        if token == "(":
+            counters.append(0)
+            if on_path and start < 0:
+                matched += 1
+    raise LookupError(f"no term at {list(path)}")
+
+
+def _tokens(text: str) -> Iterator[str]:
+    """The tokens without comments, found chunk by chunk; a chunk ends before a parenthesis, so never in a token."""
+    if ";" in text:
+        text = _COMMENT.sub("", text)
+    start = 0
+    while start < len(text):
+        end = text.find("(", start + _CHUNK)
+        if end < 0:
+            end = len(text)
+        yield from _TOKEN.findall(text, start, end)
+        start = end
+
+
+def _placed_tokens(text: str) -> Iterator[tuple[str, int]]:
+    """The tokens without comments, each with its offset."""
+    for match in _TOKEN_OR_COMMENT.finditer(text):
+        token = match.group()
+        if token[0] != ";":
+            yield token, match.start()
+
+
+def _bracket_error(text: str) -> TextError:
+    """What is wrong with the parentheses of a text that `read` refused."""
+    open_at: list[int] = []
+    for token, offset in _placed_tokens(text):
+        if token == "(":
+            if len(open_at) >= MAX_DEPTH:
+                return TextError(f"nested deeper than {MAX_DEPTH} parentheses", position_of(text, offset))
+            open_at.append(offset)
+        elif token == ")":
+            if not open_at:
+                return TextError("')' without its '('", position_of(text, offset))
+            open_at.pop()
+    return TextError("'(' is never closed", position_of(text, open_at[-1]))

@@ -1,0 +1,91 @@
+"""The plain data of the protocol: terms, positions in a text, and the error for a text that is none."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias, Union
+
+Term: TypeAlias = Union[str, tuple["Term", ...]]
+"""A GDL term: a `str` (constant, or variable with its leading `?`) or a tuple of terms `("mark", "3", "4")`."""
+
+MAX_DEPTH = 256
+"""Deepest nesting a reader accepts. Real sheets stay below 30; far deeper tuples overflow `repr` and `pickle`."""
+
+KEYWORDS = frozenset(
+    "role init true next legal does goal terminal base input sees distinct not or and".split(),
+)
+"""The names that have a meaning of their own where a relation or an operator stands."""
+
+
+class Position(NamedTuple):
+    """A place in a text, both counted from 1."""
+
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}"
+
+
+class TextError(ValueError):
+    """A text that is no term, rulesheet or message.
+
+    `message` says what is wrong, `line` and `column` (from 1) where.
+    """
+
+    def __init__(self, message: str, position: Position) -> None:
+        super().__init__(f"{message} ({position})")
+        self.message = message
+        self.line = position.line
+        self.column = position.column
+
+    @property
+    def position(self) -> Position:
+        """Where in the text."""
+        return Position(self.line, self.column)
+
+    def __reduce__(self) -> tuple[type[TextError], tuple[str, Position]]:
+        return type(self), (self.message, self.position)
+
+
+def position_of(text: str, offset: int) -> Position:
+    """Line and column of a character offset; lines end with LF, CRLF or a lone CR."""
+    before = text[:offset].replace("\r\n", "\n").replace("\r", "\n")
+    return Position(before.count("\n") + 1, len(before) - before.rfind("\n"))
+
+
+def decode(text: str | bytes) -> str:
+    """Bytes as text: UTF-8, or Latin-1 where that fails; a byte order mark is dropped. Never raises."""
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8")
+        except UnicodeDecodeError:
+            text = text.decode("latin-1")
+    return text.removeprefix("\ufeff")
+
+
+def fold_keywords(rulesheet: tuple[Term, ...]) -> tuple[Term, ...]:
+    """The rulesheet with GDL's keywords in lower case where they stand as relation or operator.
+
+    Everything else keeps its spelling: `(NEXT (Next ?x))` becomes `(next (Next ?x))`.
+    """
+    return tuple(_fold_statement(statement) for statement in rulesheet)
+
+
+def _fold_statement(statement: Term) -> Term:
+    if isinstance(statement, tuple) and statement and statement[0] == "<=":
+        return ("<=", *(_fold_literal(literal) for literal in statement[1:]))
+    return _fold_literal(statement)
+
+
+def _fold_literal(literal: Term) -> Term:
+    """Recursive: only connectives nest here, and the readers bound how deep."""
+    if isinstance(literal, str):
+        return "terminal" if literal.lower() == "terminal" else literal
+    if not literal or not isinstance(literal[0], str):
+        return literal
+    keyword = literal[0].lower()
+    if keyword not in KEYWORDS:
+        return literal
+    if keyword in ("not", "or", "and"):
+        return (keyword, *(_fold_literal(part) for part in literal[1:]))
+    return literal if keyword == literal[0] else (keyword, *literal[1:])
