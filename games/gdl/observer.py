@@ -1,0 +1,231 @@
+"""Runs gringo over a program and collects the ground rules as arrays.
+
+Grounding itself is fast; what costs is carrying millions of rules into Python. So clingo's ground-program observer is
+registered through its C interface, as two Numba callbacks that append to one pre-allocated piece of (virtual) memory
+and stop gringo when that is full. Where the C interface cannot be reached, clingo's public observer class does the
+same, slower.
+
+Atoms carry terms as clingo symbols. Equal terms are one symbol, so each is decoded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import clingo
+import numpy as np
+import numpy.typing as npt
+from numba import carray, cfunc, types
+
+from games.machine import LimitError, Term
+
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+
+OPTIONS = ("--warn=none",)
+"""Of clingo: GDL leaves many relations undefined, which is no reason to warn."""
+
+DEFAULT_LIMIT = 1 << 26
+"""Body literals of a ground program (a gigabyte of address space, used as far as needed)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroundRules:
+    """The normal rules of a ground program, choice rules left out, in clingo's literals (+atom, -atom)."""
+
+    head: Int32Array
+    body_start: Int64Array
+    """Rule i has the body `body[body_start[i]:body_start[i + 1]]`; an empty one makes its head a fact."""
+    body: Int32Array
+    shown: list[tuple[Term, int]]
+    """The atoms of the relations that the program shows, as terms; with their numbers, 0 for facts."""
+
+
+class SymbolDecoder:
+    """From clingo's symbols to terms: numbers index `constants`, names are looked up in `names`."""
+
+    def __init__(self, constants: Sequence[str], names: Mapping[str, str]) -> None:
+        self.constants = constants
+        self.names = names
+
+    def decode(self, symbol: clingo.Symbol) -> Term:
+        """The term of a public symbol. One without arguments was a zero-arity term or a proposition: `("name",)`."""
+        if symbol.type is clingo.SymbolType.Number:
+            return self.constants[symbol.number]
+        return (self.names[symbol.name], *[self.decode(argument) for argument in symbol.arguments])
+
+
+class _RawDecoder(SymbolDecoder):
+    """The same for symbols as the C interface has them, 64-bit numbers."""
+
+    def __init__(self, constants: Sequence[str], names: Mapping[str, str], ffi: Any, lib: Any) -> None:
+        super().__init__(constants, names)
+        self._ffi, self._lib = ffi, lib
+        self._number = ffi.new("int*")
+        self._name = ffi.new("char const**")
+        self._arguments = ffi.new("clingo_symbol_t const**")
+        self._size = ffi.new("size_t*")
+        self._known: dict[int, Term] = {}
+        self._spelled: dict[Any, str] = {}
+
+    def raw(self, symbol: int) -> Term:
+        term = self._known.get(symbol)
+        if term is None:
+            term = self._known[symbol] = self._read(symbol)
+        return term
+
+    def _read(self, symbol: int) -> Term:
+        lib = self._lib
+        if lib.clingo_symbol_type(symbol) == lib.clingo_symbol_type_number:
+            lib.clingo_symbol_number(symbol, self._number)
+            return self.constants[self._number[0]]
+        lib.clingo_symbol_name(symbol, self._name)
+        address = self._name[0]
+        name = self._spelled.get(address)
+        if name is None:
+            name = self._spelled[address] = self.names[self._ffi.string(address).decode()]
+        lib.clingo_symbol_arguments(symbol, self._arguments, self._size)
+        arguments = self._ffi.unpack(self._arguments[0], self._size[0]) if self._size[0] else ()
+        return (name, *[self.raw(argument) for argument in arguments])
+
+
+def run(program: str, constants: Sequence[str], names: Mapping[str, str], limit: int = DEFAULT_LIMIT) -> GroundRules:
+    """Grounds a program in clingo's language.
+
+    Raises `LimitError` once it has more than `limit` body literals (or as many rules). No bound on time: a caller that
+    needs one grounds in a child process.
+    """
+    try:
+        from clingo._internal import _ffi, _lib  # private, so it may be missing
+    except ImportError:
+        return _run_public(program, constants, names, limit)
+    return _run_raw(program, _RawDecoder(constants, names, _ffi, _lib), limit, _ffi, _lib)
+
+
+# ------------------------------------------------------------------------------------------------- Numba callbacks
+#
+# One allocation holds everything the callbacks touch. A header of 64-bit words; then `limit` head words, `limit` body
+# words (32 bits), rule ends, symbols (64 bits) and their atoms; `_BODY`.. are the header's indices.
+
+_LIMIT, _RULES, _LITERALS, _SHOWN, _FULL, _HEADER = range(6)
+_SHOWN_LIMIT = 1 << 22
+
+
+@cache
+def _callbacks() -> tuple[Any, Any]:
+    """Addresses of the observer's `rule` and `output_atom` functions, compiled or from Numba's cache."""
+    size, byte, data_pointer = types.uintp, types.uint8, types.voidptr
+
+    @cfunc(byte(byte, types.CPointer(types.uint32), size, types.CPointer(types.int32), size, data_pointer), cache=True)
+    def rule(choice, head, head_size, body, body_size, data):
+        if choice or head_size != 1:
+            return 1
+        wide = carray(data, (1 << 40,), np.int64)
+        narrow = carray(data, (1 << 40,), np.int32)
+        limit, rules, literals = wide[_LIMIT], wide[_RULES], wide[_LITERALS]
+        if rules >= limit or literals + np.int64(body_size) > limit:
+            wide[_FULL] = 1
+            return 0
+        start = 2 * (_HEADER + limit)
+        narrow[start + rules] = np.int32(head[0])
+        start += limit + literals
+        for i in range(np.int64(body_size)):
+            narrow[start + i] = body[i]
+        wide[_LITERALS] = literals + np.int64(body_size)
+        wide[_HEADER + rules] = wide[_LITERALS]
+        wide[_RULES] = rules + 1
+        return 1
+
+    @cfunc(byte(types.uint64, types.uint32, data_pointer), cache=True)
+    def output_atom(symbol, atom, data):
+        wide = carray(data, (1 << 40,), np.int64)
+        shown = wide[_SHOWN]
+        if shown >= _SHOWN_LIMIT:
+            wide[_FULL] = 1
+            return 0
+        start = _HEADER + 2 * wide[_LIMIT] + 2 * shown
+        wide[start] = np.int64(symbol)
+        wide[start + 1] = np.int64(atom)
+        wide[_SHOWN] = shown + 1
+        return 1
+
+    return rule.address, output_atom.address
+
+
+def _run_raw(program: str, decoder: _RawDecoder, limit: int, ffi: Any, lib: Any) -> GroundRules:
+    limit = max(limit, 1 << 10)
+    memory = np.empty(_HEADER + 2 * limit + 2 * _SHOWN_LIMIT, np.int64)
+    memory[:_HEADER] = 0
+    memory[_LIMIT] = limit
+    rule, output_atom = _callbacks()
+    observer = ffi.new("clingo_ground_program_observer_t*")
+    fields = dict(ffi.typeof("clingo_ground_program_observer_t").fields)
+    observer.rule = ffi.cast(fields["rule"].type, rule)
+    observer.output_atom = ffi.cast(fields["output_atom"].type, output_atom)
+
+    control = clingo.Control(list(OPTIONS))
+    if not lib.clingo_control_register_observer(control._rep, observer, True, ffi.cast("void*", memory.ctypes.data)):
+        raise RuntimeError("clingo refuses an observer")
+    control.add("base", [], program)
+    try:
+        control.ground([("base", [])])
+    except RuntimeError:
+        if memory[_FULL]:
+            raise LimitError(f"more than {limit} ground literals") from None
+        raise
+    rules, literals, shown = int(memory[_RULES]), int(memory[_LITERALS]), int(memory[_SHOWN])
+    narrow = memory.view(np.int32)
+    heads = 2 * (_HEADER + limit)
+    body_start = np.zeros(rules + 1, np.int64)
+    body_start[1:] = memory[_HEADER : _HEADER + rules]
+    first = _HEADER + 2 * limit
+    table = memory[first : first + 2 * shown].reshape(shown, 2)
+    symbols, atoms = table[:, 0].view(np.uint64).tolist(), table[:, 1].tolist()
+    return GroundRules(
+        head=narrow[heads : heads + rules].copy(),
+        body_start=body_start,
+        body=narrow[heads + limit : heads + limit + literals].copy(),
+        shown=[(decoder.raw(symbol), atom) for symbol, atom in zip(symbols, atoms, strict=True)],
+    )
+
+
+# -------------------------------------------------------------------------------------------------- public fallback
+
+
+class _PublicObserver(clingo.Observer):
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.heads: list[int] = []
+        self.ends = [0]
+        self.body: list[int] = []
+        self.shown: list[tuple[clingo.Symbol, int]] = []
+
+    def rule(self, choice: bool, head: Sequence[int], body: Sequence[int]) -> None:
+        if choice or len(head) != 1:
+            return
+        if len(self.body) + len(body) > self.limit or len(self.heads) >= self.limit:
+            raise LimitError(f"more than {self.limit} ground literals")
+        self.heads.append(head[0])
+        self.body.extend(body)
+        self.ends.append(len(self.body))
+
+    def output_atom(self, symbol: clingo.Symbol, atom: int) -> None:
+        self.shown.append((symbol, atom))
+
+
+def _run_public(program: str, constants: Sequence[str], names: Mapping[str, str], limit: int) -> GroundRules:
+    observer = _PublicObserver(limit)
+    decoder = SymbolDecoder(constants, names)
+    control = clingo.Control(list(OPTIONS))
+    control.register_observer(observer, replace=True)
+    control.add("base", [], program)
+    control.ground([("base", [])])
+    return GroundRules(
+        head=np.array(observer.heads, np.int32),
+        body_start=np.array(observer.ends, np.int64),
+        body=np.array(observer.body, np.int32),
+        shown=[(decoder.decode(symbol), atom) for symbol, atom in observer.shown],
+    )
