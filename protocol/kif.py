@@ -94,40 +94,45 @@ def write_rulesheet(rulesheet: Sequence[Term]) -> str:
 
 
 def locate(text: str | bytes, path: Sequence[int]) -> Position:
-    """Where the sub-term starts that `path` leads to: first the expression's index in the text, then child indices.
+    """Where the sub-term starts that `path` leads to: the expression's index in the text, then child indices.
 
-    Raises `LookupError` where the text has no such term.
+    The path is not empty. Raises `LookupError` where the text has no such term.
     """
     text = decode(text)
-    return position_of(text, span(text, path)[0])
+    return position_of(text, start_of(text, path))
 
 
 def span(text: str, path: Sequence[int]) -> tuple[int, int]:
     """The offsets `[start, end)` of the sub-term that `path` leads to. Raises `LookupError` where there is none."""
-    if not path:
-        return 0, len(text)
-    counters = [0]
+    start = start_of(text, path)
+    depth = 0
+    for token, offset in _placed_tokens(text, start):
+        depth += (token == "(") - (token == ")")
+        if depth == 0:
+            return start, offset + len(token)
+    raise LookupError(f"the term at {list(path)} has no end")
+
+
+def start_of(text: str, path: Sequence[int]) -> int:
+    """The offset of the sub-term that `path` (not empty) leads to. Raises `LookupError` where there is none."""
+    counters = [0]  # per open list, how many of its elements have begun
     matched = 0  # how many elements of the path the enclosing lists follow
-    start = -1
     for token, offset in _placed_tokens(text):
         depth = len(counters) - 1
         if token == ")":
             if depth == matched:
-                break  # the list that should have held the next element of the path ends
+                break  # the list that should hold the next element of the path ends
             counters.pop()
-            if start >= 0 and depth == len(path):
-                return start, offset + 1
             continue
-        on_path = start < 0 and depth == matched and counters[-1] == path[depth]
-        counters[-1] += 1
-        if on_path and depth + 1 == len(path):
+        if depth == matched and counters[-1] == path[depth]:
+            if depth + 1 == len(path):
+                return offset
+            matched += 1
             if token != "(":
-                return offset, offset + len(token)
-            start = offset
+                break
+        counters[-1] += 1
         if token == "(":
             counters.append(0)
-            if on_path and start < 0:
-                matched += 1
     raise LookupError(f"no term at {list(path)}")
 
 
@@ -144,9 +149,9 @@ def _tokens(text: str) -> Iterator[str]:
         start = end
 
 
-def _placed_tokens(text: str) -> Iterator[tuple[str, int]]:
+def _placed_tokens(text: str, start: int = 0) -> Iterator[tuple[str, int]]:
     """The tokens without comments, each with its offset."""
-    for match in _TOKEN_OR_COMMENT.finditer(text):
+    for match in _TOKEN_OR_COMMENT.finditer(text, start):
         token = match.group()
         if token[0] != ";":
             yield token, match.start()

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias, Union
+from typing import NamedTuple, TypeAlias
 
-Term: TypeAlias = Union[str, tuple["Term", ...]]
+Term: TypeAlias = str | tuple["Term", ...]
 """A GDL term: a `str` (constant, or variable with its leading `?`) or a tuple of terms `("mark", "3", "4")`."""
 
 MAX_DEPTH = 256
 """Deepest nesting a reader accepts. Real sheets stay below 30; far deeper tuples overflow `repr` and `pickle`."""
 
 KEYWORDS = frozenset(
-    "role init true next legal does goal terminal base input sees distinct not or and".split(),
+    # fmt: off
+    (
+        "role",
+        "init",
+        "true",
+        "next",
+        "legal",
+        "does",
+        "goal",
+        "terminal",
+        "base",
+        "input",
+        "sees",
+        "distinct",
+        "not",
+        "or",
+        "and",
+    )
+    # fmt: on
 )
 """The names that have a meaning of their own where a relation or an operator stands."""
 
@@ -55,12 +73,12 @@ def position_of(text: str, offset: int) -> Position:
 
 def decode(text: str | bytes) -> str:
     """Bytes as text: UTF-8, or Latin-1 where that fails; a byte order mark is dropped. Never raises."""
-    if isinstance(text, bytes):
-        try:
-            text = text.decode("utf-8")
-        except UnicodeDecodeError:
-            text = text.decode("latin-1")
-    return text.removeprefix("\ufeff")
+    if isinstance(text, str):
+        return text.removeprefix("\ufeff")
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return text.decode("latin-1")
 
 
 def fold_keywords(rulesheet: tuple[Term, ...]) -> tuple[Term, ...]:
