@@ -1,0 +1,147 @@
+"""Sets of cells on boards up to 16x16 as LLVM intrinsics for Numba kernels: all placements of a shape at once.
+
+A board is four `uint64` words, least significant first. Cell `16 * y + x` is bit `cell & 63` of word `cell >> 6`, so
+the same 32 bytes are also sixteen rows of 16 bits each. A *shape* is a list of cell offsets `(dx, dy)` from its
+anchor, none negative. Where it can lie is an intersection: of the free cells, shifted by each of its offsets. Shifting
+by `dx` is a shift of all rows side by side and shifting by `dy` is a load that starts `dy` rows later; so a board that
+was stored once per `dx` (`store_shifted`), with empty rows below it, turns each cell of a shape into one load and one
+AND (`fit`).
+
+Addresses are `array.ctypes.data` of contiguous arrays. The code is little-endian, like everything that Numba runs on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+SIDE = 16
+"""Width and height of the embedding board."""
+WORDS = 4
+"""Words of a board."""
+SHIFTED_BYTES = 64
+"""Bytes of one shifted board: 16 rows and 16 empty ones below."""
+
+_WORD = ir.IntType(64)
+_BYTE = ir.IntType(8)
+_OFFSET = ir.IntType(32)
+_WORD_VECTOR = ir.VectorType(_WORD, WORDS)
+_ROW_VECTOR = ir.VectorType(ir.IntType(16), SIDE)
+
+
+def _call(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: Any) -> Any:
+    """Call the LLVM intrinsic of that full name."""
+    signature = ir.FunctionType(result, [argument.type for argument in arguments])
+    return builder.call(cgutils.get_or_insert_function(builder.module, signature, name), arguments)
+
+
+def _pointer(builder: ir.IRBuilder, address: Any, type_: ir.Type) -> Any:
+    return builder.inttoptr(address, type_.as_pointer())
+
+
+def _load(builder: ir.IRBuilder, address: Any, type_: ir.Type) -> Any:
+    return builder.load(_pointer(builder, address, type_), align=2)
+
+
+def _store(builder: ir.IRBuilder, value: Any, address: Any) -> None:
+    builder.store(value, _pointer(builder, address, value.type), align=2)
+
+
+def _count(builder: ir.IRBuilder, vector: Any) -> Any:
+    counts = _call(builder, "llvm.ctpop.v4i64", _WORD_VECTOR, vector)
+    return _call(builder, "llvm.vector.reduce.add.v4i64", _WORD, counts)
+
+
+def _unary(name: str, *flags: bool) -> Callable[..., Any]:
+    """The code generator of an LLVM intrinsic on one 64-bit word."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        extra = [ir.Constant(ir.IntType(1), int(flag)) for flag in flags]
+        return _call(builder, name, _WORD, arguments[0], *extra)
+
+    return generate
+
+
+def _popcount(typing_context: Any, word: Any) -> Any:
+    """`popcount(word: uint64) -> int64`: how many bits are set."""
+    return types.int64(types.uint64), _unary("llvm.ctpop.i64")
+
+
+def _lowest(typing_context: Any, word: Any) -> Any:
+    """`lowest(word: uint64) -> int64`: the index of the lowest set bit; 64 for zero."""
+    return types.int64(types.uint64), _unary("llvm.cttz.i64", False)
+
+
+def _store_shifted(typing_context: Any, board: Any, columns: Any, target: Any) -> Any:
+    """`store_shifted(board: address, columns: int64, target: address)`: the board shifted by 0..columns-1 columns.
+
+    Copy number dx goes to `target + 64 * dx`; cell (x, y) of it is cell (x + dx, y) of the board. The 32 bytes after
+    each copy are left alone: the caller keeps them zero.
+    """
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        board, columns, target = arguments
+        rows = _load(builder, board, _ROW_VECTOR)
+        one = ir.Constant(_ROW_VECTOR, [1] * SIDE)
+        with cgutils.for_range_slice(builder, _WORD(0), columns, _WORD(1), _WORD) as (index, _):
+            row_index = builder.trunc(index, ir.IntType(16))
+            first = builder.insert_element(ir.Constant(_ROW_VECTOR, ir.Undefined), row_index, _OFFSET(0))
+            zeros = ir.Constant(ir.VectorType(_OFFSET, SIDE), [0] * SIDE)
+            shift = builder.mul(builder.shuffle_vector(first, first, zeros), one)
+            address = builder.add(target, builder.mul(index, _WORD(SHIFTED_BYTES)))
+            _store(builder, builder.lshr(rows, shift), address)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+def _fit(typing_context: Any, *arguments: Any) -> Any:
+    """`fit(free, corners, offsets, size, anchors, legal) -> int64`: where a shape fits and where it touches a corner.
+
+    `free` and `corners` are addresses of what `store_shifted` left, `offsets` that of `size` byte offsets
+    (`uint32`, `64 * dx + 2 * dy`) into them, `anchors` that of the board of admissible anchors. The anchors at which
+    all cells are free and one of them is a corner are stored at `legal`. Returns how many they are; -1 where the shape
+    does not even fit in anywhere: free cells never come back, so it never will.
+    """
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        free, corners, offsets, size, anchors, legal = arguments
+        entry = builder.block
+        head, done = builder.append_basic_block("cell"), builder.append_basic_block("done")
+        admissible = _load(builder, anchors, _WORD_VECTOR)
+        builder.branch(head)
+
+        builder.position_at_end(head)
+        index = builder.phi(_WORD)
+        fitting, touching = builder.phi(_WORD_VECTOR), builder.phi(_WORD_VECTOR)
+        index.add_incoming(_WORD(0), entry)
+        fitting.add_incoming(admissible, entry)
+        touching.add_incoming(ir.Constant(_WORD_VECTOR, [0] * WORDS), entry)
+        offset = builder.zext(_load(builder, builder.add(offsets, builder.mul(index, _WORD(4))), _OFFSET), _WORD)
+        fitting_here = builder.and_(fitting, _load(builder, builder.add(free, offset), _WORD_VECTOR))
+        touching_here = builder.or_(touching, _load(builder, builder.add(corners, offset), _WORD_VECTOR))
+        following = builder.add(index, _WORD(1))
+        index.add_incoming(following, head)
+        fitting.add_incoming(fitting_here, head)
+        touching.add_incoming(touching_here, head)
+        builder.cbranch(builder.icmp_signed("<", following, size), head, done)
+
+        builder.position_at_end(done)
+        result = builder.and_(fitting_here, touching_here)
+        _store(builder, result, legal)
+        any_fit = _call(builder, "llvm.vector.reduce.or.v4i64", _WORD, fitting_here)
+        dead = builder.icmp_unsigned("==", any_fit, _WORD(0))
+        return builder.select(dead, _WORD(-1), _count(builder, result))
+
+    return types.int64(*[types.int64] * 6), generate
+
+
+popcount: Any = intrinsic(_popcount)
+lowest: Any = intrinsic(_lowest)
+store_shifted: Any = intrinsic(_store_shifted)
+fit: Any = intrinsic(lambda typing_context, free, corners, offsets, size, anchors, legal: _fit(typing_context))

@@ -1,0 +1,248 @@
+"""The rules of the Blokbox family as Numba kernels: placements, moves, perft and random playouts.
+
+Instead of keeping move lists from ply to ply, as programs that visit one corner after the other must, `placements`
+finds all moves of a player anew: with whole boards in vector registers (see `bits`) that costs about 2 ns a shape.
+What is kept from ply to ply is the list of *live* shapes, because cells that a player may cover only ever get fewer: a
+shape that fits in nowhere, touching a corner or not, is out for the rest of the match.
+
+Positions and moves are laid out as `variant` describes them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from games.native.blokbox.bits import SHIFTED_BYTES, WORDS, fit, lowest, popcount, store_shifted
+from games.native.blokbox.variant import (
+    BLOCKED,
+    BOARD_CELLS,
+    CORNERS,
+    COVERED,
+    FREE,
+    KEY,
+    OWNED,
+    POSITION_WORDS,
+    TOUCHED,
+    TURN,
+    Variant,
+)
+
+
+class Scratch(NamedTuple):
+    """What `placements` writes to, for up to so many positions at once."""
+
+    shifted: NDArray[np.uint64]
+    """Shifted boards; whatever is zero in the beginning stays zero."""
+    shapes: NDArray[np.int64]
+    """[slots, shapes]: the live shapes."""
+    counts: NDArray[np.int64]
+    """[slots, shapes]: how many moves each live shape has."""
+    legal: NDArray[np.uint64]
+    """[slots, shapes, 4]: the anchors of these moves."""
+
+
+def new_scratch(variant: Variant, slots: int) -> Scratch:
+    """Scratch memory with every shape live in every slot."""
+    n_shapes = len(variant.shapes)
+    return Scratch(
+        shifted=np.zeros(2 * variant.tables.columns * SHIFTED_BYTES // 8 + WORDS, np.uint64),
+        shapes=np.tile(np.arange(n_shapes), (slots, 1)),
+        counts=np.zeros((slots, n_shapes), np.int64),
+        legal=np.zeros((slots, n_shapes, WORDS), np.uint64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def placements(tables, position, player, candidates, n_candidates, scratch, slot):
+    """All moves of `player` with the first `n_candidates` shapes of `candidates` (int64[...]).
+
+    Fills the slot of `scratch` with the shapes among them that are live, their moves and counts. `candidates` may be
+    the slot's own list. Returns the number of live shapes and that of moves.
+    """
+    board = position.ctypes.data
+    free = scratch.shifted.ctypes.data
+    corners = free + tables.columns * SHIFTED_BYTES
+    store_shifted(board + 8 * (FREE + WORDS * player), tables.columns, free)
+    store_shifted(board + 8 * (CORNERS + WORDS * player), tables.columns, corners)
+    anchors = tables.anchors.ctypes.data
+    offsets = tables.offsets.ctypes.data
+    legal = scratch.legal[slot].ctypes.data
+    shapes = scratch.shapes[slot]
+    counts = scratch.counts[slot]
+    owned = position[OWNED + player]
+    live = 0
+    total = 0
+    for index in range(n_candidates):
+        shape = candidates[index]
+        if not (owned >> np.uint64(tables.piece[shape])) & np.uint64(1):
+            continue
+        first = tables.first[shape]
+        size = tables.first[shape + 1] - first
+        count = fit(free, corners, offsets + 4 * first, size, anchors + 32 * shape, legal + 32 * live)
+        if count < 0:
+            continue
+        shapes[live] = shape
+        counts[live] = count
+        live += 1
+        total += count
+    return live, total
+
+
+@njit(cache=True, nogil=True)
+def play(tables, position, move):
+    """Place the piece of the player to move, in place."""
+    player = np.int64(position[TURN])
+    own = WORDS * player
+    other = WORDS - own
+    effect = tables.effects[move]
+    for word in range(WORDS):
+        position[FREE + own + word] &= ~effect[BLOCKED + word]
+        position[FREE + other + word] &= ~effect[COVERED + word]
+        position[CORNERS + own + word] |= effect[TOUCHED + word]
+    position[OWNED + player] &= ~(np.uint64(1) << np.uint64(tables.piece[move // BOARD_CELLS]))
+    position[KEY] ^= tables.keys[player, move]
+    position[TURN] = np.uint64(1 - player)
+
+
+@njit(cache=True, nogil=True)
+def select(board, rank):
+    """The cell of the set bit number `rank` (from 0) of a board (uint64[4])."""
+    for word in range(WORDS):
+        bits = board[word]
+        count = popcount(bits)
+        if rank < count:
+            for _ in range(rank):
+                bits &= bits - np.uint64(1)
+            return 64 * word + lowest(bits)
+        rank -= count
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def list_moves(scratch, slot, live, moves):
+    """Write the moves of a slot with `live` shapes to `moves` (int64[...]), by shape and cell. Returns their number."""
+    n = 0
+    for index in range(live):
+        base = BOARD_CELLS * scratch.shapes[slot, index]
+        for word in range(WORDS):
+            bits = scratch.legal[slot, index, word]
+            while bits:
+                moves[n] = base + 64 * word + lowest(bits)
+                n += 1
+                bits &= bits - np.uint64(1)
+    return n
+
+
+@njit(cache=True, nogil=True)
+def next_random(seed):
+    """The next 64 random bits from `seed` (uint64[1]): SplitMix64 (Steele, Lea, Flood 2014)."""
+    seed[0] += np.uint64(0x9E3779B97F4A7C15)
+    bits = seed[0]
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def random_below(seed, bound):
+    """A random integer 0..bound-1, uniform but for 2^-32 (int64; bound below 2^31)."""
+    return np.int64(((next_random(seed) >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def random_move(scratch, slot, live, weights, seed):
+    """A random move of a slot with at least one; each has the weight (int64) of its shape."""
+    total = 0
+    for index in range(live):
+        total += scratch.counts[slot, index] * weights[scratch.shapes[slot, index]]
+    rank = random_below(seed, total)
+    for index in range(live):
+        shape = scratch.shapes[slot, index]
+        weight = weights[shape]
+        span = scratch.counts[slot, index] * weight
+        if rank < span:
+            return BOARD_CELLS * shape + select(scratch.legal[slot, index], rank // weight)
+        rank -= span
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def playout(tables, position, weights, scratch, live, seed):
+    """Play `position` on to the end, in place, by random moves; returns the player who cannot move, and the plies.
+
+    `scratch` has two slots, in which the first `live[player]` (int64[2]) shapes of each player are known to be all that
+    may be live; both are used up. `weights` are those of `random_move`.
+    """
+    plies = 0
+    while True:
+        player = np.int64(position[TURN])
+        live[player], total = placements(
+            tables, position, player, scratch.shapes[player], live[player], scratch, player
+        )
+        if total == 0:
+            return player, plies
+        play(tables, position, random_move(scratch, player, live[player], weights, seed))
+        plies += 1
+
+
+@njit(cache=True, nogil=True)
+def playouts(tables, start, n, weights, scratch, seed):
+    """Play `n` random matches from `start` to the end; `scratch` has two slots, `weights` are those of `random_move`.
+
+    Returns how many of them the player to move in `start` won, and how many plies they took together.
+    """
+    n_shapes = len(tables.piece)
+    position = np.empty(POSITION_WORDS, np.uint64)
+    live = np.empty(2, np.int64)
+    won = 0
+    plies = 0
+    for _ in range(n):
+        position[:] = start
+        live[:] = n_shapes
+        for player in range(2):
+            for shape in range(n_shapes):
+                scratch.shapes[player, shape] = shape
+        loser, played = playout(tables, position, weights, scratch, live, seed)
+        won += loser != np.int64(start[TURN])
+        plies += played
+    return won, plies
+
+
+@njit(cache=True, nogil=True)
+def perft(tables, start, depth, scratch, moves):
+    """How many sequences of `depth` >= 1 moves begin in `start`.
+
+    `scratch` has `depth` slots; `moves` (int64[depth, m]) has room for the moves of a position.
+    """
+    n_shapes = len(tables.piece)
+    positions = np.empty((depth, POSITION_WORDS), np.uint64)
+    shapes = np.arange(n_shapes)
+    left = np.zeros(depth, np.int64)
+    positions[0] = start
+    ply = 0
+    entering = True
+    leaves = 0
+    while ply >= 0:
+        if entering:
+            position = positions[ply]
+            live, total = placements(tables, position, np.int64(position[TURN]), shapes, n_shapes, scratch, ply)
+            if ply == depth - 1:
+                leaves += total
+                ply -= 1
+                entering = False
+                continue
+            left[ply] = list_moves(scratch, ply, live, moves[ply])
+        if left[ply] == 0:
+            ply -= 1
+            entering = False
+            continue
+        left[ply] -= 1
+        positions[ply + 1] = positions[ply]
+        play(tables, positions[ply + 1], moves[ply, left[ply]])
+        ply += 1
+        entering = True
+    return leaves

@@ -1,0 +1,170 @@
+"""What may differ between the games of the Blokbox family, and the tables that the kernels play it from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from games.native.blokbox.bits import SHIFTED_BYTES, SIDE, WORDS
+
+Cell: TypeAlias = tuple[int, int]
+"""(x, y), both from 0."""
+
+MAX_PIECES = 64
+"""Pieces of both players together that one variant can hold."""
+BOARD_CELLS = SIDE * SIDE
+SIDE_STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))
+CORNER_STEPS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One way in which a piece can lie: the same cells, moved over the board without turning."""
+
+    piece: int
+    cells: tuple[Cell, ...]
+    """Offsets from the anchor; the least dx and the least dy are 0."""
+    anchors: frozenset[Cell]
+    """Where the anchor may be: a subset of where all cells are on the board."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One member of the family: two players place pieces by turns; who cannot has lost.
+
+    A placement needs free cells only, at least one of them diagonally beside a cell of the player's own colour, and
+    none of them sharing a side with such a cell. Every piece can be placed once by each player who owns it.
+    """
+
+    width: int
+    height: int
+    shapes: tuple[Shape, ...]
+    owned: tuple[frozenset[int], frozenset[int]]
+    """The pieces of the player who moves first and of the other one."""
+    starts: tuple[frozenset[Cell], frozenset[Cell]]
+    """The cells that each player's colour lies on in the first position."""
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.width <= SIDE and 1 <= self.height <= SIDE):
+            raise ValueError(f"a board of {self.width}x{self.height} does not fit into {SIDE}x{SIDE}")
+        if any(not 0 <= shape.piece < MAX_PIECES for shape in self.shapes):
+            raise ValueError(f"pieces are numbered 0..{MAX_PIECES - 1}")
+
+    @cached_property
+    def tables(self) -> Tables:
+        """What kernels play from."""
+        return _tables(self)
+
+    @cached_property
+    def start(self) -> NDArray[np.uint64]:
+        """The first position (see `rules`)."""
+        return self.position(self.starts, self.owned, 0)
+
+    def position(
+        self, cells: tuple[frozenset[Cell], frozenset[Cell]], owned: tuple[frozenset[int], frozenset[int]], turn: int
+    ) -> NDArray[np.uint64]:
+        """The position with these cells and pieces per player, and player `turn` to move."""
+        taken = cells[0] | cells[1]
+        board = self._cells()
+        position = np.zeros(POSITION_WORDS, np.uint64)
+        key = 0
+        keys = _cell_keys()
+        for player in (0, 1):
+            sides = _neighbours(cells[player], SIDE_STEPS)
+            corners = _neighbours(cells[player], CORNER_STEPS) & board
+            position[FREE + WORDS * player :][:WORDS] = board_words(board - taken - sides)
+            position[CORNERS + WORDS * player :][:WORDS] = board_words(corners)
+            position[OWNED + player] = sum(1 << piece for piece in owned[player])
+            for x, y in cells[player]:
+                key ^= int(keys[player, SIDE * y + x])
+            for piece in owned[player]:
+                key ^= int(keys[player, BOARD_CELLS + piece])
+        position[TURN] = turn
+        position[KEY] = key
+        return position
+
+    def _cells(self) -> frozenset[Cell]:
+        return frozenset((x, y) for x in range(self.width) for y in range(self.height))
+
+
+# A position is uint64[20]: per player the cells its colour may still cover (free, and no side shared with an own cell)
+# and the cells diagonally beside its colour; then the owned pieces as bits, who moves, and the Zobrist key.
+FREE = 0
+CORNERS = 2 * WORDS
+OWNED = 4 * WORDS
+TURN = OWNED + 2
+KEY = OWNED + 3
+POSITION_WORDS = KEY + 1
+
+# A row of `Tables.effects`: what a placement does to the boards.
+COVERED = 0
+BLOCKED = WORDS
+TOUCHED = 2 * WORDS
+EFFECT_WORDS = 3 * WORDS
+
+
+class Tables(NamedTuple):
+    """A variant as arrays. A move is `256 * shape + anchor`, an anchor is the cell `16 * y + x`."""
+
+    anchors: NDArray[np.uint64]
+    """[shapes, 4]: where a shape may be anchored."""
+    offsets: NDArray[np.uint32]
+    """Byte offsets of the shapes' cells in shifted boards (see `bits.fit`), all shapes one after the other."""
+    first: NDArray[np.int64]
+    """[shapes + 1]: where each shape's offsets begin."""
+    piece: NDArray[np.int64]
+    """[shapes]: the piece that is placed."""
+    columns: int
+    """How many shifted copies of a board the shapes need."""
+    effects: NDArray[np.uint64]
+    """[moves, 12]: cells that a move covers, these and those beside them, and those diagonally beside them."""
+    keys: NDArray[np.uint64]
+    """[2, moves]: what a move of each player changes in the Zobrist key."""
+
+
+def board_words(cells: frozenset[Cell]) -> NDArray[np.uint64]:
+    """A set of cells as a board: `uint64[4]`."""
+    bits = sum(1 << (SIDE * y + x) for x, y in cells)
+    return np.array([bits >> (64 * word) & 0xFFFFFFFFFFFFFFFF for word in range(WORDS)], np.uint64)
+
+
+def _neighbours(cells: frozenset[Cell], steps: tuple[Cell, ...]) -> frozenset[Cell]:
+    return frozenset((x + dx, y + dy) for x, y in cells for dx, dy in steps)
+
+
+def _cell_keys() -> NDArray[np.uint64]:
+    """Zobrist keys [2, 256 + 64] of a player's cells and pieces; the same in every process."""
+    return np.random.default_rng(0x626C6F6B).integers(0, 1 << 64, (2, BOARD_CELLS + MAX_PIECES), np.uint64)
+
+
+def _tables(variant: Variant) -> Tables:
+    board = variant._cells()
+    shapes = variant.shapes
+    keys = _cell_keys()
+    effects = np.zeros((len(shapes) * BOARD_CELLS, EFFECT_WORDS), np.uint64)
+    move_keys = np.zeros((2, len(shapes) * BOARD_CELLS), np.uint64)
+    for index, shape in enumerate(shapes):
+        for x, y in shape.anchors:
+            cells = frozenset((x + dx, y + dy) for dx, dy in shape.cells)
+            if not cells <= board:
+                raise ValueError(f"shape {index} leaves the board at {(x, y)}")
+            move = BOARD_CELLS * index + SIDE * y + x
+            effects[move, COVERED:BLOCKED] = board_words(cells)
+            effects[move, BLOCKED:TOUCHED] = board_words((cells | _neighbours(cells, SIDE_STEPS)) & board)
+            effects[move, TOUCHED:] = board_words(_neighbours(cells, CORNER_STEPS) & board)
+            covered = [SIDE * cell_y + cell_x for cell_x, cell_y in cells]
+            move_keys[:, move] = np.bitwise_xor.reduce(keys[:, covered], axis=1) ^ keys[:, BOARD_CELLS + shape.piece]
+    offsets = [SHIFTED_BYTES * dx + 2 * dy for shape in shapes for dx, dy in shape.cells]
+    return Tables(
+        anchors=np.array([board_words(shape.anchors) for shape in shapes], np.uint64).reshape(-1, WORDS),
+        offsets=np.array(offsets, np.uint32),
+        first=np.cumsum([0, *(len(shape.cells) for shape in shapes)], dtype=np.int64),
+        piece=np.array([shape.piece for shape in shapes], np.int64),
+        columns=1 + max((dx for shape in shapes for dx, _ in shape.cells), default=0),
+        effects=effects,
+        keys=move_keys,
+    )

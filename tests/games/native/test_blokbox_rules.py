@@ -1,0 +1,217 @@
+"""The Blokbox rules against a naive reading of them, and against recorded matches of a reference player."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from games.native.blokbox.rules import list_moves, new_scratch, perft, placements, play, playouts
+from games.native.blokbox.variant import BOARD_CELLS, SIDE, TURN, Shape, Variant
+from protocol.kif import read_rulesheet
+
+Cell = tuple[int, int]
+
+
+def all_anchors(width: int, height: int, cells: list[Cell]) -> frozenset[Cell]:
+    """Every anchor that keeps the cells on the board."""
+    return frozenset(
+        (x, y) for x in range(width - max(dx for dx, _ in cells)) for y in range(height - max(dy for _, dy in cells))
+    )
+
+
+def shape(piece: int, cells: list[Cell], width: int, height: int) -> Shape:
+    return Shape(piece, tuple(cells), all_anchors(width, height, cells))
+
+
+def turned(cells: list[Cell]) -> list[Cell]:
+    """The cells turned by a quarter."""
+    height = max(dy for _, dy in cells)
+    return sorted((height - dy, dx) for dx, dy in cells)
+
+
+def small_variant() -> Variant:
+    """A 6x5 board with pieces of one to four cells, one of them in several orientations, and unequal owners."""
+    pieces: list[list[Cell]] = [[(0, 0)], [(0, 0), (1, 0)], [(0, 0), (0, 1), (1, 0)], [(0, 0), (1, 0), (2, 0), (1, 1)]]
+    shapes = [shape(index, cells, 6, 5) for index, cells in enumerate(pieces)]
+    shapes += [shape(2, turned(pieces[2]), 6, 5), shape(1, turned(pieces[1]), 6, 5)]
+    return Variant(
+        6, 5, tuple(shapes), (frozenset({0, 1, 2, 3}), frozenset({0, 1, 2})), (frozenset({(0, 0)}), frozenset({(5, 4)}))
+    )
+
+
+def wide_variant() -> Variant:
+    """A full 16x16 board, long pieces, several starting cells."""
+    pieces: list[list[Cell]] = [[(dx, 0) for dx in range(n)] for n in range(1, 7)]
+    pieces += [[(0, dy) for dy in range(n)] for n in range(2, 7)]
+    pieces += [[(0, 1), (1, 0), (1, 1), (2, 2)]]
+    shapes = [shape(index, cells, 16, 16) for index, cells in enumerate(pieces)]
+    owned = frozenset(range(len(pieces)))
+    starts = (frozenset({(0, 0), (15, 15)}), frozenset({(15, 0), (0, 15), (8, 8)}))
+    return Variant(16, 16, tuple(shapes), (owned, owned), starts)
+
+
+@dataclass
+class NaiveGame:
+    """The rules in sets of cells."""
+
+    variant: Variant
+    cells: list[set[Cell]]
+    owned: list[set[int]]
+    turn: int = 0
+
+    @classmethod
+    def start(cls, variant: Variant) -> NaiveGame:
+        return cls(variant, [set(cells) for cells in variant.starts], [set(pieces) for pieces in variant.owned])
+
+    def covered(self, move: int) -> set[Cell]:
+        shape = self.variant.shapes[move // BOARD_CELLS]
+        y, x = divmod(move % BOARD_CELLS, SIDE)
+        return {(x + dx, y + dy) for dx, dy in shape.cells}
+
+    def legal(self, player: int) -> set[int]:
+        moves = set()
+        own = self.cells[player]
+        for index, shape in enumerate(self.variant.shapes):
+            if shape.piece not in self.owned[player]:
+                continue
+            for x, y in shape.anchors:
+                move = BOARD_CELLS * index + SIDE * y + x
+                covered = self.covered(move)
+                free = not covered & (self.cells[0] | self.cells[1])
+                side = any({(x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)} & own for x, y in covered)
+                corner = any({(x + a, y + b) for a in (1, -1) for b in (1, -1)} & own for x, y in covered)
+                if free and corner and not side:
+                    moves.add(move)
+        return moves
+
+    def play(self, move: int) -> None:
+        self.cells[self.turn] |= self.covered(move)
+        self.owned[self.turn].remove(self.variant.shapes[move // BOARD_CELLS].piece)
+        self.turn = 1 - self.turn
+
+    def position(self) -> np.ndarray:
+        cells = frozenset(self.cells[0]), frozenset(self.cells[1])
+        owned = frozenset(self.owned[0]), frozenset(self.owned[1])
+        return self.variant.position(cells, owned, self.turn)
+
+
+class Moves:
+    """Lists the moves of positions of one variant."""
+
+    def __init__(self, variant: Variant) -> None:
+        self.variant = variant
+        self.scratch = new_scratch(variant, 1)
+        self.shapes = np.arange(len(variant.shapes))
+        self.buffer = np.zeros(len(variant.shapes) * BOARD_CELLS, np.int64)
+
+    def __call__(self, position: np.ndarray, player: int) -> set[int]:
+        tables = self.variant.tables
+        live, total = placements(tables, position, player, self.shapes, len(self.shapes), self.scratch, 0)
+        n = list_moves(self.scratch, 0, live, self.buffer)
+        assert n == total
+        return set(self.buffer[:n].tolist())
+
+
+@pytest.mark.parametrize("variant", [small_variant(), wide_variant()], ids=["small", "wide"])
+def test_random_matches_agree_with_naive_rules(variant: Variant) -> None:
+    """Moves of both players and whole positions are those of the naive rules, ply by ply to the end."""
+    rng = random.Random(5)
+    moves = Moves(variant)
+    for _ in range(6):
+        game = NaiveGame.start(variant)
+        position = variant.start.copy()
+        while True:
+            for player in (0, 1):
+                assert moves(position, player) == game.legal(player)
+            assert (position == game.position()).all()
+            legal = sorted(game.legal(game.turn))
+            if not legal:
+                break
+            move = rng.choice(legal)
+            game.play(move)
+            play(variant.tables, position, move)
+        assert int(position[TURN]) == game.turn
+
+
+def naive_perft(game: NaiveGame, depth: int) -> int:
+    legal = game.legal(game.turn)
+    if depth == 1:
+        return len(legal)
+    leaves = 0
+    for move in legal:
+        child = NaiveGame(game.variant, [set(c) for c in game.cells], [set(p) for p in game.owned], game.turn)
+        child.play(move)
+        leaves += naive_perft(child, depth - 1)
+    return leaves
+
+
+def count_leaves(variant: Variant, depth: int) -> int:
+    moves = np.zeros((depth, len(variant.shapes) * BOARD_CELLS), np.int64)
+    return int(perft(variant.tables, variant.start, depth, new_scratch(variant, depth), moves))
+
+
+def test_perft_counts_what_naive_rules_count() -> None:
+    """Perft from the start agrees with enumeration by the naive rules."""
+    variant = small_variant()
+    for depth in (1, 2, 3, 4):
+        assert count_leaves(variant, depth) == naive_perft(NaiveGame.start(variant), depth)
+
+
+def test_random_playouts_are_won_by_both() -> None:
+    """Random matches end with a plausible length, and either player wins a plausible share of them."""
+    variant = wide_variant()
+    weights = np.ones(len(variant.shapes), np.int64)
+    won, plies = playouts(
+        variant.tables, variant.start, 2000, weights, new_scratch(variant, 2), np.array([7], np.uint64)
+    )
+    assert 200 < won < 1800
+    assert 2000 * 5 < plies < 2000 * 2 * len(variant.shapes)
+
+
+def test_shapes_must_stay_on_the_board() -> None:
+    """An anchor that pushes a cell off the board is refused when the tables are made."""
+    bad = Shape(0, ((0, 0), (1, 0)), frozenset({(3, 0)}))
+    variant = Variant(4, 4, (bad,), (frozenset({0}), frozenset({0})), (frozenset(), frozenset()))
+    with pytest.raises(ValueError, match="leaves the board"):
+        _ = variant.tables
+
+
+def described_variant(corpus: Path) -> Variant:
+    """The corpus game, read off its sheet's own relations."""
+    cells: dict[int, list[Cell]] = defaultdict(list)
+    for statement in read_rulesheet((corpus / "blokbox_simple.kif").read_text()):
+        if isinstance(statement, tuple) and statement[0] == "piece":
+            _, piece, dx, dy = statement
+            cells[int(str(piece)) - 1].append((int(str(dx)), int(str(dy))))
+    shapes = tuple(shape(piece, offsets, 14, 14) for piece, offsets in sorted(cells.items()))
+    owned = frozenset(range(21))
+    return Variant(14, 14, shapes, (owned, owned), (frozenset({(7, 6)}), frozenset({(6, 7)})))
+
+
+def test_recorded_matches_are_followed(corpus: Path) -> None:
+    """In every recorded match the legal moves of the player in control and the end are the reference player's."""
+    variant = described_variant(corpus)
+    moves = Moves(variant)
+    traces: Any = json.loads(gzip.decompress((corpus / "traces" / "blokbox_simple.json.gz").read_bytes()))
+
+    def encode(text: str) -> int:
+        piece, x, y = (int(word) for word in text.strip("()").split()[1:])
+        return BOARD_CELLS * (piece - 1) + SIDE * (y - 1) + x - 1
+
+    for match in traces["games"]:
+        position = variant.start.copy()
+        for ply, step in enumerate(match["steps"]):
+            player = ply % 2
+            legal = {encode(text) for text in step["legal"][player] if text != "noop"}
+            assert moves(position, player) == legal
+            assert step["terminal"] == (not legal)
+            if not step["terminal"]:
+                play(variant.tables, position, encode(step["joint"][player]))
