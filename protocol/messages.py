@@ -151,7 +151,7 @@ class _Request:
         }
         reader = readers.get(command.lower())
         if reader is None:
-            raise self.error(f"unknown message '{command[:40]}'", 0)
+            raise self.error(f"unknown message {command[:40]!r}", 0)
         message = reader()
         return message, Dialect(self.syntax, self.message_id)
 

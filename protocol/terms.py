@@ -11,7 +11,6 @@ MAX_DEPTH = 256
 """Deepest nesting a reader accepts. Real sheets stay below 30; far deeper tuples overflow `repr` and `pickle`."""
 
 KEYWORDS = frozenset(
-    # fmt: off
     (
         "role",
         "init",
@@ -29,7 +28,6 @@ KEYWORDS = frozenset(
         "or",
         "and",
     )
-    # fmt: on
 )
 """The names that have a meaning of their own where a relation or an operator stands."""
 

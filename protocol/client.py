@@ -1,0 +1,187 @@
+"""The manager's HTTP side: sends a message to a player and reads its reply as the real managers do.
+
+ClientError
+├── Unreachable     no connection, or one that broke off before there was a reply
+├── Late            no complete reply in time
+└── Malformed       a reply that is no term, or not sent the way managers can read it (`.text` holds it)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from types import SimpleNamespace, TracebackType
+from typing import Self
+
+import aiohttp
+
+from protocol import infix, kif
+from protocol.compose import Style, compose, headers
+from protocol.messages import Message
+from protocol.terms import Term, TextError, decode
+
+__all__ = ["Answer", "ClientError", "Late", "Malformed", "PlayerClient", "Unreachable"]
+
+MAX_REPLY = 1 << 20
+"""Bytes of a reply that are read."""
+
+
+class ClientError(Exception):
+    """A player did not answer properly; `seconds` is how long that took from the connect."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
+class Unreachable(ClientError):
+    """The player cannot be connected to, or broke the connection off before it replied."""
+
+
+class Late(ClientError):
+    """The player did not reply in time."""
+
+
+class Malformed(ClientError):
+    """The player's reply, `text`, cannot be understood."""
+
+    def __init__(self, message: str, seconds: float, text: str) -> None:
+        super().__init__(message, seconds)
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A player's reply."""
+
+    text: str
+    term: Term
+    """The reply as a term; for `reply(id,x)` it is `x`."""
+    seconds: float
+    """From the connect to the end of the reply."""
+
+
+class PlayerClient:
+    """Speaks to one player as a manager does: HTTP/1.0, one connection per message.
+
+    ::
+
+        async with PlayerClient("http://localhost:9147", style="dresden") as player:
+            answer = await player.send(Play("match1", None), timeout=11.0)
+
+    Messages that overlap are independent of each other.
+    """
+
+    def __init__(
+        self, url: str, *, style: Style = "ggp-base", name: str = "player", connect_timeout: float = 5.0
+    ) -> None:
+        self.url = url if "://" in url else f"http://{url}"
+        self.style = style
+        self.name = name
+        self._connect_timeout = connect_timeout
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Give up the open connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def send(self, message: Message, *, timeout: float) -> Answer:
+        """Send a message and wait for the reply, at most `timeout` seconds from when the connection stands.
+
+        Raises `ClientError`: `Unreachable`, `Late` or `Malformed`.
+        """
+        exchange = _Exchange(time.monotonic())
+        try:
+            async with asyncio.timeout(self._connect_timeout) as limit:
+                exchange.limit, exchange.seconds = limit, timeout
+                body = await self._exchange(compose(message, self.style), exchange)
+        except TimeoutError:
+            if exchange.connected:
+                raise Late(f"no reply within {timeout:g} s", exchange.elapsed()) from None
+            raise Unreachable(f"no connection within {self._connect_timeout:g} s", exchange.elapsed()) from None
+        except (aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError) as error:
+            raise Unreachable(f"broke off: {error}", exchange.elapsed()) from error
+        except aiohttp.ClientResponseError as error:
+            raise Malformed(f"not HTTP: {error.message.splitlines()[0]}", exchange.elapsed(), "") from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise Unreachable(str(error) or type(error).__name__, exchange.elapsed()) from error
+        return self._answer(body, exchange.elapsed())
+
+    async def _exchange(self, text: str, exchange: _Exchange) -> bytes:
+        if self._session is None:
+            self._session = _open_session()
+        request = self._session.post(
+            self.url,
+            data=text.encode(),
+            headers=headers(self.style, self.name),
+            trace_request_ctx=exchange,
+            allow_redirects=False,
+        )
+        async with request as response:
+            body = await response.content.read(MAX_REPLY)
+            while len(body) < MAX_REPLY and (more := await response.content.read(MAX_REPLY - len(body))):
+                body += more
+            if "Transfer-Encoding" in response.headers:
+                raise Malformed("chunked, which managers do not understand", exchange.elapsed(), decode(body))
+            return body
+
+    def _answer(self, body: bytes, seconds: float) -> Answer:
+        text = decode(body)
+        try:
+            if self.style == "infix":
+                term = infix.read_one(text)
+                if isinstance(term, tuple) and len(term) == 3 and term[0] == "reply":
+                    term = term[2]
+            else:
+                term = kif.read_one(text)
+        except TextError as error:
+            raise Malformed(f"no term: {error}", seconds, text) from error
+        return Answer(text.strip(), term, seconds)
+
+
+class _Exchange:
+    """The time that one exchange has: it runs from when the connection stands."""
+
+    limit: asyncio.Timeout
+    seconds: float
+
+    def __init__(self, start: float) -> None:
+        self.connected = False
+        self._start = start
+
+    def connect(self) -> None:
+        """The connection stands: the player's time begins."""
+        self.connected = True
+        self._start = time.monotonic()
+        self.limit.reschedule(asyncio.get_running_loop().time() + self.seconds)
+
+    def elapsed(self) -> float:
+        """Seconds since the connect, or since the attempt as long as there is none."""
+        return time.monotonic() - self._start
+
+
+def _open_session() -> aiohttp.ClientSession:
+    async def connected(session: aiohttp.ClientSession, context: SimpleNamespace, params: object) -> None:
+        context.trace_request_ctx.connect()
+
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_create_end.append(connected)
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(force_close=True, limit=0),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+        version=aiohttp.HttpVersion10,
+        skip_auto_headers=("Accept-Encoding", "User-Agent"),
+        auto_decompress=False,
+        trace_configs=[trace],
+    )

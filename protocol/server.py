@@ -1,0 +1,173 @@
+"""The player's HTTP side: any request becomes a `Message`, any `Reply` becomes the text its manager understands.
+
+It knows no game: `make_app(handle)` calls `handle(message, received)` for every message. Managers do not look at the
+status line and do not understand errors, so every reply is an HTTP 200 in the protocol's own terms: a request that is
+no message, and a message that `handle` fails on, are answered `busy` and logged with the reason.
+
+Replies carry a Content-Length, are never chunked, and close the connection, because there are managers that read up
+to the end of the stream; they allow cross-origin requests, because there are managers that are pages in a browser.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+from urllib.parse import unquote_to_bytes
+
+from aiohttp import web
+
+from protocol.messages import Busy, Dialect, Message, Reply, TextError, parse, render
+
+log = logging.getLogger(__name__)
+
+MAX_BODY = 32 << 20
+"""Bytes of a message that are read; more is refused."""
+
+_MAX_HEADER = 1 << 20
+"""Bytes of a request line or header line: a GET holds its message there."""
+
+_PARSE_INLINE = 1 << 14
+"""Bytes of a message that is parsed at once (a millisecond or so); a longer one goes to a thread."""
+
+_BODY_TIMEOUT = 60.0
+"""Seconds until a body that does not arrive completely is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """The circumstances of a message."""
+
+    at: float
+    """`time.monotonic()` when the request arrived: its header was complete, its body not yet read."""
+    dialect: Dialect
+    peer: str
+    """Who sent it, for the log: the address of the other side."""
+
+
+Handler: TypeAlias = Callable[[Message, Received], Awaitable[Reply]]
+HANDLER: web.AppKey[Handler] = web.AppKey("handler")
+BODY_LIMIT = web.AppKey("body_limit", int)
+
+
+def make_app(
+    handle: Handler,
+    *,
+    max_body: int = MAX_BODY,
+    cleanup_ctx: Iterable[Callable[[web.Application], AsyncIterator[None]]] = (),
+    routes: Iterable[web.AbstractRouteDef] = (),
+) -> web.Application:
+    """The application that answers managers on every path and method.
+
+    `handle` is awaited once per message, concurrently for messages that overlap. `cleanup_ctx` opens and closes what
+    it needs with the application. `routes` take precedence over the protocol, for pages beside it. Run it with
+    `make_runner`, whose limits suit the protocol.
+    """
+    app = web.Application(client_max_size=max_body)
+    app[HANDLER] = handle
+    app[BODY_LIMIT] = max_body
+    app.cleanup_ctx.extend(cleanup_ctx)
+    app.add_routes(routes)
+    app.router.add_route("OPTIONS", "/{path:(?s:.*)}", _preflight)
+    app.router.add_route("*", "/{path:(?s:.*)}", _answer)
+    return app
+
+
+def make_runner(app: web.Application, *, shutdown_timeout: float = 2.0) -> web.AppRunner:
+    """A runner for the application: long request lines (START in a GET), no access log.
+
+    On shutdown, messages being answered have `shutdown_timeout` seconds left.
+    """
+    return web.AppRunner(
+        app,
+        access_log=None,
+        max_line_size=_MAX_HEADER,
+        max_field_size=_MAX_HEADER,
+        shutdown_timeout=shutdown_timeout,
+    )
+
+
+async def _preflight(request: web.Request) -> web.Response:
+    return _response(request, "")
+
+
+async def _answer(request: web.Request) -> web.Response:
+    at = time.monotonic()
+    peer = request.remote or "unknown"
+    try:
+        text = await _text(request)
+        message, dialect = await _parse(text)
+    except (TextError, _RefusedError) as error:
+        log.warning("%s from %s is no message, answered busy: %s", request.method, peer, error)
+        return _response(request, render(Busy(), Dialect()))
+    except OSError as error:
+        log.warning("%s from %s broke off: %s", request.method, peer, error)
+        return _response(request, "")
+    try:
+        reply = await request.app[HANDLER](message, Received(at, dialect, peer))
+        return _response(request, render(reply, dialect))
+    except Exception:
+        log.exception("%s from %s failed, answered busy", type(message).__name__.upper(), peer)
+        return _response(request, render(Busy(), dialect))
+
+
+class _RefusedError(Exception):
+    """A request whose text is not taken."""
+
+
+async def _text(request: web.Request) -> bytes:
+    """The message: what the path of a GET spells, otherwise the body."""
+    if request.method in ("GET", "HEAD"):
+        return _from_path(request.raw_path)
+    return await _body(request)
+
+
+async def _body(request: web.Request) -> bytes:
+    limit = request.app[BODY_LIMIT]
+    body = bytearray()
+    try:
+        async with asyncio.timeout(_BODY_TIMEOUT):
+            async for chunk in request.content.iter_any():
+                body += chunk
+                if len(body) > limit:
+                    raise _RefusedError(f"its body is longer than {limit} bytes")
+    except TimeoutError:
+        raise _RefusedError(f"its body is incomplete after {_BODY_TIMEOUT:g} s") from None
+    except web.RequestPayloadError as error:
+        raise _RefusedError(f"its body cannot be read: {error}") from error
+    return bytes(body)
+
+
+def _from_path(target: str) -> bytes:
+    """The message in a request target, percent-decoded. `+` is a blank if blanks are not spelled `%20`."""
+    target = re.sub(r"^[a-z]+://[^/]*", "", target, count=1).lstrip("/")
+    if "%20" not in target:
+        target = target.replace("+", " ")
+    return unquote_to_bytes(target)
+
+
+async def _parse(text: bytes) -> tuple[Message, Dialect]:
+    if len(text) <= _PARSE_INLINE:
+        return parse(text)
+    return await asyncio.to_thread(parse, text)
+
+
+def _response(request: web.Request, text: str) -> web.Response:
+    allowed = request.headers.get("Access-Control-Request-Headers", "Sender, Receiver, Content-Type, Accept")
+    headers = {
+        "Content-Type": "text/acl",
+        "Access-Control-Allow-Origin": "*",
+        "Access-Control-Allow-Methods": "POST, GET, OPTIONS",
+        "Access-Control-Allow-Headers": allowed,
+        "Access-Control-Max-Age": "86400",
+    }
+    if "Access-Control-Request-Private-Network" in request.headers:
+        # Chrome asks before a public page may reach a player in the local network.
+        headers["Access-Control-Allow-Private-Network"] = "true"
+    response = web.Response(body=text.encode("utf-8", "replace"), headers=headers)
+    response.force_close()
+    return response
