@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 Term: TypeAlias = str | tuple["Term", ...]
@@ -77,6 +78,25 @@ def decode(text: str | bytes) -> str:
         return text.decode("utf-8-sig")
     except UnicodeDecodeError:
         return text.decode("latin-1")
+
+
+def map_tokens(function: Callable[[str], str], term: Term) -> Term:
+    """The term with `function` applied to each of its tokens. Not recursive."""
+    if isinstance(term, str):
+        return function(term)
+    stack: list[tuple[list[Term], Iterator[Term]]] = [([], iter(term))]
+    while True:
+        done, rest = stack[-1]
+        for part in rest:
+            if not isinstance(part, str):
+                stack.append(([], iter(part)))
+                break
+            done.append(function(part))
+        else:
+            stack.pop()
+            if not stack:
+                return tuple(done)
+            stack[-1][0].append(tuple(done))
 
 
 def fold_keywords(rulesheet: tuple[Term, ...]) -> tuple[Term, ...]:

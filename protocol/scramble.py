@@ -1,0 +1,120 @@
+"""Scramblers: seeded renamings of a game's tokens, as managers do to keep players from knowing games by their words.
+
+A scrambler maps each token to a generated word, one to one, for the whole match; the order of rules and literals
+stays. What is kept, and what the words look like, differs between managers:
+
+    ggp-base    keeps GDL's keywords but `sees`, the role `random`, `_`, integers and the operators; everything else
+                becomes a lower-case word, `noop` and `nil` too; variables have words of their own
+    dresden     keeps GDL's keywords but `base`, `input` and `sees`, numbers and tokens of symbols alone; other tokens
+                become upper-case words, `random` and `noop` too; `?x` and `x` share one word
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
+from protocol.terms import Term, map_tokens
+
+ScrambleStyle: TypeAlias = Literal["none", "upper", "ggp-base", "dresden"]
+
+_KEPT_BY_BOTH = frozenset(
+    ("init", "true", "next", "role", "does", "goal", "legal", "terminal", "<=", "not", "or", "distinct")
+)
+_KEPT_BY_GGP_BASE = _KEPT_BY_BOTH | {"base", "input", "random", "_"}
+_KEPT_BY_DRESDEN = _KEPT_BY_BOTH | {"and"}
+_RESERVED = _KEPT_BY_GGP_BASE | _KEPT_BY_DRESDEN | {"sees", "nil"}
+"""What no generated word is."""
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+
+
+def make_scrambler(style: ScrambleStyle, seed: int = 0) -> Scrambler:
+    """The scrambler of one match. `upper` only changes case, as an unscrambled match of Dresden's does."""
+    return _STYLES[style](seed)
+
+
+class Scrambler:
+    """A one-to-one renaming of tokens, made up as they come; this one renames nothing."""
+
+    def __init__(self, seed: int) -> None:
+        self._words = _words(random.Random(seed))
+        self._forward: dict[str, str] = {}
+        self._backward: dict[str, str] = {}
+
+    def scramble(self, term: Term) -> Term:
+        """The term as the players see it."""
+        return map_tokens(self._scramble_token, term)
+
+    def unscramble(self, term: Term) -> Term:
+        """The term that `scramble` made this one of; tokens that it never made stay as they are."""
+        return map_tokens(lambda token: self._backward.get(token, token), term)
+
+    def _scramble_token(self, token: str) -> str:
+        if token not in self._forward:
+            self._rename(token)
+        return self._forward[token]
+
+    def _rename(self, token: str) -> None:
+        """Choose what stands for a token that is seen for the first time."""
+        self._pair(token, token)
+
+    def _pair(self, token: str, spelling: str) -> None:
+        self._forward[token] = spelling
+        self._backward.setdefault(spelling, token)
+
+
+class _UpperCaser(Scrambler):
+    """Upper case; a token that differs from an earlier one in nothing but case gets a word."""
+
+    def _rename(self, token: str) -> None:
+        spelling = token.upper()
+        if spelling in self._backward and token.lower() not in _RESERVED:
+            spelling = ("?" if token.startswith("?") else "") + next(self._words).upper()
+        self._pair(token, spelling)
+
+
+class _GgpBaseScrambler(Scrambler):
+    """Lower-case words; variables have their own."""
+
+    def _rename(self, token: str) -> None:
+        if token in _KEPT_BY_GGP_BASE or _INTEGER.fullmatch(token):
+            self._pair(token, token)
+        elif token.startswith("?"):
+            self._pair(token, "?" + next(self._words))
+        else:
+            self._pair(token, next(self._words))
+
+
+class _DresdenScrambler(Scrambler):
+    """Upper-case words; a variable has that of the constant of its name."""
+
+    def _rename(self, token: str) -> None:
+        name = token.removeprefix("?")
+        kept = name.lower() in _KEPT_BY_DRESDEN or _NUMBER.fullmatch(name) or not _LETTER_OR_DIGIT.search(name)
+        word = (name if kept else next(self._words)).upper()
+        self._pair(name, word)
+        self._pair("?" + name, "?" + word)
+
+
+_STYLES: dict[ScrambleStyle, type[Scrambler]] = {
+    "none": Scrambler,
+    "upper": _UpperCaser,
+    "ggp-base": _GgpBaseScrambler,
+    "dresden": _DresdenScrambler,
+}
+
+
+def _words(rng: random.Random) -> Iterator[str]:
+    """Pronounceable lower-case words without end, no word twice."""
+    used = set(_RESERVED)
+    while True:
+        syllables = [rng.choice("bdfghjklmnprstvz") + rng.choice("aeiou") for _ in range(rng.randint(2, 4))]
+        word = "".join(syllables) + rng.choice(("", "", "l", "n", "r", "s", "t"))
+        if word not in used:
+            used.add(word)
+            yield word
