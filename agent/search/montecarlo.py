@@ -1,0 +1,173 @@
+"""Monte-Carlo tree search in plain Python on any machine: what plays while, or because, there is no circuit.
+
+UCT (Kocsis and Szepesvari: Bandit based Monte-Carlo planning, 2006) with one set of statistics per role at each node,
+so that simultaneous moves and any number of roles need nothing special (Finnsson and Bjornsson: Simulation-based
+approach to general game playing, 2008).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+
+from agent.engine import Engine, Opinion, Report, StopFlag
+from games.machine import State, StateMachine, Term
+
+EXPLORATION = 0.7
+"""Weight of the exploration term, on goals scaled to 0..1."""
+
+UNKNOWN_GOAL = 0.5
+"""What a role is taken to get where the rules say nothing, or where a playout was cut off."""
+
+PLAYOUT_SECONDS = 1.0
+"""A playout longer than this is cut off: on a slow machine, many short looks tell more than one long one."""
+
+NO_MOVE: Term = "nil"
+"""Stands for the move of a role to which the rules leave none."""
+
+
+class Interrupted(Exception):
+    """The stop flag was raised in the middle of a playout."""
+
+
+class Node:
+    """A state in the tree, with what each role has tried there."""
+
+    __slots__ = ("children", "goals", "moves", "state", "totals", "visits", "visits_of")
+
+    def __init__(self, machine: StateMachine, state: State) -> None:
+        roles = range(len(machine.roles))
+        self.state = state
+        self.goals: list[float] | None = _goals(machine, state) if machine.terminal(state) else None
+        """In a terminal state, the goal of each role, 0..1."""
+        self.moves: list[list[Term]] = []
+        """Per role its legal moves."""
+        if self.goals is None:
+            self.moves = [machine.legal(state, role) or [NO_MOVE] for role in roles]
+        self.visits = 0
+        self.visits_of = [[0] * len(moves) for moves in self.moves]
+        """Per role and move, how often it was tried."""
+        self.totals = [[0.0] * len(moves) for moves in self.moves]
+        """Per role and move, the sum of the role's own goals."""
+        self.children: dict[tuple[int, ...], Node] = {}
+        """By each role's index into its moves."""
+
+    def select(self) -> tuple[int, ...]:
+        """The joint move to try next: each role's upper confidence bound, untried moves first."""
+        log_visits = math.log(self.visits + 1)
+        choice = []
+        for counts, totals in zip(self.visits_of, self.totals, strict=True):
+            untried = [i for i, count in enumerate(counts) if not count]
+            if untried:
+                choice.append(random.choice(untried))
+                continue
+            bounds = [
+                total / count + EXPLORATION * math.sqrt(log_visits / count)
+                for total, count in zip(totals, counts, strict=True)
+            ]
+            choice.append(bounds.index(max(bounds)))
+        return tuple(choice)
+
+    def joint_move(self, choice: tuple[int, ...]) -> tuple[Term, ...]:
+        """The terms of a choice."""
+        return tuple(moves[i] for moves, i in zip(self.moves, choice, strict=True))
+
+
+class MonteCarlo(Engine):
+    """Upper confidence trees, one playout at a time, for one role."""
+
+    name = "monte-carlo"
+
+    def __init__(self, machine: StateMachine, role: int) -> None:
+        self._machine = machine
+        self._role = role
+        self._root: Node | None = None
+
+    def begin(self, state: State) -> None:
+        self._root = Node(self._machine, state)
+
+    def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
+        old, self._root = self._root, None
+        if old is not None and old.goals is None:
+            for choice, child in old.children.items():
+                if old.joint_move(choice) == joint_move and child.state == state:
+                    self._root = child
+        if self._root is None:
+            self._root = Node(self._machine, state)
+
+    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        root = self._root
+        if root is None or root.goals is not None:
+            return
+        moves = root.moves[self._role]
+        if moves == [NO_MOVE]:
+            return
+        if len(moves) == 1:
+            report(Opinion(moves[0], proven=True))
+            return
+        if not root.visits:
+            report(Opinion(random.choice(moves)))
+        while not stop[0]:
+            try:
+                self._iterate(root, stop)
+            except Interrupted:
+                return
+            report(self._opinion(root))
+
+    def _opinion(self, root: Node) -> Opinion:
+        counts, totals = root.visits_of[self._role], root.totals[self._role]
+        best = max(range(len(counts)), key=lambda i: (counts[i], totals[i]))
+        value = 100 * totals[best] / counts[best] if counts[best] else None
+        return Opinion(root.moves[self._role][best], value, info={"playouts": root.visits})
+
+    def _iterate(self, root: Node, stop: StopFlag) -> None:
+        """Descends to a new node, plays out from it, and takes the result back to the root."""
+        node = root
+        path: list[tuple[Node, tuple[int, ...]]] = []
+        while node.goals is None:
+            _check(stop)
+            choice = node.select()
+            path.append((node, choice))
+            child = node.children.get(choice)
+            if child is None:
+                state = self._machine.next(node.state, node.joint_move(choice))
+                _check(stop)
+                child = node.children[choice] = Node(self._machine, state)
+                node = child
+                break
+            node = child
+        goals = node.goals if node.goals is not None else self._play_out(node, stop)
+        for visited, choice in path:
+            visited.visits += 1
+            for role, i in enumerate(choice):
+                visited.visits_of[role][i] += 1
+                visited.totals[role][i] += goals[role]
+
+    def _play_out(self, node: Node, stop: StopFlag) -> list[float]:
+        """The goals at the end of a random match from a node on."""
+        machine = self._machine
+        roles = range(len(machine.roles))
+        end = time.monotonic() + PLAYOUT_SECONDS
+        state, moves = node.state, node.moves
+        while True:
+            _check(stop)
+            state = machine.next(state, [random.choice(options) for options in moves])
+            _check(stop)
+            if machine.terminal(state) or time.monotonic() > end:
+                return _goals(machine, state)
+            moves = []
+            for role in roles:
+                _check(stop)
+                moves.append(machine.legal(state, role) or [NO_MOVE])
+
+
+def _goals(machine: StateMachine, state: State) -> list[float]:
+    """Each role's goal, 0..1."""
+    goals = [machine.goal(state, role) for role in range(len(machine.roles))]
+    return [UNKNOWN_GOAL if goal is None else goal / 100 for goal in goals]
+
+
+def _check(stop: StopFlag) -> None:
+    if stop[0]:
+        raise Interrupted

@@ -1,0 +1,28 @@
+"""Which engines there are, and which of them play a given game."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from agent.engine import Engine
+from agent.search.montecarlo import MonteCarlo
+from games.machine import StateMachine
+
+EngineFactory: TypeAlias = Callable[[StateMachine, int], Engine | None]
+"""Makes an engine for one role (by index) of the game that a machine plays; None where the game is not its kind."""
+
+FACTORIES: list[EngineFactory] = [MonteCarlo]
+"""Best first: native families, tree search on the circuit, Monte-Carlo search on any machine."""
+
+
+def engines_for(machine: StateMachine, role: int) -> Iterator[Engine]:
+    """The engines that can play a game, best first; each is made only when it is asked for."""
+    for factory in FACTORIES:
+        engine = factory(machine, role)
+        if engine is not None:
+            yield engine
+
+
+def warm_up() -> None:
+    """Compiles all kernels or loads them from the cache, so that no match has to wait for them."""
