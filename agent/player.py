@@ -18,7 +18,6 @@ from agent.clock import DEFAULT_MARGIN, Clock
 from agent.journal import Journal
 from agent.match import Match, MatchOptions
 from agent.pool import WorkerPool, memory_share
-from agent.worker_messages import LOG_FORMAT
 from protocol.messages import (
     Abort,
     Aborted,
@@ -199,13 +198,7 @@ class Player:
             self._drop_overdue()
 
 
-def serve(options: ServeOptions) -> None:
-    """Serves until the process is told to end; says on the console what it is doing. Raises `OSError`."""
-    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
-    asyncio.run(run_server(options))
-
-
-async def run_server(options: ServeOptions, started: Callable[[int], None] | None = None) -> None:
+async def serve(options: ServeOptions, started: Callable[[int], None] | None = None) -> None:
     """Serves until it is cancelled or the process is told to end (SIGINT, SIGTERM).
 
     `started` is called with the port once messages are answered. Raises `OSError` where the port is taken.
