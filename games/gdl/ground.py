@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from games.gdl.dependencies import dependency_graph, reachable
+from games.gdl.estimate import Estimates
 from games.gdl.observer import DEFAULT_LIMIT, GroundRules, Int32Array, Int64Array, run
+from games.gdl.rewrite import project, split
 from games.gdl.rules import Atom, Predicate, Rule, predicate
 from games.machine import RulesError, Term
 
@@ -62,14 +64,25 @@ class GroundProgram:
     """What was dropped, such as goal values out of range."""
 
 
-def ground(rules: Iterable[Rule], roles: Sequence[Term], *, limit_literals: int = DEFAULT_LIMIT) -> GroundProgram:
-    """Grounds safe rules.
+VARIANTS = ("split", "projected", "plain")
+"""Names of the ways to rewrite rules before grounding, the one that is best most often first."""
+
+
+def ground(
+    rules: Iterable[Rule], roles: Sequence[Term], *, variant: str = VARIANTS[0], limit_literals: int = DEFAULT_LIMIT
+) -> GroundProgram:
+    """Grounds safe rules, rewritten as one of `VARIANTS` says: all mean the same, their sizes differ.
 
     Raises `LimitError` beyond `limit_literals` body literals, `RulesError` where `init` depends on the state. Time is
     not bounded here: callers with a deadline ground in a child process.
     """
+    rules = relevant_rules(rules)
+    if variant == "projected":
+        rules = project(rules)
+    elif variant == "split":
+        rules = split(rules, Estimates(rules))
     encoder = _Encoder()
-    program = encoder.program(relevant_rules(rules))
+    program = encoder.program(rules)
     return _assemble(run(program, encoder.constants, encoder.names, limit_literals), tuple(roles))
 
 
