@@ -23,7 +23,7 @@ SMALL = 7
 """`solve_small` is made for up to so many empty cells."""
 _STABLE_MIN = 5
 _ONE = np.uint64(1)
-_QUADRANTS = (
+QUADRANTS = (
     np.uint64(0x000000000F0F0F0F),
     np.uint64(0x00000000F0F0F0F0),
     np.uint64(0x0F0F0F0F00000000),
@@ -35,7 +35,7 @@ _QUADRANTS = (
 def odd_cells(empty):
     """The empty cells of quadrants with an odd number of them."""
     odd = np.uint64(0)
-    for quadrant in _QUADRANTS:
+    for quadrant in QUADRANTS:
         if popcount(empty & quadrant) & 1:
             odd |= quadrant
     return odd & empty

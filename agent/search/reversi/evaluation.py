@@ -1,0 +1,215 @@
+"""The evaluation: patterns by stage of the game plus mobility and parity, in discs for the side to move.
+
+A stage is four empty cells wide. The weights are `int16` in units of 1/128 disc; one array per stage holds those of the
+patterns, then own mobility, the opponent's mobility, and parity (the number of empty cells within the stage, and which
+quadrants have an odd number of them).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from agent.search.reversi.endings import INFINITE, QUADRANTS
+from agent.search.reversi.lanes import pattern_numbers
+from agent.search.reversi.patterns import LANES, WORDS, PatternSet
+from games.native.reversi.bits import flips, legal_moves, lowest, popcount
+from games.native.reversi.rules import final_score
+
+STAGES = 16
+STAGE_SHIFT = 2
+"""A stage spans 2**STAGE_SHIFT numbers of empty cells."""
+UNIT = 128
+"""Weights per disc."""
+EXTRAS = 64
+"""Room for each of the features that are no patterns."""
+_ONE = np.uint64(1)
+_LANE = np.uint64(0xFFFF)
+
+
+class Tables(NamedTuple):
+    """What the evaluation's kernels read."""
+
+    rows: npt.NDArray[np.uint64]
+    """uint64[8 * 256, WORDS]: see `PatternSet.row_words`."""
+    starts: npt.NDArray[np.uint64]
+    """uint64[WORDS, 4]: where the weights of each pattern instance begin; a zero weight for unused lanes."""
+    weights: npt.NDArray[np.int16]
+    """int16[STAGES, weights]."""
+
+
+class Board(NamedTuple):
+    """What the kernels know of the variant."""
+
+    playable: np.uint64
+    cells: int
+    sign: int
+    """-1 where fewer discs win."""
+
+
+@njit(inline="always")
+def stage_of(empties):
+    """The stage of a position with that many empty cells."""
+    return min(empties >> STAGE_SHIFT, STAGES - 1)
+
+
+@njit(inline="always")
+def parity_number(empty):
+    """The feature of parity, 0..63: empty cells within the stage and the quadrants with an odd number of them."""
+    number = popcount(empty) & 3
+    for quadrant in QUADRANTS:
+        number = 2 * number + (popcount(empty & quadrant) & 1)
+    return number
+
+
+@njit(cache=True, nogil=True)
+def evaluate(player, opponent, board, tables, numbers):
+    """The heuristic score; exact where the game is over. `numbers` (uint64[WORDS]) is scratch."""
+    empty = board.playable & ~(player | opponent)
+    own = popcount(legal_moves(player, opponent, empty))
+    other = popcount(legal_moves(opponent, player, empty))
+    if own == 0 and other == 0:
+        return final_score(player, opponent, board.cells, board.sign)
+    pattern_numbers(player, opponent, tables.rows, numbers)
+    weights = tables.weights[stage_of(popcount(empty))]
+    starts = tables.starts
+    extras = weights.shape[0] - 3 * EXTRAS
+    total = np.int64(weights[extras + own]) + np.int64(weights[extras + EXTRAS + other])
+    total += np.int64(weights[extras + 2 * EXTRAS + parity_number(empty)])
+    for word in range(WORDS):
+        four = numbers[word]
+        total += (
+            np.int64(weights[starts[word, 0] + (four & _LANE)])
+            + np.int64(weights[starts[word, 1] + (four >> np.uint64(16) & _LANE)])
+            + np.int64(weights[starts[word, 2] + (four >> np.uint64(32) & _LANE)])
+            + np.int64(weights[starts[word, 3] + (four >> np.uint64(48))])
+        )
+    limit = board.cells - 2
+    return max(-limit, min(limit, (total + UNIT // 2) >> 7))
+
+
+@njit(cache=True, nogil=True)
+def evaluate_1(player, opponent, alpha, beta, board, tables, numbers, nodes):
+    """The fail-soft score of a search of depth 1."""
+    empty = board.playable & ~(player | opponent)
+    for side in range(2):
+        moves = legal_moves(player, opponent, empty)
+        best = -INFINITE
+        while moves:
+            cell = lowest(moves)
+            bit = moves & (~moves + _ONE)
+            moves ^= bit
+            turned = flips(cell, player, opponent)
+            nodes[0] += 1
+            best = max(best, -evaluate(opponent & ~turned, player | turned | bit, board, tables, numbers))
+            if best >= beta:
+                break
+        if best > -INFINITE:
+            return -best if side else best
+        player, opponent, alpha, beta = opponent, player, -beta, -alpha
+    return final_score(player, opponent, board.cells, board.sign)
+
+
+@njit(cache=True, nogil=True)
+def evaluate_2(player, opponent, alpha, beta, board, tables, numbers, nodes):
+    """The fail-soft score of a search of depth 2."""
+    empty = board.playable & ~(player | opponent)
+    for side in range(2):
+        moves = legal_moves(player, opponent, empty)
+        best = -INFINITE
+        while moves:
+            cell = lowest(moves)
+            bit = moves & (~moves + _ONE)
+            moves ^= bit
+            turned = flips(cell, player, opponent)
+            own, other = player | turned | bit, opponent & ~turned
+            nodes[0] += 1
+            best = max(best, -evaluate_1(other, own, -beta, -max(alpha, best), board, tables, numbers, nodes))
+            if best >= beta:
+                break
+        if best > -INFINITE:
+            return -best if side else best
+        player, opponent, alpha, beta = opponent, player, -beta, -alpha
+    return final_score(player, opponent, board.cells, board.sign)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Patterns and their weights for boards of one shape."""
+
+    patterns: PatternSet
+    weights: npt.NDArray[np.int16]
+    """int16[STAGES, pattern weights + 3 * EXTRAS]."""
+
+    @property
+    def tables(self) -> Tables:
+        """What the kernels read."""
+        # No position has EXTRAS - 1 moves, so that weight stays zero.
+        starts = np.full(LANES, self.patterns.class_starts[-1] + EXTRAS - 1, np.uint64)
+        starts[: self.patterns.count] = self.patterns.starts
+        return Tables(self.patterns.row_words, starts.reshape(WORDS, 4), np.ascontiguousarray(self.weights))
+
+    def save(self, path: Path, **notes: Any) -> None:
+        """Write the weights, without those that are mirror images of others, to a compressed .npz file."""
+        kept = self.patterns.mirrored >= np.arange(len(self.patterns.mirrored))
+        size = len(kept)
+        np.savez_compressed(
+            path,
+            board=np.array([self.patterns.columns, self.patterns.rows]),
+            patterns=np.ascontiguousarray(self.weights[:, :size][:, kept]),
+            extras=np.ascontiguousarray(self.weights[:, size:]),
+            **notes,
+        )
+
+    @classmethod
+    def load(cls, path: Path) -> Evaluation:
+        """Read what `save` wrote. Raises `OSError` or `KeyError` for anything else."""
+        with np.load(path) as data:
+            patterns = pattern_set(int(data["board"][0]), int(data["board"][1]))
+            mirrored = patterns.mirrored
+            kept = mirrored >= np.arange(len(mirrored))
+            weights = np.zeros((STAGES, len(mirrored) + 3 * EXTRAS), np.int16)
+            weights[:, : len(mirrored)][:, kept] = data["patterns"]
+            weights[:, : len(mirrored)][:, ~kept] = weights[:, mirrored[~kept]]
+            weights[:, len(mirrored) :] = data["extras"]
+        return cls(patterns, weights)
+
+    @classmethod
+    def heuristic(cls, columns: int, rows: int, sign: int) -> Evaluation:
+        """An untrained evaluation by rules of thumb: mobility, corners and the cells beside them, at the end discs."""
+        patterns = pattern_set(columns, rows)
+        size = int(patterns.class_starts[-1])
+        weights = np.zeros((STAGES, size + 3 * EXTRAS), np.float64)
+        late = np.maximum(0.0, 1 - np.arange(STAGES) / 5)[:, None]
+        moves = np.arange(EXTRAS - 1, dtype=np.float64)
+        mobility = (1 - late) * 6 * np.log2(1 + moves)
+        weights[:, size : size + EXTRAS - 1] = mobility
+        weights[:, size + EXTRAS : size + 2 * EXTRAS - 1] = -mobility
+        if "corner 3x3" in patterns.names:
+            index = patterns.names.index("corner 3x3")
+            numbers = np.arange(patterns.class_sizes[index])
+            # Digits from the most significant: the corner, a C cell, a cell, a C cell, the X cell.
+            corner, edge, _, other_edge, diagonal = ((numbers // 3 ** (8 - place) + 1) % 3 - 1 for place in range(5))
+            owner = {name: -value for name, value in (("corner", corner),)}["corner"]
+            risk = 3.0 * -diagonal + 1.0 * -(edge + other_edge)
+            value = sign * (8.0 * owner - np.where(owner == 0, risk, 0.0))
+            start = int(patterns.class_starts[index])
+            weights[:, start : start + len(numbers)] = value * np.maximum(0.3, 1 - late)
+        return cls(patterns, np.clip(np.rint(weights * UNIT), -32768, 32767).astype(np.int16))
+
+
+@lru_cache(maxsize=8)
+def pattern_set(columns: int, rows: int) -> PatternSet:
+    """The patterns of a board; building their tables takes a moment, so they are kept."""
+    return PatternSet.of_board(columns, rows)
+
+
+def scratch() -> npt.NDArray[np.uint64]:
+    """The scratch array of the evaluation's kernels."""
+    return np.zeros(WORDS, np.uint64)

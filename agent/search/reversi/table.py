@@ -1,0 +1,147 @@
+"""The transposition table: one NumPy array shared by all threads without locks.
+
+An entry is two words, `(key ^ data, data)`: an entry torn by two threads fails the comparison and is ignored (R. Hyatt,
+T. Mann, "A lockless transposition-table implementation for parallel search", 2002). Four entries share a cache line.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+BUCKET = 4
+NO_MOVE = 64
+"""Stands for "no move known" among the cells 0..63."""
+_MASK = np.uint64(0xFF)
+_BIAS = 128
+_LOWER, _UPPER, _DEPTH, _LEVEL, _FIRST, _SECOND, _DATE = (np.uint64(8 * index) for index in range(7))
+
+
+def new_table(megabytes: int) -> npt.NDArray[np.uint64]:
+    """An empty table (uint64[entries, 2]) of at most that size; the number of entries is a power of two."""
+    entries = 1 << max(10, ((megabytes << 20) // 16).bit_length() - 1)
+    return np.zeros((entries, 2), np.uint64)
+
+
+@njit(inline="always")
+def position_key(player, opponent):
+    """A 64-bit hash of the position: two rounds of multiply and xor-shift (after Murmur's finaliser)."""
+    first = player * np.uint64(0x9E3779B97F4A7C15)
+    first ^= first >> np.uint64(32)
+    second = (opponent ^ np.uint64(0x5851F42D4C957F2D)) * np.uint64(0xBF58476D1CE4E5B9)
+    second ^= second >> np.uint64(29)
+    key = (first + (second << np.uint64(1))) * np.uint64(0x94D049BB133111EB)
+    key ^= key >> np.uint64(31)
+    key *= np.uint64(0xD6E8FEB86659FD93)
+    return key ^ (key >> np.uint64(32))
+
+
+@njit(inline="always")
+def field(data, shift):
+    """One byte of an entry's data, as int64."""
+    return np.int64((data >> shift) & _MASK)
+
+
+@njit(inline="always")
+def lower_bound(data):
+    """The lower bound in discs that the entry holds."""
+    return field(data, _LOWER) - _BIAS
+
+
+@njit(inline="always")
+def upper_bound(data):
+    """The upper bound in discs that the entry holds."""
+    return field(data, _UPPER) - _BIAS
+
+
+@njit(inline="always")
+def depth_of(data):
+    """The depth in plies of the search that made the entry."""
+    return field(data, _DEPTH)
+
+
+@njit(inline="always")
+def level_of(data):
+    """The selectivity level of the search that made the entry."""
+    return field(data, _LEVEL)
+
+
+@njit(inline="always")
+def first_move(data):
+    """The best move's cell, or NO_MOVE."""
+    return field(data, _FIRST)
+
+
+@njit(inline="always")
+def second_move(data):
+    """The best move's cell of an earlier search, or NO_MOVE."""
+    return field(data, _SECOND)
+
+
+@njit(inline="always")
+def probe(table, key):
+    """The data stored for `key`, or 0."""
+    slot = (key & np.uint64(table.shape[0] - BUCKET)) & ~np.uint64(BUCKET - 1)
+    for index in range(BUCKET):
+        data = table[slot + np.uint64(index), 1]
+        if table[slot + np.uint64(index), 0] ^ data == key and data:
+            return data
+    return np.uint64(0)
+
+
+@njit(cache=True, nogil=True)
+def store(table, key, lower, upper, depth, level, move, date):
+    """Keep a result: in the position's own entry, else in place of the oldest and shallowest of the bucket."""
+    slot = (key & np.uint64(table.shape[0] - BUCKET)) & ~np.uint64(BUCKET - 1)
+    victim = slot
+    worst = np.int64(1 << 30)
+    second = np.int64(NO_MOVE)
+    for index in range(BUCKET):
+        place = slot + np.uint64(index)
+        data = table[place, 1]
+        if table[place, 0] ^ data == key and data:
+            victim = place
+            if depth_of(data) == depth and level_of(data) == level:
+                lower = max(lower, lower_bound(data))
+                upper = min(upper, upper_bound(data))
+                if lower > upper:  # selective searches may contradict each other
+                    lower = min(lower, upper_bound(data))
+                    upper = max(upper, lower)
+            previous = first_move(data)
+            if move == NO_MOVE:
+                move = previous
+                second = second_move(data)
+            else:
+                second = previous if previous != move else second_move(data)
+            break
+        worth = 0
+        if data:
+            age = (date - field(data, _DATE)) & 0xFF
+            worth = 1 + 4 * depth_of(data) + level_of(data) + (0 if age else 1000)
+        if worth < worst:
+            worst = worth
+            victim = place
+    data = (
+        np.uint64(lower + _BIAS) << _LOWER
+        | np.uint64(upper + _BIAS) << _UPPER
+        | np.uint64(depth) << _DEPTH
+        | np.uint64(level) << _LEVEL
+        | np.uint64(move) << _FIRST
+        | np.uint64(second) << _SECOND
+        | np.uint64(date & 0xFF) << _DATE
+    )
+    table[victim, 0] = key ^ data
+    table[victim, 1] = data
+
+
+def best_reply(table: npt.NDArray[np.uint64], player: int, opponent: int) -> int | None:
+    """The best move's cell that the table holds for a position."""
+    data = _lookup(table, np.uint64(player), np.uint64(opponent))
+    move = first_move.py_func(np.uint64(data)) if data else NO_MOVE
+    return None if move == NO_MOVE else int(move)
+
+
+_lookup: Any = njit(cache=True)(lambda table, player, opponent: probe(table, position_key(player, opponent)))
