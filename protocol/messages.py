@@ -60,7 +60,7 @@ _INFIX_BLANK = re.compile(r"(?:\s+|%[^\n\r]*)*")
 _INFIX_CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
 _TAIL = re.compile(r"\)\s*[^\s();]+\s+[^\s();]+\s*\)\s*")
 """What follows the rules in a START of five arguments."""
-_CLOCK = re.compile(r"[0-9]{1,9}(?:\.[0-9]*)?")
+_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]*)?")
 
 
 def parse(body: str | bytes) -> tuple[Message, Dialect]:
@@ -179,7 +179,7 @@ class _Request:
     def _preview(self) -> Preview:
         self._need(2, "rules", "a clock")
         rules, source = self._rules(1)
-        return Preview(rules, self._clock(2, "the preview clock"), source, self.syntax)
+        return Preview(rules, self._number(2, "the preview clock"), source, self.syntax)
 
     def _start(self) -> Start:
         self._skip_message_id(lambda: len(self.terms) > 6 and isinstance(self.terms[4], tuple))
@@ -188,7 +188,7 @@ class _Request:
         if role == ():
             raise self.error("a role expected, not an empty list", 2)
         rules, source = self._rules(3)
-        clocks = self._clock(4, "the start clock"), self._clock(5, "the play clock")
+        clocks = self._number(4, "the start clock"), self._number(5, "the play clock")
         return Start(match_id, role, rules, *clocks, source, self.syntax)
 
     def _play(self) -> Play:
@@ -230,10 +230,10 @@ class _Request:
         # The infix reader took an upper-case id for a variable.
         return match_id[1:] if self.syntax == "infix" and match_id.startswith("?") else match_id
 
-    def _clock(self, index: int, name: str) -> int:
+    def _number(self, index: int, name: str, unit: str = "seconds") -> int:
         text = self.terms[index]
-        if not isinstance(text, str) or not _CLOCK.fullmatch(text):
-            raise self.error(f"{name} is a number of seconds", index)
+        if not isinstance(text, str) or not _NUMBER.fullmatch(text):
+            raise self.error(f"{name} is a number of {unit}", index)
         return int(text.partition(".")[0])
 
     def _rules(self, index: int) -> tuple[tuple[Term, ...], str]:
@@ -276,7 +276,7 @@ class _Request:
 
     def _perceived(self) -> tuple[int, Term | None, tuple[Term, ...]]:
         """Turn, last move and percepts of GDL-II's long form."""
-        turn, last_move, percepts = self._clock(2, "the turn"), self.terms[3], self.terms[4]
+        turn, last_move, percepts = self._number(2, "the turn", "turns"), self.terms[3], self.terms[4]
         if _is_nil(percepts):
             return turn, None if _is_nil(last_move) else last_move, ()
         if isinstance(percepts, str):

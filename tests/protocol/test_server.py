@@ -1,0 +1,208 @@
+"""Tests of the player's HTTP side, byte for byte through real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from protocol.messages import Abort, Info, Message, MoveReply, Ping, Play, Ready, Reply, Start
+from protocol.terms import Position, TextError
+
+CORS = {
+    "access-control-allow-origin": "*",
+    "access-control-allow-methods": "POST, GET, OPTIONS",
+    "access-control-allow-headers": "Sender, Receiver, Content-Type, Accept",
+}
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@pytest.mark.parametrize(
+    ("body", "reply"),
+    [
+        (b"( INFO )", b"( ( name Test ) ( status available ) ( species alien ) )"),
+        (b"(START m r ((role r)) 10 5)", b"ready"),
+        (b"(PLAY m NIL)", b"(mark 1 2)"),
+        (b"play(r7,m,[a])", b"reply(r7,mark(1,2))"),
+        (b"(STOP m (a))", b"done"),
+        (b"( ABORT m )", b"aborted"),
+        (b"", b"( ( name Test ) ( status available ) ( species alien ) )"),
+        (b"(play m", b"busy"),
+    ],
+)
+async def test_replies_as_managers_need_them(player: Any, body: bytes, reply: bytes, version: str) -> None:
+    """Each reply is a 200 with its length, not chunked, open to all origins, and the connection is closed after it."""
+    headers = ("Host: x", "Connection: keep-alive") if version == "1.1" else ()
+    answer = await player.post(body, *headers, version=version)
+    assert answer.status == f"HTTP/{version} 200 OK"
+    assert answer.body == reply
+    assert answer.headers["content-length"] == str(len(reply))
+    assert answer.headers["content-type"] == "text/acl"
+    assert "transfer-encoding" not in answer.headers
+    assert answer.headers.get("connection", "close") == "close"
+    assert CORS.items() <= answer.headers.items()
+
+
+async def test_recorded_requests_get_proper_replies(player: Any, recorded: list[Any]) -> None:
+    """The bytes that the real managers sent get the replies they accept."""
+    expected = {"INFO": b"( ( name Test )", "PREVIEW": b"ready", "START": b"ready", "PLAY": b"(mark 1 2)"}
+    expected |= {"STOP": b"done", "ABORT": b"aborted"}
+    for request in recorded:
+        answer = await player.send(request.request)
+        assert answer.status == "HTTP/1.0 200 OK"
+        assert answer.body.startswith(expected[request.kind])
+        assert type(player.messages[-1]).__name__.upper() == request.kind
+
+
+@pytest.mark.parametrize("path", ["/", "/some/where?x=y", "//", "/%0A", "http://elsewhere:80/"])
+@pytest.mark.parametrize("header", ["Content-Type: text/html; charset=none", "Accept: nothing", "Sender: \xe9"])
+async def test_path_and_content_type_do_not_matter(player: Any, path: str, header: str) -> None:
+    """A POST is read whatever its path, content type and charset say."""
+    assert (await player.post(b"(ping)", header, path=path)).body == b"ready"
+    assert player.messages == [Ping()]
+
+
+async def test_request_without_length_is_info(player: Any) -> None:
+    """A POST without a body and without Content-Length asks for INFO."""
+    await player.send(b"POST / HTTP/1.0\r\n\r\n")
+    assert player.messages == [Info()]
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("", Info()),
+        (quote("( PLAY m.1 ((f ?x) ++) )", safe=""), Play("m.1", (("f", "?x"), "++"))),
+        (quote("(PLAY m (a+b))", safe="()+"), Play("m", ("a+b",))),
+        (quote_plus("( PLAY m (a+b) )"), Play("m", ("a+b",))),
+        ("(ABORT+m)", Abort("m")),
+        ("play(m,[a])", Play("m", ("a",))),
+    ],
+)
+async def test_get_holds_its_message_in_the_path(player: Any, target: str, message: Message) -> None:
+    """The path of a GET is percent-decoded, with blanks spelled `%20` or `+`."""
+    await player.send(f"GET /{target} HTTP/1.0\r\n\r\n".encode())
+    assert player.messages == [message]
+
+
+async def test_get_takes_a_whole_rulesheet(player: Any) -> None:
+    """A request line may be as long as a START with its rules."""
+    text = quote("(START m r (" + "(role r) " * 10_000 + ") 10 5)")
+    assert (await player.send(f"GET /{text} HTTP/1.0\r\n\r\n".encode())).body == b"ready"
+    assert len(player.messages[0].rules) == 10_000
+
+
+async def test_preflight_allows_what_it_is_asked_for(player: Any) -> None:
+    """An OPTIONS request gets the headers it names allowed, without reaching the player."""
+    request = b"OPTIONS /x HTTP/1.1\r\nHost: x\r\nOrigin: http://y\r\nAccess-Control-Request-Method: POST\r\n"
+    asked = b"Access-Control-Request-Headers: x-prototype-version, x-requested-with\r\n"
+    private = b"Access-Control-Request-Private-Network: true\r\n"
+    answer = await player.send(request + asked + private + b"\r\n")
+    assert answer.status == "HTTP/1.1 200 OK"
+    assert answer.body == b""
+    assert answer.headers["access-control-allow-headers"] == "x-prototype-version, x-requested-with"
+    assert answer.headers["access-control-allow-private-network"] == "true"
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert player.messages == []
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"(((", "'(' is never closed (line 1, column 3)"),
+        (b"hello", "unknown message 'hello' (line 1, column 1)"),
+        (bytes(range(256)) * 8, "unknown message"),
+        (b"\xff\xfe" * 1000, "unknown message"),
+        (b"(" * 100_000, "nested deeper than"),
+        (b"(start m r", "never closed"),
+        (b"(play m a b c d e)", "PLAY takes a match id and 1 or 3 more arguments"),
+    ],
+)
+async def test_junk_is_answered_busy(player: Any, body: bytes, reason: str, caplog: pytest.LogCaptureFixture) -> None:
+    """What is no message gets a 200 `busy`, and one line in the log that says what was wrong with it."""
+    answer = await player.post(body)
+    assert (answer.status, answer.body) == ("HTTP/1.0 200 OK", b"busy")
+    assert CORS.items() <= answer.headers.items()
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert reason in record.message
+    assert "\n" not in record.message
+
+
+async def test_failing_player_is_busy(player: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """An exception in the player is logged, and answered `busy`; the next message is served."""
+
+    async def fail(message: Message) -> Reply:
+        raise TextError("broken", Position(1, 1))
+
+    player.answer = fail
+    assert (await player.post(b"(play m nil)")).body == b"busy"
+    assert (await player.post(b"ping(m7)")).body == b"reply(m7,busy)"
+    assert "PLAY from 127.0.0.1 failed" in caplog.text
+    assert "broken" in caplog.text
+
+
+async def test_body_beyond_the_limit_is_refused(player: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """A body that is too long is answered `busy` without being kept."""
+    answer = await player.post(b"(START m r (" + b"(role r)" * 1_000_000)
+    assert (answer.status, answer.body) == ("HTTP/1.0 200 OK", b"busy")
+    assert "longer than" in caplog.text
+
+
+async def test_large_start_does_not_hold_up_others(player: Any) -> None:
+    """While a rulesheet of 5 MB is read, other messages are answered."""
+    body = b"(START m r (" + b"(foo (bar ?x 12) baz)\n" * 230_000 + b") 10 5)"
+    start = asyncio.create_task(player.post(body))
+    waits = []
+    while not start.done():
+        before = time.monotonic()
+        assert (await player.post(b"(ping)")).body == b"ready"
+        waits.append(time.monotonic() - before)
+    assert (await start).body == b"ready"
+    assert any(isinstance(message, Start) for message in player.messages)
+    assert len(waits) > 3
+    assert sorted(waits)[len(waits) // 2] < 0.1
+
+
+async def test_messages_are_served_concurrently(player: Any) -> None:
+    """A PLAY that is being thought about does not keep INFO waiting."""
+    decided = asyncio.Event()
+
+    async def think(message: Message) -> Reply:
+        if isinstance(message, Play):
+            await decided.wait()
+            return MoveReply("a")
+        return Ready()
+
+    player.answer = think
+    play = asyncio.create_task(player.post(b"(play m nil)"))
+    await asyncio.sleep(0.05)
+    assert (await player.post(b"(info)")).body == b"ready"
+    decided.set()
+    assert (await play).body == b"a"
+
+
+async def test_time_counts_from_the_header(player: Any) -> None:
+    """The clock of a message starts when its request arrives, not when the last byte of its body does."""
+    request = b"POST / HTTP/1.0\r\nContent-Length: 12\r\n\r\n(play m nil)"
+    before = time.monotonic()
+    await player.send(request, pause_at=len(request) - 5, pause=0.3)
+    (received,) = player.received
+    assert before <= received.at < before + 0.15
+    assert received.peer == "127.0.0.1"
+
+
+async def test_broken_off_request_disturbs_nobody(player: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """A connection that ends before the body does is logged, and the next one served."""
+    _, writer = await asyncio.open_connection("127.0.0.1", player.port)
+    writer.write(b"POST / HTTP/1.0\r\nContent-Length: 12\r\n\r\n(play")
+    await writer.drain()
+    await asyncio.sleep(0.05)
+    writer.close()
+    assert (await player.post(b"(ping)")).body == b"ready"
+    assert player.messages == [Ping()]
+    assert "broke off" in caplog.text
