@@ -96,7 +96,7 @@ def write_rulesheet(rulesheet: Sequence[Term]) -> str:
 def locate(text: str | bytes, path: Sequence[int]) -> Position:
     """Where the sub-term starts that `path` leads to: the expression's index in the text, then child indices.
 
-    The path is not empty. Raises `LookupError` where the text has no such term.
+    An empty path is the text's beginning. Raises `LookupError` where the text has no such term.
     """
     text = decode(text)
     return position_of(text, start_of(text, path))
@@ -104,6 +104,8 @@ def locate(text: str | bytes, path: Sequence[int]) -> Position:
 
 def span(text: str, path: Sequence[int]) -> tuple[int, int]:
     """The offsets `[start, end)` of the sub-term that `path` leads to. Raises `LookupError` where there is none."""
+    if not path:
+        return 0, len(text)
     start = start_of(text, path)
     depth = 0
     for token, offset in _placed_tokens(text, start):
@@ -114,7 +116,9 @@ def span(text: str, path: Sequence[int]) -> tuple[int, int]:
 
 
 def start_of(text: str, path: Sequence[int]) -> int:
-    """The offset of the sub-term that `path` (not empty) leads to. Raises `LookupError` where there is none."""
+    """The offset of the sub-term that `path` leads to. Raises `LookupError` where there is none."""
+    if not path:
+        return 0
     counters = [0]  # per open list, how many of its elements have begun
     matched = 0  # how many elements of the path the enclosing lists follow
     for token, offset in _placed_tokens(text):

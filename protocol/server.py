@@ -78,13 +78,14 @@ def make_app(
 
 
 def make_runner(app: web.Application, *, shutdown_timeout: float = 2.0) -> web.AppRunner:
-    """A runner for the application: long request lines (START in a GET), no access log.
+    """A runner for the application: long request lines (START in a GET), bodies as they come, no access log.
 
     On shutdown, messages being answered have `shutdown_timeout` seconds left.
     """
     return web.AppRunner(
         app,
         access_log=None,
+        auto_decompress=False,
         max_line_size=_MAX_HEADER,
         max_field_size=_MAX_HEADER,
         shutdown_timeout=shutdown_timeout,
@@ -107,6 +108,9 @@ async def _answer(request: web.Request) -> web.Response:
     except OSError as error:
         log.warning("%s from %s broke off: %s", request.method, peer, error)
         return _response(request, "")
+    except Exception:
+        log.exception("%s from %s cannot be read, answered busy", request.method, peer)
+        return _response(request, render(Busy(), Dialect()))
     try:
         reply = await request.app[HANDLER](message, Received(at, dialect, peer))
         return _response(request, render(reply, dialect))
