@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from games.gdl.demand import demand
 from games.gdl.dependencies import dependency_graph, reachable
 from games.gdl.estimate import Estimates
 from games.gdl.observer import DEFAULT_LIMIT, GroundRules, Int32Array, Int64Array, run
@@ -64,7 +65,7 @@ class GroundProgram:
     """What was dropped, such as goal values out of range."""
 
 
-VARIANTS = ("split", "projected", "plain")
+VARIANTS = ("split", "demand+split", "projected", "plain", "demand")
 """Names of the ways to rewrite rules before grounding, the one that is best most often first."""
 
 
@@ -77,9 +78,11 @@ def ground(
     not bounded here: callers with a deadline ground in a child process.
     """
     rules = relevant_rules(rules)
+    if variant in ("demand", "demand+split"):
+        rules = demand(rules, Estimates(rules))
     if variant == "projected":
         rules = project(rules)
-    elif variant == "split":
+    elif variant in ("split", "demand+split"):
         rules = split(rules, Estimates(rules))
     encoder = _Encoder()
     program = encoder.program(rules)
