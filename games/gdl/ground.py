@@ -77,16 +77,21 @@ def ground(
     Raises `LimitError` beyond `limit_literals` body literals, `RulesError` where `init` depends on the state. Time is
     not bounded here: callers with a deadline ground in a child process.
     """
-    rules = relevant_rules(rules)
-    if variant in ("demand", "demand+split"):
-        rules = demand(rules, Estimates(rules))
-    if variant == "projected":
-        rules = project(rules)
-    elif variant in ("split", "demand+split"):
-        rules = split(rules, Estimates(rules))
     encoder = _Encoder()
-    program = encoder.program(rules)
+    program = encoder.program(rewrite(rules, variant))
     return _assemble(run(program, encoder.constants, encoder.names, limit_literals), tuple(roles))
+
+
+def rewrite(rules: Iterable[Rule], variant: str) -> list[Rule]:
+    """The rules that the game depends on, rewritten as one of `VARIANTS` says."""
+    rules = relevant_rules(rules)
+    if variant.startswith("demand"):
+        rules = demand(rules, Estimates(rules))
+    if variant.endswith("split"):
+        rules = split(rules, Estimates(rules))
+    elif variant == "projected":
+        rules = project(rules)
+    return rules
 
 
 def relevant_rules(rules: Iterable[Rule]) -> list[Rule]:
