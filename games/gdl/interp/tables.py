@@ -1,0 +1,223 @@
+"""The tables of calls and their answers, and the evaluation of recursive calls to a fixpoint.
+
+Linear tabling (Zhou and Sato: Efficient fixpoint computation in linear tabling, 2003): a call that is asked for again
+while it is being evaluated gets the answers known so far; the outermost call of such a cycle, its leader, is evaluated
+again until nothing new is found anywhere in the cycle, and then all of it is complete. Leaders are found as Tarjan
+finds strongly connected components. Negation only asks for calls of lower strata, which are complete on return.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from games.machine import LimitError, Term
+
+MAX_CALL_DEPTH = 10_000
+"""Recursive calls inside one another."""
+
+MAX_ROUNDS = 10_000
+"""Evaluations of one leader."""
+
+MAX_TERM_DEPTH = 400
+"""Functions inside one another in a term that recursion has built."""
+
+MAX_STEPS = 200_000_000
+"""Calls and loop iterations of one query, roughly."""
+
+CHECK_EVERY = 5_000
+"""Steps between two looks at the clock: a few milliseconds."""
+
+_FRESH, _ACTIVE, _WAITING, _STALE = range(4)
+
+Key = Any
+"""Values of the bound arguments of a call: the value itself if there is one, else their tuple."""
+
+
+class Interrupted(LimitError):
+    """The deadline of a query has passed, or its caller wants it to stop."""
+
+
+class Entry:
+    """A recursive call that is not complete."""
+
+    __slots__ = ("answers", "low", "place", "status", "used")
+
+    def __init__(self) -> None:
+        self.answers: dict[Any, None] = {}
+        self.status = _FRESH
+        self.place = 0
+        """Where it stands on the stack of incomplete calls."""
+        self.low = 0
+        """The lowest place of a call it depends on."""
+        self.used = False
+        """Whether its incomplete answers were used."""
+
+
+class Table:
+    """A predicate with a binding pattern: its complete calls, and how to evaluate others."""
+
+    __slots__ = ("boolean", "builds_terms", "complete", "pending", "run")
+
+    def __init__(self, boolean: bool, builds_terms: bool) -> None:
+        self.boolean = boolean
+        """No value is asked for, only whether there is an answer."""
+        self.builds_terms = builds_terms
+        """Part of a recursion that puts functions around terms."""
+        self.complete: dict[Key, Any] = {}
+        """Answers of calls: list of values (of tuples, if several are asked for), or bool."""
+        self.pending: dict[Key, Entry] = {}
+        self.run: Callable[[Key, dict[Any, None] | None], bool]
+        """Evaluates all rules for a call: adds its answers to the dict; for booleans returns whether there is one."""
+
+
+class Index:
+    """Rows of a state's facts, or of the joint move, grouped by some columns; built when first asked for."""
+
+    __slots__ = ("_bound", "_free", "_rows", "table")
+
+    def __init__(
+        self, rows: Callable[[], Iterable[tuple[Term, ...]]], bound: tuple[int, ...], free: tuple[int, ...]
+    ) -> None:
+        self._rows = rows
+        self._bound = bound
+        self._free = free
+        self.table: dict[Key, list[Any]] | None = None
+
+    def build(self) -> dict[Key, list[Any]]:
+        """The index of the present rows."""
+        self.table = group(self._rows(), self._bound, self._free)
+        return self.table
+
+
+def project(row: tuple[Term, ...], columns: tuple[int, ...]) -> Key:
+    """Some columns of a row: the value itself if it is one column, else a tuple."""
+    return row[columns[0]] if len(columns) == 1 else tuple([row[i] for i in columns])
+
+
+def group(rows: Iterable[tuple[Term, ...]], bound: tuple[int, ...], free: tuple[int, ...]) -> dict[Key, list[Any]]:
+    """From values of the bound columns to the values of the free ones, without repeats."""
+    found: dict[Key, dict[Any, None]] = {}
+    for row in rows:
+        found.setdefault(project(row, bound), {})[project(row, free)] = None
+    return {key: list(values) for key, values in found.items()}
+
+
+class Evaluation:
+    """The running query: its stack of incomplete calls, and its bounds."""
+
+    def __init__(self) -> None:
+        self.steps = CHECK_EVERY
+        """Counts down to the next look at the clock."""
+        self.deadline = float("inf")
+        """On the clock of `time.monotonic`."""
+        self.stop: Callable[[], bool] | None = None
+        """Asked now and then whether to give up."""
+        self._checks = MAX_STEPS // CHECK_EVERY
+        """How often to look at the clock before the query is given up."""
+        self._stack: list[tuple[Table, Key, Entry]] = []
+        self._parents: list[Entry] = []
+        self._changes = 0
+
+    def begin(self, max_steps: int = MAX_STEPS) -> None:
+        """Starts counting the steps of another query."""
+        self.steps = CHECK_EVERY
+        self._checks = max_steps // CHECK_EVERY
+
+    def abandon(self) -> None:
+        """Forgets the incomplete calls, after an exception."""
+        for table, _, _ in self._stack:
+            table.pending.clear()
+        self._stack.clear()
+        self._parents.clear()
+
+    def check(self) -> None:
+        """Raises `LimitError` when a bound is reached."""
+        self.steps = CHECK_EVERY
+        self._checks -= 1
+        if self._checks < 0:
+            raise LimitError("a query of the rules took too many steps")
+        if time.monotonic() > self.deadline or (self.stop is not None and self.stop()):
+            raise Interrupted("a query of the rules was stopped")
+
+    def solve(self, table: Table, key: Key) -> Any:
+        """The answers of a recursive call: all of them, or those known so far if it is part of an open cycle."""
+        entry = table.pending.get(key)
+        if entry is None:
+            if table.builds_terms:
+                _check_depth(key)
+            entry = table.pending[key] = Entry()
+        elif entry.status == _ACTIVE or entry.status == _WAITING:
+            entry.used = True
+            parent = self._parents[-1]
+            low = entry.place if entry.status == _ACTIVE else entry.low
+            if low < parent.low:
+                parent.low = low
+            return False if table.boolean else list(entry.answers)
+        self.steps -= 1
+        if self.steps < 0:
+            self.check()
+        return self._evaluate(table, key, entry)
+
+    def _evaluate(self, table: Table, key: Key, entry: Entry) -> Any:
+        stack, parents, answers = self._stack, self._parents, entry.answers
+        if len(parents) > MAX_CALL_DEPTH:
+            raise LimitError(f"calls of rules are nested more than {MAX_CALL_DEPTH} deep")
+        place = entry.place = len(stack)
+        stack.append((table, key, entry))
+        parents.append(entry)
+        for _ in range(MAX_ROUNDS):
+            entry.status = _ACTIVE
+            entry.low = place
+            entry.used = False
+            changes = self._changes
+            if table.boolean:
+                if table.run(key, None):
+                    # Nothing can change that any more; what else was begun will be done again when it is needed.
+                    self._changes += 1
+                    self._retract(place + 1)
+                    stack.pop()
+                    parents.pop()
+                    del table.pending[key]
+                    table.complete[key] = True
+                    return True
+            else:
+                before = len(answers)
+                table.run(key, answers)
+                if len(answers) != before:
+                    self._changes += len(answers) - before
+                    if table.builds_terms:
+                        for value in list(answers)[before:]:
+                            _check_depth(value)
+            if entry.low < place:
+                entry.status = _WAITING
+                parents.pop()
+                parent = parents[-1]
+                if entry.low < parent.low:
+                    parent.low = entry.low
+                return False if table.boolean else list(answers)
+            if not entry.used or self._changes == changes:
+                parents.pop()
+                for other, other_key, member in stack[place:]:
+                    other.complete[other_key] = False if other.boolean else list(member.answers)
+                    del other.pending[other_key]
+                del stack[place:]
+                return table.complete[key]
+            self._retract(place + 1)
+        raise LimitError(f"recursion did not end after {MAX_ROUNDS} rounds")
+
+    def _retract(self, place: int) -> None:
+        """Takes the calls from `place` on off the stack; their answers stay, but they have to be evaluated again."""
+        for _, _, member in self._stack[place:]:
+            member.status = _STALE
+        del self._stack[place:]
+
+
+def _check_depth(term: Any) -> None:
+    level = [term] if isinstance(term, tuple) else []
+    for _ in range(MAX_TERM_DEPTH):
+        if not level:
+            return
+        level = [part for inner in level for part in inner if isinstance(part, tuple)]
+    raise LimitError(f"recursion builds terms more than {MAX_TERM_DEPTH} deep")
