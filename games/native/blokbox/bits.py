@@ -1,4 +1,4 @@
-"""Sets of cells on boards up to 16x16 as LLVM intrinsics for Numba kernels: all placements of a shape at once.
+"""Sets of cells on boards up to 16x16 as LLVM intrinsics for Numba kernels: all places of a shape at once.
 
 A board is four `uint64` words, least significant first. Cell `16 * y + x` is bit `cell & 63` of word `cell >> 6`, so
 the same 32 bytes are also sixteen rows of 16 bits each. A *shape* is a list of cell offsets `(dx, dy)` from its
@@ -12,7 +12,6 @@ Addresses are `array.ctypes.data` of contiguous arrays. The code is little-endia
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -55,26 +54,6 @@ def _store(builder: ir.IRBuilder, value: Any, address: Any) -> None:
 def _count(builder: ir.IRBuilder, vector: Any) -> Any:
     counts = _call(builder, "llvm.ctpop.v4i64", _WORD_VECTOR, vector)
     return _call(builder, "llvm.vector.reduce.add.v4i64", _WORD, counts)
-
-
-def _unary(name: str, *flags: bool) -> Callable[..., Any]:
-    """The code generator of an LLVM intrinsic on one 64-bit word."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        extra = [ir.Constant(ir.IntType(1), int(flag)) for flag in flags]
-        return _call(builder, name, _WORD, arguments[0], *extra)
-
-    return generate
-
-
-def _popcount(typing_context: Any, word: Any) -> Any:
-    """`popcount(word: uint64) -> int64`: how many bits are set."""
-    return types.int64(types.uint64), _unary("llvm.ctpop.i64")
-
-
-def _lowest(typing_context: Any, word: Any) -> Any:
-    """`lowest(word: uint64) -> int64`: the index of the lowest set bit; 64 for zero."""
-    return types.int64(types.uint64), _unary("llvm.cttz.i64", False)
 
 
 def _store_shifted(typing_context: Any, board: Any, columns: Any, target: Any) -> Any:
@@ -141,7 +120,5 @@ def _fit(typing_context: Any, *arguments: Any) -> Any:
     return types.int64(*[types.int64] * 6), generate
 
 
-popcount: Any = intrinsic(_popcount)
-lowest: Any = intrinsic(_lowest)
 store_shifted: Any = intrinsic(_store_shifted)
 fit: Any = intrinsic(lambda typing_context, free, corners, offsets, size, anchors, legal: _fit(typing_context))

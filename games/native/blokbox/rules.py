@@ -16,7 +16,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from games.native.blokbox.bits import SHIFTED_BYTES, WORDS, fit, lowest, popcount, store_shifted
+from games.bits import lowest, popcount, select_bit
+from games.native.blokbox.bits import SHIFTED_BYTES, WORDS, fit, store_shifted
 from games.native.blokbox.variant import (
     BLOCKED,
     BOARD_CELLS,
@@ -115,9 +116,7 @@ def select(board, rank):
         bits = board[word]
         count = popcount(bits)
         if rank < count:
-            for _ in range(rank):
-                bits &= bits - np.uint64(1)
-            return 64 * word + lowest(bits)
+            return 64 * word + select_bit(bits, rank)
         rank -= count
     return -1
 

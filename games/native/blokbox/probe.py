@@ -1,0 +1,174 @@
+"""Experiments on a compiled game: what each move changes, and which facts stand in its way.
+
+The machine is asked about states that need not be reachable: a few facts are set, and what becomes legal or illegal
+says what they are. Nothing is read off names, the order of anything, or the way in which the rules are written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from games.gdl.machine import CircuitMachine, Positions
+from games.native.blokbox.variant import BOARD_CELLS, MAX_PIECES
+
+Bits = NDArray[np.bool_]
+
+OBSERVED_MATCHES = 64
+MAX_PLIES = 2 * MAX_PIECES + 1
+
+
+class NotBlokbox(Exception):
+    """The game does not behave like one of the family; says at which point."""
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What the moves of one role do. Bits are those of the machine's fluents."""
+
+    base: Bits
+    """[fluents]: the first position, but with this role in control."""
+    waiting: int
+    """The move of this role while the other one is in control."""
+    adds: Bits
+    """[moves, fluents]: what a move makes true."""
+    removes: Bits
+    """[moves, fluents]: what a move makes false."""
+
+
+@dataclass(frozen=True)
+class Obstacles:
+    """Where the moves of one role can be made. `own` are facts of its colour, `other` those of the other colour."""
+
+    at_once: Bits
+    """[moves]: legal in the first position."""
+    enabled: Bits
+    """[own, moves]: legal there with one more own cell."""
+    blocked: Bits
+    """[moves, own]: the own cells in its way; only for moves that are legal somewhere."""
+    blocked_by_other: Bits
+    """[moves, other]: the other colour's cells in its way."""
+
+    @property
+    def live(self) -> Bits:
+        """[moves]: legal somewhere."""
+        return self.at_once | self.enabled.any(axis=0)
+
+
+class Probe:
+    """Asks a machine about made-up states, given as bits of its fluents."""
+
+    def __init__(self, machine: CircuitMachine) -> None:
+        self.machine = machine
+        self.n_fluents = len(machine.game.fluents)
+        self.role_start = np.cumsum([0, *(len(moves) for moves in machine.game.moves)])
+
+    def pack(self, bits: Bits) -> NDArray[np.uint64]:
+        """States (n, fluents) as the machine packs them."""
+        padded = np.zeros((len(bits), 64 * self.machine.words), np.bool_)
+        padded[:, : self.n_fluents] = bits
+        return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+
+    def unpack(self, states: NDArray[np.uint64]) -> Bits:
+        """Packed states as bits (n, fluents)."""
+        bits = np.unpackbits(states.view(np.uint8), axis=1, bitorder="little")
+        return bits[:, : self.n_fluents] != 0
+
+    def legal(self, bits: Bits, role: int) -> Bits:
+        """[n, moves]: the legal moves of a role."""
+        legal, _ = self.machine.legal_of(self.pack(bits))
+        return legal[:, self.role_start[role] : self.role_start[role + 1]]
+
+    def observe(self) -> tuple[int, list[Effects]]:
+        """Watches random matches, tries every move once, and returns the role that moves first and all effects."""
+        if len(self.machine.roles) != 2:
+            raise NotBlokbox("there are not two roles")
+        if max(len(moves) for moves in self.machine.game.moves) > BOARD_CELLS * MAX_PIECES:
+            raise NotBlokbox("there are too many moves")
+        seen = self.machine.random_matches(OBSERVED_MATCHES, 1, max_plies=MAX_PLIES)
+        ply = _plies(seen)
+        if seen.terminal.sum() < OBSERVED_MATCHES or seen.terminal[ply == 0].any():
+            raise NotBlokbox("a match does not end, or ends before it begins")
+        first, waiting = self._turns(seen, ply)
+        start = self.unpack(seen.states[ply == 0][:1])[0]
+        second = self.unpack(seen.states[ply == 1][:1])[0]
+        effects: list[Effects | None] = [None, None]
+        effects[first] = self._try_moves(start, first, waiting)
+        touched = (effects[first].adds | effects[first].removes).any(axis=0)  # type: ignore[union-attr]
+        effects[1 - first] = self._try_moves(np.where(touched, start, second), 1 - first, waiting)
+        return first, [effect for effect in effects if effect is not None]
+
+    def _turns(self, seen: Positions, ply: NDArray[np.int64]) -> tuple[int, list[int]]:
+        """The role that moves first, and per role its move while it is not in control."""
+        for first in (0, 1):
+            waiting = []
+            for role in (0, 1):
+                idle = seen.joint[~seen.terminal & (ply % 2 == (role == first)), role]
+                active = seen.joint[~seen.terminal & (ply % 2 != (role == first)), role]
+                if len(idle) and (idle == idle[0]).all() and not (active == idle[0]).any():
+                    waiting.append(int(idle[0]))
+            if len(waiting) == 2:
+                return first, waiting
+        raise NotBlokbox("the roles do not take turns")
+
+    def _try_moves(self, base: Bits, role: int, waiting: list[int]) -> Effects:
+        n_moves = len(self.machine.game.moves[role])
+        joint = np.empty((n_moves, 2), np.int32)
+        joint[:, role] = np.arange(n_moves)
+        joint[:, 1 - role] = waiting[1 - role]
+        after = self.unpack(self.machine.next_of(np.repeat(self.pack(base[None]), n_moves, axis=0), joint))
+        touched = after.any(axis=0) & ~after.all(axis=0)
+        adds = after & touched & ~base
+        removes = ~after & touched & base
+        if adds[waiting[role]].any() or removes[waiting[role]].any():
+            raise NotBlokbox("waiting changes something")
+        return Effects(base, waiting[role], adds, removes)
+
+    def obstacles(self, role: int, effects: list[Effects], cells: list[NDArray[np.int64]], free: Bits) -> Obstacles:
+        """Finds out what is in the way of each move of a role.
+
+        `cells` are the fluents of each role's colour, `free[f, g]` says that fluent g is true while f is not.
+        """
+        base = effects[role].base
+        own, other = cells[role], cells[1 - role]
+
+        def with_cells(fixed: Bits, more: NDArray[np.int64]) -> Bits:
+            bits = np.repeat(fixed[None], len(more), axis=0)
+            bits[np.arange(len(more)), more] = True
+            return bits & ~free[more]
+
+        def blocked(fixed: Bits, more: NDArray[np.int64], moves: Bits) -> Bits:
+            return ~self.legal(with_cells(fixed, more), role)[:, moves].T
+
+        at_once = self.legal(base[None], role)[0]
+        at_once[effects[role].waiting] = False
+        enabled = self.legal(with_cells(base, own), role)
+        enabled[:, effects[role].waiting] = False
+        result = Obstacles(
+            at_once=at_once,
+            enabled=enabled,
+            blocked=np.zeros((len(at_once), len(own)), np.bool_),
+            blocked_by_other=np.zeros((len(at_once), len(other)), np.bool_),
+        )
+        result.blocked[at_once] = ~enabled[:, at_once].T
+        result.blocked_by_other[at_once] = blocked(base, other, at_once)
+        open_moves = result.live & ~at_once
+        while open_moves.any():
+            # The own cell that makes most of the remaining moves legal.
+            cell = int((enabled & open_moves).sum(axis=1).argmax())
+            moves = enabled[cell] & open_moves
+            fixed = with_cells(base, own[cell : cell + 1])[0]
+            result.blocked[moves] = blocked(fixed, own, moves)
+            result.blocked_by_other[moves] = blocked(fixed, other, moves)
+            open_moves &= ~moves
+        return result
+
+
+def _plies(positions: Positions) -> NDArray[np.int64]:
+    """How many plies of its match were played before each position."""
+    n = len(positions.match)
+    new = np.r_[True, positions.match[1:] != positions.match[:-1]]
+    begin = np.maximum.accumulate(np.where(new, np.arange(n), 0))
+    return np.arange(n) - begin

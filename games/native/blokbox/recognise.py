@@ -1,0 +1,277 @@
+"""Recognition of the Blokbox family in a compiled game.
+
+A binding is put together from experiments (`probe`): what a move adds are the cells that it covers, what it removes is
+the piece; own cells that stand in its way are those and the cells beside them, own cells that make it legal are those
+diagonally beside it; this makes nameless squares a grid (`geometry`). Whatever does not fit is refused on the way, and
+what comes out is believed only after whole random matches (`verify`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from games.gdl.machine import CircuitMachine
+from games.machine import Term
+from games.native.blokbox.binding import Binding
+from games.native.blokbox.geometry import Neighbourhoods, embed
+from games.native.blokbox.probe import Bits, Effects, NotBlokbox, Obstacles, Probe
+from games.native.blokbox.variant import (
+    BOARD_CELLS,
+    CORNER_STEPS,
+    MAX_PIECES,
+    SIDE,
+    SIDE_STEPS,
+    Cell,
+    Shape,
+    Variant,
+)
+from games.native.blokbox.verify import agrees
+
+
+def recognise(machine: CircuitMachine, *, positions: int = 20_000) -> Binding | None:
+    """The binding of a game of the family, after it agreed with the machine on so many positions of random matches."""
+    try:
+        binding = propose(machine)
+    except NotBlokbox:
+        return None
+    return binding if agrees(binding, machine, positions) else None
+
+
+def propose(machine: CircuitMachine) -> Binding:
+    """The only binding that a game can have, as far as experiments say. Raises `NotBlokbox` where there is none."""
+    return _Proposal(machine).binding()
+
+
+class _Proposal:
+    """Everything is kept by player: 0 moves first, 1 is the other one."""
+
+    def __init__(self, machine: CircuitMachine) -> None:
+        self.machine = machine
+        self.fluents = machine.game.fluents
+        self.probe = Probe(machine)
+        first, effects = self.probe.observe()
+        self.roles = (first, 1 - first)
+        self.effects = [effects[role] for role in self.roles]
+        self._sort_facts()
+        cells: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * 2
+        for player, role in enumerate(self.roles):
+            cells[role] = self.added[player]
+        free = self._free_facts()
+        self.obstacles = [self.probe.obstacles(role, effects, cells, free) for role in self.roles]
+        self.live = [obstacles.live for obstacles in self.obstacles]
+        self._sort_squares()
+
+    def _sort_facts(self) -> None:
+        """Which facts are cells (only ever added), pieces (removed by one player), free cells (removed by both)."""
+        added = [effects.adds.any(axis=0) for effects in self.effects]
+        removed = [effects.removes.any(axis=0) for effects in self.effects]
+        if (added[0] & added[1]).any() or ((added[0] | added[1]) & (removed[0] | removed[1])).any():
+            raise NotBlokbox("moves take back what others do")
+        if not all(facts.any() for facts in added):
+            raise NotBlokbox("moves put nothing on a board")
+        self.added = [np.flatnonzero(facts) for facts in added]
+        self.free = removed[0] & removed[1]
+        self.pieces = [facts & ~self.free for facts in removed]
+        for effects, pieces in zip(self.effects, self.pieces, strict=True):
+            spent = (effects.removes & pieces).sum(axis=1)
+            spent[effects.waiting] = 1
+            if (spent != 1).any():
+                raise NotBlokbox("a move does not use up one piece")
+
+    def _free_facts(self) -> Bits:
+        """[fluents, fluents]: which fact says that nothing is where another fact says that something is."""
+        result = np.zeros((len(self.fluents), len(self.fluents)), np.bool_)
+        for effects, added in zip(self.effects, self.added, strict=True):
+            moves_of = {effects.removes[:, fact].tobytes(): fact for fact in np.flatnonzero(self.free)}
+            for fact in added:
+                free = moves_of.get(effects.adds[:, fact].tobytes())
+                if free is not None:
+                    result[fact, free] = True
+        self.free_of = result
+        return result
+
+    def _sort_squares(self) -> None:
+        """Numbers the squares that somebody can cover; both players' facts about one square get the same number."""
+        covers = []
+        for player in (0, 1):
+            effects, live = self.effects[player], self.live[player]
+            covers.append(effects.adds[live][:, self.added[player]])
+        self.square: list[dict[int, int]] = [{}, {}]
+        for fact, used in zip(self.added[0], covers[0].any(axis=0), strict=True):
+            if used:
+                self.square[0][int(fact)] = len(self.square[0])
+        # Facts of one square: what covers it is what the other colour on it stands in the way of, for both players.
+        same = [
+            self.obstacles[player].blocked_by_other[self.live[player]].T for player in (0, 1)
+        ]  # [other's facts, live moves]
+        by_pattern = {
+            (column.tobytes(), way.tobytes()): int(fact)
+            for fact, column, way in zip(self.added[0], covers[0].T, same[1], strict=True)
+            if int(fact) in self.square[0] and way.any()
+        }
+        n = len(self.square[0])
+        for fact, column, way in zip(self.added[1], covers[1].T, same[0], strict=True):
+            if column.any():
+                twin = by_pattern.get((way.tobytes(), column.tobytes()))
+                self.square[1][int(fact)] = n if twin is None else self.square[0][twin]
+                n += twin is None
+        self.n_squares = n
+
+    def _neighbourhoods(self) -> Neighbourhoods[int]:
+        every = range(self.n_squares)
+        result: Neighbourhoods[int] = Neighbourhoods(*({square: set() for square in every} for _ in range(3)))
+        for player in (0, 1):
+            facts = self.added[player]
+            known = np.array([int(fact) in self.square[player] for fact in facts])
+            squares = np.array([self.square[player][int(fact)] for fact in facts[known]])
+            beside, around, shown = _closed_neighbours(self.effects[player], self.obstacles[player], facts, known)
+            for index, square in enumerate(squares):
+                sides = beside[index] & beside[:, index]
+                judged = shown | shown[index]
+                corners = around[index] & around[:, index] & ~sides & judged
+                sides[index] = corners[index] = False
+                result.sides[int(square)].update(squares[sides].tolist())
+                result.corners[int(square)].update(squares[corners].tolist())
+                result.judged[int(square)].update(squares[judged].tolist())
+        return result
+
+    def binding(self) -> Binding:
+        """Everything put together."""
+        grid = embed(self._neighbourhoods())
+        if grid is None:
+            raise NotBlokbox("the squares are no grid")
+        width = 1 + max(x for x, _ in grid.values())
+        height = 1 + max(y for _, y in grid.values())
+        cells: list[dict[Term, Cell]] = []
+        for player in (0, 1):
+            cells.append({self.fluents[fact]: grid[square] for fact, square in self.square[player].items()})
+        shapes, owned, moves = self._shapes([self._placed(player, grid) for player in (0, 1)])
+        starts = self._starts(grid, width, height)
+        changing = np.zeros(len(self.fluents), np.bool_)
+        changing[np.concatenate(self.added)] = True
+        changing |= self.pieces[0] | self.pieces[1] | self.free
+        control = [
+            frozenset(self.fluents[fact] for fact in np.flatnonzero(effects.base & ~changing)).union(
+                self.machine.game.always
+            )
+            for effects in self.effects
+        ]
+        free = {
+            self.fluents[other]: grid[square]
+            for player in (0, 1)
+            for fact, square in self.square[player].items()
+            for other in np.flatnonzero(self.free_of[fact])
+        }
+        pieces = frozenset(owned[0].values()), frozenset(owned[1].values())
+        return Binding(
+            variant=Variant(width, height, shapes, pieces, (starts[0], starts[1])),
+            roles=self.roles,
+            moves=(moves[0], moves[1]),
+            waiting=(self._term(0, self.effects[0].waiting), self._term(1, self.effects[1].waiting)),
+            cells=(cells[0], cells[1]),
+            owned=(owned[0], owned[1]),
+            free=free,
+            control=(control[0], control[1]),
+        )
+
+    def _term(self, player: int, move: int) -> Term:
+        return self.machine.game.moves[self.roles[player]][move]
+
+    def _placed(self, player: int, grid: dict[int, Cell]) -> dict[int, list[tuple[int, tuple[Cell, ...], Cell]]]:
+        """Per fact that a piece is owned: its moves as (move, offsets, anchor)."""
+        effects = self.effects[player]
+        result: dict[int, list[tuple[int, tuple[Cell, ...], Cell]]] = {
+            int(fact): [] for fact in np.flatnonzero(self.pieces[player])
+        }
+        for move in np.flatnonzero(self.live[player]):
+            covered = [grid[self.square[player][int(fact)]] for fact in np.flatnonzero(effects.adds[move])]
+            anchor = min(x for x, _ in covered), min(y for _, y in covered)
+            offsets = tuple(sorted((x - anchor[0], y - anchor[1]) for x, y in covered))
+            piece = int(np.flatnonzero(effects.removes[move] & self.pieces[player])[0])
+            result[piece].append((int(move), offsets, anchor))
+        return result
+
+    def _shapes(
+        self, placed: list[dict[int, list[tuple[int, tuple[Cell, ...], Cell]]]]
+    ) -> tuple[tuple[Shape, ...], list[dict[Term, int]], list[dict[Term, int]]]:
+        """Numbers pieces and shapes; pieces of both players that look the same share a number."""
+        numbers: dict[Hashable, int] = {}
+        anchors: dict[tuple[int, tuple[Cell, ...], int], set[Cell]] = defaultdict(set)
+        owned: list[dict[Term, int]] = [{}, {}]
+        keyed: list[list[tuple[int, tuple[int, tuple[Cell, ...], int], Cell]]] = [[], []]
+        for player in (0, 1):
+            alike: Counter[Hashable] = Counter()
+            for fact, moves in placed[player].items():
+                looks = frozenset(offsets for _, offsets, _ in moves)
+                alike[looks] += 1
+                piece = numbers.setdefault((looks, alike[looks]), len(numbers))
+                owned[player][self.fluents[fact]] = piece
+                # Two moves may do the same: each gets a shape of its own.
+                repeats: Counter[Hashable] = Counter()
+                for move, offsets, anchor in moves:
+                    repeats[offsets, anchor] += 1
+                    key = piece, offsets, repeats[offsets, anchor]
+                    anchors[key].add(anchor)
+                    keyed[player].append((move, key, anchor))
+        if len(numbers) > MAX_PIECES:
+            raise NotBlokbox("there are too many pieces")
+        # Large shapes first: they are what matters early, and moves are listed in this order.
+        keys = sorted(anchors, key=lambda key: (-len(key[1]), key))
+        index = {key: number for number, key in enumerate(keys)}
+        shapes = tuple(Shape(key[0], key[1], frozenset(anchors[key])) for key in keys)
+        moves_of: list[dict[Term, int]] = []
+        for player in (0, 1):
+            moves_of.append(
+                {
+                    self._term(player, move): BOARD_CELLS * index[key] + SIDE * anchor[1] + anchor[0]
+                    for move, key, anchor in keyed[player]
+                }
+            )
+        return shapes, owned, moves_of
+
+    def _starts(self, grid: dict[int, Cell], width: int, height: int) -> list[frozenset[Cell]]:
+        """The starting cells: squares that nobody can cover, with nothing to cover beside them and corners around.
+
+        A square that merely looks like that makes no difference to what can be played.
+        """
+        coverable = [{grid[square] for square in self.square[player].values()} for player in (0, 1)]
+        result = []
+        for player in (0, 1):
+            effects, obstacles, live = self.effects[player], self.obstacles[player], self.live[player]
+            later = effects.adds[live & ~obstacles.at_once].any(axis=0)
+            corners = {grid[square] for fact, square in self.square[player].items() if not later[fact]}
+            result.append(
+                frozenset(
+                    (x, y)
+                    for x in range(width)
+                    for y in range(height)
+                    if (x, y) not in coverable[0] | coverable[1]
+                    and not any((x + dx, y + dy) in coverable[player] for dx, dy in SIDE_STEPS)
+                    and not any((x + dx, y + dy) in coverable[player] - corners for dx, dy in CORNER_STEPS)
+                )
+            )
+        return result
+
+
+def _closed_neighbours(
+    effects: Effects, obstacles: Obstacles, facts: NDArray[np.int64], known: Bits
+) -> tuple[Bits, Bits, Bits]:
+    """Squares that every move on a square has around it: by sides [known, known], by sides and corners [known, known].
+
+    The third result [known] says for which squares the second one means anything.
+    """
+    covers = effects.adds[:, facts[known]] & obstacles.live[:, None]
+    n = int(known.sum())
+    beside, around = np.ones((n, n), np.bool_), np.ones((n, n), np.bool_)
+    blocked = obstacles.blocked[:, known]
+    touched = blocked | obstacles.enabled[known].T
+    # Moves that are legal in the first position do not show what else makes them legal.
+    telling = covers & ~obstacles.at_once[:, None]
+    for index in range(n):
+        beside[index] = blocked[covers[:, index]].all(axis=0)
+        around[index] = touched[telling[:, index]].all(axis=0)
+    return beside, around, telling.any(axis=0)

@@ -1,0 +1,131 @@
+"""Whether a binding and the compiled game agree over whole random matches."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from games.gdl.machine import CircuitMachine
+from games.native.blokbox.binding import Binding
+from games.native.blokbox.rules import list_moves, new_scratch, placements, play
+from games.native.blokbox.variant import BOARD_CELLS, POSITION_WORDS, SIDE, TURN
+
+MATCHES_AT_ONCE = 64
+
+
+def agrees(binding: Binding, machine: CircuitMachine, positions: int, *, seed: int = 2) -> bool:
+    """Whether legal moves, next facts, end and goals are the same in at least so many positions of random matches."""
+    maps = _maps(binding, machine)
+    if maps is None:
+        return False
+    move_of, index_of, initial, sets, clears, flips = maps
+    variant = binding.variant
+    scratch = new_scratch(variant, 1)
+    first, second = binding.roles
+    waiting = np.array([machine.move_index(role, binding.waiting[player]) for player, role in enumerate(binding.roles)])
+    seen = 0
+    while seen < positions:
+        seed += 1
+        sample = machine.random_matches(MATCHES_AT_ONCE, seed, max_plies=200)
+        legal, terminal = machine.legal_of(sample.states)
+        goals = machine.goals_of(sample.states[terminal])
+        loser = np.full(len(sample.match), -1, np.int64)
+        same = _follow(
+            variant.tables, variant.start, scratch, sample.states, sample.joint, sample.match, legal, terminal,
+            machine.net.role_start, np.array(binding.roles), waiting, move_of, index_of, initial, sets, clears, flips,
+            loser,
+        )  # fmt: skip
+        lost_by_first = loser[terminal] == 0
+        if not (
+            same
+            and (goals[:, first] == np.where(lost_by_first, 0, 100)).all()
+            and (goals[:, second] == np.where(lost_by_first, 100, 0)).all()
+        ):
+            return False
+        seen += len(sample.match)
+    return True
+
+
+def _maps(binding: Binding, machine: CircuitMachine) -> tuple[NDArray, ...] | None:
+    """Moves and facts of the binding in terms of the machine's indices and packed states.
+
+    Native move of each machine move and back [player, ...], the packed first state, what each native move sets and
+    clears in it [player, move, words], and what changes in it with the turn [words].
+    """
+    fluents = {fact: index for index, fact in enumerate(machine.game.fluents)}
+    n_native = len(binding.variant.shapes) * BOARD_CELLS
+    move_of = np.full((2, max(len(moves) for moves in machine.game.moves)), -1, np.int64)
+    index_of = np.full((2, n_native), -1, np.int64)
+    sets = np.zeros((2, n_native, machine.words), np.uint64)
+    clears = np.zeros_like(sets)
+
+    def mark(words: NDArray[np.uint64], fact: int) -> None:
+        words[fact >> 6] |= np.uint64(1 << (fact & 63))
+
+    free_facts = {cell: fluents[fact] for fact, cell in binding.free.items()}
+    for player, role in enumerate(binding.roles):
+        cell_facts = {cell: fluents[fact] for fact, cell in binding.cells[player].items()}
+        piece_facts = {piece: fluents[fact] for fact, piece in binding.owned[player].items()}
+        for term, move in binding.moves[player].items():
+            index = machine.move_index(role, term)
+            move_of[player, index] = move
+            index_of[player, move] = index
+            shape = binding.variant.shapes[move // BOARD_CELLS]
+            y, x = divmod(move % BOARD_CELLS, SIDE)
+            mark(clears[player, move], piece_facts[shape.piece])
+            for dx, dy in shape.cells:
+                cell = x + dx, y + dy
+                if cell not in cell_facts:
+                    return None
+                mark(sets[player, move], cell_facts[cell])
+                if cell in free_facts:
+                    mark(clears[player, move], free_facts[cell])
+    flips = np.zeros(machine.words, np.uint64)
+    for fact in binding.control[0] ^ binding.control[1]:
+        mark(flips, fluents[fact])
+    return move_of, index_of, machine.pack(machine.initial()), sets, clears, flips
+
+
+@njit(cache=True, nogil=True)
+def _follow(
+    tables, start, scratch, states, joint, match, legal, terminal,
+    role_start, roles, waiting, move_of, index_of, initial, sets, clears, flips,
+    loser,
+):  # fmt: skip
+    """Follow the matches natively; False at the first difference. `loser` becomes who cannot move, where nobody can."""
+    everything = np.arange(len(tables.piece))
+    moves = np.empty(len(tables.effects), np.int64)
+    position = np.empty(POSITION_WORDS, np.uint64)
+    words = np.empty(len(initial), np.uint64)
+    for i in range(len(match)):
+        if i == 0 or match[i] != match[i - 1]:
+            position[:] = start
+            words[:] = initial
+        for word in range(len(words)):
+            if words[word] != states[i, word]:
+                return False
+        player = np.int64(position[TURN])
+        live, total = placements(tables, position, player, everything, len(everything), scratch, 0)
+        if terminal[i] != (total == 0):
+            return False
+        if total == 0:
+            loser[i] = player
+            continue
+        begin = role_start[roles[player]]
+        list_moves(scratch, 0, live, moves)
+        for n in range(total):
+            index = index_of[player, moves[n]]
+            if index < 0 or not legal[i, begin + index]:
+                return False
+        if legal[i, begin : role_start[roles[player] + 1]].sum() != total:
+            return False
+        begin = role_start[roles[1 - player]]
+        other = legal[i, begin : role_start[roles[1 - player] + 1]]
+        if other.sum() != 1 or not other[waiting[1 - player]]:
+            return False
+        move = move_of[player, joint[i, roles[player]]]
+        for word in range(len(words)):
+            words[word] = ((words[word] | sets[player, move, word]) & ~clears[player, move, word]) ^ flips[word]
+        play(tables, position, move)
+    return True
