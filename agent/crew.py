@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from agent.pool import Worker, WorkerPool
-from agent.worker_messages import Begin, Command, Report, Turn
+from agent.worker_messages import Begin, Command, Report, Rewind, Turn
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +63,11 @@ class Crew:
                 self._turns_told[worker] = number
                 worker.send(command)
 
+    def rewind(self) -> None:
+        """Tells that the match begins again."""
+        self._turns_told = dict.fromkeys(self._turns_told, 0)
+        self.tell(Rewind())
+
     def tell(self, command: Command) -> None:
         """Passes any other command on."""
         for worker in (self._main, self._standby):
@@ -72,6 +77,14 @@ class Crew:
     def release(self) -> None:
         """Ends all work; no further worker is called."""
         self._released = True
+        self.dismiss()
+
+    def give_back(self) -> None:
+        """Ends a match that was refused before it began: its worker is as good as new."""
+        self._released = True
+        if self._main is not None:
+            self._pool.take_back(self._main)
+            self._main = None
         self.dismiss()
 
     def dismiss(self) -> None:
@@ -102,6 +115,7 @@ class Crew:
             self._main = worker
         else:
             self._standby = worker
+        log.info("%s: worker %d joins", self._match_id, worker.pid)
         begin = self._brief(self._losses < RECKLESS_LOSSES)
         self._turns_told[worker] = begin.position.turn + len(begin.position.since)
         worker.on_report = self._on_report

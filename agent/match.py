@@ -86,6 +86,7 @@ class Match:
         self._imperfect = any(_concludes_sees(statement) for statement in start.rules)
         self._crew = Crew(start.match_id, pool, self._brief, self._take)
         self._situation: Situation | None = None
+        self._opening: Situation | None = None
         self._latest: Situation | None = None
         self._opinion: Opinion | None = None
         self._answer: asyncio.Task[Term] | None = None
@@ -153,6 +154,8 @@ class Match:
         self.heard = now()
         if message.moves is not None and self._is_new(message):
             await self._advance(message, None)
+        if self._journal is not None:
+            self._journal.remove()
         self._spawn(self._finish())
 
     def abort(self) -> None:
@@ -178,6 +181,7 @@ class Match:
         while not (self._ready or self._refused or self.closed or deadline.passed()):
             await self._wait(deadline.at)
         if self._refused:
+            self._crew.give_back()
             self.abort()
             return False
         if not self._ready:
@@ -230,12 +234,12 @@ class Match:
 
     def _rewind(self) -> None:
         self._history.clear()
-        self._situation = self._latest = self._opinion = self._answer = None
+        self._situation = self._latest = self._opening
+        self._opinion = self._answer = None
         self._start_again = False
         if self._journal is not None:
             self._spawn(self._journal.start(self.start_message))
-        self._crew.dismiss()
-        self._crew.call()
+        self._crew.rewind()
 
     async def _finish(self) -> None:
         deadline = Deadline(now() + GOALS_SECONDS)
@@ -247,7 +251,7 @@ class Match:
             log.info("%s: over after %d turns, goals %s", self.match_id, self.turn, list(self.goals))
         else:
             log.info("%s: stopped after %d turns", self.match_id, self.turn)
-        self.abort()
+        self._close()
 
     # --- answers
 
@@ -315,6 +319,8 @@ class Match:
             if report.turn == self.turn and (main or self._situation is None):
                 self._crew.keep(main)
                 self._situation = self._latest = report
+                if not self.turn:
+                    self._opening = report
                 if self._history and isinstance(self._history[-1], Unseen) and report.joint_move is not None:
                     self._history[-1] = report.joint_move
         elif isinstance(report, Thought):

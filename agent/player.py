@@ -41,8 +41,8 @@ log = logging.getLogger(__name__)
 
 NAME = "ggp-agent"
 
-MAX_RULES = 1 << 20
-"""Characters of a rulesheet that is looked at; the largest one in use has 68,000."""
+MAX_MESSAGE = 2 << 20
+"""Bytes of a message that are read; the largest rulesheet in use has 68,000."""
 
 SWEEP_SECONDS = 10.0
 """How often it is looked whether a match was forgotten by its manager."""
@@ -136,10 +136,6 @@ class Player:
 
     async def _start(self, message: Start, received: Received) -> Reply:
         name = message.match_id
-        size = len(message.source)
-        if size > MAX_RULES:
-            log.error("%s: START refused: the rules have %d characters, at most %d are read", name, size, MAX_RULES)
-            return Busy()
         running = self._matches.get(name)
         if running is not None and running.start_message != message:
             if running.start_message.rules == message.rules and running.start_message.role != message.role:
@@ -210,7 +206,7 @@ async def serve(options: ServeOptions, started: Callable[[int], None] | None = N
         yield
         await player.close()
 
-    runner = make_runner(make_app(player.handle, cleanup_ctx=[playing]))
+    runner = make_runner(make_app(player.handle, max_body=MAX_MESSAGE, cleanup_ctx=[playing]))
     await runner.setup()
     announcer: asyncio.Task[None] | None = None
     try:

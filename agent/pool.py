@@ -147,6 +147,14 @@ class WorkerPool:
             if spare is not None and not spare.lost.is_set():
                 return spare
 
+    def take_back(self, worker: Worker) -> None:
+        """Keeps a worker that waits for a match again as the spare, if there is none."""
+        worker.on_report = worker.on_lost = None
+        if self._spare is None and not worker.lost.is_set():
+            self._spare = worker
+        else:
+            self.release(worker)
+
     def release(self, worker: Worker) -> None:
         """Ends a worker that is no longer needed."""
         task = asyncio.create_task(worker.close())
@@ -161,6 +169,7 @@ class WorkerPool:
             self._wanted.clear()
             if self._spare is not None:
                 if not self._spare.lost.is_set():
+                    await self._announce()
                     continue
                 self.release(self._spare)
                 self._spare = None
@@ -175,5 +184,8 @@ class WorkerPool:
                 self._wanted.set()
                 continue
             log.info("worker %d is warm after %.1f s", worker.pid, time.monotonic() - started)
-            async with self._there:
-                self._there.notify_all()
+            await self._announce()
+
+    async def _announce(self) -> None:
+        async with self._there:
+            self._there.notify_all()

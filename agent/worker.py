@@ -15,9 +15,9 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from games.gdl.compile import Compilation, start_compilation
-from games.gdl.interpreter import Interpreter
 
 from agent.search import registry
 from agent.worker_messages import (
@@ -30,11 +30,13 @@ from agent.worker_messages import (
     Refused,
     Report,
     Rest,
+    Rewind,
     Turn,
     Warm,
 )
 from agent.worker_seat import Seat
 from games.gdl.check import CheckedRules, check
+from games.gdl.interpreter import Interpreter
 from games.gdl.rules import InvalidRulesError
 from games.machine import StateMachine
 from protocol.kif import write
@@ -64,7 +66,7 @@ class Session:
         self._started = time.monotonic()
 
     def run(self) -> None:
-        """Plays until the server closes the channel. Raises `EOFError` then."""
+        """Plays until the server closes the channel, and raises `EOFError` then; returns at once from a bad match."""
         try:
             checked = self._check()
             if checked is None:
@@ -77,6 +79,8 @@ class Session:
                 command = self._channel.receive(POLL if self._expecting() else None)
                 if isinstance(command, Turn):
                     self._turn(command)
+                elif isinstance(command, Rewind):
+                    self._rewind()
                 elif isinstance(command, Rest):
                     self._rest()
                 self._change_seats()
@@ -93,8 +97,12 @@ class Session:
             places = [f"{self._place(d.path)}{d.message}" for d in found[:5]]
             self._channel.send(Refused("; ".join(places) or str(error)))
             return None
+        except Exception as error:
+            log.exception("the rules cannot be checked")
+            self._channel.send(Refused(f"{type(error).__name__} while the rules were checked"))
+            return None
         for diagnostic in checked.diagnostics[:20]:
-            log.warning("%s: %s%s", start.match_id, self._place(diagnostic.path), diagnostic.message)
+            log.warning("%s%s", self._place(diagnostic.path), diagnostic.message)
         if start.role not in checked.roles:
             roles = ", ".join(map(write, checked.roles))
             self._channel.send(Refused(f"there is no role {write(start.role)}, only {roles}"))
@@ -132,6 +140,13 @@ class Session:
             if seat is not None:
                 seat.turn(turn)
 
+    def _rewind(self) -> None:
+        self._begin = replace(self._begin, position=Position())
+        self._received.clear()
+        for seat in (self._seat, self._coming):
+            if seat is not None:
+                seat.rewind()
+
     def _rest(self) -> None:
         self._resting = True
         self._seconds = None
@@ -167,7 +182,7 @@ class Session:
             self._settle()
 
     def _give_up_circuit(self, reason: str) -> None:
-        log.warning("%s: no circuit (%s): played by the interpreter", self._begin.start.match_id, reason)
+        log.warning("no circuit (%s): played by the interpreter", reason)
         self._compilation = None
         self._coming = None
 
@@ -175,12 +190,12 @@ class Session:
         assert self._seat is not None
         self._ready = True
         seconds = time.monotonic() - self._started
-        log.info("%s: ready after %.2f s, engine %s", self._begin.start.match_id, seconds, self._seat.engine_name)
+        log.info("ready after %.2f s, engine %s", seconds, self._seat.engine_name)
         self._channel.send(Ready(self._seat.engine_name))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Loads the kernels, says so, and plays the one match that it is given."""
+    """Loads the kernels, says so, and plays the first match that it is given and that has a meaning."""
     parser = argparse.ArgumentParser(prog="agent.worker", description=__doc__)
     parser.add_argument("--memory", type=int, required=True, help="bytes of address space")
     options = parser.parse_args(argv)
@@ -189,7 +204,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     channel = Channel(os.dup(0), os.dup(1))
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
+    handler = logging.StreamHandler()
+    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT, handlers=[handler])
     os.nice(NICENESS)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = options.memory if hard == resource.RLIM_INFINITY else min(options.memory, hard)
@@ -199,9 +215,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     registry.warm_up()
     try:
         channel.send(Warm(time.monotonic() - started))
-        begin = channel.receive()
-        assert isinstance(begin, Begin)
-        Session(channel, begin).run()
+        while True:
+            command = channel.receive()
+            if isinstance(command, Begin):
+                name = command.start.match_id.replace("%", "%%")
+                handler.setFormatter(logging.Formatter(LOG_FORMAT.replace("%(message)s", f"{name}: %(message)s")))
+                Session(channel, command).run()
     except (EOFError, BrokenPipeError):
         pass
     finally:

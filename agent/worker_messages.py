@@ -85,7 +85,12 @@ class Rest:
     """The turn was answered; think no more until the next one."""
 
 
-Command: TypeAlias = Begin | Turn | Rest
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """The match begins again from its initial state."""
+
+
+Command: TypeAlias = Begin | Turn | Rest | Rewind
 
 
 # ------------------------------------------------------------------------------------------- worker -> server

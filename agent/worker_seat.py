@@ -12,7 +12,7 @@ import numpy as np
 
 from agent.engine import Engine, Opinion
 from agent.search.registry import engines_for
-from agent.worker_messages import Position, Received, Report, Situation, Thought, Turn
+from agent.worker_messages import Position, Received, Report, Rewind, Situation, Thought, Turn
 from agent.worker_reference import Reference
 from games.machine import GameError, State, StateMachine, Term
 
@@ -48,7 +48,7 @@ class Seat(threading.Thread):
         self._role_term = role
         self._position = position
         self._send_report = send
-        self._tasks: deque[Turn] = deque()
+        self._tasks: deque[Turn | Rewind] = deque()
         self._changed = threading.Condition()
         self._stop = np.zeros(1, np.uint8)
         self._thinking = thinking
@@ -69,10 +69,18 @@ class Seat(threading.Thread):
     def turn(self, turn: Turn) -> None:
         """Begins a turn: stops the present thoughts, follows the joint move, thinks on."""
         with self._changed:
-            self._tasks.append(turn)
             self._thinking = True
-            self._stop[0] = 1
-            self._changed.notify()
+            self._assign(turn)
+
+    def rewind(self) -> None:
+        """Goes back to the initial state."""
+        with self._changed:
+            self._assign(Rewind())
+
+    def _assign(self, task: Turn | Rewind) -> None:
+        self._tasks.append(task)
+        self._stop[0] = 1
+        self._changed.notify()
 
     def ponder(self) -> None:
         """Begins to think if it does not already."""
@@ -126,9 +134,15 @@ class Seat(threading.Thread):
                 task = self._tasks.popleft() if self._tasks else None
             if task is not None:
                 exhausted = False
+            if isinstance(task, Turn):
                 self._seconds = task.seconds
                 if task.joint_move is not None:
                     self._follow(reference, task.joint_move)
+            elif isinstance(task, Rewind):
+                reference = Reference(reference.machine, reference.role, Position())
+                self._announce(reference)
+                self._engines = engines_for(reference.machine, reference.role)
+                self._next_engine(reference.state)
             with self._changed:
                 if self._tasks or self._retired or not self._thinking:
                     continue

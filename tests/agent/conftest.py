@@ -1,0 +1,165 @@
+"""A real server process, and a manager of a few lines that talks to it over real HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from games.gdl.check import check
+from games.gdl.interpreter import Interpreter
+from games.machine import State, StateMachine, Term
+from protocol.kif import read_one, read_rulesheet, write
+
+ROOT = Path(__file__).resolve().parents[2]
+LAUNCHER = """
+import asyncio, logging, sys
+from pathlib import Path
+from agent.player import ServeOptions, serve
+margin, journal, ponder, port = float(sys.argv[1]), sys.argv[2], sys.argv[3] == "True", int(sys.argv[4])
+logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
+options = ServeOptions(port=port, margin=margin, journal=Path(journal) if journal else None, ponder=ponder, workers=2)
+asyncio.run(serve(options, lambda port: print(port, flush=True)))
+"""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back for one message."""
+
+    text: str
+    seconds: float
+    status: int
+
+    @property
+    def move(self) -> Term:
+        """The move that the reply spells."""
+        return read_one(self.text)
+
+
+class Server:
+    """A running agent."""
+
+    def __init__(self, log: Path, margin: float, journal: Path | None, ponder: bool, port: int) -> None:
+        self._log = log
+        with open(log, "ab") as file:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", LAUNCHER, str(margin), str(journal or ""), str(ponder), str(port)],
+                stdout=subprocess.PIPE,
+                stderr=file,
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
+            )
+        assert self._process.stdout is not None
+        port = self._process.stdout.readline()
+        if not port:
+            self.kill()
+            raise AssertionError(f"the server does not start\n{self.log()}")
+        self.port = int(port)
+
+    def send(self, message: str | bytes, timeout: float = 60.0) -> Reply:
+        """Sends one message on a connection of its own."""
+        body = message.encode() if isinstance(message, str) else message
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        with contextlib.closing(connection):
+            begun = time.monotonic()
+            connection.request("POST", "/", body)
+            response = connection.getresponse()
+            text = response.read().decode()
+            return Reply(text, time.monotonic() - begun, response.status)
+
+    def wait_until_available(self, seconds: float = 240.0) -> None:
+        """Waits until the kernels are compiled."""
+        end = time.monotonic() + seconds
+        while "available" not in self.send("(INFO)").text:
+            assert time.monotonic() < end, self.log()
+            time.sleep(0.05)
+
+    def log(self) -> str:
+        """What the server wrote so far."""
+        return self._log.read_text(errors="replace")
+
+    def wait_for_log(self, pattern: str, seconds: float = 10.0) -> str:
+        """The last line that matches, as soon as there is one."""
+        end = time.monotonic() + seconds
+        while not (lines := [line for line in self.log().splitlines() if re.search(pattern, line)]):
+            assert time.monotonic() < end, f"no {pattern!r} in\n{self.log()}"
+            time.sleep(0.02)
+        return lines[-1]
+
+    def worker_of(self, match_id: str) -> int:
+        """The process that plays a match."""
+        return int(self.wait_for_log(f"{match_id}: worker [0-9]+ joins").split()[-2])
+
+    def kill(self) -> None:
+        """Ends the server as a power cut would."""
+        self._end(signal.SIGKILL)
+
+    def close(self) -> None:
+        """Ends the server in an orderly way."""
+        self._end(signal.SIGTERM)
+
+    def _end(self, number: int) -> None:
+        self._process.send_signal(number)
+        self._process.wait(20)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+StartServer = Callable[..., Server]
+
+
+@pytest.fixture
+def start_server(tmp_path: Path) -> Iterator[StartServer]:
+    """Starts servers that end with the test."""
+    servers: list[Server] = []
+
+    def start(*, margin: float = 0.2, journal: Path | None = None, ponder: bool = True, port: int = 0) -> Server:
+        server = Server(tmp_path / "server.log", margin, journal, ponder, port)
+        servers.append(server)
+        server.wait_until_available()
+        return server
+
+    yield start
+    for server in servers:
+        if server._process.poll() is None:
+            server.close()
+
+
+class Game:
+    """The manager's view of a match: messages spelled from terms, moves checked against the rules."""
+
+    def __init__(self, name: str) -> None:
+        self.rules = read_rulesheet((ROOT / "games" / "rulesheets" / f"{name}.kif").read_text())
+        self.machine: StateMachine = Interpreter(check(self.rules))
+        self.state: State = self.machine.initial()
+
+    def start(self, match_id: str, role: Term | None = None, start_clock: int = 10, play_clock: int = 1) -> str:
+        """The START of this game; `role` is the first one unless said otherwise."""
+        rules = " ".join(map(write, self.rules))
+        return f"(START {match_id} {write(role or self.machine.roles[0])} ({rules}) {start_clock} {play_clock})"
+
+    def legal(self, role: int = 0) -> list[Term]:
+        """The legal moves now."""
+        return self.machine.legal(self.state, role)
+
+    def advance(self, *joint_move: Term) -> str:
+        """Makes a joint move; returns it as messages spell it."""
+        self.state = self.machine.next(self.state, joint_move)
+        return "(" + " ".join(map(write, joint_move)) + ")"
+
+
+@pytest.fixture
+def tic_tac_toe() -> Game:
+    """A match of tic-tac-toe, at its start."""
+    return Game("tic_tac_toe")
