@@ -1,0 +1,228 @@
+"""Native rules against the circuit over whole random matches: legal moves, successors, end and goals of every position."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from games.gdl.machine import CircuitMachine, Positions
+from games.machine import Term
+from games.native.reversi.binding import Binding
+from games.native.reversi.bits import flips, legal_moves, popcount
+
+Words = npt.NDArray[np.uint64]
+
+_PLIES = 130
+"""No match of the family is longer: every second ply takes a cell."""
+_CHUNK_MATCHES = 320
+_FULL_BOARDS = 2000
+
+
+class _Layout(NamedTuple):
+    """A binding by the circuit's indices instead of terms."""
+
+    discs: npt.NDArray[np.int32]
+    """int32[2, 64]: the fluent of each colour's disc on each cell; -1 where there is no cell."""
+    expected: npt.NDArray[np.int32]
+    """int32[fluents, 2]: what each fluent means (`_DISC_0`..) and of which cell or colour (constants: their value)."""
+    move_cells: npt.NDArray[np.int32]
+    """int32[moves of both roles]: the cell that a move takes, -1 for the pass, -2 for a move that is never legal."""
+    split: int
+    """Where the second role's moves begin."""
+    playable: np.uint64
+    noop: bool
+
+
+_DISC_0, _DISC_1, _BLANK, _FILLED, _CONTROL, _CONSTANT = range(6)
+_PASS, _UNKNOWN = -1, -2
+
+
+def agrees(machine: CircuitMachine, binding: Binding, positions: int, *, seed: int = 2) -> bool:
+    """Whether the binding's rules and the circuit agree on at least so many positions of whole random matches.
+
+    Also on the goals of random full boards, nearly even ones, where any other way of counting shows.
+    """
+    return count_agreeing(machine, binding, positions, seed=seed) >= positions and _same_goals_when_full(
+        machine, binding, seed
+    )
+
+
+def count_agreeing(machine: CircuitMachine, binding: Binding, positions: int, *, seed: int = 2) -> int:
+    """How many positions of whole random matches agree: at least `positions`, or fewer up to a difference."""
+    layout = _layout(machine, binding)
+    if layout is None:
+        return 0
+    total = 0
+    while total < positions:
+        sample = machine.random_matches(min(_CHUNK_MATCHES, 16 + (positions - total) // 40), seed, max_plies=_PLIES)
+        seed += 1
+        legal, terminal = machine.legal_of(sample.states)
+        if not _same_rules(sample.states, legal, terminal, sample.joint, sample.match, layout):
+            return total
+        if not _same_goals(machine, binding, layout, sample):
+            return total
+        total += len(sample.states)
+    return total
+
+
+def _layout(machine: CircuitMachine, binding: Binding) -> _Layout | None:
+    """None where no fluent says whose turn it is."""
+    game = machine.game
+    discs = np.full((2, 64), -1, np.int32)
+    expected = np.full((len(game.fluents), 2), _CONSTANT, np.int32)
+    expected[:, 1] = [fact in binding.always for fact in game.fluents]
+    meanings: list[tuple[int, dict[Term, int]]] = [
+        (_DISC_0, dict(binding.discs[0])),
+        (_DISC_1, dict(binding.discs[1])),
+        (_BLANK, dict(binding.blanks)),
+        (_FILLED, dict(binding.filled)),
+        (_CONTROL, dict(binding.control)),
+    ]
+    index = {fact: number for number, fact in enumerate(game.fluents)}
+    for meaning, facts in meanings:
+        for fact, cell in facts.items():
+            expected[index[fact]] = meaning, cell
+            if meaning in (_DISC_0, _DISC_1):
+                discs[meaning, cell] = index[fact]
+    if not binding.control:
+        return None
+    cells = [
+        _PASS if move == binding.passes[role] else binding.moves[role].get(move, _UNKNOWN)
+        for role in (0, 1)
+        for move in game.moves[role]
+    ]
+    return _Layout(
+        discs,
+        expected,
+        np.array(cells, np.int32),
+        len(game.moves[0]),
+        np.uint64(binding.variant.playable),
+        binding.variant.noop,
+    )
+
+
+@njit(inline="always")
+def _bit(states, row, fluent):
+    return (states[row, fluent >> 6] >> np.uint64(fluent & 63)) & np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def _decode(states, row, layout):
+    """(discs of colour 0, of colour 1, turn) of a packed state; turn -1 where its facts are not those of a position."""
+    first, second = np.uint64(0), np.uint64(0)
+    for cell in range(64):
+        if layout.discs[0, cell] >= 0:
+            first |= _bit(states, row, layout.discs[0, cell]) << np.uint64(cell)
+            second |= _bit(states, row, layout.discs[1, cell]) << np.uint64(cell)
+    turn = -1
+    for fluent in range(layout.expected.shape[0]):
+        meaning, cell = layout.expected[fluent, 0], layout.expected[fluent, 1]
+        value = _bit(states, row, fluent)
+        if meaning == _CONTROL:
+            says = cell if value else 1 - cell
+            if turn >= 0 and says != turn:
+                return first, second, -1
+            turn = says
+        elif meaning == _CONSTANT:
+            if value != np.uint64(cell):
+                return first, second, -1
+        elif meaning >= _BLANK:
+            taken = ((first | second) >> np.uint64(cell)) & np.uint64(1)
+            if (value == taken) != (meaning == _FILLED):
+                return first, second, -1
+    return (first, second, turn) if first & second == 0 else (first, second, -1)
+
+
+@njit(cache=True, nogil=True)
+def _same_rules(states, legal, terminal, joint, match, layout):
+    """Whether facts, legal moves, ends and successors of all positions are the native rules'."""
+    for row in range(states.shape[0]):
+        first, second, turn = _decode(states, row, layout)
+        if turn < 0:
+            return False
+        own, other = (second, first) if turn else (first, second)
+        empty = layout.playable & ~(own | other)
+        moves, replies = legal_moves(own, other, empty), legal_moves(other, own, empty)
+        if terminal[row] != (moves == 0 and replies == 0):
+            return False
+        if terminal[row]:
+            continue
+        if moves == 0 and not layout.noop:
+            return False
+        for role in range(2):
+            begin = layout.split if role else 0
+            end = legal.shape[1] if role else layout.split
+            mine = moves if role == turn else np.uint64(0)
+            for move in range(begin, end):
+                cell = layout.move_cells[move]
+                if cell == _PASS:
+                    expected = mine == 0
+                elif cell == _UNKNOWN:
+                    expected = False
+                else:
+                    expected = (mine >> np.uint64(cell)) & np.uint64(1) != 0
+                if legal[row, move] != expected:
+                    return False
+        if joint[row, 0] < 0 or row + 1 == states.shape[0] or match[row + 1] != match[row]:
+            continue
+        cell = layout.move_cells[joint[row, turn] + (layout.split if turn else 0)]
+        after = 1 - turn
+        if cell >= 0:
+            turned = flips(cell, own, other)
+            own |= turned | np.uint64(1) << np.uint64(cell)
+            other &= ~turned
+            if not layout.noop and legal_moves(other, own, layout.playable & ~(own | other)) == 0:
+                after = turn
+                # Where neither side can move the game is over, and control is whatever the rulesheet says.
+                if legal_moves(own, other, layout.playable & ~(own | other)) == 0:
+                    after = _decode(states, row + 1, layout)[2]
+        own, other = (other, own) if turn else (own, other)
+        next_first, next_second, next_turn = _decode(states, row + 1, layout)
+        if next_first != own or next_second != other or next_turn != after:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _margins(states, layout, margins):
+    for row in range(states.shape[0]):
+        first, second, _ = _decode(states, row, layout)
+        margins[row] = popcount(first) - popcount(second)
+
+
+def _same_goals(machine: CircuitMachine, binding: Binding, layout: _Layout, sample: Positions) -> bool:
+    """Whether all finished matches are worth what the binding says."""
+    states = np.ascontiguousarray(sample.states[sample.terminal])
+    return _goals_match(machine, binding, layout, states)
+
+
+def _goals_match(machine: CircuitMachine, binding: Binding, layout: _Layout, states: Words) -> bool:
+    margins = np.zeros(len(states), np.int64)
+    _margins(states, layout, margins)
+    results = np.sign(margins) * binding.variant.sign
+    table = np.array(binding.goals)
+    expected = np.stack([table[0][1 + results], table[1][1 - results]], axis=1)
+    return bool((machine.goals_of(states) == expected).all())
+
+
+def _same_goals_when_full(machine: CircuitMachine, binding: Binding, seed: int) -> bool:
+    """Whether random full boards with nearly even counts are worth what the binding says."""
+    layout = _layout(machine, binding)
+    if layout is None:
+        return False
+    generator = np.random.default_rng(seed)
+    used = np.flatnonzero(layout.discs[0] >= 0)
+    bits = np.zeros((_FULL_BOARDS, 64 * machine.words), np.uint8)
+    for row in range(_FULL_BOARDS):
+        order = generator.permutation(used)
+        half = len(used) // 2 + generator.integers(-2, 3)
+        bits[row, layout.discs[0, order[:half]]] = 1
+        bits[row, layout.discs[1, order[half:]]] = 1
+    for fluent, (meaning, cell) in enumerate(layout.expected):
+        bits[:, fluent] |= np.uint8(
+            meaning == _FILLED or (meaning == _CONTROL and cell == 0) or (meaning == _CONSTANT and cell == 1)
+        )
+    return _goals_match(machine, binding, layout, np.packbits(bits, axis=1, bitorder="little").view(np.uint64))
