@@ -1,0 +1,20 @@
+"""What commands fail with, as opposed to what goes wrong inside a match."""
+
+from __future__ import annotations
+
+
+class CommandError(Exception):
+    """A command cannot do what it was asked; the text is for the person who asked.
+
+    CommandError
+    ├── InputError          what it was given makes no sense (a file, a rulesheet, an option)
+    └── PlayerStartError    a built-in player did not come up
+    """
+
+
+class InputError(CommandError):
+    """What the command was given makes no sense."""
+
+
+class PlayerStartError(CommandError):
+    """A built-in player did not come up."""

@@ -1,0 +1,87 @@
+"""The record of a refereed match: everything that happened, as data and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from games.machine import Term
+from protocol.kif import write
+from protocol.scramble import ScrambleStyle
+
+Kind: TypeAlias = Literal["late", "unreachable", "malformed", "illegal"]
+"""What a player did wrong: no reply in time, no reply at all, a reply that is no term, a move that is not legal."""
+
+Request: TypeAlias = Literal["start", "play", "stop"]
+"""What a player was asked."""
+
+Outcome: TypeAlias = Literal["finished", "stalled", "aborted"]
+"""How a match ended: as the rules say, with a role that had no legal move, or by an interrupt."""
+
+
+@dataclass(frozen=True)
+class PlayerError:
+    """One thing that a player did wrong."""
+
+    role: Term
+    step: int
+    """0 for START, k for the k-th PLAY, one more than the last PLAY for STOP."""
+    request: Request
+    kind: Kind
+    detail: str
+    """For a person: what came instead."""
+
+    def as_json(self) -> dict[str, object]:
+        """The error as JSON data."""
+        return {
+            "role": write(self.role),
+            "step": self.step,
+            "request": self.request,
+            "kind": self.kind,
+            "detail": self.detail,
+        }
+
+
+@dataclass
+class MatchRecord:
+    """A match. Terms are spelled as in the rulesheet, whatever the players saw."""
+
+    game: str
+    match_id: str
+    roles: tuple[Term, ...]
+    players: tuple[str, ...]
+    """Per role: the player's address or built-in name; `referee` for the role that the referee plays."""
+    start_clock: int
+    play_clock: int
+    scramble: ScrambleStyle
+    seed: int
+    states: list[frozenset[Term]] = field(default_factory=list)
+    """One more than there are moves: the first is the initial state."""
+    moves: list[tuple[Term, ...]] = field(default_factory=list)
+    """Joint moves as they were played, substitutes included."""
+    seconds: list[list[float]] = field(default_factory=list)
+    """Per role and step: from sending PLAY to the reply's arrival, or to the deadline."""
+    goals: list[int | None] = field(default_factory=list)
+    """Per role; empty unless the match finished."""
+    errors: list[PlayerError] = field(default_factory=list)
+    outcome: Outcome = "aborted"
+
+    def as_json(self) -> dict[str, object]:
+        """The record as JSON data: facts and moves as KIF text, facts sorted."""
+        return {
+            "game": self.game,
+            "match_id": self.match_id,
+            "roles": [write(role) for role in self.roles],
+            "players": list(self.players),
+            "start_clock": self.start_clock,
+            "play_clock": self.play_clock,
+            "scramble": self.scramble,
+            "seed": self.seed,
+            "outcome": self.outcome,
+            "goals": self.goals,
+            "errors": [error.as_json() for error in self.errors],
+            "steps": len(self.moves),
+            "moves": [[write(move) for move in joint_move] for joint_move in self.moves],
+            "states": [sorted(map(write, facts)) for facts in self.states],
+            "seconds": [[round(seconds, 4) for seconds in steps] for steps in self.seconds],
+        }
