@@ -1,7 +1,7 @@
 """`Interpreter`: the rules played as they stand, one state at a time, for games that do not ground.
 
-Queries are answered goal-directed: each rule is compiled to Python for every pattern of bound arguments in which it is
-called, answers are tabled, and what does not depend on the state or the joint move stays tabled (see `games.gdl.interp`).
+Queries are answered goal-directed: each rule is compiled to Python for every pattern of bound arguments in which it
+is called, answers are tabled, and what does not depend on state or joint move stays tabled (see `games.gdl.interp`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from games.gdl.rules import predicate, term_text, unify, variables
 from games.machine import IllegalMoveError, State, StateMachine, Term
 
 RECURSION_LIMIT = 150_000
-"""Python frames for recursive rules. Calls of generated code take no C stack, so that this is only a matter of memory."""
+"""Python frames for recursive rules. Generated code calls itself without C stack: it is a matter of memory."""
 
 MAX_STATIC_CALLS = 500_000
 """Tabled calls kept from state to state."""

@@ -23,9 +23,12 @@ SELECTIVE = 1.0
 """Facts looked up with no more expected answers than this come before tests that need rules."""
 
 
-RECURSION, FREE_IN_RECURSION = 10.0, 8.0
-"""A recursive call's cost in answers, and its factor for each value it has to find: all of the cycle pays for it, and
-sizes of recursive relations are guesses."""
+RECURSION = 3.0
+"""Cost of a recursive call beside its answers."""
+
+FREE_IN_RECURSION, FREE_IN_ENDLESS_RECURSION = 3.0, 8.0
+"""Factor of that cost for each value that the call has to find. Sizes of recursive relations are guesses; and where
+recursion builds terms, what ends with everything bound may be endless with less."""
 
 
 class Linker(Protocol):
@@ -89,6 +92,8 @@ class RuleWriter:
         self._linker = linker
         self._prefix = prefix
         self._functions = 0
+        self.in_recursion = False
+        """Whether the rule is part of a recursion: then a call with free arguments may well be the present one again."""
         self.source: list[str] = []
         """Lines of finished functions."""
 
@@ -98,6 +103,7 @@ class RuleWriter:
         Its parameters are the bound arguments and, where values are wanted, the dict to add answers to; else it returns
         whether the rule's body holds.
         """
+        self.in_recursion = predicate(rule.head) in self._program.recursive
         names = _Names()
         arguments = rule.head[1:]
         parameters = []
@@ -300,8 +306,10 @@ class _Unit:
         relation = predicate(literal.atom)
         if self._linker.is_derived(relation):
             cost = 2.0 * cost + 1.0
-            if self._linker.is_recursive(relation):
-                cost = (cost + RECURSION) * FREE_IN_RECURSION ** self._pattern(literal, others).count("f")
+            program = self._writer.program
+            if relation in program.recursive and (program.builds_terms or not self._writer.in_recursion):
+                factor = FREE_IN_ENDLESS_RECURSION if program.builds_terms else FREE_IN_RECURSION
+                cost = (cost + RECURSION) * factor ** self._pattern(literal, others).count("f")
             if not any(self.names.is_bound(argument) for argument in literal.atom[1:]):
                 cost += self._writer.sizes.size(relation).rows
         return cost

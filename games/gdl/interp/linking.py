@@ -114,7 +114,7 @@ class Linked:
         if found is None:
             suffix = str(len(self._tables))
             recursive = self.is_recursive(relation)
-            builds_terms = recursive and self._builds_terms(relation)
+            builds_terms = recursive and self.program.builds_terms
             table = Table("f" not in pattern, builds_terms)
             found = self._tables[relation, pattern] = (suffix, table)
             self._tables_by_scope[self.program.scope(relation)].append(table)
@@ -127,17 +127,6 @@ class Linked:
 
             self._scope[f"C{suffix}"] = table.run = compile_first
         return found
-
-    def _builds_terms(self, relation: Predicate) -> bool:
-        """Whether rules put functions around variables, anywhere in the recursion as a rough rule."""
-        return any(
-            isinstance(part, tuple)
-            for other in self.program.recursive
-            if other in self.program.rules
-            for rule in self.program.rules[other]
-            for atom in (rule.head, *[literal.atom for literal in rule.body])
-            for part in atom[1:]
-        )
 
     def _compile(self, relation: Predicate, pattern: str, suffix: str, table: Table) -> None:
         source = write_table(

@@ -77,6 +77,14 @@ class Program:
         for members in components(graph):
             if len(members) > 1 or members[0] in graph.get(members[0], ()):
                 self.recursive.update(members)
+        self.builds_terms = any(
+            isinstance(argument, tuple)
+            for relation in self.recursive
+            for rule in self.rules[relation]
+            for atom in (rule.head, *[literal.atom for literal in rule.body])
+            for argument in atom[1:]
+        )
+        """Whether any recursion puts functions around terms, so that its relations may be infinite."""
         users: dict[Predicate, list[Predicate]] = defaultdict(list)
         for relation, used in graph.items():
             for other in used:
