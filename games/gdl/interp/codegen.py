@@ -93,7 +93,7 @@ class RuleWriter:
         self._prefix = prefix
         self._functions = 0
         self.in_recursion = False
-        """Whether the rule is part of a recursion: then a call with free arguments may well be the present one again."""
+        """Whether the rule is part of a recursion: a call with free arguments may well be the present one."""
         self.source: list[str] = []
         """Lines of finished functions."""
 
