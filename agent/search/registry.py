@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from agent.engine import Engine
+from agent.search import blokbox
 from agent.search.montecarlo import MonteCarlo
 from games.machine import StateMachine
 
 EngineFactory: TypeAlias = Callable[[StateMachine, int], Engine | None]
 """Makes an engine for one role (by index) of the game that a machine plays; None where the game is not its kind."""
 
-FACTORIES: list[EngineFactory] = [MonteCarlo]
+FACTORIES: list[EngineFactory] = [blokbox.make_engine, MonteCarlo]
 """Best first: native families, tree search on the circuit, Monte-Carlo search on any machine."""
 
 

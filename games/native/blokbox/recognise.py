@@ -101,8 +101,8 @@ class _Proposal:
             effects, live = self.effects[player], self.live[player]
             covers.append(effects.adds[live][:, self.added[player]])
         self.square: list[dict[int, int]] = [{}, {}]
-        for fact, used in zip(self.added[0], covers[0].any(axis=0), strict=True):
-            if used:
+        for index, fact in enumerate(self.added[0]):
+            if covers[0][:, index].any():
                 self.square[0][int(fact)] = len(self.square[0])
         # Facts of one square: what covers it is what the other colour on it stands in the way of, for both players.
         same = [
@@ -123,7 +123,11 @@ class _Proposal:
 
     def _neighbourhoods(self) -> Neighbourhoods[int]:
         every = range(self.n_squares)
-        result: Neighbourhoods[int] = Neighbourhoods(*({square: set() for square in every} for _ in range(3)))
+        result: Neighbourhoods[int] = Neighbourhoods(
+            sides={square: set() for square in every},
+            corners={square: set() for square in every},
+            judged={square: set() for square in every},
+        )
         for player in (0, 1):
             facts = self.added[player]
             known = np.array([int(fact) in self.square[player] for fact in facts])
@@ -242,7 +246,7 @@ class _Proposal:
         result = []
         for player in (0, 1):
             effects, obstacles, live = self.effects[player], self.obstacles[player], self.live[player]
-            later = effects.adds[live & ~obstacles.at_once].any(axis=0)
+            later: Bits = np.any(effects.adds[live & ~obstacles.at_once], axis=0)
             corners = {grid[square] for fact, square in self.square[player].items() if not later[fact]}
             result.append(
                 frozenset(
@@ -274,4 +278,5 @@ def _closed_neighbours(
     for index in range(n):
         beside[index] = blocked[covers[:, index]].all(axis=0)
         around[index] = touched[telling[:, index]].all(axis=0)
-    return beside, around, telling.any(axis=0)
+    shown: Bits = np.any(telling, axis=0)
+    return beside, around, shown

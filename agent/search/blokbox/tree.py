@@ -1,0 +1,234 @@
+"""Monte-Carlo tree search with a solver, as one Numba kernel on flat arrays.
+
+Selection is PUCT (Rosin 2011, as in AlphaZero) with the priors of `priors`; leaves are judged by one random playout
+whose moves are weighted by shape. Proven results are backed up as in MCTS-Solver (Winands, Björnsson, Saito 2008): a
+move to a position that is lost for the opponent is taken at once, a lost move is never visited again.
+
+Values and proofs of a node are those of the player who *moved into it*.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from agent.search.blokbox.priors import move_priors
+from games.native.blokbox.rules import list_moves, placements, play, playout
+from games.native.blokbox.variant import POSITION_WORDS, TURN
+
+LEAF = -1
+"""`Tree.first` of a node that was not expanded."""
+WON = 1
+LOST = -1
+
+
+class Tree(NamedTuple):
+    """Nodes as parallel arrays; node 0 is the root, the children of a node are consecutive."""
+
+    move: NDArray[np.int32]
+    first: NDArray[np.int32]
+    size: NDArray[np.int32]
+    visits: NDArray[np.int32]
+    wins: NDArray[np.float32]
+    prior: NDArray[np.float32]
+    proof: NDArray[np.int8]
+    """`WON` or `LOST` where proven, else 0."""
+    used: NDArray[np.int64]
+    """[1]: how many nodes there are."""
+
+
+def new_tree(capacity: int) -> Tree:
+    """A tree with an unexpanded root and room for `capacity` nodes."""
+    tree = Tree(
+        move=np.zeros(capacity, np.int32),
+        first=np.zeros(capacity, np.int32),
+        size=np.zeros(capacity, np.int32),
+        visits=np.zeros(capacity, np.int32),
+        wins=np.zeros(capacity, np.float32),
+        prior=np.zeros(capacity, np.float32),
+        proof=np.zeros(capacity, np.int8),
+        used=np.zeros(1, np.int64),
+    )
+    clear(tree)
+    return tree
+
+
+def clear(tree: Tree) -> None:
+    """Leave nothing but an unexpanded root."""
+    tree.used[0] = 1
+    tree.first[0] = LEAF
+    tree.visits[0] = 0
+    tree.wins[0] = 0.0
+    tree.proof[0] = 0
+
+
+@njit(cache=True, nogil=True)
+def _choose(tree, node, tuning):
+    """The child to visit next, or -1 where all are lost; a won child is returned as it is met."""
+    first = tree.first[node]
+    visits = tree.visits[node]
+    root = tuning.exploration * np.sqrt(np.float64(visits))
+    parent = 1.0 - tree.wins[node] / visits if visits else 0.5
+    unvisited = parent - tuning.first_play
+    best = -1
+    best_score = -np.inf
+    for child in range(first, first + tree.size[node]):
+        proof = tree.proof[child]
+        if proof == WON:
+            return child
+        if proof == LOST:
+            continue
+        count = tree.visits[child]
+        value = tree.wins[child] / count if count else unvisited
+        score = value + root * tree.prior[child] / (1 + count)
+        if score > best_score:
+            best_score = score
+            best = child
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _expand(tables, position, tree, node, tuning, scratch, live, moves):
+    """Give a node its children. Returns False where there is no room; a node without moves is proven instead."""
+    player = np.int64(position[TURN])
+    n_live, total = placements(tables, position, player, scratch.shapes[player], live[player], scratch, player)
+    if total == 0:
+        tree.proof[node] = WON
+        return True
+    first = tree.used[0]
+    if first + total > len(tree.move):
+        return False
+    n = list_moves(scratch, player, n_live, moves)
+    move_priors(tables, position, moves, n, tuning.prior_weights, tree.prior[first:])
+    for index in range(n):
+        child = first + index
+        tree.move[child] = moves[index]
+        tree.first[child] = LEAF
+        tree.visits[child] = 0
+        tree.wins[child] = 0.0
+        tree.proof[child] = 0
+    tree.size[node] = n
+    tree.first[node] = first
+    tree.used[0] = first + n
+    return True
+
+
+@njit(cache=True, nogil=True)
+def grow(tables, root, tree, tuning, n, stop, scratch, seed):
+    """Visit the tree up to `n` times from the position `root`, until its result is proven or `stop[0]` is not 0.
+
+    `scratch` has four slots. Returns the number of visits made.
+    """
+    n_shapes = len(tables.piece)
+    everything = np.arange(n_shapes)
+    live = np.empty(2, np.int64)
+    root_live = np.empty(2, np.int64)
+    moves = np.empty(len(tables.effects), np.int64)
+    position = np.empty(POSITION_WORDS, np.uint64)
+    path = np.empty(130, np.int64)
+    for player in range(2):
+        root_live[player], _ = placements(tables, root, player, everything, n_shapes, scratch, 2 + player)
+    done = 0
+    while done < n and stop[0] == 0 and tree.proof[0] == 0:
+        position[:] = root
+        for player in range(2):
+            live[player] = root_live[player]
+            for index in range(root_live[player]):
+                scratch.shapes[player, index] = scratch.shapes[2 + player, index]
+        node = 0
+        depth = 0
+        path[0] = 0
+        winner = -1
+        while True:
+            if tree.first[node] == LEAF:
+                patient = tree.visits[node] < tuning.patience and node != 0
+                if patient or not _expand(tables, position, tree, node, tuning, scratch, live, moves):
+                    break
+                if tree.proof[node] == WON:
+                    winner = 1 - np.int64(position[TURN])
+                    break
+                player = np.int64(position[TURN])
+                live[player] = root_live[player]
+                for index in range(root_live[player]):
+                    scratch.shapes[player, index] = scratch.shapes[2 + player, index]
+            child = _choose(tree, node, tuning)
+            if child < 0:
+                tree.proof[node] = WON
+                winner = 1 - np.int64(position[TURN])
+                break
+            if tree.proof[child] == WON:
+                tree.proof[node] = LOST
+                winner = np.int64(position[TURN])
+                break
+            play(tables, position, tree.move[child])
+            node = child
+            depth += 1
+            path[depth] = node
+        leaf_turn = np.int64(position[TURN])
+        if winner < 0:
+            loser, plies = playout(tables, position, tuning.shape_weights, scratch, live, seed)
+            winner = 1 - loser
+            if plies == 0:
+                tree.proof[node] = WON
+        # Who moved into the leaf is the one who is not to move in it; up the path the two take turns.
+        won = winner != leaf_turn
+        for level in range(depth, -1, -1):
+            node = path[level]
+            tree.visits[node] += 1
+            if won:
+                tree.wins[node] += 1.0
+            won = not won
+            if level > 0 and tree.proof[node] == WON:
+                tree.proof[path[level - 1]] = LOST
+        done += 1
+    return done
+
+
+@njit(cache=True, nogil=True)
+def best_child(tree):
+    """The root's child to play: a won one, else the most visited one that is not lost, else the most visited one."""
+    first = tree.first[0]
+    best = -1
+    best_rank = -1
+    for child in range(first, first + tree.size[0]):
+        if tree.proof[child] == WON:
+            return child
+        rank = np.int64(tree.visits[child])
+        if tree.proof[child] != LOST:
+            rank += np.int64(1) << np.int64(40)
+        if rank > best_rank:
+            best_rank = rank
+            best = child
+    return best
+
+
+@njit(cache=True, nogil=True)
+def keep_subtree(tree, node, target):
+    """Copy the subtree below `node` into `target`, breadth first, with `node` as the root.
+
+    Both have the same capacity, so it always fits.
+    """
+    origin = np.empty(tree.used[0], np.int32)
+    origin[0] = node
+    used = 1
+    index = 0
+    while index < used:
+        source = origin[index]
+        target.move[index] = tree.move[source]
+        target.visits[index] = tree.visits[source]
+        target.wins[index] = tree.wins[source]
+        target.prior[index] = tree.prior[source]
+        target.proof[index] = tree.proof[source]
+        target.size[index] = tree.size[source]
+        target.first[index] = LEAF
+        first = tree.first[source]
+        if first != LEAF:
+            target.first[index] = used
+            for child in range(first, first + tree.size[source]):
+                origin[used] = child
+                used += 1
+        index += 1
+    target.used[0] = used
