@@ -43,7 +43,7 @@ from protocol.kif import write
 
 log = logging.getLogger("agent.worker")
 
-NICENESS = 3
+NICENESS = 1
 """Lets the server process, which only ever runs for moments, have its turn first; too little to matter otherwise."""
 
 POLL = 0.005
@@ -206,7 +206,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     handler = logging.StreamHandler()
     logging.basicConfig(level=logging.INFO, format=LOG_FORMAT, handlers=[handler])
-    os.nice(NICENESS)
+    os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = options.memory if hard == resource.RLIM_INFINITY else min(options.memory, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))

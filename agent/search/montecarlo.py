@@ -17,6 +17,10 @@ from games.machine import State, StateMachine, Term
 EXPLORATION = 0.7
 """Weight of the exploration term, on goals scaled to 0..1."""
 
+RANDOM_CHOICES = 0.2
+"""Share of choices made at random where several roles choose at once: their bounds would otherwise move in step, and
+never see how a move does against another answer."""
+
 UNKNOWN_GOAL = 0.5
 """What a role is taken to get where the rules say nothing, or where a playout was cut off."""
 
@@ -56,11 +60,15 @@ class Node:
     def select(self) -> tuple[int, ...]:
         """The joint move to try next: each role's upper confidence bound, untried moves first."""
         log_visits = math.log(self.visits + 1)
+        simultaneous = sum(len(moves) > 1 for moves in self.moves) > 1
         choice = []
         for counts, totals in zip(self.visits_of, self.totals, strict=True):
             untried = [i for i, count in enumerate(counts) if not count]
             if untried:
                 choice.append(random.choice(untried))
+                continue
+            if simultaneous and random.random() < RANDOM_CHOICES:
+                choice.append(random.randrange(len(counts)))
                 continue
             bounds = [
                 total / count + EXPLORATION * math.sqrt(log_visits / count)

@@ -52,6 +52,7 @@ class Server:
 
     def __init__(self, log: Path, margin: float, journal: Path | None, ponder: bool, port: int) -> None:
         self._log = log
+        self._forgotten = 0
         with open(log, "ab") as file:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", LAUNCHER, str(margin), str(journal or ""), str(ponder), str(port)],
@@ -87,7 +88,11 @@ class Server:
 
     def log(self) -> str:
         """What the server wrote so far."""
-        return self._log.read_text(errors="replace")
+        return self._log.read_text(errors="replace")[self._forgotten :]
+
+    def forget_log(self) -> None:
+        """Looks only at what is written from now on."""
+        self._forgotten += len(self.log())
 
     def wait_for_log(self, pattern: str, seconds: float = 10.0) -> str:
         """The last line that matches, as soon as there is one."""
@@ -117,6 +122,24 @@ class Server:
 
 
 StartServer = Callable[..., Server]
+
+
+@pytest.fixture(scope="package")
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server for all tests that leave it as they found it."""
+    server = Server(tmp_path_factory.mktemp("server") / "server.log", 0.5, None, True, 0)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def server(shared_server: Server) -> Iterator[Server]:
+    """An available server with an empty log; its matches end with the test."""
+    shared_server.wait_until_available()
+    shared_server.forget_log()
+    yield shared_server
+    for match_id in set(re.findall(r"INFO (\S+): START from", shared_server.log())):
+        shared_server.send(f"(ABORT {match_id})")
 
 
 @pytest.fixture

@@ -12,29 +12,19 @@ import pytest
 if TYPE_CHECKING:
     from tests.agent.conftest import Game, Server, StartServer
 
-MARGIN = 0.2
-
-
-def play_turns(server: Server, game: Game, last: str) -> None:
-    """Plays a few turns; asserts legal replies in time."""
-    while not game.machine.terminal(game.state):
-        reply = server.send(f"(PLAY m {last})")
-        assert reply.move in game.legal(), server.log()
-        assert reply.seconds < 1.5
-        last = game.advance(reply.move, game.legal(1)[0])
+MARGIN = 0.5
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_worker_lost_during_a_turn(start_server: StartServer, tic_tac_toe: Game, number: signal.Signals) -> None:
+def test_worker_lost_during_a_turn(server: Server, tic_tac_toe: Game, number: signal.Signals) -> None:
     """A worker that dies or hangs while it thinks is replaced; this turn and all later ones are answered in time."""
-    server = start_server(margin=MARGIN)
     server.send(tic_tac_toe.start("m", play_clock=2))
     lost = server.worker_of("m")
     timer = threading.Timer(0.6, os.kill, (lost, number))
     timer.start()
     reply = server.send("(PLAY m NIL)")
     assert reply.move in tic_tac_toe.legal()
-    assert 1.7 < reply.seconds < 2.0
+    assert 1.4 < reply.seconds < 1.8
     last = tic_tac_toe.advance(reply.move, "noop")
     reply = server.send(f"(PLAY m {last})")
     assert reply.text == "noop"
@@ -47,25 +37,22 @@ def test_worker_lost_during_a_turn(start_server: StartServer, tic_tac_toe: Game,
         last = tic_tac_toe.advance(reply.move, tic_tac_toe.legal(1)[0])
 
 
-def test_worker_lost_during_start(start_server: StartServer, tic_tac_toe: Game) -> None:
+def test_worker_lost_during_start(server: Server, tic_tac_toe: Game) -> None:
     """A worker that dies between START and the first PLAY costs nothing but time."""
-    server = start_server(margin=MARGIN)
     assert server.send(tic_tac_toe.start("m", play_clock=3)).text == "ready"
     os.kill(server.worker_of("m"), signal.SIGKILL)
     assert server.send("(PLAY m NIL)").move in tic_tac_toe.legal()
 
 
-def test_reply_leaves_at_the_deadline(start_server: StartServer, tic_tac_toe: Game) -> None:
+def test_reply_leaves_at_the_deadline(server: Server, tic_tac_toe: Game) -> None:
     """With a choice to make, a reply comes when the clock less the margin is over, and not much later."""
-    server = start_server(margin=MARGIN)
     server.send(tic_tac_toe.start("m", play_clock=1))
     reply = server.send("(PLAY m NIL)")
     assert reply.seconds == pytest.approx(1 - MARGIN, abs=0.1)
 
 
-def test_forced_move_is_answered_at_once(start_server: StartServer, tic_tac_toe: Game) -> None:
+def test_forced_move_is_answered_at_once(server: Server, tic_tac_toe: Game) -> None:
     """A turn with one legal move does not wait for its clock."""
-    server = start_server(margin=MARGIN)
     server.send(tic_tac_toe.start("m", "o", play_clock=5))
     reply = server.send("(PLAY m NIL)")
     assert reply.text == "noop"
