@@ -8,12 +8,14 @@ from typing import TypeAlias
 from agent.engine import Engine
 from agent.search import blokbox
 from agent.search.montecarlo import MonteCarlo
+from agent.search.reversi import engine as reversi
+from games.gdl.compile import warm_kernels
 from games.machine import StateMachine
 
 EngineFactory: TypeAlias = Callable[[StateMachine, int], Engine | None]
 """Makes an engine for one role (by index) of the game that a machine plays; None where the game is not its kind."""
 
-FACTORIES: list[EngineFactory] = [blokbox.make_engine, MonteCarlo]
+FACTORIES: list[EngineFactory] = [reversi.make_engine, blokbox.make_engine, MonteCarlo]
 """Best first: native families, tree search on the circuit, Monte-Carlo search on any machine."""
 
 
@@ -27,3 +29,5 @@ def engines_for(machine: StateMachine, role: int) -> Iterator[Engine]:
 
 def warm_up() -> None:
     """Compiles all kernels or loads them from the cache, so that no match has to wait for them."""
+    warm_kernels()
+    reversi.warm_kernels()

@@ -1,12 +1,14 @@
-"""Multi-ProbCut: how far a shallow search's score may be from a deep one's (M. Buro, "Experiments with Multi-ProbCut", 1999).
+"""How far a shallow search's score may be from a deep one's: the error model of Multi-ProbCut (M. Buro, 1999).
 
-The standard deviation of the difference between a search of `depth` and one of `probe` plies with a number of empty
-cells is modelled as a polynomial whose coefficients `ggp-agent train reversi` fits on the engine's own searches; the
-form is Edax's (`eval_sigma`). A level says how many standard deviations a cut-off needs.
+The standard deviation of the difference between a search of `depth` and one of `probe` plies is modelled as
+exp(a + b e + c e^2) depth^p (probe + 1)^q with e the number of empty cells; `ggp-agent train reversi` fits the
+coefficients to the engine's own searches. A level says how many standard deviations a cut-off needs; how probes are
+chosen and checked is Edax's way (R. Delorme, `midgame.c`).
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +22,10 @@ MIN_DEPTH = 3
 """The shallowest search that tries a probe."""
 MAX_DEPTH = 64
 
-Coefficients = tuple[float, float, float, float, float, float]
-DEFAULT_COEFFICIENTS: Coefficients = (-0.10026799, 0.31027733, -0.57772603, 0.07585621, 1.16492647, 5.4171698)
-"""Those of Edax 4.4, for weights that bring none of their own."""
+Coefficients = tuple[float, float, float, float, float]
+"""a, b, c, p, q of the model above."""
+DEFAULT_COEFFICIENTS: Coefficients = (1.7, 0.0, 0.0, 0.3, -0.4)
+"""Cautious ones, for weights that bring none of their own."""
 
 
 class Margins(NamedTuple):
@@ -38,9 +41,8 @@ class Margins(NamedTuple):
 
 def deviation(coefficients: Coefficients, empties: float, depth: float, probe: float) -> float:
     """The standard deviation in discs between searches of `depth` and `probe` plies."""
-    by_empties, by_depth, by_probe, square, linear, constant = coefficients
-    mixed = by_empties * empties + by_depth * depth + by_probe * probe
-    return max(1.0, square * mixed * mixed + linear * mixed + constant)
+    constant, linear, square, by_depth, by_probe = coefficients
+    return math.exp(constant + linear * empties + square * empties**2) * depth**by_depth * (probe + 1) ** by_probe
 
 
 def probe_depth(depth: int) -> int:

@@ -1,8 +1,8 @@
 """Discs that no sequence of moves can turn.
 
 A disc is stable if it cannot be turned along any of the four lines through it: the line is full, or on one side the
-board ends or a stable disc of the same colour follows (cf. Edax's `get_stability`, which adds a table of edges). Blocked
-cells end a line like the edge of the board.
+board ends or a stable disc of the same colour follows (cf. Edax's `get_stability`, which adds a table of edges).
+Blocked cells end a line like the edge of the board.
 """
 
 from __future__ import annotations

@@ -137,7 +137,8 @@ def _cells(observed: _Observed) -> _Cells | None:
         return None
     pairs = [(int(first), int(discs[1][(~row).argmax()])) for first, row in zip(discs[0], together, strict=True)]
     explained = set(observed.control) | {fluent for pair in pairs for fluent in pair}
-    blanks, filled = {}, {}
+    blanks: dict[int, int] = {}
+    filled: dict[int, int] = {}
     taken = np.stack([bits[:, first] | bits[:, second] for first, second in pairs])
     idle = set(np.flatnonzero((bits == bits[0]).all(axis=0)).tolist()) - explained
     for fluent in set(range(bits.shape[1])) - explained - idle:

@@ -76,7 +76,11 @@ class Variant:
     def moves(self, position: Position, colour: int | None = None) -> int:
         """The cells (bitboard) on which `colour` (default: the side to move) captures something."""
         colour = position.turn if colour is None else colour
-        return int(_legal_moves(position.discs[colour], position.discs[1 - colour], self.empty(position)))
+        return self.moves_of(position.discs[colour], position.discs[1 - colour])
+
+    def moves_of(self, player: int, opponent: int) -> int:
+        """The cells (bitboard) on which the owner of `player` captures something."""
+        return int(_legal_moves(player, opponent, self.playable & ~(player | opponent)))
 
     def terminal(self, position: Position) -> bool:
         """Whether neither side can capture."""
@@ -87,8 +91,7 @@ class Variant:
         turn = position.turn
         if cell is None:
             return Position(position.discs, 1 - turn)
-        turned = int(_flips(cell, position.player, position.opponent))
-        player, opponent = position.player | turned | 1 << cell, position.opponent & ~turned
+        opponent, player = play(position.player, position.opponent, cell)
         after = Position((opponent, player) if turn else (player, opponent), 1 - turn)
         if not self.noop and not self.moves(after):
             return Position(after.discs, turn)
@@ -98,6 +101,12 @@ class Variant:
         """+1 where `colour` wins the finished game, 0 for a draw, -1 where it loses."""
         margin = self.sign * (position.discs[colour].bit_count() - position.discs[1 - colour].bit_count())
         return (margin > 0) - (margin < 0)
+
+
+def play(player: int, opponent: int, cell: int) -> tuple[int, int]:
+    """The board after a legal move, seen from the other side: (its discs, the mover's discs)."""
+    turned = int(_flips(cell, player, opponent))
+    return opponent & ~turned, player | turned | 1 << cell
 
 
 def rectangle(columns: int, rows: int, blocked: int = 0) -> int:

@@ -1,4 +1,4 @@
-"""Native rules against the circuit over whole random matches: legal moves, successors, end and goals of every position."""
+"""Native rules against the circuit over whole random matches: legal moves, successors, ends and goals."""
 
 from __future__ import annotations
 
@@ -226,3 +226,14 @@ def _same_goals_when_full(machine: CircuitMachine, binding: Binding, seed: int) 
             meaning == _FILLED or (meaning == _CONTROL and cell == 0) or (meaning == _CONSTANT and cell == 1)
         )
     return _goals_match(machine, binding, layout, np.packbits(bits, axis=1, bitorder="little").view(np.uint64))
+
+
+def warm_kernels() -> None:
+    """Compile the kernels or load them from the cache."""
+    layout = _Layout(
+        np.full((2, 64), -1, np.int32), np.zeros((0, 2), np.int32), np.zeros(0, np.int32), 0, np.uint64(0), True
+    )
+    states, terminal = np.zeros((0, 1), np.uint64), np.zeros(0, np.bool_)
+    joint, match = np.zeros((0, 2), np.int32), np.zeros(0, np.int32)
+    _same_rules(states, np.zeros((0, 0), np.bool_), terminal, joint, match, layout)
+    _margins(states, layout, np.zeros(0, np.int64))

@@ -1,0 +1,213 @@
+"""Iterative deepening at the root: from a one-ply search to the proof of the result, on all cores.
+
+Helper threads search the same position into the same transposition table (lazy SMP: they only warm it up); the main
+thread goes through the root moves one by one, so that a better move is known as soon as it is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from agent.search.reversi.evaluation import Board, Evaluation
+from agent.search.reversi.search import STOPPED, Searcher
+from agent.search.reversi.selectivity import EXACT, Coefficients, margins
+from agent.search.reversi.table import new_table
+from games.native.reversi.rules import Variant, cells_of, play
+
+MIDGAME_LEVEL = 0
+"""The selectivity level of searches that do not reach the end of the game."""
+_NARROW = 3
+"""Half the width in discs of the first window around the score of the iteration before."""
+_HELPED_DEPTH = 9
+"""Shallower iterations are over before a helper has started."""
+_DIRECT = 11
+"""With so few empty cells the exact search needs no selective one to prepare it."""
+
+
+class Step(NamedTuple):
+    """One iteration."""
+
+    depth: int
+    level: int
+    result_only: bool
+    """Whether only win, draw or loss is asked for, not the score."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The best move known, from the side to move."""
+
+    cell: int
+    score: int
+    """In discs; of a search for the result only, its sign counts."""
+    step: Step
+    proven: bool
+    """Whether the result (win, draw or loss with best play) is certain."""
+    nodes: int
+
+
+def schedule(empties: int) -> Iterator[Step]:
+    """The iterations for a position: deeper and deeper, then to the end, more and more surely."""
+    if empties > _DIRECT:
+        for depth in range(1, max(empties // 2, empties - 10)):
+            yield Step(depth, MIDGAME_LEVEL, False)
+        yield Step(empties, 0, False)
+        for level in (1, 3, EXACT):
+            yield Step(empties, level, True)
+    yield Step(empties, EXACT, False)
+
+
+class Analyser:
+    """Searches positions of one variant; keeps its transposition table from one search to the next."""
+
+    def __init__(
+        self,
+        variant: Variant,
+        evaluation: Evaluation,
+        coefficients: Coefficients,
+        *,
+        threads: int = 1,
+        megabytes: int = 128,
+    ) -> None:
+        board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+        table = new_table(megabytes)
+        shared = (board, evaluation.tables, margins(coefficients), table)
+        self._variant = variant
+        self._searchers = [Searcher(*shared) for _ in range(threads)]
+        self._halt = np.zeros(1, np.uint8)
+        for helper in self._searchers[1:]:
+            helper.stop = self._halt
+        self._pool = ThreadPoolExecutor(threads - 1, "reversi") if threads > 1 else None
+
+    @property
+    def nodes(self) -> int:
+        """Positions visited so far, by all threads."""
+        return sum(searcher.nodes for searcher in self._searchers)
+
+    def close(self) -> None:
+        """End the helper threads."""
+        if self._pool is not None:
+            self._halt[0] = 1
+            self._pool.shutdown()
+
+    def analyse(
+        self,
+        player: int,
+        opponent: int,
+        stop: npt.NDArray[np.uint8],
+        publish: Callable[[Verdict], None],
+        *,
+        max_depth: int = 64,
+    ) -> bool:
+        """Search a position that has a legal move until `stop[0]`, or until nothing is left to find out.
+
+        Every change of the best move, and every finished iteration, is published. Returns whether the search is over
+        (rather than stopped). `max_depth` leaves out deeper iterations.
+        """
+        empty = self._variant.playable & ~(player | opponent)
+        moves = self._variant.moves_of(player, opponent)
+        children = [(cell, *play(player, opponent, cell)) for cell in cells_of(moves)]
+        for searcher in self._searchers:
+            searcher.date = (searcher.date + 1) & 255
+        main = self._searchers[0]
+        main.stop = stop
+        score = 0
+        proven = False
+        for step in schedule(empty.bit_count()):
+            if step.depth > max_depth or stop[0]:
+                break
+            helpers = self._help(player, opponent, step)
+
+            def tell(cell: int, value: int, step: Step = step, sure: bool = False) -> None:
+                publish(Verdict(cell, value, step, sure, self.nodes))
+
+            try:
+                found = self._window_search(main, children, step, score, tell)
+            finally:
+                self._halt[0] = 1
+                for helper in helpers:
+                    helper.result()
+                self._halt[0] = 0
+            if found is None:
+                return False
+            score = found
+            proven = step.level == EXACT and step.depth == empty.bit_count()
+            tell(children[0][0], score, step, proven)
+            if proven and score >= 0:
+                return True
+        return proven
+
+    def _window_search(
+        self,
+        searcher: Searcher,
+        children: list[tuple[int, int, int]],
+        step: Step,
+        guess: int,
+        tell: Callable[[int, int], None],
+    ) -> int | None:
+        """One iteration; moves the best child to the front and returns its score, or None when stopped."""
+        full = self._variant.cells
+        if step.result_only:
+            return self._root(searcher, children, step, -1, 1, tell)
+        alpha, beta = (-full, full) if step.depth < 5 else (max(-full, guess - _NARROW), min(full, guess + _NARROW))
+        width = _NARROW
+        while True:
+            score = self._root(searcher, children, step, alpha, beta, tell)
+            width *= 3
+            if score is None or alpha < score < beta:
+                return score
+            if score <= alpha and alpha > -full:
+                alpha, beta = max(-full, score - width), score + 1
+            elif score >= beta and beta < full:
+                alpha, beta = score - 1, min(full, score + width)
+            else:
+                return score
+
+    @staticmethod
+    def _root(
+        searcher: Searcher,
+        children: list[tuple[int, int, int]],
+        step: Step,
+        alpha: int,
+        beta: int,
+        tell: Callable[[int, int], None],
+    ) -> int | None:
+        """Principal variation search over the root moves within one window."""
+        best = -STOPPED
+        depth, level = step.depth - 1, step.level
+        for index, (cell, player, opponent) in enumerate(list(children)):
+            lower = max(alpha, best)
+            upper = beta if index == 0 else lower + 1
+            value = -searcher.score(player, opponent, -upper, -lower, depth, level)
+            if index and lower < value < beta and upper < beta:
+                # The null window only says "better": it counts once the score is known, unless time runs out before.
+                tell(cell, value)
+                value = -searcher.score(player, opponent, -beta, -lower, depth, level)
+            if abs(value) >= STOPPED:
+                return None
+            if value > best:
+                best = value
+                if value > alpha or index == 0:
+                    place = next(place for place, child in enumerate(children) if child[0] == cell)
+                    children.insert(0, children.pop(place))
+                if value > alpha:
+                    tell(cell, value)
+            if best >= beta:
+                break
+        return best
+
+    def _help(self, player: int, opponent: int, step: Step) -> list[Future[int]]:
+        """Set the helpers to work on the position, every second one a ply deeper where that makes a difference."""
+        if self._pool is None or step.depth < _HELPED_DEPTH:
+            return []
+        alpha, beta = (-1, 1) if step.result_only else (-self._variant.cells, self._variant.cells)
+        return [
+            self._pool.submit(helper.score, player, opponent, alpha, beta, step.depth + index % 2, step.level)
+            for index, helper in enumerate(self._searchers[1:])
+        ]

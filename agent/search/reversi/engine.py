@@ -1,0 +1,122 @@
+"""The engine that plays recognised games of the Reversi family."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+
+import numpy as np
+
+from agent.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
+from agent.search.reversi.analysis import Analyser, Verdict
+from agent.search.reversi.weights import weights_for
+from games.gdl.machine import CircuitMachine
+from games.machine import State, StateMachine, Term, UnknownFactError
+from games.native.reversi import verify
+from games.native.reversi.binding import Binding
+from games.native.reversi.recognise import recognise
+from games.native.reversi.rules import Position, Variant
+
+
+class ReversiEngine(Engine):
+    """Alpha-beta for one role of a recognised game. It plays for the goal: a proven win beats a larger margin."""
+
+    name = "reversi"
+
+    def __init__(
+        self,
+        machine: StateMachine,
+        role: int,
+        binding: Binding,
+        *,
+        threads: int | None = None,
+        megabytes: int = 128,
+    ) -> None:
+        weights = weights_for(binding.variant)
+        self._machine, self._role, self._binding = machine, role, binding
+        self._analyser = Analyser(
+            binding.variant,
+            weights.evaluation,
+            weights.coefficients,
+            threads=threads or os.cpu_count() or 1,
+            megabytes=megabytes,
+        )
+        self._position = binding.variant.initial()
+
+    def begin(self, state: State) -> None:
+        self._position = self._view(state)
+
+    def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
+        before = self._position
+        after = self._view(state)
+        cell = self._binding.cell(before.turn, joint_move[before.turn])
+        passed = Position(before.discs, 1 - before.turn)
+        expected = passed if cell is None else self._binding.variant.play(before, cell)
+        # Whose turn it is does not matter once the match is over.
+        if after != expected and not (after.discs == expected.discs and self._machine.terminal(state)):
+            raise EngineMismatchError(f"the board after {joint_move!r} is {after}, not {expected}")
+        self._position = after
+
+    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        position, variant = self._position, self._binding.variant
+        if variant.terminal(position):
+            return
+        moves = variant.moves(position)
+        if position.turn == self._role and moves:
+            only = moves & (moves - 1) == 0
+            first = self._binding.move(self._role, moves.bit_length() - 1)
+            report(Opinion(first, None, proven=only))
+            self._analyser.analyse(position.player, position.opponent, stop, self._mover(report, only))
+            return
+        # Nothing to decide: think about what follows, so that the next turn starts from a warm table.
+        report(Opinion(self._binding.move(self._role, None), None, proven=True))
+        player, opponent = (position.player, position.opponent) if moves else (position.opponent, position.player)
+        self._analyser.analyse(player, opponent, stop, lambda verdict: None)
+
+    def _view(self, state: State) -> Position:
+        try:
+            return self._binding.position(self._machine.facts(state))
+        except UnknownFactError as error:
+            raise EngineMismatchError(str(error)) from error
+
+    def _mover(self, report: Report, only: bool) -> Callable[[Verdict], None]:
+        """What reports the verdicts of a search for the side that is to move."""
+        goals = self._binding.goals[self._role]
+        empties = self._binding.variant.empty(self._position).bit_count()
+
+        def publish(verdict: Verdict) -> None:
+            info = {"depth": verdict.step.depth, "level": verdict.step.level, "score": verdict.score}
+            value = (
+                float(goals[1 + int(np.sign(verdict.score))])
+                if verdict.proven
+                else expected_goal(verdict.score, empties, goals)
+            )
+            move = self._binding.move(self._role, verdict.cell)
+            report(Opinion(move, value, verdict.proven or only, {**info, "nodes": verdict.nodes}))
+
+        return publish
+
+
+def expected_goal(score: float, empties: int, goals: tuple[int, int, int]) -> float:
+    """The goal to expect of a heuristic score: its error is taken as normal, wider the more cells are empty."""
+    win = 0.5 * (1 + math.erf(score / (1.4 * (2 + 0.2 * empties))))
+    return goals[0] + (goals[2] - goals[0]) * win
+
+
+def warm_kernels() -> None:
+    """Compile all kernels or load them from the cache."""
+    verify.warm_kernels()
+    variant = Variant()
+    weights = weights_for(variant)
+    analyser = Analyser(variant, weights.evaluation, weights.coefficients, megabytes=1)
+    start = variant.initial()
+    analyser.analyse(start.player, start.opponent, np.zeros(1, np.uint8), lambda verdict: None, max_depth=8)
+
+
+def make_engine(machine: StateMachine, role: int) -> Engine | None:
+    """An engine for a game of the Reversi family; None for any other game, and while there is no circuit."""
+    if not isinstance(machine, CircuitMachine):
+        return None
+    binding = recognise(machine)
+    return ReversiEngine(machine, role, binding) if binding is not None else None

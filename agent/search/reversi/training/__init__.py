@@ -1,0 +1,1 @@
+"""How the evaluation's weights are made: self-play, regression, and the fit of Multi-ProbCut's error model."""

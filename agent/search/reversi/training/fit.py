@@ -1,0 +1,127 @@
+"""Regression: the weights that explain the labels of self-play best, by stochastic gradient descent.
+
+Every position trains its own stage and the neighbouring one it is closest to, which smooths the stages into each
+other. Mirror images of a pattern share their weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from agent.search.reversi.evaluation import EXTRAS, STAGES, UNIT, Board, Evaluation, parity_number, scratch, stage_of
+from agent.search.reversi.lanes import pattern_numbers
+from agent.search.reversi.patterns import PatternSet
+from agent.search.reversi.training.selfplay import Positions
+from games.native.reversi.bits import legal_moves, popcount
+
+
+@njit(cache=True, nogil=True)
+def _features(players, opponents, board, rows, starts, mirrored, numbers, features, empties):
+    """Per position, the places of its weights within a stage (int32[positions, instances + 3]), and its empty cells."""
+    lanes = starts.shape[0]
+    size = mirrored.shape[0]
+    for index in range(players.shape[0]):
+        player, opponent = players[index], opponents[index]
+        empty = board.playable & ~(player | opponent)
+        pattern_numbers(player, opponent, rows, numbers)
+        for lane in range(lanes):
+            number = np.int64((numbers[lane >> 2] >> np.uint64(16 * (lane & 3))) & np.uint64(0xFFFF))
+            features[index, lane] = mirrored[starts[lane] + number]
+        features[index, lanes] = size + popcount(legal_moves(player, opponent, empty))
+        features[index, lanes + 1] = size + EXTRAS + popcount(legal_moves(opponent, player, empty))
+        features[index, lanes + 2] = size + 2 * EXTRAS + parity_number(empty)
+        empties[index] = popcount(empty)
+
+
+@njit(cache=True, nogil=True)
+def _epoch(order, features, empties, scores, weights, rate):
+    """One pass of gradient descent in the given order."""
+    width = features.shape[1]
+    for place in range(order.shape[0]):
+        index = order[place]
+        own = stage_of(np.int64(empties[index]))
+        near = own + (1 if empties[index] & 3 >= 2 else -1)
+        for stage in (own, near):
+            if 0 <= stage < STAGES:
+                total = np.float32(0)
+                for column in range(width):
+                    total += weights[stage, features[index, column]]
+                step = np.float32(rate) * (np.float32(scores[index]) - total)
+                for column in range(width):
+                    weights[stage, features[index, column]] += step
+
+
+@njit(cache=True, nogil=True)
+def _predict(features, empties, weights, result):
+    for index in range(features.shape[0]):
+        stage = stage_of(np.int64(empties[index]))
+        total = np.float32(0)
+        for column in range(features.shape[1]):
+            total += weights[stage, features[index, column]]
+        result[index] = total
+
+
+@dataclass(frozen=True)
+class Design:
+    """The regression's view of labelled positions."""
+
+    features: npt.NDArray[np.int32]
+    empties: npt.NDArray[np.uint8]
+    scores: npt.NDArray[np.float32]
+
+    @classmethod
+    def of(cls, positions: Positions, board: Board, patterns: PatternSet) -> Design:
+        """Look up all positions' features."""
+        features = np.zeros((len(positions), patterns.count + 3), np.int32)
+        empties = np.zeros(len(positions), np.uint8)
+        _features(
+            positions.player, positions.opponent, board, patterns.row_words, patterns.starts, patterns.mirrored,
+            scratch(), features, empties,
+        )  # fmt: skip
+        return cls(features, empties, positions.score)
+
+
+def held_out_error(design: Design, weights: npt.NDArray[np.float32]) -> tuple[float, npt.NDArray[np.float64]]:
+    """The root mean square error in discs, over all positions and per stage (float64[STAGES], nan where none)."""
+    predicted = np.zeros(len(design.scores), np.float32)
+    _predict(design.features, design.empties, weights, predicted)
+    squares = (predicted - design.scores).astype(np.float64) ** 2
+    stages = np.minimum(design.empties >> 2, STAGES - 1)
+    counts = np.bincount(stages, minlength=STAGES)
+    with np.errstate(invalid="ignore"):
+        per_stage = np.sqrt(np.bincount(stages, squares, STAGES) / counts)
+    return float(np.sqrt(squares.mean())), per_stage
+
+
+def fit(
+    design: Design,
+    patterns: PatternSet,
+    start: Evaluation | None,
+    *,
+    epochs: int = 20,
+    rates: tuple[float, float] = (0.008, 0.0008),
+    seed: int = 0,
+) -> npt.NDArray[np.float32]:
+    """float32[STAGES, weights] after that many passes, the learning rate falling geometrically between `rates`."""
+    size = len(patterns.mirrored)
+    weights = np.zeros((STAGES, size + 3 * EXTRAS), np.float32)
+    if start is not None:
+        weights[:] = start.weights / np.float32(UNIT)
+    generator = np.random.default_rng(seed)
+    for epoch in range(epochs):
+        rate = rates[0] * (rates[1] / rates[0]) ** (epoch / max(1, epochs - 1))
+        order = generator.permutation(len(design.scores))
+        _epoch(order, design.features, design.empties, design.scores, weights, rate)
+    return weights
+
+
+def finished(weights: npt.NDArray[np.float32], patterns: PatternSet) -> Evaluation:
+    """The evaluation with those weights, mirror images filled in and rounded to the shipped unit."""
+    size = len(patterns.mirrored)
+    full = weights.copy()
+    full[:, :size] = weights[:, patterns.mirrored]
+    return Evaluation(patterns, np.clip(np.rint(full * UNIT), -32768, 32767).astype(np.int16))

@@ -1,0 +1,72 @@
+"""The shipped weights, and which of them a variant is played with.
+
+A file per trained variant lies beside this module. A variant that was never trained is played with the weights of the
+nearest one: same shape of board and way of winning, fewest different cells; for other shapes of board with the rules
+of thumb of `Evaluation.heuristic`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from agent.search.reversi.evaluation import Evaluation
+from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, Coefficients
+from games.native.reversi.bits import FULL
+from games.native.reversi.rules import Variant, cells_of
+
+FOLDER = Path(__file__).parent / "data"
+INNER_CORNERS = 1 << 18 | 1 << 21 | 1 << 42 | 1 << 45
+"""The cells (3,3), (3,6), (6,3), (6,6)."""
+
+TRAINED: dict[str, Variant] = {
+    "standard": Variant(),
+    "blocked": Variant(playable=FULL & ~INNER_CORNERS),
+    "suicide": Variant(minority=True),
+}
+"""The variants with weights of their own, by the name of their file."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """An evaluation and the error model of its searches."""
+
+    evaluation: Evaluation
+    coefficients: Coefficients
+    source: str
+    """The trained variant that they come from, or "heuristic"."""
+
+
+def weights_for(variant: Variant, folder: Path = FOLDER) -> Weights:
+    """The best weights at hand for a variant."""
+    columns, rows = extent(variant.playable)
+    candidates = [
+        ((trained.playable ^ variant.playable).bit_count(), name)
+        for name, trained in TRAINED.items()
+        if trained.minority == variant.minority and (columns, rows) == (8, 8) and (folder / f"{name}.npz").exists()
+    ]
+    if candidates:
+        return load_weights(folder / f"{min(candidates)[1]}.npz")
+    return Weights(Evaluation.heuristic(columns, rows, variant.sign), DEFAULT_COEFFICIENTS, "heuristic")
+
+
+@lru_cache(maxsize=4)
+def load_weights(path: Path) -> Weights:
+    """Weights as `save_weights` wrote them."""
+    with np.load(path) as data:
+        coefficients = tuple(float(value) for value in data["coefficients"])
+    return Weights(Evaluation.load(path), coefficients, path.stem)  # type: ignore[arg-type]
+
+
+def save_weights(path: Path, evaluation: Evaluation, coefficients: Coefficients) -> None:
+    """Write weights to a compressed .npz file."""
+    evaluation.save(path, coefficients=np.array(coefficients))
+
+
+def extent(playable: int) -> tuple[int, int]:
+    """(columns, rows) of the smallest rectangle in the bitboard's corner that holds all playable cells."""
+    cells = list(cells_of(playable))
+    return max(cell % 8 for cell in cells) + 1, max(cell // 8 for cell in cells) + 1
