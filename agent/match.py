@@ -152,7 +152,7 @@ class Match:
     async def stop(self, message: Stop) -> None:
         """Takes the last joint move in, notes the result in the background, and frees everything."""
         self.heard = now()
-        if message.moves is not None and self._is_new(message):
+        if (message.moves is not None or message.turn is not None) and self._is_new(message):
             await self._advance(message, None)
         if self._journal is not None:
             self._journal.remove()

@@ -17,8 +17,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from games.gdl.compile import Compilation, start_compilation
-
 from agent.search import registry
 from agent.worker_messages import (
     LOG_FORMAT,
@@ -36,6 +34,7 @@ from agent.worker_messages import (
 )
 from agent.worker_seat import Seat
 from games.gdl.check import CheckedRules, check
+from games.gdl.compile import Compilation, start_compilation
 from games.gdl.interpreter import Interpreter
 from games.gdl.rules import InvalidRulesError
 from games.machine import StateMachine
@@ -204,6 +203,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     channel = Channel(os.dup(0), os.dup(1))
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.register_at_fork(after_in_child=channel.close)
     handler = logging.StreamHandler()
     logging.basicConfig(level=logging.INFO, format=LOG_FORMAT, handlers=[handler])
     os.setpriority(os.PRIO_PROCESS, 0, NICENESS)

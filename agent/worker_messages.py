@@ -178,6 +178,11 @@ class Channel:
         command: Command = pickle.loads(self._read(length))
         return command
 
+    def close(self) -> None:
+        """Closes both directions: a forked child must not keep them open when the worker itself has died."""
+        os.close(self._read_fd)
+        os.close(self._write_fd)
+
     def _read(self, count: int) -> bytes:
         parts: list[bytes] = []
         while count:

@@ -22,7 +22,7 @@ REPEAT_AFTER = 0.1
 """Seconds before an opinion is sent again whose move has not changed."""
 
 
-class Seat(threading.Thread):
+class Seat:
     """Follows the match, sends every turn's situation at once, then thinks until the next turn.
 
     While the circuit is being compiled, the interpreter's seat already plays; then the circuit's takes over. A seat
@@ -39,7 +39,6 @@ class Seat(threading.Thread):
         thinking: bool,
         seconds: float | None,
     ) -> None:
-        super().__init__(name="seat", daemon=True)
         self.seated = threading.Event()
         """Set when the first situation was sent and the engine is at work, or when the seat has failed."""
         self.failed: str | None = None
@@ -58,8 +57,13 @@ class Seat(threading.Thread):
         self._engines: Iterator[Engine] = iter(())
         self._situation: Situation | None = None
         self._sent: tuple[Opinion | None, float] = (None, 0.0)
+        self._thread = threading.Thread(target=self._run, name="seat", daemon=True)
 
     # --- from the control thread
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
 
     @property
     def engine_name(self) -> str:
@@ -104,7 +108,7 @@ class Seat(threading.Thread):
 
     # --- the thread
 
-    def run(self) -> None:
+    def _run(self) -> None:
         try:
             machine = self._make_machine()
             role = machine.roles.index(self._role_term)
