@@ -31,10 +31,12 @@ class Estimates:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         rules = list(rules)
-        self._bits: dict[object, int] = {}
+        self._bits: dict[str | tuple[str, int], int] = {}
         self._functions: dict[int, tuple[str, int]] = {}
         self._domains: dict[Position, int] = {}
         self._sizes: dict[Predicate, float] = {}
+        self.deep_relations: dict[Predicate, None] = {}
+        """Relations with terms nested deeper than is followed here, perhaps without end (an ordered set)."""
         self._dynamic = _dynamic_relations(rules)
         self._find_domains(rules)
         self._find_sizes(rules)
@@ -43,6 +45,13 @@ class Estimates:
         """The number of values that each variable of a body can take; empty if the body can never hold."""
         masks = self._masks(body) or {}
         return {name: self._count(mask, place) for name, (mask, place) in masks.items()}
+
+    def constants(self, body: Iterable[Literal], name: str) -> frozenset[str] | None:
+        """What a variable of a body can be; None where that includes terms built by functions."""
+        mask = (self._masks(body) or {}).get(name, (0, ()))[0]
+        found = [symbol for symbol, bit in self._bits.items() if mask & bit]
+        constants = frozenset(symbol for symbol in found if isinstance(symbol, str))
+        return constants if len(constants) == len(found) else None
 
     def size(self, relation: Predicate) -> float:
         """The number of possible atoms of a relation."""
@@ -154,6 +163,7 @@ class Estimates:
 
     def _put(self, term: Term, place: Position, masks: Mapping[str, tuple[int, Position]]) -> bool:
         if len(place) > _DEEPEST:
+            self.deep_relations[_relation(place)] = None
             return False
         if isinstance(term, str):
             if term.startswith("?"):
@@ -172,7 +182,9 @@ class Estimates:
 
     def _copy(self, mask: int, source: Position, place: Position) -> bool:
         changed = self._add(mask, place)
-        if len(place) <= _DEEPEST and source != place:
+        if len(place) > _DEEPEST:
+            self.deep_relations[_relation(place)] = None
+        elif source != place:
             for bit, symbol in list(self._functions.items()):
                 if mask & bit:
                     for i in range(1, symbol[1] + 1):
@@ -226,6 +238,13 @@ class Estimates:
             place = (*relation, i)
             product *= self._count(self._domains.get(place, 0), place)
         return product
+
+
+def _relation(place: Position) -> Predicate:
+    name, arity = place[:2]
+    assert isinstance(name, str)
+    assert isinstance(arity, int)
+    return name, arity
 
 
 def _dynamic_relations(rules: Iterable[Rule]) -> set[Predicate]:

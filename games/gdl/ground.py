@@ -15,6 +15,7 @@ import numpy as np
 from games.gdl.demand import demand
 from games.gdl.dependencies import dependency_graph, reachable
 from games.gdl.estimate import Estimates
+from games.gdl.moves import separate_moves
 from games.gdl.observer import DEFAULT_LIMIT, GroundRules, Int32Array, Int64Array, run
 from games.gdl.rewrite import project, split
 from games.gdl.rules import Atom, Predicate, Rule, predicate
@@ -88,6 +89,7 @@ def rewrite(rules: Iterable[Rule], variant: str) -> list[Rule]:
     if variant.startswith("demand"):
         rules = demand(rules, Estimates(rules))
     if variant.endswith("split"):
+        rules = separate_moves(rules, Estimates(rules))
         rules = split(rules, Estimates(rules))
     elif variant == "projected":
         rules = project(rules)
@@ -99,6 +101,17 @@ def relevant_rules(rules: Iterable[Rule]) -> list[Rule]:
     rules = list(rules)
     needed = reachable(dependency_graph(rules), OUTPUTS)
     return [rule for rule in rules if predicate(rule.head) in needed]
+
+
+def static_atoms(rules: Iterable[Rule], relation: Predicate) -> list[Atom]:
+    """The atoms of a relation that does not depend on the state."""
+    rules = list(rules)
+    needed = reachable(dependency_graph(rules), [relation])
+    encoder = _Encoder()
+    lines = [encoder.rule(rule) for rule in rules if predicate(rule.head) in needed]
+    shown = f"#show {encoder.name(relation[0])}/{relation[1]}."
+    found = run("\n".join([*lines, shown]), encoder.constants, encoder.names, DEFAULT_LIMIT)
+    return [atom for atom, _ in found.shown if isinstance(atom, tuple)]
 
 
 class _Encoder:
@@ -135,8 +148,8 @@ class _Encoder:
 
     def _atom(self, atom: Atom, numbers: dict[str, str]) -> str:
         if len(atom) == 1:
-            return self._name(str(atom[0]))
-        return f"{self._name(str(atom[0]))}({','.join([self._term(term, numbers) for term in atom[1:]])})"
+            return self.name(str(atom[0]))
+        return f"{self.name(str(atom[0]))}({','.join([self._term(term, numbers) for term in atom[1:]])})"
 
     def _term(self, term: Term, numbers: dict[str, str]) -> str:
         if isinstance(term, str):
@@ -149,7 +162,8 @@ class _Encoder:
             return known
         return self._atom(term, numbers)
 
-    def _name(self, name: str) -> str:
+    def name(self, name: str) -> str:
+        """How a function or relation is spelled."""
         known = self._name_ids.get(name)
         if known is None:
             known = self._name_ids[name] = f"f{len(self._name_ids)}"

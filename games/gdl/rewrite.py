@@ -17,7 +17,7 @@ from games.gdl.estimate import Estimates
 from games.gdl.rules import Literal, Rule, body_variables, substitute_atom, variables
 
 
-class _Auxiliaries:
+class Auxiliaries:
     """The auxiliary rules made so far: one predicate for all bodies that differ in the names of variables only."""
 
     def __init__(self, prefix: str) -> None:
@@ -48,12 +48,12 @@ class _Auxiliaries:
 
 def project(rules: Iterable[Rule]) -> list[Rule]:
     """Rules in whose bodies, if they have several literals, no variable stands in a single place."""
-    auxiliaries = _Auxiliaries("some")
+    auxiliaries = Auxiliaries("some")
     result = [_project_rule(rule, auxiliaries) for rule in rules]
     return result + auxiliaries.rules
 
 
-def _project_rule(rule: Rule, auxiliaries: _Auxiliaries) -> Rule:
+def _project_rule(rule: Rule, auxiliaries: Auxiliaries) -> Rule:
     if len(rule.body) < 2:
         return rule
     uses = Counter(name for literal in rule.body for name in variables(literal.atom))
@@ -73,7 +73,7 @@ def split(rules: Iterable[Rule], estimates: Estimates) -> list[Rule]:
 
     Makes the auxiliary relations known to `estimates`.
     """
-    auxiliaries = _Auxiliaries("join")
+    auxiliaries = Auxiliaries("join")
     result = [_split_rule(rule, auxiliaries, estimates) for rule in rules]
     done = 0
     while done < len(auxiliaries.rules):
@@ -97,7 +97,7 @@ def _combinations(names: Iterable[str], domains: Mapping[str, float]) -> float:
     return prod([domains.get(name, 1.0) for name in names])
 
 
-def _split_rule(rule: Rule, auxiliaries: _Auxiliaries, estimates: Estimates) -> Rule:
+def _split_rule(rule: Rule, auxiliaries: Auxiliaries, estimates: Estimates) -> Rule:
     head = variables(rule.head)
     while len(rule.body) > 1:
         domains = estimates.domains(rule.body)

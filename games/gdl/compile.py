@@ -1,0 +1,222 @@
+"""Compilation bounded in memory and time: child processes ground and build, the first that succeeds wins.
+
+How large a grounding gets cannot be known before it is tried, and gringo cannot be interrupted inside a join. So each way to
+rewrite the rules runs in a process of its own, under limits of the operating system; a second way starts only when the
+first one takes long.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import pickle
+import resource
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
+
+import numpy as np
+
+from games.gdl.check import CheckedRules, check
+from games.gdl.circuit import build_circuit
+from games.gdl.ground import VARIANTS, ground
+from games.gdl.machine import CircuitMachine, CompiledGame, compiled_game
+from games.machine import GameError, LimitError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What each child may use."""
+
+    cpu_seconds: float = 60.0
+    wall_seconds: float = 120.0
+    memory_bytes: int = 8 << 30
+    """Address space (RLIMIT_AS), the process's code and libraries included."""
+    patience_seconds: float = 0.7
+    """How long one variant runs alone before the next one starts beside it."""
+    variants: Sequence[str] = field(default=VARIANTS[:2])
+    """Names of `games.gdl.ground.VARIANTS`, in the order in which they are started."""
+
+
+@dataclass
+class _Child:
+    variant: str
+    process: BaseProcess
+    answer: multiprocessing.connection.Connection
+
+
+class Compilation:
+    """Rules on their way to a `CircuitMachine`, in child processes that are started by and by as `poll` is called.
+
+    >>> compilation = start_compilation(checked)      # doctest: +SKIP
+    >>> machine = compilation.wait(5.0)               # None: not ready yet, or `compilation.failed`
+    """
+
+    def __init__(self, checked: CheckedRules, limits: Limits) -> None:
+        self._checked = checked
+        self._limits = limits
+        self._waiting = list(limits.variants)
+        self._children: list[_Child] = []
+        self._reasons: list[str] = []
+        self._machine: CircuitMachine | None = None
+        self._begin = self._last_start = time.monotonic()
+        self.variant: str | None = None
+        """The variant that won."""
+        self._start_next()
+
+    @property
+    def failed(self) -> str | None:
+        """Why there will be no machine; None while there may be."""
+        if self._machine is not None or self._children or self._waiting:
+            return None
+        return "; ".join(self._reasons)
+
+    def poll(self) -> CircuitMachine | None:
+        """The machine as soon as some child has delivered it. Never blocks for longer than reading its answer takes."""
+        return self.wait(0.0)
+
+    def wait(self, timeout: float) -> CircuitMachine | None:
+        """Like `poll`, but waits up to `timeout` seconds for it."""
+        deadline = time.monotonic() + timeout
+        while self._machine is None and (self._children or self._waiting):
+            now = time.monotonic()
+            if now - self._begin > self._limits.wall_seconds:
+                self.cancel(f"no circuit within {self._limits.wall_seconds:.0f} s")
+                break
+            patience = self._last_start + self._limits.patience_seconds - now
+            if self._waiting and (patience <= 0 or not self._children):
+                self._start_next()
+                continue
+            left = deadline - now
+            until = min(left, patience) if self._waiting else left
+            ready = multiprocessing.connection.wait([child.answer for child in self._children], max(0.0, until))
+            for child in [child for child in self._children if child.answer in ready]:
+                self._collect(child)
+                if self._machine is not None:
+                    break
+            if not ready and left <= 0:
+                break
+        return self._machine
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """Ends all children. A machine that is there already stays."""
+        self._waiting.clear()
+        for child in list(self._children):
+            child.process.kill()
+            self._forget(child)
+        self._reasons.append(reason)
+
+    def _start_next(self) -> None:
+        variant = self._waiting.pop(0)
+        context = multiprocessing.get_context("fork")
+        answer, sender = context.Pipe(duplex=False)
+        process = context.Process(target=_child_main, args=(sender, self._checked, variant, self._limits), daemon=True)
+        with warnings.catch_warnings():
+            # Python warns of fork beside threads; the child touches nothing that another thread could hold.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process.start()
+        sender.close()
+        self._children.append(_Child(variant, process, answer))
+        self._last_start = time.monotonic()
+
+    def _collect(self, child: _Child) -> None:
+        try:
+            outcome = pickle.loads(child.answer.recv_bytes())
+        except (EOFError, OSError):
+            child.process.join()
+            outcome = f"ended by signal {-child.process.exitcode}" if child.process.exitcode else "no answer"
+        self._forget(child)
+        if isinstance(outcome, CompiledGame):
+            self._machine = CircuitMachine(outcome)
+            self.variant = child.variant
+            self.cancel()
+        else:
+            self._reasons.append(f"{child.variant}: {outcome}")
+
+    def _forget(self, child: _Child) -> None:
+        self._children.remove(child)
+        child.answer.close()
+        child.process.join()
+
+
+def _child_main(
+    sender: multiprocessing.connection.Connection, checked: CheckedRules, variant: str, limits: Limits
+) -> None:
+    cpu = int(limits.cpu_seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
+    outcome: CompiledGame | str
+    try:
+        outcome = compiled_game(build_circuit(ground(checked.rules, checked.roles, variant=variant)))
+    except GameError as error:
+        outcome = str(error)
+    except MemoryError:
+        outcome = f"more than {limits.memory_bytes >> 20} MiB of memory"
+    except Exception as error:
+        outcome = f"{type(error).__name__}: {error}"
+    sender.send_bytes(pickle.dumps(outcome, protocol=5))
+    sender.close()
+    # Not through Python's exit: what the parent registered to run at exit is the parent's.
+    os._exit(0)
+
+
+def start_compilation(checked: CheckedRules, limits: Limits = Limits()) -> Compilation:
+    """Starts compiling; the first child is forked before this returns. Call `warm_kernels` first, once per process."""
+    return Compilation(checked, limits)
+
+
+def compile_rules(checked: CheckedRules, limits: Limits = Limits()) -> CircuitMachine:
+    """The machine of these rules. Raises `LimitError` if they do not compile within the limits."""
+    warm_kernels()
+    compilation = start_compilation(checked, limits)
+    machine = compilation.wait(limits.wall_seconds + 1.0)
+    if machine is None:
+        raise LimitError(f"the rules do not compile: {compilation.failed}")
+    return machine
+
+
+_WARM_UP_RULES = (
+    ("role", "a"),
+    ("role", "b"),
+    ("init", ("at", "0")),
+    ("init", "quiet"),
+    ("step", "0", "1"),
+    ("step", "1", "2"),
+    ("step", "2", "0"),
+    ("<=", ("linked", "?x", "?y"), ("step", "?x", "?y"), ("true", ("at", "?x"))),
+    ("<=", ("linked", "?x", "?z"), ("linked", "?x", "?y"), ("linked", "?y", "?z")),
+    ("<=", ("legal", "?r", ("go", "?x")), ("role", "?r"), ("step", "?x", "?y")),
+    ("<=", ("legal", "?r", "stay"), ("role", "?r"), ("not", ("linked", "1", "2"))),
+    ("<=", ("next", ("at", "?y")), ("does", "a", ("go", "?x")), ("step", "?x", "?y")),
+    ("<=", ("next", ("at", "?x")), ("does", "b", ("go", "?x")), ("true", ("at", "?x"))),
+    ("<=", ("next", "quiet"), ("true", "quiet"), ("does", "a", "stay")),
+    ("<=", "terminal", ("not", ("true", "quiet")), ("true", ("at", "2"))),
+    ("<=", ("goal", "?r", "100"), ("role", "?r"), ("true", ("at", "2"))),
+    ("<=", ("goal", "?r", "0"), ("role", "?r"), ("not", ("true", ("at", "2")))),
+)
+"""A nonsense game that has everything the kernels tell apart: cycles, move sets, fluents that come and go."""
+
+_warm = False
+
+
+def warm_kernels() -> None:
+    """Makes this process compile, or load from the cache, every kernel between ground rules and playouts; once."""
+    global _warm
+    if _warm:
+        return
+    checked = check(_WARM_UP_RULES)
+    for variant in VARIANTS[:2]:
+        game = compiled_game(build_circuit(ground(checked.rules, checked.roles, variant=variant)))
+    machine = CircuitMachine(game)
+    for width in (1, 8):
+        machine.random_playouts(playouts=1, width=width)
+    positions = machine.random_matches(2, 1, max_plies=4)
+    machine.legal_of(positions.states)
+    machine.next_of(positions.states, np.zeros((len(positions.states), 2), np.int32))
+    state = machine.initial()
+    machine.next(state, [machine.legal(state, role)[0] for role in range(2)])
+    machine.goal(state, 0)
+    _warm = True
