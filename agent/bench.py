@@ -8,13 +8,10 @@ from dataclasses import asdict, dataclass
 from agent.measure import Speed, playout_speed, timed
 from agent.sheets import Sheet, load
 from games import rulesheets
-from games.gdl.compile import compile_rules
+from games.gdl.compile import compile_rules, warm_kernels
 from games.gdl.interpreter import Interpreter
 from games.gdl.machine import CircuitMachine
 from games.machine import GameError, StateMachine
-
-WARM_UP_GAME = "tic_tac_toe"
-"""A small game whose set-up and playouts load all kernels of the circuit."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ class Row:
 def bench(files: Sequence[str], seconds: float) -> dict[str, object]:
     """Measures each engine for so many CPU seconds on each sheet, printing a table; returns it as JSON data."""
     games = list(files) or rulesheets.names()
-    _, warm_up = timed(lambda: _measure_circuit(load(WARM_UP_GAME), 0.0))
+    _, warm_up = timed(warm_kernels)
     print(f"kernels loaded (or compiled) in {warm_up:.2f} s CPU", flush=True)
     print(f"{'game':24} {'engine':12} {'set-up s':>9} {'playouts/s':>12} {'transitions/s':>14}", flush=True)
     rows = []

@@ -46,22 +46,20 @@ def playout_speed(machine: StateMachine, seconds: float, seed: int = 1) -> Speed
     roles = range(len(machine.roles))
     playouts = transitions = 0
     begin = time.thread_time()
-    spent = 0.0
-    while spent < seconds:
+    while (spent := time.thread_time() - begin) < seconds:
         state = machine.initial()
-        while spent < seconds and not machine.terminal(state):
+        while not machine.terminal(state):
             legal = [machine.legal(state, role) for role in roles]
-            if not all(legal):
+            # A slow game's playout is left where the time is up; its transitions count.
+            if not all(legal) or time.thread_time() - begin > seconds:
                 break
             state = machine.next(state, [rng.choice(moves) for moves in legal])
             transitions += 1
-            spent = time.thread_time() - begin
         else:
-            if spent < seconds:
-                for role in roles:
-                    machine.goal(state, role)
-                playouts += 1
-        spent = max(time.thread_time() - begin, 1e-9)
+            for role in roles:
+                machine.goal(state, role)
+            playouts += 1
+    spent = max(spent, 1e-9)
     return Speed(playouts / spent, transitions / spent)
 
 

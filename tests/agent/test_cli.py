@@ -1,0 +1,178 @@
+"""The command line as its users meet it: results, errors, exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agent.cli import INTERRUPTED, OK, WRONG_INPUT, main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+VALID = """(role a)
+(init (f 1))
+(legal a go)
+(<= (next (f ?x)) (true (f ?x)))
+(<= terminal (true (f 1)))
+(goal a 100)
+"""
+
+
+def write(folder: Path, text: str) -> str:
+    """A file with the text; its name."""
+    file = folder / "sheet.kif"
+    file.write_text(text)
+    return str(file)
+
+
+def fails(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command prints that refuses its input."""
+    assert main(arguments) == WRONG_INPUT
+    return capsys.readouterr().err
+
+
+def test_help_comes_at_once_and_names_all_commands() -> None:
+    """`--help` loads nothing heavy and lists every command."""
+    begin = time.monotonic()
+    command = [sys.executable, "-X", "importtime", "-m", "agent.cli", "--help"]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert time.monotonic() - begin < 5.0
+    for name in ("serve", "match", "inspect", "conform", "bench"):
+        assert f"\n    {name}" in shown.stdout
+    loaded = {line.rsplit("|", 1)[-1].strip() for line in shown.stderr.splitlines()}
+    assert loaded.isdisjoint({"numba", "numpy", "aiohttp", "clingo"})
+
+
+def test_unknown_game_is_named_with_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """A game that is neither file nor own sheet is an error that lists the own sheets."""
+    message = fails(["match", "tic_tac_two", "--players", "random,random"], capsys)
+    assert "tic_tac_two: no such file" in message
+    assert "tic_tac_toe" in message
+
+
+def test_syntax_error_shows_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A syntax error comes with file, line and column, the line itself and a caret below the column."""
+    file = write(tmp_path, "(role a)\n  (init (f 1)\n")
+    message = fails(["inspect", file], capsys).splitlines()
+    assert message[0].startswith(f"{file}:2:3: error: ")
+    assert message[1:] == ["      (init (f 1)", "      ^"]
+
+
+def test_meaningless_rules_show_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rules without a meaning are shown in the same way."""
+    file = write(tmp_path, VALID + "(<= (p ?x) (true (f ?x)) (not (p ?x)))\n(<= (next (p ?x)) (p ?x))\n")
+    message = fails(["match", file, "--players", "random"], capsys).splitlines()
+    assert message[0].startswith(f"{file}:7:1: error: ")
+    assert message[2].strip() == "^"
+
+
+@pytest.mark.parametrize("players", ["random", "random,random,random"])
+def test_wrong_number_of_players(players: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Too few or too many players are refused with the roles that want one."""
+    message = fails(["match", "tic_tac_toe", "--players", players], capsys)
+    assert "takes 2 players (x, o)" in message
+
+
+def test_unknown_kind_of_player(capsys: pytest.CaptureFixture[str]) -> None:
+    """A player that is neither an address nor built in is refused."""
+    assert "robot: a player is" in fails(["match", "tic_tac_toe", "--players", "robot,random"], capsys)
+
+
+@pytest.mark.parametrize("clock", ["0", "-1", "soon"])
+def test_senseless_clock(clock: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A clock that is no positive number of seconds is refused by the parser."""
+    with pytest.raises(SystemExit) as exit_info:
+        main(["match", "tic_tac_toe", "--players", "random,random", "--play-clock", clock])
+    assert exit_info.value.code == WRONG_INPUT
+    assert "--play-clock" in capsys.readouterr().err
+
+
+def test_match_prints_the_game_and_writes_both_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A match shows its board and result, and leaves the same record in both files."""
+    result, record = tmp_path / "result.json", tmp_path / "record.json"
+    arguments = ["match", "tic_tac_toe", "--players", "random,legal", "--scramble", "dresden"]
+    assert main([*arguments, "--json", str(result), "--record", str(record)]) == OK
+    shown = capsys.readouterr().out
+    assert "step 1   x (mark " in shown
+    assert "3  . . .\n2  . . .\n1  . . .\n   1 2 3" in shown
+    assert "result: x (random) " in shown
+    data = json.loads(result.read_text())
+    assert data == json.loads(record.read_text())
+    assert data["scramble"] == "dresden"
+    assert len(data["goals"]) == 2
+
+
+def test_result_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A result file in a folder that does not exist is an error, not a traceback."""
+    file = tmp_path / "missing" / "result.json"
+    assert str(file) in fails(["bench", "tic_tac_toe", "--seconds", "0", "--json", str(file)], capsys)
+
+
+def test_bench_has_a_row_per_game_and_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The benchmark measures circuit and interpreter of each game."""
+    result = tmp_path / "bench.json"
+    assert main(["bench", "tic_tac_toe", write(tmp_path, VALID), "--seconds", "0.1", "--json", str(result)]) == OK
+    rows = json.loads(result.read_text())["rows"]
+    assert [(row["game"], row["engine"]) for row in rows] == [
+        (game, engine) for game in ("tic_tac_toe", "sheet") for engine in ("circuit", "interpreter")
+    ]
+    assert rows[0]["transitions_per_s"] > rows[0]["playouts_per_s"] > 1000
+    assert all(row["setup_cpu_seconds"] >= 0 for row in rows)
+    assert "transitions/s" in capsys.readouterr().out
+
+
+def test_inspect_describes_a_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Inspecting a sheet tells roles, kind, machine and engine."""
+    result = tmp_path / "inspect.json"
+    assert main(["inspect", "rock_paper_scissors", "--json", str(result)]) == OK
+    data = json.loads(result.read_text())
+    assert data["roles"] == ["left", "right"]
+    assert data["kind"] == "2 players, simultaneous moves"
+    assert data["machine"] == "circuit"
+    assert data["family"] is None
+    assert data["warnings"] == []
+    assert "simultaneous" in capsys.readouterr().out
+
+
+def test_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
+    """Serving on a port that is taken is an error that names it."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert f"127.0.0.1:{port}" in fails(["serve", "--host", "127.0.0.1", "--port", str(port)], capsys)
+
+
+def test_interrupted_match_leaves_its_record(tmp_path: Path) -> None:
+    """Ctrl-C ends a match with its own exit status, and what was played is in the record."""
+    record = tmp_path / "record.json"
+    with socket.socket() as silent:
+        # Accepts connections and never answers.
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        arguments = f"match tic_tac_toe --players random,{address} --start-clock 1 --play-clock 60 --record".split()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "agent.cli", *arguments, str(record)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        assert process.stdout is not None
+        with process.stdout:
+            while b"clocks 1 s" not in process.stdout.readline():
+                assert process.poll() is None
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == INTERRUPTED
+    data = json.loads(record.read_text())
+    assert data["outcome"] == "aborted"
+    assert data["errors"][0]["kind"] == "late"
