@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -161,9 +160,9 @@ def test_rules_without_a_meaning_are_refused(
 ) -> None:
     """A role that does not exist, unsafe and unstratified rules: `busy` at once, and where it is wrong in the log."""
     start = tic_tac_toe.start("bad", role).replace(") 10 1)", f"{rules}) 10 1)")
-    begun = time.monotonic()
-    assert busy_server.send(start).text == "busy"
-    assert time.monotonic() - begun < 3
+    reply = busy_server.send(start)
+    assert reply.text == "busy"
+    assert reply.seconds < 9
     busy_server.wait_for_log(f"ERROR bad: .*{logged}")
     assert busy_server.send("(PLAY bad NIL)").text == "busy"
     assert_undisturbed(busy_server, tic_tac_toe)
@@ -180,10 +179,10 @@ def test_enormous_rulesheet_is_refused(busy_server: Server, tic_tac_toe: Game) -
 
 def test_rules_that_do_not_ground_are_played_all_the_same(busy_server: Server, tic_tac_toe: Game) -> None:
     """Where grounding explodes, START is answered in time and PLAY with a legal move."""
-    start = tic_tac_toe.start("explosion", start_clock=3).replace(") 3 1)", f"{EXPLODING}) 3 1)")
+    start = tic_tac_toe.start("explosion", start_clock=5, play_clock=2).replace(") 5 2)", f"{EXPLODING}) 5 2)")
     reply = busy_server.send(start)
     assert reply.text == "ready"
-    assert reply.seconds < 3.5
+    assert reply.seconds < 5
     assert busy_server.send("(PLAY explosion NIL)").move in tic_tac_toe.legal()
     assert busy_server.send("(ABORT explosion)").text == "aborted"
     assert_undisturbed(busy_server, tic_tac_toe)
