@@ -1,9 +1,9 @@
 """`ggp-agent conform`: replays reference traces on our machines and reports every difference.
 
 A trace (`traces/<game>.json.gz` beside `<game>.kif`) holds matches played by another reasoner. In each of its states
-the legal moves of all roles, the end, and the facts of the following state have to be the same, and the goals at the
-end. Each sheet is checked in a child process of its own with bounded memory and set-up time, so that one that explodes
-costs one row of the table.
+the legal moves of all roles, the end, and the facts of the following state have to be the same, and the goals where a
+match was played to its end. Each sheet is checked in a child process of its own with bounded memory and set-up time,
+so that one that explodes costs one row of the table.
 """
 
 from __future__ import annotations
@@ -314,7 +314,7 @@ class _Replay:
             if step + 1 < len(game["steps"]):
                 successor = machine.next(state, [self._term(move) for move in here["joint"]])
                 self._same_facts(f"{place}, next state", successor, game["steps"][step + 1]["state"])
-            elif not game["capped"]:
+            elif here["terminal"]:
                 self._same_goals(place, [machine.goal(state, r) for r in range(len(machine.roles))], game["goals"])
         except GameError as error:
             self._differ(place, f"{type(error).__name__}: {error}")

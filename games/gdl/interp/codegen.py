@@ -19,6 +19,9 @@ from games.machine import Term
 MAX_LOOPS = 12
 """Loops inside one another in one function; Python allows 20 blocks."""
 
+UNCOUNTED_LOOPS = 2
+"""Only loops inside so many others count their iterations as steps; elsewhere the steps of calls are enough."""
+
 SELECTIVE = 1.0
 """Facts looked up with no more expected answers than this come before tests that need rules."""
 
@@ -146,6 +149,11 @@ class RuleWriter:
         unit.body(literals)
         name = self.finish(unit, parameters)
         return f"{name}({', '.join(names.bound[variable] for variable in shared)})"
+
+    @property
+    def may_be_endless(self) -> bool:
+        """Whether the rule is part of a recursion that builds terms."""
+        return self.in_recursion and self._program.builds_terms
 
     @property
     def program(self) -> Program:
@@ -377,7 +385,7 @@ class _Unit:
                 matches.append((argument, targets[-1]))
         self.emit(f"for {', '.join(targets)} in {rows}:")
         self._loops += 1
-        if self._loops > 2:
+        if self._loops > UNCOUNTED_LOOPS or self._writer.may_be_endless:
             self.emit("R.steps -= 1")
             self.emit("if R.steps < 0: R.check()")
         for term, expression in matches:

@@ -9,7 +9,7 @@ from typing import Any
 from games.gdl.interp.codegen import RuleWriter, write_table
 from games.gdl.interp.planning import Sizes
 from games.gdl.interp.program import DOES, TRUE, Program, Scope
-from games.gdl.interp.tables import Evaluation, Index, Key, Table, group
+from games.gdl.interp.tables import MAX_STEPS, MAX_STEPS_BUILDING_TERMS, Evaluation, Index, Key, Table, group
 from games.gdl.rules import Predicate
 from games.machine import LimitError, Term
 
@@ -52,7 +52,7 @@ class Linked:
         self.program = program
         self.sizes = Sizes(program)
         self.snapshot = Snapshot()
-        self.evaluation = Evaluation()
+        self.evaluation = Evaluation(MAX_STEPS_BUILDING_TERMS if program.builds_terms else MAX_STEPS)
         self._rows: dict[Predicate, list[tuple[Term, ...]]] = dict(program.facts)
         self._scope: dict[str, Any] = {"R": self.evaluation, "S": self.snapshot}
         """The global variables of the generated code."""

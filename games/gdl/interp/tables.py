@@ -23,8 +23,11 @@ MAX_ROUNDS = 10_000
 MAX_TERM_DEPTH = 400
 """Functions inside one another in a term that recursion has built."""
 
-MAX_STEPS = 200_000_000
+MAX_STEPS = 20_000_000
 """Calls and loop iterations of one query, roughly."""
+
+MAX_STEPS_BUILDING_TERMS = 5_000_000
+"""The same where recursion builds terms: each step may be a new term, and memory has to last."""
 
 CHECK_EVERY = 5_000
 """Steps between two looks at the clock: a few milliseconds."""
@@ -107,23 +110,24 @@ def group(rows: Iterable[tuple[Term, ...]], bound: tuple[int, ...], free: tuple[
 class Evaluation:
     """The running query: its stack of incomplete calls, and its bounds."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_steps: int = MAX_STEPS) -> None:
+        self._max_steps = max_steps
         self.steps = CHECK_EVERY
         """Counts down to the next look at the clock."""
         self.deadline = float("inf")
         """On the clock of `time.monotonic`."""
         self.stop: Callable[[], bool] | None = None
         """Asked now and then whether to give up."""
-        self._checks = MAX_STEPS // CHECK_EVERY
+        self._checks = max_steps // CHECK_EVERY
         """How often to look at the clock before the query is given up."""
         self._stack: list[tuple[Table, Key, Entry]] = []
         self._parents: list[Entry] = []
         self._changes = 0
 
-    def begin(self, max_steps: int = MAX_STEPS) -> None:
+    def begin(self, max_steps: int | None = None) -> None:
         """Starts counting the steps of another query."""
         self.steps = CHECK_EVERY
-        self._checks = max_steps // CHECK_EVERY
+        self._checks = (max_steps or self._max_steps) // CHECK_EVERY
 
     def abandon(self) -> None:
         """Forgets the incomplete calls, after an exception."""
