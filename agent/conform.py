@@ -41,6 +41,9 @@ REPLAY_SECONDS = 120.0
 SHEET_SECONDS = 600.0
 """Wall time after which a sheet's process is ended."""
 
+MEASURABLE_SECONDS = 0.05
+"""CPU time below which no speed is given: the clock may be as coarse as 10 ms."""
+
 MAX_DESCRIBED = 5
 """Differences that are described; the others are only counted."""
 
@@ -55,6 +58,13 @@ def compile_circuit(checked: CheckedRules) -> StateMachine:
     from games.gdl.compile import compile_rules
 
     return compile_rules(checked)
+
+
+def _load_kernels() -> None:
+    """Loads the kernels into this process, for the children to inherit: what they measure is the sheet, not Numba."""
+    from games.gdl.compile import warm_kernels
+
+    warm_kernels()
 
 
 @dataclass
@@ -74,8 +84,9 @@ class SheetReport:
     """Including what was spent on a circuit in vain."""
     peak_mb: float = 0.0
     """Most memory resident at once in any process of the sheet."""
-    states_per_s: float = 0.0
-    """Per CPU second: terminal, legal moves of all roles, and the next state or the goals, read and compared."""
+    states_per_s: float | None = None
+    """Per CPU second; None where the trace is too short to measure it. A state means its facts read and compared,
+    terminal, legal moves of all roles, and the next state or the goals."""
     error: str | None = None
     """Why there is no machine, or no trace."""
 
@@ -120,6 +131,8 @@ def conform(
     chosen = list(games) or known
     if not chosen:
         raise InputError(f"{directory}: no rulesheets (*.kif)")
+    if compile_machine is compile_circuit:
+        _load_kernels()
     report(_HEADER)
     sheets = []
     for game in chosen:
@@ -138,9 +151,10 @@ _HEADER = (
 
 
 def _table_lines(sheet: SheetReport) -> Iterator[str]:
+    speed = "-" if sheet.states_per_s is None else f"{sheet.states_per_s:.0f}"
     yield (
         f"{sheet.game:<36} {sheet.engine or '-':<11} {sheet.differences:>11} {sheet.states:>8} "
-        f"{sheet.setup_cpu_seconds:>9.3f} {sheet.peak_mb:>8.0f} {sheet.states_per_s:>9.0f}"
+        f"{sheet.setup_cpu_seconds:>9.3f} {sheet.peak_mb:>8.0f} {speed:>9}"
     )
     if sheet.error is not None:
         yield f"    error: {sheet.error}"
@@ -284,15 +298,15 @@ class _Replay:
         self._sheet.states_in_trace = len(places)
         for number, game in enumerate(games):
             self._same_facts(f"match {number}, initial state", self._machine.initial(), game["steps"][0]["state"])
-        spent = 0.0
+        begin = time.process_time()
         for number, step in spread(places):
-            begin = time.process_time()
             self._check(number, step)
-            spent += time.process_time() - begin
             self._sheet.states += 1
-            if spent > seconds:
+            if time.process_time() - begin > seconds:
                 break
-        self._sheet.states_per_s = self._sheet.states / max(spent, 1e-6)
+        spent = time.process_time() - begin
+        if spent >= MEASURABLE_SECONDS:
+            self._sheet.states_per_s = self._sheet.states / spent
 
     def _check(self, number: int, step: int) -> None:
         machine = self._machine
