@@ -2,7 +2,7 @@
 
 `check` is lenient: real rulesheets break the letter of the specification in many ways, and whenever a meaning exists
 the match goes on with a warning. Only what has no meaning is an error: statements that are no rules, variables that
-nothing binds, recursion through negation, no roles.
+nothing binds, recursion through negation, roles or an initial state that depend on the state, no roles.
 
 Reference: Love, Hinrichs, Haley, Schkufza, Genesereth: General Game Playing: Game Description Language Specification,
 2008.
@@ -14,15 +14,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from games.gdl.dependencies import components, dependency_components
+from games.gdl.dependencies import components, dependency_components, dependency_graph, reachable
+from games.gdl.estimate import Estimates
 from games.gdl.rules import (
-    Atom,
     Diagnostic,
     InvalidRulesError,
-    Literal,
     Predicate,
     Rule,
-    iterate_variables,
+    is_variable,
     normalise,
     predicate,
     substitute_atom,
@@ -30,10 +29,15 @@ from games.gdl.rules import (
     unify,
     variables,
 )
+from games.gdl.safety import make_safe
 from games.machine import Term
 
 KEYWORD_ARITIES = {"role": 1, "init": 1, "true": 1, "next": 1, "legal": 2, "does": 2, "goal": 2, "terminal": 0}
 """Arguments that the relations of the game itself take."""
+
+
+_MOST_SUSPECTS = 1000
+"""Rules that are compared in pairs to tell whether recursion goes through negation; more of them count as doing so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +56,13 @@ def check(rulesheet: Sequence[Term]) -> CheckedRules:
     """Normalises and checks a rulesheet. Raises `InvalidRulesError` (with all diagnostics) where it has no meaning."""
     diagnostics: list[Diagnostic] = []
     rules = normalise(rulesheet, diagnostics)
-    rules = _bind_all_variables(rules, diagnostics)
+    atoms = [index for index, statement in enumerate(rulesheet) if isinstance(statement, str)]
+    if atoms:
+        diagnostics.append(_warning(f"a bare atom, {rulesheet[atoms[0]]}, as a statement: taken for a fact", atoms[0]))
+    rules = make_safe(rules, diagnostics)
     _check_arities(rules, diagnostics)
     _check_stratification(rules, diagnostics)
+    _check_recursion(rules, diagnostics)
     roles = _find_roles(rules, diagnostics)
     _check_required(rules, diagnostics)
     if any(found.severity == "error" for found in diagnostics):
@@ -68,52 +76,6 @@ def _error(message: str, *path: int) -> Diagnostic:
 
 def _warning(message: str, *path: int) -> Diagnostic:
     return Diagnostic("warning", message, path)
-
-
-# -------------------------------------------------------------------------------------------------------------- safety
-
-
-def _bound_variables(body: Iterable[Literal]) -> set[str]:
-    return {
-        name
-        for literal in body
-        if literal.positive and literal.atom[0] != "distinct"
-        for name in iterate_variables(literal.atom)
-    }
-
-
-def _bind_all_variables(rules: list[Rule], diagnostics: list[Diagnostic]) -> list[Rule]:
-    """Rules in which some positive literal binds each variable; warnings and errors for those that were not so."""
-    safe: list[Rule] = []
-    for rule in rules:
-        bound = _bound_variables(rule.body)
-        unbound = [name for name in variables(rule.head) if name not in bound]
-        if unbound:
-            diagnostics.append(_error(f"nothing binds {' '.join(unbound)} in {term_text(rule.head)}", rule.statement))
-            continue
-        if all(name in bound for literal in rule.body for name in iterate_variables(literal.atom)):
-            safe.append(rule)
-            continue
-        body: list[Literal] = []
-        for literal in rule.body:
-            free = [name for name in variables(literal.atom) if name not in bound]
-            if not free:
-                body.append(literal)
-                continue
-            names, text = " ".join(free), term_text(literal.atom)
-            if literal.atom[0] == "distinct":
-                # An unbound variable differs from every term: some value of it does.
-                diagnostics.append(_warning(f"nothing binds {names} in {text}: always true", rule.statement))
-                continue
-            diagnostics.append(
-                _warning(f"nothing binds {names} in (not {text}): read as `for no {names}`", rule.statement)
-            )
-            kept = [name for name in variables(literal.atom) if name in bound]
-            some: Atom = (f"some {len(safe)}", *kept)
-            safe.append(Rule(some, (Literal(True, literal.atom),), rule.statement))
-            body.append(Literal(False, some))
-        safe.append(Rule(rule.head, tuple(body), rule.statement))
-    return safe
 
 
 # ------------------------------------------------------------------------------------------------------ predicates
@@ -165,6 +127,10 @@ def _check_stratification(rules: Iterable[Rule], diagnostics: list[Diagnostic]) 
         heads = [substitute_atom(rule.head, {name: f"{name}'" for name in variables(rule.head)}) for rule in members]
         graph: dict[int, list[int]] = {}
         negative: list[tuple[int, int]] = []
+        if len(members) > _MOST_SUSPECTS:
+            name = members[0].head[0]
+            diagnostics.append(_error(f"`{name}` may depend on its own negation", members[0].statement))
+            continue
         for i, rule in enumerate(members):
             graph[i] = []
             for literal in rule.body:
@@ -182,15 +148,28 @@ def _check_stratification(rules: Iterable[Rule], diagnostics: list[Diagnostic]) 
                 break
 
 
-def _find_roles(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> tuple[Term, ...]:
-    roles: dict[Term, None] = {}
-    for rule in rules:
-        if predicate(rule.head) != ("role", 1):
-            continue
-        if rule.body:
-            diagnostics.append(_error("a role that depends on conditions", rule.statement))
-        else:
-            roles.setdefault(rule.head[1])
+def _check_recursion(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> None:
+    """Warns of recursion that wraps terms in functions again and again: the reachable terms may have no end."""
+    if not any(isinstance(part, tuple) for rule in rules if rule.body for part in rule.head):
+        return
+    for relation in Estimates(rules).deep_relations:
+        statement = next((rule.statement for rule in rules if predicate(rule.head) == relation), 0)
+        diagnostics.append(_warning(f"`{relation[0]}` may build terms without end", statement))
+
+
+def _find_roles(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> tuple[Term, ...]:
+    graph = dependency_graph(rules)
+    for relation in (("role", 1), ("init", 1)):
+        if not reachable(graph, [relation]).isdisjoint([("true", 1), ("does", 2)]):
+            statement = next(rule.statement for rule in rules if predicate(rule.head) == relation and rule.body)
+            diagnostics.append(_error(f"`{relation[0]}` depends on the state", statement))
+            return ()
+    concluding = [rule for rule in rules if predicate(rule.head) == ("role", 1)]
+    roles = dict.fromkeys(rule.head[1] for rule in concluding)
+    if any(rule.body for rule in concluding) and all(found.severity == "warning" for found in diagnostics):
+        from games.gdl.ground import static_atoms  # only here: it takes clingo and Numba
+
+        roles = dict.fromkeys(atom[1] for atom in static_atoms(rules, ("role", 1)))
     if not roles:
         diagnostics.append(_error("no roles"))
     return tuple(roles)
@@ -208,3 +187,10 @@ def _check_required(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> Non
     for required, consequence in consequences.items():
         if required not in heads:
             diagnostics.append(_warning(f"no rule concludes `{required[0]}`: {consequence}"))
+    for rule in rules:
+        if predicate(rule.head) == ("goal", 2) and not _is_goal_value(rule.head[2]):
+            diagnostics.append(_warning(f"no integer from 0 to 100: {term_text(rule.head)}", rule.statement))
+
+
+def _is_goal_value(value: Term) -> bool:
+    return is_variable(value) or (isinstance(value, str) and value.isdecimal() and int(value) <= 100)

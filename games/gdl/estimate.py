@@ -8,7 +8,7 @@ Database Management System, 1979).
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
@@ -116,10 +116,11 @@ class Estimates:
                 if literal.positive:
                     relation = predicate(literal.atom)
                     users[_SAME.get(relation, relation)].append(number)
-        pending = dict.fromkeys(range(len(rules)))
+        pending = deque(range(len(rules)))
+        waiting = [True] * len(rules)
         while pending:
-            number = next(iter(pending))
-            del pending[number]
+            number = pending.popleft()
+            waiting[number] = False
             rule = rules[number]
             masks = self._masks(rule.body) if rule.body else {}
             if masks is None:
@@ -130,7 +131,10 @@ class Estimates:
             for i, part in enumerate(rule.head[1:], 1):
                 changed |= self._put(part, (*relation, i), masks)
             if changed:
-                pending.update(dict.fromkeys(users[relation]))
+                for user in users[relation]:
+                    if not waiting[user]:
+                        waiting[user] = True
+                        pending.append(user)
 
     def _masks(self, body: Iterable[Literal]) -> dict[str, tuple[int, Position]] | None:
         """What each variable of a body can be, and a position that holds its arguments; None if it can never hold."""

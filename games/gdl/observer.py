@@ -98,11 +98,20 @@ def run(program: str, constants: Sequence[str], names: Mapping[str, str], limit:
     Raises `LimitError` once it has more than `limit` body literals (or as many rules). No bound on time: a caller that
     needs one grounds in a child process.
     """
-    try:
-        from clingo._internal import _ffi, _lib  # private, so it may be missing
-    except ImportError:
+    interface = _interface()
+    if interface is None:
         return _run_public(program, constants, names, limit)
-    return _run_raw(program, _RawDecoder(constants, names, _ffi, _lib), limit, _ffi, _lib)
+    ffi, lib = interface
+    return _run_raw(program, _RawDecoder(constants, names, ffi, lib), limit, ffi, lib)
+
+
+def _interface() -> tuple[Any, Any] | None:
+    """clingo's C interface (cffi's `ffi` and `lib`), if this version has it where it used to be: it is private."""
+    try:
+        from clingo._internal import _ffi, _lib
+    except ImportError:
+        return None
+    return _ffi, _lib
 
 
 # ------------------------------------------------------------------------------------------------- Numba callbacks

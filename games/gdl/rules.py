@@ -9,6 +9,7 @@ Terms are treated recursively; `normalise` refuses statements nested deeper than
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -239,7 +240,7 @@ def _normalise_statement(statement: Term, index: int, rules: list[Rule]) -> None
     head = _head(statement[1], (1,))
     parts = [_formula(part, (position,), True) for position, part in enumerate(statement[2:], 2)]
     for body in _alternatives(_conjunction(parts), head, index, rules):
-        rule = _resolve_distinct(Rule(head, body, index))
+        rule = resolve_distinct(Rule(head, body, index))
         if rule is not None:
             rules.append(rule)
 
@@ -311,6 +312,8 @@ def _count_alternatives(formula: _Formula) -> int:
     count = 1 if formula.conjunctive else 0
     for part in formula.parts:
         count = count * _count_alternatives(part) if formula.conjunctive else count + _count_alternatives(part)
+        if count > MAX_ALTERNATIVES:
+            break
     return count
 
 
@@ -342,22 +345,22 @@ def _alternatives(formula: _Formula, head: Atom, index: int, rules: list[Rule]) 
     context = tuple(lit for lit in plain if lit.positive and lit.atom[0] != "distinct")
     known = variables(head) | body_variables(plain)
     junctions = [part for part in formula.parts if not isinstance(part, Literal)]
+    uses = Counter(name for junction in junctions for name in _formula_variables(junction))
     body = list(plain)
     for position, junction in enumerate(junctions):
         # The positive literals beside the disjunction come along: they may bind variables it only compares.
-        others = [_formula_variables(other) for i, other in enumerate(junctions) if i != position]
-        shared = [v for v in _formula_variables(junction) if v in known or any(v in other for other in others)]
+        shared = [name for name in _formula_variables(junction) if name in known or uses[name] > 1]
         auxiliary: Atom = (f"or {len(rules)}.{index}.{position}", *shared)
         for alternative in _alternatives(junction, auxiliary, index, rules):
-            rule = _resolve_distinct(Rule(auxiliary, context + alternative, index))
+            rule = resolve_distinct(Rule(auxiliary, context + alternative, index))
             if rule is not None:
                 rules.append(rule)
         body.append(Literal(True, auxiliary))
     return [tuple(body)]
 
 
-def _resolve_distinct(rule: Rule) -> Rule | None:
-    """Decides what can be decided of `distinct` now: None if the rule can never fire."""
+def resolve_distinct(rule: Rule) -> Rule | None:
+    """Decides what can be decided of the rule's `distinct` literals now: None if it can never fire."""
     if all(lit.atom[0] != "distinct" for lit in rule.body):
         return rule
     binding: dict[str, Term] | None = {}
