@@ -78,7 +78,7 @@ class Analyser:
         board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
         table = new_table(megabytes)
         shared = (board, evaluation.tables, margins(coefficients), table)
-        self._variant = variant
+        self.variant = variant
         self._searchers = [Searcher(*shared) for _ in range(threads)]
         self._halt = np.zeros(1, np.uint8)
         for helper in self._searchers[1:]:
@@ -110,8 +110,8 @@ class Analyser:
         Every change of the best move, and every finished iteration, is published. Returns whether the search is over
         (rather than stopped). `max_depth` leaves out deeper iterations.
         """
-        empty = self._variant.playable & ~(player | opponent)
-        moves = self._variant.moves_of(player, opponent)
+        empty = self.variant.playable & ~(player | opponent)
+        moves = self.variant.moves_of(player, opponent)
         children = [(cell, *play(player, opponent, cell)) for cell in cells_of(moves)]
         for searcher in self._searchers:
             searcher.date = (searcher.date + 1) & 255
@@ -152,7 +152,7 @@ class Analyser:
         tell: Callable[[int, int], None],
     ) -> int | None:
         """One iteration; moves the best child to the front and returns its score, or None when stopped."""
-        full = self._variant.cells
+        full = self.variant.cells
         if step.result_only:
             return self._root(searcher, children, step, -1, 1, tell)
         alpha, beta = (-full, full) if step.depth < 5 else (max(-full, guess - _NARROW), min(full, guess + _NARROW))
@@ -206,7 +206,7 @@ class Analyser:
         """Set the helpers to work on the position, every second one a ply deeper where that makes a difference."""
         if self._pool is None or step.depth < _HELPED_DEPTH:
             return []
-        alpha, beta = (-1, 1) if step.result_only else (-self._variant.cells, self._variant.cells)
+        alpha, beta = (-1, 1) if step.result_only else (-self.variant.cells, self.variant.cells)
         return [
             self._pool.submit(helper.score, player, opponent, alpha, beta, step.depth + index % 2, step.level)
             for index, helper in enumerate(self._searchers[1:])

@@ -23,10 +23,14 @@ from games.native.reversi.verify import agrees
 Bits = npt.NDArray[np.bool_]
 
 SAMPLE_MATCHES = 128
-"""Random matches that facts are told apart by: about 7,000 positions."""
+"""Random matches that facts are told apart by: about 7,000 positions on a full board."""
+SAMPLE_POSITIONS = 6000
+"""Shorter matches are played until so many positions are seen."""
 MAX_PLIES = 200
 """More than any match of the family has."""
-MIN_CELLS = 12
+ODD_MATCHES = 2000
+"""Random matches that the value of a draw is looked for in where the number of cells is odd."""
+MIN_CELLS = 8
 VERIFIED_POSITIONS = 20_000
 
 
@@ -86,6 +90,9 @@ class _Cells:
 def _observe(machine: CircuitMachine) -> _Observed | None:
     """Play random matches; None where they are not turns of one role's moves and the other's single pass."""
     sample = machine.random_matches(SAMPLE_MATCHES, 1, max_plies=MAX_PLIES)
+    if len(sample.states) < SAMPLE_POSITIONS:
+        matches = SAMPLE_MATCHES * SAMPLE_POSITIONS // len(sample.states)
+        sample = machine.random_matches(matches, 1, max_plies=MAX_PLIES)
     fluents = len(machine.game.fluents)
     bits = np.unpackbits(sample.states.view(np.uint8), axis=1, bitorder="little")[:, :fluents].astype(np.bool_)
     legal, terminal = machine.legal_of(sample.states)
@@ -255,7 +262,12 @@ def _goals(
     owners[2] = 1
     values = machine.goals_of(_craft(observed, cells, owners, 0))
     if count % 2:
-        values[1] = (values[0] + values[2]) // 2
+        # No full board is a draw: its value shows in matches that ended with empty cells. Without any of those it
+        # does not matter much.
+        sample = machine.random_matches(ODD_MATCHES, 3, max_plies=MAX_PLIES)
+        found = np.unique(machine.goals_of(np.ascontiguousarray(sample.states[sample.terminal])), axis=0)
+        others = [row for row in found if not (row == values[0]).all() and not (row == values[2]).all()]
+        values[1] = others[0] if len(others) == 1 else (values[0] + values[2]) // 2
     if (values < 0).any():
         return None
     first, second = values[:, 0], values[:, 1]
