@@ -26,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     # Imported after parsing: a wrong option needs no aiohttp.
     from agent.errors import CommandError
+    from games.machine import GameError
 
     try:
         status, result = options.run(options)
@@ -34,6 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CommandError as error:
         print(error, file=sys.stderr)
         return WRONG_INPUT
+    except GameError as error:
+        print(f"these rules cannot be played: {error}", file=sys.stderr)
+        return DIFFERENT
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -156,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--workers",
         type=_count,
-        default=1,
+        default=2,
         metavar="N",
         help="matches to play at the same time; further ones are refused (default: %(default)s)",
     )

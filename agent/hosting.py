@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time
 from collections.abc import Sequence
 
@@ -36,7 +37,8 @@ def host_match(
 ) -> MatchRecord:
     """Runs a match of the game (own rulesheet's name or file) to its end, as described by `ggp-agent match --help`.
 
-    Interrupted at the keyboard, it tells the players ABORT and returns what was played. Raises `CommandError`.
+    Interrupted at the keyboard, it tells the players ABORT and returns what was played. Raises `CommandError`,
+    and `GameError` where the rules turn out not to be playable.
     """
     sheet = load(game)
     assigned = _assign(sheet, players)
@@ -45,7 +47,7 @@ def host_match(
     machine = sheet.machine()
     record = MatchRecord(
         game=sheet.name,
-        match_id=f"match.{sheet.name}.{time.time_ns() // 1_000_000}",
+        match_id=f"match.{re.sub(r'[^0-9A-Za-z_-]', '_', sheet.name)}.{time.time_ns() // 1_000_000}",
         roles=machine.roles,
         players=tuple(assigned),
         start_clock=start_clock,

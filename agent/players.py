@@ -13,7 +13,6 @@ import signal
 import socket
 import sys
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
@@ -49,8 +48,8 @@ HOST = "127.0.0.1"
 AVAILABLE_SECONDS = 600.0
 """How long a new agent process may take until it is available: the first start compiles the kernels."""
 
-TAIL = 20
-"""Lines of a process's output that are kept to explain its failure."""
+TAIL = 4096
+"""Bytes of a process's last output that are kept to explain its failure."""
 
 
 class HousePlayer:
@@ -132,8 +131,8 @@ async def agent_process(announce: Callable[[str], None]) -> AsyncIterator[str]:
         # Its own session, so that an interrupt at the keyboard reaches the referee alone, which then says ABORT.
         start_new_session=True,
     )
-    tail: deque[str] = deque(maxlen=TAIL)
-    reading = asyncio.create_task(_read_lines(process, tail))
+    tail = bytearray()
+    reading = asyncio.create_task(_read_output(process, tail))
     try:
         url = f"http://{HOST}:{port}"
         await _until_available(url, process, tail, announce)
@@ -143,28 +142,31 @@ async def agent_process(announce: Callable[[str], None]) -> AsyncIterator[str]:
         await reading
 
 
-async def _read_lines(process: asyncio.subprocess.Process, tail: deque[str]) -> None:
+async def _read_output(process: asyncio.subprocess.Process, tail: bytearray) -> None:
+    """Keeps the pipe empty and the end of what came through it."""
     assert process.stdout is not None
-    while line := await process.stdout.readline():
-        tail.append(line.decode(errors="replace").rstrip())
+    while output := await process.stdout.read(TAIL):
+        tail += output
+        del tail[:-TAIL]
 
 
 async def _until_available(
-    url: str, process: asyncio.subprocess.Process, tail: deque[str], announce: Callable[[str], None]
+    url: str, process: asyncio.subprocess.Process, tail: bytearray, announce: Callable[[str], None]
 ) -> None:
     started = time.monotonic()
     announced = False
     async with PlayerClient(url) as client:
         while True:
             if process.returncode is not None:
-                raise PlayerStartError("the agent's process ended at once:\n" + "\n".join(tail))
+                raise PlayerStartError(f"the agent's process ended at once:\n{tail.decode(errors='replace')}")
             with contextlib.suppress(ClientError):
                 answer = await client.send(Info(), timeout=1.0)
                 if "available" in answer.text:
                     return
             waited = time.monotonic() - started
             if waited > AVAILABLE_SECONDS:
-                raise PlayerStartError(f"the agent was not available after {waited:.0f} s:\n" + "\n".join(tail))
+                output = tail.decode(errors="replace")
+                raise PlayerStartError(f"the agent was not available after {waited:.0f} s:\n{output}")
             if waited > 3.0 and not announced:
                 announce("waiting for the agent: its kernels are being compiled, once per installation")
                 announced = True

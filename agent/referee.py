@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent.record import Kind, MatchRecord, PlayerError, Request
-from games.machine import State, StateMachine, Term
+from games.machine import GameError, State, StateMachine, Term
 from protocol.client import ClientError, Late, Malformed, PlayerClient
 from protocol.kif import write
 from protocol.messages import Abort, Message, Play, Start, Stop
@@ -75,10 +75,13 @@ class Referee:
         """Filled while the match runs."""
 
     async def run(self) -> MatchRecord:
-        """Plays the match to its end. When cancelled, players are told ABORT before the cancellation goes on."""
+        """Plays the match to its end.
+
+        Raises `GameError` where the reference machine gives up. Then, and when cancelled, players are told ABORT first.
+        """
         try:
             await self._play()
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, GameError):
             await self._abort()
             raise
         return self.record

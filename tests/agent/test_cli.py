@@ -110,6 +110,16 @@ def test_match_prints_the_game_and_writes_both_files(tmp_path: Path, capsys: pyt
     assert len(data["goals"]) == 2
 
 
+def test_agent_does_not_lose_a_match_it_can_hold(tmp_path: Path) -> None:
+    """The agent, in its own process, plays a match against the first legal move without an error and does not lose."""
+    result = tmp_path / "result.json"
+    arguments = ["match", "tic_tac_toe", "--players", "agent,legal", "--start-clock", "10", "--play-clock", "1"]
+    assert main([*arguments, "--scramble", "ggp-base", "--json", str(result)]) == OK
+    data = json.loads(result.read_text())
+    assert data["errors"] == []
+    assert data["goals"][0] >= 50
+
+
 def test_result_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A result file in a folder that does not exist is an error, not a traceback."""
     file = tmp_path / "missing" / "result.json"
