@@ -6,6 +6,9 @@ import time
 from dataclasses import dataclass
 from typing import TypeAlias
 
+SHORTEST = 0.05
+"""Seconds that any turn lasts."""
+
 Instant: TypeAlias = float
 """A moment: seconds on the clock of `time.monotonic`. Durations are plain seconds."""
 
@@ -45,6 +48,7 @@ class Clock:
     def deadline(self, received: Instant, seconds: float) -> Deadline:
         """When the answer to a message has to leave whose first byte came at `received` and whose clock is `seconds`.
 
-        A clock that is hardly longer than the margin keeps half of its time for thinking.
+        A clock that is hardly longer than the margin keeps half of its time for thinking, and even one of zero as much
+        as it takes to learn what is legal.
         """
-        return Deadline(received + max(seconds - self.margin, seconds / 2))
+        return Deadline(received + max(seconds - self.margin, seconds / 2, SHORTEST))

@@ -17,7 +17,7 @@ from agent.worker_messages import HEADER, Command, Report, Warm, frame
 
 log = logging.getLogger(__name__)
 
-RESPAWN_DELAY = 2.0
+RESPAWN_DELAY = 1.0
 """Seconds until the next spare is started: the match that took the last one is compiling on all cores."""
 
 FAILURE_DELAY = 5.0
@@ -174,14 +174,16 @@ class WorkerPool:
                 self.release(self._spare)
                 self._spare = None
             started = time.monotonic()
-            worker = self._spare = await Worker.start(self._memory)
-            await worker.warm.wait()
+            try:
+                worker = self._spare = await Worker.start(self._memory)
+                await worker.warm.wait()
+            except OSError as error:
+                log.error("a worker cannot be started: %s", error)
+                await asyncio.sleep(FAILURE_DELAY)
+                continue
             if worker.lost.is_set():
                 log.error("a worker ended while it was loading its kernels")
-                self.release(worker)
-                self._spare = None
                 await asyncio.sleep(FAILURE_DELAY)
-                self._wanted.set()
                 continue
             log.info("worker %d is warm after %.1f s", worker.pid, time.monotonic() - started)
             await self._announce()

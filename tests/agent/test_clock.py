@@ -17,6 +17,11 @@ def test_short_clock_keeps_half_of_its_time() -> None:
     assert Clock(0.5).deadline(100.0, 0.6).at == pytest.approx(100.3)
 
 
+def test_clock_of_zero_leaves_time_to_learn_what_is_legal() -> None:
+    """Not even a clock of zero seconds is answered blindly."""
+    assert Clock(0.5).deadline(100.0, 0).at == pytest.approx(100.05)
+
+
 def test_default_margin_is_at_most_half_a_second() -> None:
     """Little is given away where nobody asks for more."""
     assert 0 < DEFAULT_MARGIN <= 0.5
