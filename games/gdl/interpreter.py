@@ -39,7 +39,7 @@ class Interpreter(StateMachine):
         self._lock = threading.RLock()
         self._linked = Linked(Program(checked.rules))
         self._facts: frozenset[Term] | None = None
-        self._moves: tuple[tuple[Term, Term], ...] | None = None
+        self._moves: tuple[tuple[Term, Term], ...] = ()
         self._initial = frozenset(cast(list[Term], self._linked.ask(("init", 1), "f", ())))
         self._load(self._initial)
         self._linked.learn_state()
@@ -62,14 +62,10 @@ class Interpreter(StateMachine):
         if len(joint_move) != len(self.roles):
             raise IllegalMoveError(f"a joint move has {len(self.roles)} moves, not {len(joint_move)}")
         with self._lock:
-            self._load(state)
             for role, move in enumerate(joint_move):
                 if not self._is_known(role, move) and self.legal(state, role):
                     raise IllegalMoveError(f"role {term_text(self.roles[role])} can never play {term_text(move)}")
-            moves = tuple(zip(self.roles, joint_move, strict=True))
-            if moves != self._moves:
-                self._linked.set_moves(moves)
-                self._moves = moves
+            self._load(state, tuple(zip(self.roles, joint_move, strict=True)))
             return frozenset(self._linked.ask(("next", 1), "f", ()))
 
     def terminal(self, state: State) -> bool:
@@ -102,15 +98,16 @@ class Interpreter(StateMachine):
         finally:
             evaluation.deadline, evaluation.stop = before
 
-    def _load(self, state: State) -> None:
-        """Makes the state the one that is looked at."""
+    def _load(self, state: State, moves: tuple[tuple[Term, Term], ...] = ()) -> None:
+        """Looks at a state, and at a joint move as pairs of role and move."""
         self._linked.evaluation.begin()
-        if state is self._facts or state == self._facts:
-            return
-        self._facts = cast(frozenset[Term], state)
-        self._moves = None
-        self._linked.clear_static(MAX_STATIC_CALLS)
-        self._linked.set_state(self._facts)
+        if state is not self._facts and state != self._facts:
+            self._facts = cast(frozenset[Term], state)
+            self._linked.clear_static(MAX_STATIC_CALLS)
+            self._linked.set_state(self._facts)
+        if moves != self._moves:
+            self._moves = moves
+            self._linked.set_moves(moves)
 
     def _is_known(self, role: int, move: Term) -> bool:
         """Whether the move has a shape that some `legal` rule concludes for the role."""

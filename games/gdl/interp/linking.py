@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
@@ -18,6 +19,9 @@ MAX_STATIC_ROWS = 20_000
 
 STATIC_STEPS = 100_000
 """Bound on the effort for each of them; those that take more are evaluated on demand."""
+
+STATIC_SECONDS = 1.0
+"""Bound on the time for all of them."""
 
 
 class Snapshot:
@@ -60,8 +64,10 @@ class Linked:
         self._tables_by_scope: dict[Scope, list[Table]] = {scope: [] for scope in Scope}
         self._indices: dict[tuple[Predicate, str], str] = {}
         self._indices_by_scope: dict[Scope, list[Index]] = {scope: [] for scope in Scope}
+        end = time.monotonic() + STATIC_SECONDS
         for relation in program.statics():
-            self._compute_static(relation)
+            if time.monotonic() < end:
+                self._compute_static(relation)
         self.sizes.forget_guesses([relation for relation in program.rules if relation not in self._rows])
 
     # ---------------------------------------------------------------------------------------- for generated code
