@@ -66,7 +66,7 @@ class GroundProgram:
     """What was dropped, such as goal values out of range."""
 
 
-VARIANTS = ("split", "demand+split", "projected", "plain", "demand")
+VARIANTS = ("split", "demand+split", "plain", "projected", "demand")
 """Names of the ways to rewrite rules before grounding, the one that is best most often first."""
 
 
