@@ -6,13 +6,18 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from agent.clock import now
 from agent.pool import Worker, WorkerPool
-from agent.worker_messages import Begin, Command, Report, Rewind, Turn
+from agent.worker_messages import PULSE, Begin, Command, Report, Rewind, Turn
 
 log = logging.getLogger(__name__)
 
 RECKLESS_LOSSES = 2
 """Lost workers after which a match goes on without the circuit, in case that is what kills them."""
+
+HUNG_AFTER = 3.0
+"""Seconds without a sign of life after which a worker is taken to hang. They come every half second, but a loaded
+machine may hold them up."""
 
 MAX_LOSSES = 20
 """Lost workers after which no more of them are spent on a match."""
@@ -40,6 +45,7 @@ class Crew:
         self._calling: asyncio.Task[None] | None = None
         self._losses = 0
         self._released = False
+        self._watch = asyncio.create_task(self._watch_pulse())
 
     @property
     def staffed(self) -> bool:
@@ -77,11 +83,13 @@ class Crew:
     def release(self) -> None:
         """Ends all work; no further worker is called."""
         self._released = True
+        self._watch.cancel()
         self.dismiss()
 
     def give_back(self) -> None:
         """Ends a match that was refused before it began: its worker is as good as new."""
         self._released = True
+        self._watch.cancel()
         if self._main is not None:
             self._pool.take_back(self._main)
             self._main = None
@@ -123,6 +131,19 @@ class Crew:
         worker.send(begin)
         if worker.lost.is_set():
             self._on_lost(worker)
+
+    async def _watch_pulse(self) -> None:
+        """Replaces a worker that gives no sign of life."""
+        while True:
+            before = now()
+            await asyncio.sleep(PULSE)
+            if now() - before > 2 * PULSE:
+                # It was this process that did not get to run.
+                continue
+            for worker in (self._main, self._standby):
+                if worker is not None and worker.heard is not None and now() - worker.heard > HUNG_AFTER:
+                    log.error("%s: worker %d hangs", self._match_id, worker.pid)
+                    self._on_lost(worker)
 
     def _on_report(self, worker: Worker, report: Report) -> None:
         if not self._released:

@@ -37,7 +37,7 @@ from protocol.messages import Play, Start, Stop
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 0.3
+PATIENCE = 0.2
 """Share of a turn after which a worker that has not even sent the legal moves gets a stand-by beside it."""
 
 GOALS_SECONDS = 2.0

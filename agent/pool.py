@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from agent.worker_messages import HEADER, Command, Report, Warm, frame
+from agent.clock import Instant, now
+from agent.worker_messages import HEADER, Alive, Command, Report, Warm, frame
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,8 @@ class Worker:
         """Set when the kernels are loaded."""
         self.lost = asyncio.Event()
         """Set when the process has ended."""
+        self.heard: Instant | None = None
+        """When it last gave a sign of life; None before it began a match."""
         self._process = process
         self._reading = asyncio.create_task(self._read())
 
@@ -92,7 +95,9 @@ class Worker:
                 if isinstance(report, Warm):
                     self.warm.set()
                 elif self.on_report is not None:
-                    self.on_report(self, report)
+                    self.heard = now()
+                    if not isinstance(report, Alive):
+                        self.on_report(self, report)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
@@ -149,7 +154,7 @@ class WorkerPool:
 
     def take_back(self, worker: Worker) -> None:
         """Keeps a worker that waits for a match again as the spare, if there is none."""
-        worker.on_report = worker.on_lost = None
+        worker.on_report = worker.on_lost = worker.heard = None
         if self._spare is None and not worker.lost.is_set():
             self._spare = worker
         else:

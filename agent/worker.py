@@ -9,10 +9,12 @@ is ready.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import resource
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,6 +22,8 @@ from dataclasses import replace
 from agent.search import registry
 from agent.worker_messages import (
     LOG_FORMAT,
+    PULSE,
+    Alive,
     Begin,
     Channel,
     Position,
@@ -74,6 +78,7 @@ class Session:
                 # Its processes are forked here, before any thread exists.
                 self._compilation = start_compilation(checked)
             self._seat = self._take_seat(lambda: Interpreter(checked), thinking=self._begin.seconds is not None)
+            threading.Thread(target=self._beat, name="pulse", daemon=True).start()
             while True:
                 command = self._channel.receive(POLL if self._expecting() else None)
                 if isinstance(command, Turn):
@@ -86,6 +91,12 @@ class Session:
         finally:
             if self._compilation is not None:
                 self._compilation.cancel()
+
+    def _beat(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                self._channel.send(Alive())
+                time.sleep(PULSE)
 
     def _check(self) -> CheckedRules | None:
         start = self._begin.start

@@ -23,6 +23,9 @@ JointMove: TypeAlias = tuple[Term, ...]
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 """Of both processes: they write to the same console."""
 
+PULSE = 0.5
+"""Seconds between two signs of life."""
+
 HEADER = struct.Struct("!I")
 """The length of the frame that follows."""
 
@@ -146,7 +149,12 @@ class Thought:
     opinion: Opinion
 
 
-Report: TypeAlias = Warm | Refused | Ready | Situation | Thought
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """Nothing but a sign of life, sent every `PULSE` seconds during a match."""
+
+
+Report: TypeAlias = Warm | Refused | Ready | Situation | Thought | Alive
 
 
 def frame(message: object) -> bytes:
