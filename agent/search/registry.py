@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
@@ -11,6 +12,8 @@ from agent.search.montecarlo import MonteCarlo
 from agent.search.reversi import engine as reversi
 from games.gdl.compile import warm_kernels
 from games.machine import StateMachine
+
+log = logging.getLogger(__name__)
 
 EngineFactory: TypeAlias = Callable[[StateMachine, int], Engine | None]
 """Makes an engine for one role (by index) of the game that a machine plays; None where the game is not its kind."""
@@ -22,7 +25,11 @@ FACTORIES: list[EngineFactory] = [reversi.make_engine, blokbox.make_engine, Mont
 def engines_for(machine: StateMachine, role: int) -> Iterator[Engine]:
     """The engines that can play a game, best first; each is made only when it is asked for."""
     for factory in FACTORIES:
-        engine = factory(machine, role)
+        try:
+            engine = factory(machine, role)
+        except Exception:
+            log.exception("%s cannot say whether it plays this game", factory)
+            continue
         if engine is not None:
             yield engine
 
@@ -31,3 +38,4 @@ def warm_up() -> None:
     """Compiles all kernels or loads them from the cache, so that no match has to wait for them."""
     warm_kernels()
     reversi.warm_kernels()
+    blokbox.warm_up()
