@@ -42,7 +42,7 @@ SHEET_SECONDS = 600.0
 """Wall time after which a sheet's process is ended."""
 
 MEASURABLE_SECONDS = 0.05
-"""CPU time below which no speed is given: the clock may be as coarse as 10 ms."""
+"""CPU time below which wall time is taken for the speed: the CPU clock may be as coarse as 10 ms."""
 
 MAX_DESCRIBED = 5
 """Differences that are described; the others are only counted."""
@@ -84,9 +84,9 @@ class SheetReport:
     """Including what was spent on a circuit in vain."""
     peak_mb: float = 0.0
     """Most memory resident at once in any process of the sheet."""
-    states_per_s: float | None = None
-    """Per CPU second; None where the trace is too short to measure it. A state means its facts read and compared,
-    terminal, legal moves of all roles, and the next state or the goals."""
+    states_per_s: float = 0.0
+    """Per CPU second (of wall time, where the trace is too short to measure that). A state means its facts read and
+    compared, terminal, legal moves of all roles, and the next state or the goals."""
     error: str | None = None
     """Why there is no machine, or no trace."""
 
@@ -151,10 +151,9 @@ _HEADER = (
 
 
 def _table_lines(sheet: SheetReport) -> Iterator[str]:
-    speed = "-" if sheet.states_per_s is None else f"{sheet.states_per_s:.0f}"
     yield (
         f"{sheet.game:<36} {sheet.engine or '-':<11} {sheet.differences:>11} {sheet.states:>8} "
-        f"{sheet.setup_cpu_seconds:>9.3f} {sheet.peak_mb:>8.0f} {speed:>9}"
+        f"{sheet.setup_cpu_seconds:>9.3f} {sheet.peak_mb:>8.0f} {sheet.states_per_s:>9.0f}"
     )
     if sheet.error is not None:
         yield f"    error: {sheet.error}"
@@ -298,15 +297,16 @@ class _Replay:
         self._sheet.states_in_trace = len(places)
         for number, game in enumerate(games):
             self._same_facts(f"match {number}, initial state", self._machine.initial(), game["steps"][0]["state"])
-        begin = time.process_time()
+        begin, begin_wall = time.process_time(), time.perf_counter()
         for number, step in spread(places):
             self._check(number, step)
             self._sheet.states += 1
             if time.process_time() - begin > seconds:
                 break
         spent = time.process_time() - begin
-        if spent >= MEASURABLE_SECONDS:
-            self._sheet.states_per_s = self._sheet.states / spent
+        if spent < MEASURABLE_SECONDS:
+            spent = time.perf_counter() - begin_wall
+        self._sheet.states_per_s = self._sheet.states / spent
 
     def _check(self, number: int, step: int) -> None:
         machine = self._machine

@@ -1,5 +1,6 @@
 """Goal-directed evaluation of rules for one state: what `games.gdl.interpreter` is made of.
 
-program -> planning -> codegen -> tables: rules with function arguments unfolded, sizes of relations for ordering
-joins, Python source per predicate and binding pattern, and the tables that make recursion terminate.
+program (rules with function arguments unfolded) -> planning (sizes of relations, to order joins by) -> naming, codegen
+(Python source per predicate and binding pattern) -> linking (compiled when first called) and tables (what makes
+recursion terminate).
 """

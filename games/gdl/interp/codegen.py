@@ -9,10 +9,10 @@ own that return at the first success.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
 
+from games.gdl.interp.naming import Linker, Names, fact_source, value_source
 from games.gdl.interp.planning import Sizes
-from games.gdl.interp.program import DISTINCT, TRUE, Program, Unfolding
+from games.gdl.interp.program import DISTINCT, TRUE, Program
 from games.gdl.rules import Atom, Literal, Predicate, Rule, is_variable, iterate_variables, predicate, variables
 from games.machine import Term
 
@@ -32,58 +32,6 @@ RECURSION = 3.0
 FREE_IN_RECURSION, FREE_IN_ENDLESS_RECURSION = 3.0, 8.0
 """Factor of that cost for each value that the call has to find. Sizes of recursive relations are guesses; and where
 recursion builds terms, what ends with everything bound may be endless with less."""
-
-
-class Linker(Protocol):
-    """Where the code gets its relations from: names of global variables that hold them."""
-
-    def is_recursive(self, relation: Predicate) -> bool:
-        """Whether calls go through `Evaluation.solve`."""
-
-    def is_derived(self, relation: Predicate) -> bool:
-        """Whether the relation is defined by rules and has no rows at hand."""
-
-    def is_varying(self, relation: Predicate) -> bool:
-        """Whether the relation's rows belong to the state or the joint move."""
-
-    def table(self, relation: Predicate, pattern: str) -> str:
-        """The suffix of the names of the table of a derived relation."""
-
-    def index(self, relation: Predicate, pattern: str) -> str:
-        """The name of the index of a relation that has rows."""
-
-
-def _tuple(parts: Sequence[str]) -> str:
-    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
-
-
-def _value(parts: Sequence[str]) -> str:
-    """A key or an answer: the value itself if it is one, else a tuple."""
-    return parts[0] if len(parts) == 1 else _tuple(parts)
-
-
-class _Names:
-    """Python names of a rule's variables, as far as they are bound."""
-
-    def __init__(self) -> None:
-        self.bound: dict[str, str] = {}
-        self._count = 0
-
-    def fresh(self) -> str:
-        self._count += 1
-        return f"v{self._count}"
-
-    def bind(self, variable: str) -> str:
-        name = self.bound[variable] = self.fresh()
-        return name
-
-    def is_bound(self, term: Term) -> bool:
-        return all(name in self.bound for name in iterate_variables((term,)))
-
-    def expression(self, term: Term) -> str:
-        if isinstance(term, str):
-            return self.bound[term] if term.startswith("?") else repr(term)
-        return _tuple([self.expression(part) for part in term])
 
 
 class RuleWriter:
@@ -107,7 +55,7 @@ class RuleWriter:
         whether the rule's body holds.
         """
         self.in_recursion = predicate(rule.head) in self._program.recursive
-        names = _Names()
+        names = Names()
         arguments = rule.head[1:]
         parameters = []
         matches: list[tuple[Term, str]] = []
@@ -137,9 +85,9 @@ class RuleWriter:
             self.source.append("    return False")
         return name
 
-    def exists(self, literals: list[Literal], names: _Names) -> str:
+    def exists(self, literals: list[Literal], names: Names) -> str:
         """A condition that some binding of the unbound variables satisfies all the literals."""
-        inner = _Names()
+        inner = Names()
         shared = [name for literal in literals for name in variables(literal.atom) if name in names.bound]
         shared = list(dict.fromkeys(shared))
         parameters = [inner.bind(name) for name in shared]
@@ -174,7 +122,7 @@ class RuleWriter:
 class _Unit:
     """One function: a nest of loops that ends in adding an answer, or in returning true."""
 
-    def __init__(self, writer: RuleWriter, names: _Names, collects: bool, wanted: list[Term]) -> None:
+    def __init__(self, writer: RuleWriter, names: Names, collects: bool, wanted: list[Term]) -> None:
         self._writer = writer
         self._linker = writer.linker
         self.names = names
@@ -260,8 +208,8 @@ class _Unit:
         if relation == DISTINCT:
             return f"({parts[0]} != {parts[1]})"
         if self._writer.program.base(relation) == TRUE:
-            return f"({_fact(self._writer.program.unfoldings.get(relation), parts)} in S.facts)"
-        return f"({_value(parts)} in {self._index(relation, 'b' * len(parts))})"
+            return f"({fact_source(self._writer.program.unfoldings.get(relation), parts)} in S.facts)"
+        return f"({value_source(parts)} in {self._index(relation, 'b' * len(parts))})"
 
     def _index(self, relation: Predicate, pattern: str) -> str:
         name = self._linker.index(relation, pattern)
@@ -338,7 +286,7 @@ class _Unit:
         if not self.collects:
             self.emit("return True")
         else:
-            self.emit(f"out[{_value([self.names.expression(term) for term in self._wanted])}] = None")
+            self.emit(f"out[{value_source([self.names.expression(term) for term in self._wanted])}] = None")
 
     def _check(self, part: list[Literal]) -> None:
         if len(part) > 1:
@@ -356,7 +304,7 @@ class _Unit:
         """An expression for the answers of a literal, or whether there are any if none is wanted."""
         relation = predicate(atom)
         bound = [self.names.expression(term) for term, letter in zip(atom[1:], pattern, strict=True) if letter == "b"]
-        key = _value(bound)
+        key = value_source(bound)
         if not self._linker.is_derived(relation):
             index = self._index(relation, pattern)
             return f"{index}.get({key}, ())" if "f" in pattern else f"({key} in {index})"
@@ -393,7 +341,7 @@ class _Unit:
 
     def _continue_elsewhere(self, remaining: list[Literal]) -> None:
         """Goes on in a function of its own, for bodies with more loops than Python nests."""
-        inner = _Names()
+        inner = Names()
         shared = list(self.names.bound)
         parameters = [inner.bind(name) for name in shared]
         unit = _Unit(self._writer, inner, self.collects, self._wanted)
@@ -404,13 +352,6 @@ class _Unit:
             self.emit(f"{name}({', '.join([*arguments, 'out'])})")
         else:
             self.emit(f"if {name}({', '.join(arguments)}): return True")
-
-
-def _fact(unfolding: Unfolding | None, parts: list[str]) -> str:
-    """The fact that the arguments of an unfolded `true` make up."""
-    if unfolding is None:
-        return parts[0]
-    return _tuple([repr(unfolding.functions[0][1]), *parts])
 
 
 def _components(literals: list[Literal], bound: dict[str, str]) -> list[list[Literal]]:
