@@ -8,14 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
-from agent.search.blokbox.tree import LEAF, WON, Tree, best_child, clear, grow, keep_subtree, new_tree
-from agent.search.blokbox.tuning import default_tuning
+from agent.search.blokbox.alphabeta import WIN
+from agent.search.blokbox.prover import Prover
+from agent.search.blokbox.tree import LEAF, LOST, WON, Tree, best_child, clear, grow, keep_subtree, new_tree
+from agent.search.blokbox.tuning import Weights, tuning_for
 from games.gdl.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
 from games.native.blokbox.binding import Binding, BindingError
 from games.native.blokbox.recognise import recognise
 from games.native.blokbox.rules import new_scratch, play
-from games.native.blokbox.variant import TURN
+from games.native.blokbox.variant import TURN, Shape, Variant
 
 CAPACITY = 6_000_000
 """Nodes of the tree, 25 bytes each; there are two trees, one of them only while a subtree is being kept."""
@@ -33,6 +35,18 @@ def make_engine(machine: StateMachine, role: int) -> BlokboxEngine | None:
     return None if binding is None else BlokboxEngine(machine, binding, role)
 
 
+def warm_up() -> None:
+    """Compile all kernels of the search, or load them from the cache, by thinking about a board of four cells."""
+    cell = Shape(0, ((0, 0),), frozenset({(0, 1), (1, 0)}))
+    starts = frozenset({(0, 0)}), frozenset({(1, 1)})
+    variant = Variant(2, 2, (cell,), (frozenset({0}), frozenset({0})), starts)
+    tuning = tuning_for(variant, Weights.load())
+    tree, spare = new_tree(16), new_tree(16)
+    grow(variant.tables, variant.start, tree, tuning, 4, _GO, new_scratch(variant, 4), np.ones(1, np.uint64))
+    keep_subtree(tree, best_child(tree), spare)
+    Prover(variant, tuning, entries=2).run(variant.start, _GO)
+
+
 class BlokboxEngine(Engine):
     """Tree search on the native board. The reference machine is only asked for the facts of its states."""
 
@@ -43,15 +57,17 @@ class BlokboxEngine(Engine):
         self._binding = binding
         self._player = binding.player(role)
         self._tables = binding.variant.tables
-        self._tuning = default_tuning(binding.variant)
+        self._tuning = tuning_for(binding.variant, Weights.load())
         self._scratch = new_scratch(binding.variant, 4)
         self._seed = np.array([secrets.randbits(63)], np.uint64)
+        self._prover = Prover(binding.variant, self._tuning)
         self._tree = new_tree(capacity)
         self._spare: Tree = new_tree(capacity)
         self._position = binding.variant.start.copy()
 
     def begin(self, state: State) -> None:
         self._position = self._read(state)
+        self._prover.forget()
         clear(self._tree)
 
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
@@ -62,27 +78,57 @@ class BlokboxEngine(Engine):
         play(self._tables, self._position, move)
         if not np.array_equal(self._position, self._read(state)):
             raise EngineMismatchError("the native position is not the reference machine's")
+        self._prover.forget()
         child = self._child(move)
         if child is None:
             clear(self._tree)
         else:
             keep_subtree(self._tree, child, self._spare)
             self._tree, self._spare = self._spare, self._tree
+            self._doubt_proof()
 
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
         # The first visit expands the root, so that there is an opinion even where `stop` is set already.
         visits = self._grow(1, _GO)
-        last: Opinion | None = None
-        step = 50
-        while True:
-            visits += self._grow(step, stop)
-            opinion = self._opinion(visits)
-            if last is None or (opinion.move, opinion.proven) != (last.move, last.proven) or stop[0]:
-                report(opinion)
+        last = self._opinion(visits)
+        report(last)
+        # The prover has a flag of its own: it also has to stop when the tree has come to a proof.
+        halt = np.zeros(1, np.uint8)
+        self._prover.start(self._position, halt)
+        try:
+            while not stop[0] and not last.proven:
+                visits += self._grow(VISITS_PER_CALL, stop)
+                self._learn_proofs()
+                opinion = self._opinion(visits)
+                if stop[0] or (opinion.move, opinion.proven) != (last.move, last.proven):
+                    report(opinion)
                 last = opinion
-            if stop[0] or opinion.proven or self._tree.proof[0] != 0:
-                return
-            step = VISITS_PER_CALL
+        finally:
+            halt[0] = 1
+            self._prover.join()
+
+    def _doubt_proof(self) -> None:
+        """Forget that the root is proven unless the tree shows what to play; the prover will soon know again."""
+        tree = self._tree
+        children = slice(int(tree.first[0]), int(tree.first[0] + tree.size[0]))
+        expanded = tree.first[0] != LEAF
+        if not expanded or (tree.proof[0] == LOST and not (tree.proof[children] == WON).any()):
+            tree.proof[0] = 0
+
+    def _learn_proofs(self) -> None:
+        """Take what the prover knows about the root and its moves into the tree."""
+        tree, prover = self._tree, self._prover
+        first, size = int(tree.first[0]), int(tree.size[0])
+        if first == LEAF:
+            return
+        moves = tree.move[first : first + size]
+        proofs = tree.proof[first : first + size]
+        proofs[(prover.lost[moves] != 0) & (proofs == 0)] = LOST
+        if prover.score == WIN:
+            proofs[moves == prover.best_move] = WON
+            tree.proof[0] = LOST
+        elif prover.score == -WIN or (proofs == LOST).all():
+            tree.proof[0] = WON
 
     def _grow(self, visits: int, stop: StopFlag) -> int:
         done = grow(self._tables, self._position, self._tree, self._tuning, visits, stop, self._scratch, self._seed)
@@ -106,18 +152,22 @@ class BlokboxEngine(Engine):
         tree = self._tree
         # Values are those of the player who moved into a node: at the root, of the one who is not in control.
         in_control = int(self._position[TURN]) == self._player
-        info: dict[str, object] = {"visits": int(tree.visits[0]), "new_visits": visits, "nodes": int(tree.used[0])}
-        if not in_control:
-            value = 100.0 * tree.wins[0] / max(1, tree.visits[0])
-            if tree.proof[0]:
-                value = 100.0 if tree.proof[0] == WON else 0.0
-            return Opinion(self._binding.waiting[self._player], float(value), bool(tree.proof[0]), info)
-        child = best_child(tree)
-        if child < 0:
-            raise EngineMismatchError("nothing can be placed in a match that goes on")
-        value = 100.0 * tree.wins[child] / max(1, tree.visits[child])
-        if tree.proof[child]:
-            value = 100.0 if tree.proof[child] == WON else 0.0
-        proven = tree.proof[child] == WON or tree.proof[0] != 0
-        move = self._binding.terms[self._player][int(tree.move[child])]
-        return Opinion(move, float(value), bool(proven), info)
+        info: dict[str, object] = {
+            "visits": int(tree.visits[0]),
+            "new_visits": visits,
+            "nodes": int(tree.used[0]),
+            "depth": self._prover.depth,
+        }
+        if in_control:
+            child = best_child(tree)
+            if child < 0:
+                raise EngineMismatchError("nothing can be placed in a match that goes on")
+            move = self._binding.terms[self._player][int(tree.move[child])]
+            value = float(tree.wins[child] / max(1, tree.visits[child]))
+        else:
+            move = self._binding.waiting[self._player]
+            value = float(tree.wins[0] / max(1, tree.visits[0]))
+        proof = int(tree.proof[0])
+        if proof:
+            value = 1.0 if (proof == WON) != in_control else 0.0
+        return Opinion(move, 100.0 * value, bool(proof), info)

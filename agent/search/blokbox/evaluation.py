@@ -12,21 +12,21 @@ from numba import njit
 from games.bits import popcount
 from games.native.blokbox.bits import WORDS
 from games.native.blokbox.rules import placements
-from games.native.blokbox.variant import CORNERS, FREE, OWNED, TURN
+from games.native.blokbox.variant import CORNERS, FREE, TURN
 
 N_FEATURES = 8
 """Per player: log of moves, shapes that can be placed, shapes that fit in somewhere, free cells, usable corners, cells
-that only this player may cover, corners that the other player may cover, placeable shapes of at most three cells."""
+shapes with a single move, corners that the other player may cover too, placeable shapes of at most three cells."""
 N_STAGES = 12
-STAGE_PLIES = 2
-"""Plies in a stage; the last stage has no end."""
+"""By how much of the cells that both may cover is left."""
 
 
 @njit(cache=True, nogil=True)
-def survey(tables, position, candidates, n_candidates, scratch, slot, features):
+def survey(tables, position, candidates, n_candidates, scratch, slot, features, n_live):
     """Features of both players (float64[2, N_FEATURES]) and how many moves each has.
 
-    Uses the slots `slot` + player of `scratch` for the moves; `candidates[player]` lists the shapes that may be live.
+    Uses the slots `slot` + player of `scratch` for the moves; the first `n_candidates[player]` of `candidates[player]`
+    may be live, and `n_live[player]` becomes how many of them are.
     """
     totals0 = 0
     totals1 = 0
@@ -36,31 +36,32 @@ def survey(tables, position, candidates, n_candidates, scratch, slot, features):
         live, total = placements(
             tables, position, player, candidates[player], n_candidates[player], scratch, slot + player
         )
+        n_live[player] = live
         placeable = 0
         small = 0
+        single = 0
         for index in range(live):
             if scratch.counts[slot + player, index] > 0:
                 placeable += 1
+                single += scratch.counts[slot + player, index] == 1
                 shape = scratch.shapes[slot + player, index]
                 if tables.first[shape + 1] - tables.first[shape] <= 3:
                     small += 1
         free = 0
         corners = 0
-        private = 0
         shared = 0
         for word in range(WORDS):
             mine = position[FREE + own + word]
             usable = position[CORNERS + own + word] & mine
             free += popcount(mine)
             corners += popcount(usable)
-            private += popcount(mine & ~position[FREE + other + word])
             shared += popcount(usable & position[FREE + other + word])
         features[player, 0] = np.log(1.0 + total)
         features[player, 1] = placeable
         features[player, 2] = live
         features[player, 3] = free
         features[player, 4] = corners
-        features[player, 5] = private
+        features[player, 5] = single
         features[player, 6] = shared
         features[player, 7] = small
         if player == 0:
@@ -71,17 +72,26 @@ def survey(tables, position, candidates, n_candidates, scratch, slot, features):
 
 
 @njit(cache=True, nogil=True)
-def stage_of(position, pieces):
-    """The stage of a position, by how many of the `pieces` of both players at the start were placed."""
-    placed = pieces - popcount(position[OWNED]) - popcount(position[OWNED + 1])
-    return min(N_STAGES - 1, placed // STAGE_PLIES)
+def room(position):
+    """How many cells both players may still cover, cells of both counted twice."""
+    cells = 0
+    for word in range(2 * WORDS):
+        cells += popcount(position[FREE + word])
+    return cells
 
 
 @njit(cache=True, nogil=True)
-def judge(position, features, weights, pieces):
+def stage_of(features, room_at_start):
+    """The stage (0..N_STAGES - 1) of a position with these features; the first one had `room_at_start`."""
+    spent = room_at_start - features[0, 3] - features[1, 3]
+    return max(0, min(N_STAGES - 1, np.int64(N_STAGES * spent) // room_at_start))
+
+
+@njit(cache=True, nogil=True)
+def judge(position, features, weights, room_at_start):
     """The logit of the player to move winning; `weights` is float64[N_STAGES, N_FEATURES + 1], a bias last."""
     player = np.int64(position[TURN])
-    stage = stage_of(position, pieces)
+    stage = stage_of(features, room_at_start)
     total = weights[stage, N_FEATURES]
     for feature in range(N_FEATURES):
         total += weights[stage, feature] * (features[player, feature] - features[1 - player, feature])

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from agent.search.blokbox.evaluation import N_FEATURES, judge, survey
 from agent.search.blokbox.priors import move_priors
 from games.native.blokbox.rules import list_moves, placements, play, playout
 from games.native.blokbox.variant import POSITION_WORDS, TURN
@@ -117,6 +118,27 @@ def _expand(tables, position, tree, node, tuning, scratch, live, moves):
 
 
 @njit(cache=True, nogil=True)
+def _judge_leaf(tables, position, tuning, scratch, live, features, seed):
+    """The value of a position for who moved into it, and its proof if that is easily seen."""
+    player = np.int64(position[TURN])
+    total0, total1 = survey(tables, position, scratch.shapes[:2], live, scratch, 0, features, live)
+    own, other = (total0, total1) if player == 0 else (total1, total0)
+    if own == 0:
+        return 1.0, WON
+    if other == 0:
+        return 0.0, LOST
+    value = 0.0
+    if tuning.playout_share < 1.0:
+        logit = judge(position, features, tuning.evaluation, tuning.room)
+        value += (1.0 - tuning.playout_share) / (1.0 + np.exp(logit))
+    if tuning.playout_share > 0.0:
+        loser, _ = playout(tables, position, tuning.shape_weights, scratch, live, seed)
+        if loser == player:
+            value += tuning.playout_share
+    return value, 0
+
+
+@njit(cache=True, nogil=True)
 def grow(tables, root, tree, tuning, n, stop, scratch, seed):
     """Visit the tree up to `n` times from the position `root`, until its result is proven or `stop[0]` is not 0.
 
@@ -129,6 +151,7 @@ def grow(tables, root, tree, tuning, n, stop, scratch, seed):
     moves = np.empty(len(tables.effects), np.int64)
     position = np.empty(POSITION_WORDS, np.uint64)
     path = np.empty(130, np.int64)
+    features = np.empty((2, N_FEATURES), np.float64)
     for player in range(2):
         root_live[player], _ = placements(tables, root, player, everything, n_shapes, scratch, 2 + player)
     done = 0
@@ -167,20 +190,17 @@ def grow(tables, root, tree, tuning, n, stop, scratch, seed):
             node = child
             depth += 1
             path[depth] = node
+        # Who moved into the leaf is the one who is not to move in it; up the path the two take turns.
         leaf_turn = np.int64(position[TURN])
         if winner < 0:
-            loser, plies = playout(tables, position, tuning.shape_weights, scratch, live, seed)
-            winner = 1 - loser
-            if plies == 0:
-                tree.proof[node] = WON
-        # Who moved into the leaf is the one who is not to move in it; up the path the two take turns.
-        won = winner != leaf_turn
+            value, tree.proof[node] = _judge_leaf(tables, position, tuning, scratch, live, features, seed)
+        else:
+            value = 1.0 if winner != leaf_turn else 0.0
         for level in range(depth, -1, -1):
             node = path[level]
             tree.visits[node] += 1
-            if won:
-                tree.wins[node] += 1.0
-            won = not won
+            tree.wins[node] += value
+            value = 1.0 - value
             if level > 0 and tree.proof[node] == WON:
                 tree.proof[path[level - 1]] = LOST
         done += 1

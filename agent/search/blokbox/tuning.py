@@ -1,22 +1,51 @@
-"""What matches and self-play decided: how playouts, priors and the tree search are weighted."""
+"""What matches and self-play decided: how playouts, priors, evaluation and the tree search are weighted."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.search.blokbox.evaluation import room
 from games.native.blokbox.variant import Variant
+
+SHIPPED = Path(__file__).with_name("weights.npz")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What `training` finds."""
+
+    evaluation: NDArray[np.float64]
+    """[stages, features + 1]: see `evaluation`."""
+    priors: NDArray[np.float64]
+    """[features]: see `priors`."""
+
+    @classmethod
+    def load(cls, path: Path = SHIPPED) -> Weights:
+        """Weights from a file."""
+        with np.load(path) as arrays:
+            return cls(arrays["evaluation"], arrays["priors"])
+
+    def save(self, path: Path) -> None:
+        """Write the weights to a file (.npz)."""
+        np.savez(path, evaluation=self.evaluation, priors=self.priors)
 
 
 class Tuning(NamedTuple):
-    """Everything that the tree search can be tuned by."""
+    """Everything that the tree search can be tuned by, as its kernels take it."""
 
     shape_weights: NDArray[np.int64]
     """[shapes]: how much likelier a playout chooses one move than another."""
     prior_weights: NDArray[np.float64]
-    """[features]: see `priors`."""
+    evaluation: NDArray[np.float64]
+    room: int
+    """That of the first position (see `evaluation`)."""
+    playout_share: float
+    """How much of a leaf's value comes from a playout; the rest comes from the evaluation."""
     exploration: float
     """PUCT's constant."""
     first_play: float
@@ -25,11 +54,14 @@ class Tuning(NamedTuple):
     """Visits before a node is expanded."""
 
 
-def default_tuning(variant: Variant) -> Tuning:
+def tuning_for(variant: Variant, weights: Weights) -> Tuning:
     """The tuning that won the matches."""
     return Tuning(
         shape_weights=np.ones(len(variant.shapes), np.int64),
-        prior_weights=np.array([0.5, 0.5, 0.0, -0.2, 0.2, 0.8]),
+        prior_weights=weights.priors,
+        evaluation=weights.evaluation,
+        room=int(room(variant.start)),
+        playout_share=0.5,
         exploration=2.0,
         first_play=0.1,
         patience=2,

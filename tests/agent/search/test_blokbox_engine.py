@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from agent.engine import EngineMismatchError, Opinion
-from agent.search.blokbox import BlokboxEngine, make_engine
+from agent.search.blokbox import BlokboxEngine, make_engine, warm_up
 from games.gdl.check import check
 from games.gdl.circuit import build_circuit
 from games.gdl.ground import ground
@@ -33,6 +33,7 @@ def machine() -> CircuitMachine:
 
 @pytest.fixture(scope="module")
 def binding(machine: CircuitMachine) -> Binding:
+    warm_up()
     return propose(machine)
 
 
