@@ -310,7 +310,7 @@ class Match:
         opinion = self._opinion
         value = "?" if opinion.value is None else f"{opinion.value:.1f}"
         details = "".join(f", {name} {what}" for name, what in opinion.info.items())
-        return f"{self.engine or 'still setting up'}: value {value}{', proven' if opinion.proven else ''}{details}"
+        return f"{self.engine}: value {value}{', proven' if opinion.proven else ''}{details}"
 
     # --- workers
 
@@ -326,6 +326,7 @@ class Match:
         elif isinstance(report, Thought):
             if main and report.turn == self.turn:
                 self._opinion = report.opinion
+                self.engine = report.engine
         elif isinstance(report, Ready):
             self._ready = True
             self.engine = report.engine

@@ -147,6 +147,7 @@ class Thought:
 
     turn: int
     opinion: Opinion
+    engine: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,10 @@ class Seat:
         *,
         thinking: bool,
         seconds: float | None,
+        engines: Callable[[StateMachine, int], Iterator[Engine]] = engines_for,
     ) -> None:
+        """`make_machine` runs in the seat's thread. `thinking` is whether to think before the next turn begins,
+        `seconds` how long the present turn lasts where one is running, `engines` the choice of engines, best first."""
         self.seated = threading.Event()
         """Set when the first situation was sent and the engine is at work, or when the seat has failed."""
         self.failed: str | None = None
@@ -55,6 +58,7 @@ class Seat:
         self._retired = False
         self._engine: Engine | None = None
         self._engines: Iterator[Engine] = iter(())
+        self._choose_engines = engines
         self._situation: Situation | None = None
         self._sent: tuple[Opinion | None, float] = (None, 0.0)
         self._thread = threading.Thread(target=self._run, name="seat", daemon=True)
@@ -114,7 +118,7 @@ class Seat:
             role = machine.roles.index(self._role_term)
             reference = Reference(machine, role, self._position)
             self._announce(reference)
-            self._engines = engines_for(machine, role)
+            self._engines = self._choose_engines(machine, role)
             self._next_engine(reference.state)
             self.seated.set()
             self._play(reference)
@@ -145,7 +149,7 @@ class Seat:
             elif isinstance(task, Rewind):
                 reference = Reference(reference.machine, reference.role, Position())
                 self._announce(reference)
-                self._engines = engines_for(reference.machine, reference.role)
+                self._engines = self._choose_engines(reference.machine, reference.role)
                 self._next_engine(reference.state)
             with self._changed:
                 if self._tasks or self._retired or not self._thinking:
@@ -211,7 +215,7 @@ class Seat:
         news = before is None or opinion.move != before.move or opinion.proven != before.proven
         if news or now - at >= REPEAT_AFTER:
             self._sent = (opinion, now)
-            self._send(Thought(situation.turn, opinion))
+            self._send(Thought(situation.turn, opinion, self.engine_name))
 
     def _send(self, report: Report) -> None:
         if not self._retired:
