@@ -41,12 +41,12 @@ log = logging.getLogger(__name__)
 
 NAME = "ggp-agent"
 
-MAX_MESSAGE = 2 << 20
+MAX_MESSAGE = 1 << 20
 """Bytes of a message that are read; the largest rulesheet in use has 68,000."""
 
 PRIORITY = -5
-"""Niceness of the server process, where the system lets it choose: replies have to leave on time on a loaded machine.
-Workers do without it."""
+"""Niceness of the server process, where the system lets it choose and the user has not chosen: replies have to leave on
+time on a loaded machine. Workers do without it."""
 
 SWEEP_SECONDS = 10.0
 """How often it is looked whether a match was forgotten by its manager."""
@@ -203,8 +203,9 @@ async def serve(options: ServeOptions, started: Callable[[int], None] | None = N
 
     `started` is called with the port once messages are answered. Raises `OSError` where the port is taken.
     """
-    with contextlib.suppress(PermissionError):
-        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+    if os.getpriority(os.PRIO_PROCESS, 0) == 0:
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
     player = Player(options)
 
     async def playing(_: web.Application) -> AsyncIterator[None]:

@@ -217,7 +217,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     os.register_at_fork(after_in_child=channel.close)
     handler = logging.StreamHandler()
     logging.basicConfig(level=logging.INFO, format=LOG_FORMAT, handlers=[handler])
-    os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
+    if os.getpriority(os.PRIO_PROCESS, 0) < NICENESS:
+        os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = options.memory if hard == resource.RLIM_INFINITY else min(options.memory, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
