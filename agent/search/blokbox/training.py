@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -16,10 +17,11 @@ from numpy.typing import NDArray
 
 from agent.search.blokbox import evaluation, priors
 from agent.search.blokbox.evaluation import N_STAGES, stage_of, survey
+from agent.search.blokbox.matches import MoveLister
 from agent.search.blokbox.priors import describe
 from agent.search.blokbox.tree import WON, best_child, clear, grow, new_tree
 from agent.search.blokbox.tuning import Weights, tuning_for
-from games.native.blokbox.rules import list_moves, new_scratch, placements, play
+from games.native.blokbox.rules import new_scratch, play
 from games.native.blokbox.variant import TURN, Variant
 
 Positions: TypeAlias = NDArray[np.uint64]
@@ -47,18 +49,60 @@ class Samples:
     visits: list[NDArray[np.float64]]
     """Per position: the share of the visits that each move got."""
 
+    def joined(self, other: Samples) -> Samples:
+        """These samples and others of the same variant."""
+        return Samples(
+            np.concatenate([self.positions, other.positions]),
+            np.concatenate([self.values, other.values]),
+            np.concatenate([self.results, other.results]),
+            self.moves + other.moves,
+            self.visits + other.visits,
+        )
+
+    def save(self, path: Path) -> None:
+        """Write the samples to a file (.npz)."""
+        np.savez_compressed(
+            path,
+            positions=self.positions,
+            values=self.values,
+            results=self.results,
+            sizes=np.array([len(moves) for moves in self.moves]),
+            moves=np.concatenate(self.moves),
+            visits=np.concatenate(self.visits),
+        )
+
+    @classmethod
+    def load(cls, path: Path) -> Samples:
+        """Samples as `save` wrote them."""
+        with np.load(path) as arrays:
+            ends = np.cumsum(arrays["sizes"])[:-1]
+            return cls(
+                arrays["positions"],
+                arrays["values"],
+                arrays["results"],
+                np.split(arrays["moves"], ends),
+                np.split(arrays["visits"], ends),
+            )
+
 
 def self_play(
-    variant: Variant, weights: Weights, *, matches: int, visits: int, seed: int, progress: Callable[[int], None]
+    variant: Variant,
+    weights: Weights,
+    *,
+    matches: int,
+    visits: int,
+    seed: int,
+    playout_share: float,
+    progress: Callable[[int], None],
 ) -> Samples:
     """Plays matches with so many visits a move; `progress` is told how many are over."""
     rng = np.random.default_rng(seed)
-    tuning = tuning_for(variant, weights)
+    tuning = tuning_for(variant, weights)._replace(playout_share=playout_share)
     tree = new_tree(200 * visits)
     scratch = new_scratch(variant, 4)
     stop = np.zeros(1, np.uint8)
     randomness = rng.integers(0, 1 << 63, 1, np.uint64)
-    lister = _MoveLister(variant)
+    lister = MoveLister(variant)
     samples = Samples(np.zeros((0, len(variant.start)), np.uint64), np.zeros(0), np.zeros(0), [], [])
     positions: list[Positions] = []
     values: list[float] = []
@@ -96,23 +140,6 @@ def self_play(
         samples.moves,
         samples.visits,
     )
-
-
-class _MoveLister:
-    """Lists the moves of the player to move."""
-
-    def __init__(self, variant: Variant) -> None:
-        self._tables = variant.tables
-        self._scratch = new_scratch(variant, 1)
-        self._shapes = np.arange(len(variant.shapes))
-        self._buffer = np.zeros(len(variant.tables.effects), np.int64)
-
-    def moves(self, position: Positions) -> NDArray[np.int64]:
-        """The moves, as a view that the next call overwrites."""
-        player = int(position[TURN])
-        live, total = placements(self._tables, position, player, self._shapes, len(self._shapes), self._scratch, 0)
-        list_moves(self._scratch, 0, live, self._buffer)
-        return self._buffer[:total]
 
 
 def fit(variant: Variant, samples: Samples) -> Weights:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from numpy.typing import NDArray
 
 from agent.search.blokbox import evaluation
 from agent.search.blokbox.alphabeta import BEST_MOVE, FINISHED, SCORE, WIN, iterate, new_stacks, new_table
+from agent.search.blokbox.campaign import Plan, run
+from agent.search.blokbox.matches import AlphaBetaPlayer, TreePlayer, duel
 from agent.search.blokbox.prover import Prover
-from agent.search.blokbox.training import fit, self_play
+from agent.search.blokbox.training import Samples, fit, self_play
 from agent.search.blokbox.tree import LOST, WON, best_child, grow, keep_subtree, new_tree
 from agent.search.blokbox.tuning import Weights, tuning_for
 from games.native.blokbox.rules import list_moves, new_scratch, placements, play
@@ -165,11 +168,33 @@ def test_kept_subtree_is_the_same_tree() -> None:
     assert spare.visits[0] == before + made
 
 
+def test_searches_beat_a_player_who_takes_the_first_move() -> None:
+    """Both searches win most matches against no search at all."""
+
+    class FirstMove:
+        def choose(self, position: Position) -> int:
+            return moves_of(position)[0]
+
+    tree = TreePlayer(VARIANT, TUNING, visits=500, capacity=100_000)
+    assert duel(VARIANT, tree, FirstMove(), games=20, seed=1).share > 0.7
+    assert duel(VARIANT, AlphaBetaPlayer(VARIANT, TUNING, seconds=0.5), FirstMove(), games=4, seed=1).share >= 0.5
+
+
+def test_training_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """A campaign reports each new round once and continues from what its folder holds."""
+    plan = Plan(VARIANT, tmp_path, rounds=1, games=5, visits=50, match_games=4, scratch=True)
+    assert [result.number for result in run(plan, lambda line: None)] == [1]
+    plan = replace(plan, rounds=2)
+    assert [result.number for result in run(plan, lambda line: None)] == [2]
+
+
 def test_training_finds_that_moves_are_worth_having(tmp_path: Path) -> None:
     """Weights from a little self-play value having more moves than the opponent, and survive being saved."""
     rough = Weights(np.zeros_like(WEIGHTS.evaluation), np.zeros_like(WEIGHTS.priors))
     told: list[int] = []
-    samples = self_play(VARIANT, rough, matches=40, visits=60, seed=1, progress=told.append)
+    samples = self_play(VARIANT, rough, matches=40, visits=60, seed=1, playout_share=1.0, progress=told.append)
+    samples.save(tmp_path / "samples.npz")
+    samples = Samples.load(tmp_path / "samples.npz")
     assert told == list(range(1, 41))
     assert len(samples.positions) == len(samples.results) == len(samples.moves)
     weights = fit(VARIANT, samples)

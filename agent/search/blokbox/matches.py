@@ -1,0 +1,148 @@
+"""Matches between searches at equal time: what decides which search, tuning and weights are used."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.blokbox.prover import Prover
+from agent.search.blokbox.tree import best_child, clear, grow, new_tree
+from agent.search.blokbox.tuning import Tuning
+from games.native.blokbox.rules import list_moves, new_scratch, placements, play
+from games.native.blokbox.variant import TURN, Variant
+
+OPENING_PLIES = 2
+"""Random plies before the players take over; each opening is played twice, with colours swapped."""
+
+
+class Player(Protocol):
+    """Something that chooses moves."""
+
+    def choose(self, position: NDArray[np.uint64]) -> int:
+        """A move in a position that has one."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """What one player won against another."""
+
+    won: int
+    played: int
+
+    @property
+    def share(self) -> float:
+        """The share of matches that was won."""
+        return self.won / self.played
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of that share (Wilson 1927)."""
+        z, n = 1.96, self.played
+        centre = (self.share + z * z / (2 * n)) / (1 + z * z / n)
+        half = z * math.sqrt(self.share * (1 - self.share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+        return centre - half, centre + half
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.won} of {self.played} ({100 * self.share:.0f} %, {100 * low:.0f} to {100 * high:.0f} %)"
+
+
+class MoveLister:
+    """Lists the moves of the player to move."""
+
+    def __init__(self, variant: Variant) -> None:
+        self._tables = variant.tables
+        self._scratch = new_scratch(variant, 1)
+        self._shapes = np.arange(len(variant.shapes))
+        self._buffer = np.zeros(len(variant.tables.effects), np.int64)
+
+    def moves(self, position: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The moves, as a view that the next call overwrites."""
+        player = int(position[TURN])
+        live, total = placements(self._tables, position, player, self._shapes, len(self._shapes), self._scratch, 0)
+        list_moves(self._scratch, 0, live, self._buffer)
+        return self._buffer[:total]
+
+
+class TreePlayer:
+    """Tree search alone, from an empty tree for each move; `seconds` or `visits` bound a move."""
+
+    def __init__(
+        self,
+        variant: Variant,
+        tuning: Tuning,
+        *,
+        seconds: float | None = None,
+        visits: int = 1 << 40,
+        capacity: int = 3_000_000,
+        seed: int = 1,
+    ) -> None:
+        self._tables = variant.tables
+        self._tuning = tuning
+        self._seconds = seconds
+        self._visits = visits
+        self._tree = new_tree(capacity)
+        self._scratch = new_scratch(variant, 4)
+        self._seed = np.array([seed], np.uint64)
+
+    def choose(self, position: NDArray[np.uint64]) -> int:
+        clear(self._tree)
+        with _Stop(self._seconds) as stop:
+            grow(self._tables, position, self._tree, self._tuning, self._visits, stop, self._scratch, self._seed)
+        return int(self._tree.move[best_child(self._tree)])
+
+
+class AlphaBetaPlayer:
+    """Alpha-beta alone."""
+
+    def __init__(self, variant: Variant, tuning: Tuning, *, seconds: float) -> None:
+        self._prover = Prover(variant, tuning)
+        self._lister = MoveLister(variant)
+        self._seconds = seconds
+
+    def choose(self, position: NDArray[np.uint64]) -> int:
+        self._prover.forget()
+        with _Stop(self._seconds) as stop:
+            self._prover.run(position, stop)
+        return self._prover.best_move if self._prover.best_move >= 0 else int(self._lister.moves(position)[0])
+
+
+class _Stop:
+    """A stop flag that is set after so many seconds."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._flag = np.zeros(1, np.uint8)
+        self._timer = None if seconds is None else threading.Timer(seconds, self._flag.fill, (1,))
+
+    def __enter__(self) -> NDArray[np.uint8]:
+        if self._timer is not None:
+            self._timer.start()
+        return self._flag
+
+    def __exit__(self, *exception: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def duel(variant: Variant, first: Player, second: Player, *, games: int, seed: int) -> Score:
+    """What `first` wins against `second` in so many games, rounded up to pairs with swapped colours."""
+    rng = np.random.default_rng(seed)
+    lister = MoveLister(variant)
+    won = played = 0
+    while played < games:
+        opening = variant.start.copy()
+        for _ in range(OPENING_PLIES):
+            if len(moves := lister.moves(opening)):
+                play(variant.tables, opening, int(rng.choice(moves)))
+        for players in ((first, second), (second, first)):
+            position = opening.copy()
+            while len(lister.moves(position)):
+                play(variant.tables, position, players[int(position[TURN])].choose(position))
+            won += players[1 - int(position[TURN])] is first
+            played += 1
+    return Score(won, played)
