@@ -7,9 +7,11 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from agent import train
 from agent.clock import DEFAULT_MARGIN
 
 Command: TypeAlias = Callable[[argparse.Namespace], tuple[int, object]]
@@ -233,6 +235,7 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument(
         "--seconds", type=_seconds, default=2.0, metavar="S", help="to measure each engine for (default: %(default)s)"
     )
+    train.add_commands(partial(_command, commands))
     return parser
 
 

@@ -1,8 +1,8 @@
 """The evaluation: patterns by stage of the game plus mobility and parity, in discs for the side to move.
 
 A stage is four empty cells wide. The weights are `int16` in units of 1/128 disc; one array per stage holds those of the
-patterns, then own mobility, the opponent's mobility, and parity (the number of empty cells within the stage, and which
-quadrants have an odd number of them).
+patterns, then own mobility, the opponent's mobility, and parity (the number of empty cells within the stage, and how
+many quadrants have an odd number of them).
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def stage_of(empties):
 
 @njit(inline="always")
 def parity_number(empty):
-    """The feature of parity, 0..63: empty cells within the stage and the quadrants with an odd number of them."""
-    number = popcount(empty) & 3
+    """The feature of parity, below EXTRAS: empty cells within the stage and how many quadrants have an odd number."""
+    odd = 0
     for quadrant in QUADRANTS:
-        number = 2 * number + (popcount(empty & quadrant) & 1)
-    return number
+        odd += popcount(empty & quadrant) & 1
+    return 8 * (popcount(empty) & 3) + odd
 
 
 @njit(cache=True, nogil=True)
@@ -157,7 +157,7 @@ class Evaluation:
 
     def save(self, path: Path, **notes: Any) -> None:
         """Write the weights, without those that are mirror images of others, to a compressed .npz file."""
-        kept = self.patterns.mirrored >= np.arange(len(self.patterns.mirrored))
+        kept = self.patterns.canonical == np.arange(len(self.patterns.canonical))
         size = len(kept)
         np.savez_compressed(
             path,
@@ -172,12 +172,12 @@ class Evaluation:
         """Read what `save` wrote. Raises `OSError` or `KeyError` for anything else."""
         with np.load(path) as data:
             patterns = pattern_set(int(data["board"][0]), int(data["board"][1]))
-            mirrored = patterns.mirrored
-            kept = mirrored >= np.arange(len(mirrored))
-            weights = np.zeros((STAGES, len(mirrored) + 3 * EXTRAS), np.int16)
-            weights[:, : len(mirrored)][:, kept] = data["patterns"]
-            weights[:, : len(mirrored)][:, ~kept] = weights[:, mirrored[~kept]]
-            weights[:, len(mirrored) :] = data["extras"]
+            canonical = patterns.canonical
+            size = len(canonical)
+            weights = np.zeros((STAGES, size + 3 * EXTRAS), np.int16)
+            weights[:, :size][:, canonical == np.arange(size)] = data["patterns"]
+            weights[:, :size] = weights[:, canonical]
+            weights[:, size:] = data["extras"]
         return cls(patterns, weights)
 
     @classmethod

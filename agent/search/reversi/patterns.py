@@ -63,11 +63,11 @@ class PatternSet:
         names: list[str] = []
         classes: list[int] = []
         instances: list[tuple[int, ...]] = []
+        seen: set[frozenset[int]] = set()
         for transposed in (False, True) if columns != rows else (False,):
             width, height = (rows, columns) if transposed else (columns, rows)
             for name, shape in _shapes(width, height).items():
-                seen: set[frozenset[int]] = set()
-                names.append(f"{name} transposed" if transposed else name)
+                name = f"{name} transposed" if transposed else name
                 for image in range(8):
                     cells = []
                     for x, y in shape:
@@ -80,6 +80,8 @@ class PatternSet:
                         cells.append(8 * y + x)
                     if frozenset(cells) not in seen and len(instances) < LANES:
                         seen.add(frozenset(cells))
+                        if name not in names:
+                            names.append(name)
                         classes.append(len(names) - 1)
                         instances.append(tuple(cells))
         return cls(columns, rows, tuple(names), tuple(classes), tuple(instances))
@@ -124,8 +126,8 @@ class PatternSet:
         return np.ascontiguousarray(table).view("<u8").reshape(8 * 256, WORDS)
 
     @cached_property
-    def mirrored(self) -> npt.NDArray[np.int32]:
-        """int32[weights]: the position of the number that a symmetry of the shape itself maps each number to."""
+    def canonical(self) -> npt.NDArray[np.int32]:
+        """int32[weights]: per weight, the one that stands for it and for its image under the shape's own symmetry."""
         result = np.arange(self.class_starts[-1], dtype=np.int32)
         for index in range(len(self.names)):
             cells = self.cells[self.classes.index(index)]
@@ -138,7 +140,7 @@ class PatternSet:
                 digit = numbers // 3 ** (len(cells) - 1 - source) % 3
                 mirrored += digit * 3 ** (len(cells) - 1 - place)
             start = self.class_starts[index]
-            result[start : start + len(numbers)] = start + mirrored
+            result[start : start + len(numbers)] = start + np.minimum(numbers, mirrored)
         return result
 
     def _own_symmetry(self, cells: tuple[int, ...]) -> list[int] | None:

@@ -103,6 +103,13 @@ class Variant:
         return (margin > 0) - (margin < 0)
 
 
+def central_start(columns: int, rows: int, playable: int) -> Variant:
+    """The usual four discs in the middle of a `columns` x `rows` board, colour 0 on the main diagonal."""
+    left, top = columns // 2 - 1, rows // 2 - 1
+    corner = 1 << (8 * top + left)
+    return Variant(playable, (corner | corner << 9, corner << 1 | corner << 8))
+
+
 def play(player: int, opponent: int, cell: int) -> tuple[int, int]:
     """The board after a legal move, seen from the other side: (its discs, the mover's discs)."""
     turned = int(_flips(cell, player, opponent))

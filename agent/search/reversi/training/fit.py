@@ -20,17 +20,17 @@ from games.native.reversi.bits import legal_moves, popcount
 
 
 @njit(cache=True, nogil=True)
-def _features(players, opponents, board, rows, starts, mirrored, numbers, features, empties):
+def _features(players, opponents, board, rows, starts, canonical, numbers, features, empties):
     """Per position, the places of its weights within a stage (int32[positions, instances + 3]), and its empty cells."""
     lanes = starts.shape[0]
-    size = mirrored.shape[0]
+    size = canonical.shape[0]
     for index in range(players.shape[0]):
         player, opponent = players[index], opponents[index]
         empty = board.playable & ~(player | opponent)
         pattern_numbers(player, opponent, rows, numbers)
         for lane in range(lanes):
             number = np.int64((numbers[lane >> 2] >> np.uint64(16 * (lane & 3))) & np.uint64(0xFFFF))
-            features[index, lane] = mirrored[starts[lane] + number]
+            features[index, lane] = canonical[starts[lane] + number]
         features[index, lanes] = size + popcount(legal_moves(player, opponent, empty))
         features[index, lanes + 1] = size + EXTRAS + popcount(legal_moves(opponent, player, empty))
         features[index, lanes + 2] = size + 2 * EXTRAS + parity_number(empty)
@@ -79,7 +79,7 @@ class Design:
         features = np.zeros((len(positions), patterns.count + 3), np.int32)
         empties = np.zeros(len(positions), np.uint8)
         _features(
-            positions.player, positions.opponent, board, patterns.row_words, patterns.starts, patterns.mirrored,
+            positions.player, positions.opponent, board, patterns.row_words, patterns.starts, patterns.canonical,
             scratch(), features, empties,
         )  # fmt: skip
         return cls(features, empties, positions.score)
@@ -107,7 +107,7 @@ def fit(
     seed: int = 0,
 ) -> npt.NDArray[np.float32]:
     """float32[STAGES, weights] after that many passes, the learning rate falling geometrically between `rates`."""
-    size = len(patterns.mirrored)
+    size = len(patterns.canonical)
     weights = np.zeros((STAGES, size + 3 * EXTRAS), np.float32)
     if start is not None:
         weights[:] = start.weights / np.float32(UNIT)
@@ -121,7 +121,7 @@ def fit(
 
 def finished(weights: npt.NDArray[np.float32], patterns: PatternSet) -> Evaluation:
     """The evaluation with those weights, mirror images filled in and rounded to the shipped unit."""
-    size = len(patterns.mirrored)
+    size = len(patterns.canonical)
     full = weights.copy()
-    full[:, :size] = weights[:, patterns.mirrored]
+    full[:, :size] = weights[:, patterns.canonical]
     return Evaluation(patterns, np.clip(np.rint(full * UNIT), -32768, 32767).astype(np.int16))

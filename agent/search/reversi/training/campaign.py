@@ -1,0 +1,184 @@
+"""A training campaign: rounds of self-play, regression and measurement, each with the weights of the one before.
+
+Everything lies in one folder, `round-N/shard-M.npz` and `round-N/weights.npz`. What is there already is not made
+again, so an interrupted campaign goes on where it stopped; shards are made by any number of processes.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import repeat
+from pathlib import Path
+
+import numpy as np
+
+from agent.search.reversi.analysis import Analyser
+from agent.search.reversi.evaluation import Board, Evaluation, pattern_set
+from agent.search.reversi.search import Searcher
+from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, margins
+from agent.search.reversi.table import new_table
+from agent.search.reversi.training.errors import MIN_EMPTIES, fit_errors, measure
+from agent.search.reversi.training.fit import Design, finished, fit, held_out_error
+from agent.search.reversi.training.matches import Limited, Score, compare
+from agent.search.reversi.training.selfplay import Play, Positions, play_games
+from agent.search.reversi.weights import TRAINED, Weights, extent, load_weights, save_weights, weights_for
+from games.native.reversi.rules import Variant
+
+SHARD_GAMES = 500
+HELD_OUT = 20
+"""One shard in so many is kept from the regression, to measure its error."""
+_TABLE_MEGABYTES = 16
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a campaign does."""
+
+    variant: str
+    """A key of `weights.TRAINED`."""
+    folder: Path
+    rounds: int = 1
+    games: int = 30_000
+    """Games of self-play per round."""
+    play: Play = Play()  # noqa: RUF009 - immutable
+    epochs: int = 15
+    remembered: int = 2
+    """The rounds, this one included, whose games the regression uses."""
+    cores: int = 1
+    match_games: int = 200
+    match_depth: int = 6
+    error_positions: int = 400
+    """Positions whose searches the error model of Multi-ProbCut is fitted to."""
+    error_depth: int = 8
+    scratch: bool = False
+    """Whether the first round plays with rules of thumb rather than the shipped weights."""
+
+
+@dataclass(frozen=True)
+class RoundResult:
+    """What a round measured."""
+
+    number: int
+    positions: int
+    error: float
+    """Root mean square error on held-out positions, in discs."""
+    error_per_stage: list[float | None]
+    coefficients: tuple[float, ...]
+    """The error model of Multi-ProbCut."""
+    score: dict[str, float]
+    """New weights against the previous ones: wins, draws, losses, share, and its 95 % interval."""
+
+
+def run(plan: Plan, tell: Callable[[str], None]) -> list[RoundResult]:
+    """Run all rounds that are not done yet; returns the results of all. `tell` gets one line of progress at a time."""
+    return [_round(plan, number, tell) for number in range(1, plan.rounds + 1)]
+
+
+def _round(plan: Plan, number: int, tell: Callable[[str], None]) -> RoundResult:
+    folder = plan.folder / f"round-{number}"
+    report = folder / "result.json"
+    if report.exists():
+        return RoundResult(**json.loads(report.read_text()))
+    folder.mkdir(parents=True, exist_ok=True)
+    previous = _weights_before(plan, number)
+    shards = [folder / f"shard-{index:04}.npz" for index in range(-(-plan.games // SHARD_GAMES))]
+    missing = [shard for shard in shards if not shard.exists()]
+    for done, _ in enumerate(_make_shards(plan, number, missing), 1):
+        tell(f"round {number}: {len(shards) - len(missing) + done} of {len(shards)} shards played")
+
+    variant = TRAINED[plan.variant]
+    board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+    patterns = pattern_set(*extent(variant.playable))
+    learn, test = _load(plan, number)
+    weights = fit(Design.of(learn, board, patterns), patterns, None, epochs=plan.epochs, seed=number)
+    error, per_stage = held_out_error(Design.of(test, board, patterns), weights)
+    tell(f"round {number}: held-out error {error:.2f} discs ({len(learn)} positions learnt, {len(test)} held out)")
+    evaluation = finished(weights, patterns)
+
+    searcher = _searcher(variant, Weights(evaluation, DEFAULT_COEFFICIENTS, ""))
+    coefficients = fit_errors(measure(searcher, _some(test, board, plan.error_positions), plan.error_depth))
+    now = Weights(evaluation, coefficients, "")
+    score = compare(
+        variant, _contender(plan, variant, now), _contender(plan, variant, previous), plan.match_games, seed=number
+    )
+    tell(f"round {number}: {score} against the weights before, both at depth {plan.match_depth}")
+    save_weights(folder / "weights.npz", evaluation, coefficients)
+    result = RoundResult(
+        number,
+        len(learn),
+        error,
+        [None if np.isnan(value) else round(float(value), 2) for value in per_stage],
+        coefficients,
+        as_json(score),
+    )
+    report.write_text(json.dumps(asdict(result), indent=1) + "\n")
+    return result
+
+
+def as_json(score: Score) -> dict[str, float]:
+    """A match's score as plain data."""
+    low, high = score.interval()
+    return {**asdict(score), "share": score.share, "low": low, "high": high}
+
+
+def _weights_before(plan: Plan, number: int) -> Weights:
+    variant = TRAINED[plan.variant]
+    if number > 1:
+        return load_weights(plan.folder / f"round-{number - 1}" / "weights.npz")
+    if plan.scratch:
+        evaluation = Evaluation.heuristic(*extent(variant.playable), variant.sign)
+        return Weights(evaluation, DEFAULT_COEFFICIENTS, "heuristic")
+    return weights_for(variant)
+
+
+def _searcher(variant: Variant, weights: Weights) -> Searcher:
+    board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+    return Searcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(_TABLE_MEGABYTES))
+
+
+def _contender(plan: Plan, variant: Variant, weights: Weights) -> Limited:
+    analyser = Analyser(variant, weights.evaluation, weights.coefficients, megabytes=_TABLE_MEGABYTES)
+    return Limited(analyser, depth=plan.match_depth)
+
+
+def _make_shards(plan: Plan, number: int, shards: list[Path]) -> Iterator[None]:
+    """Play the games of all these shards; yields after each."""
+    if plan.cores == 1:
+        yield from map(_make_shard, repeat(plan), repeat(number), shards)
+        return
+    with ProcessPoolExecutor(plan.cores, multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(_make_shard, repeat(plan), repeat(number), shards)
+
+
+def _make_shard(plan: Plan, number: int, shard: Path) -> None:
+    variant = TRAINED[plan.variant]
+    seed = 100_000 * number + int(shard.stem.removeprefix("shard-"))
+    searcher = _searcher(variant, _weights_before(plan, number))
+    positions = play_games(variant, searcher, plan.play, SHARD_GAMES, seed)
+    unfinished = shard.with_name(f"{shard.stem}.part.npz")
+    np.savez(unfinished, player=positions.player, opponent=positions.opponent, score=positions.score)
+    unfinished.replace(shard)
+
+
+def _load(plan: Plan, number: int) -> tuple[Positions, Positions]:
+    """(to learn from, held out): of the newest rounds; only the newest round's positions are held out."""
+    learn: list[Positions] = []
+    test: list[Positions] = []
+    for earlier in range(max(1, number - plan.remembered + 1), number + 1):
+        for index, shard in enumerate(sorted((plan.folder / f"round-{earlier}").glob("shard-????.npz"))):
+            with np.load(shard) as data:
+                part = Positions(data["player"], data["opponent"], data["score"])
+            (test if earlier == number and index % HELD_OUT == 0 else learn).append(part)
+    return Positions.join(learn or test), Positions.join(test)
+
+
+def _some(positions: Positions, board: Board, count: int) -> Positions:
+    """Random positions that are not solved at once."""
+    order = np.random.default_rng(0).permutation(len(positions))
+    taken = (positions.player | positions.opponent)[order]
+    chosen = order[board.cells - np.bitwise_count(taken).astype(np.int64) >= MIN_EMPTIES][:count]
+    return Positions(positions.player[chosen], positions.opponent[chosen], positions.score[chosen])

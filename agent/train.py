@@ -1,0 +1,124 @@
+"""The commands around the native Reversi engine: `perft`, `agree`, `train`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from agent.errors import InputError
+
+AddCommand = Callable[..., argparse.ArgumentParser]
+"""Adds a command: (its name, what runs it, its summary, its description) -> its parser."""
+
+
+def add_commands(add: AddCommand) -> None:
+    """Add this module's commands to the command line."""
+    perft = add(
+        "perft",
+        _perft,
+        "count the positions of native Reversi",
+        "Counts the sequences of exactly DEPTH plies from the first position of a Reversi board, the last ply in bulk. "
+        "A pass is a ply.",
+    )
+    perft.add_argument("depth", type=int, metavar="DEPTH")
+    perft.add_argument("--columns", type=int, default=8, metavar="N", help="4 to 8 (default: %(default)s)")
+    perft.add_argument("--rows", type=int, default=8, metavar="N", help="4 to 8 (default: %(default)s)")
+    perft.add_argument(
+        "--exact-plies",
+        action="store_true",
+        help="do not count games that end before DEPTH plies (default: each is one leaf)",
+    )
+
+    agree = add(
+        "agree",
+        _agree,
+        "compare native rules with a rulesheet's circuit",
+        "Recognises a rulesheet of the Reversi family and compares legal moves, successors, ends and goals of the "
+        "native rules with those of the compiled rulesheet on whole random matches. Exit status 1 if any differs.",
+    )
+    agree.add_argument("file", metavar="FILE", help="a rulesheet file, or the name of an own rulesheet")
+    agree.add_argument("--positions", type=int, default=1_000_000, metavar="N", help="(default: %(default)s)")
+
+    train = add(
+        "train",
+        _train,
+        "train the evaluation of a native game",
+        "Rounds of self-play and regression. Each reports its error on held-out positions and its score against the "
+        "weights before. The folder keeps everything: run again to go on after an interruption or to add rounds.",
+    )
+    train.add_argument("family", choices=("reversi",), metavar="FAMILY", help="reversi")
+    train.add_argument("variant", metavar="VARIANT", help="standard, blocked or suicide")
+    train.add_argument("folder", type=Path, metavar="DIR", help="where games and weights are kept")
+    train.add_argument("--rounds", type=int, default=3, metavar="N", help="(default: %(default)s)")
+    train.add_argument("--games", type=int, default=30_000, metavar="N", help="per round (default: %(default)s)")
+    train.add_argument("--depth", type=int, default=4, metavar="N", help="of self-play (default: %(default)s)")
+    train.add_argument(
+        "--solve", type=int, default=14, metavar="N", help="exact play from N empty cells (default: %(default)s)"
+    )
+    train.add_argument("--match-games", type=int, default=200, metavar="N", help="per round (default: %(default)s)")
+    train.add_argument("--cores", type=int, default=os.cpu_count() or 1, metavar="N", help="(default: all)")
+    train.add_argument("--scratch", action="store_true", help="begin with rules of thumb, not the shipped weights")
+    train.add_argument("--install", action="store_true", help="ship the last round's weights with the package")
+
+
+def _perft(options: argparse.Namespace) -> tuple[int, object]:
+    from games.native.reversi.perft import perft
+    from games.native.reversi.rules import central_start, rectangle
+
+    columns, rows, depth = options.columns, options.rows, options.depth
+    if not (4 <= columns <= 8 and 4 <= rows <= 8 and 0 <= depth <= 20):
+        raise InputError("boards have 4 to 8 columns and rows, depths go up to 20")
+    variant = central_start(columns, rows, rectangle(columns, rows))
+    perft(variant, 3)  # compiles
+    begin = time.perf_counter()
+    leaves = perft(variant, depth, count_finished=not options.exact_plies)
+    seconds = time.perf_counter() - begin
+    print(f"perft {depth}: {leaves} leaves in {seconds:.3f} s, {leaves / seconds / 1e6:.1f} M leaves/s")
+    return 0, {"depth": depth, "leaves": leaves, "seconds": seconds}
+
+
+def _agree(options: argparse.Namespace) -> tuple[int, object]:
+    from agent.sheets import load
+    from games.gdl.compile import compile_rules
+    from games.native.reversi.recognise import recognise
+    from games.native.reversi.verify import count_agreeing
+
+    machine = compile_rules(load(options.file).checked)
+    begin = time.perf_counter()
+    binding = recognise(machine)
+    seconds = time.perf_counter() - begin
+    if binding is None:
+        raise InputError(f"{options.file}: not a game of the Reversi family")
+    print(f"recognised in {seconds:.2f} s: {binding.variant}")
+    begin = time.perf_counter()
+    agreeing = count_agreeing(machine, binding, options.positions, seed=1000)
+    print(f"{agreeing} positions agree ({time.perf_counter() - begin:.1f} s)")
+    return int(agreeing < options.positions), {"positions": agreeing, "recognised_in": seconds}
+
+
+def _train(options: argparse.Namespace) -> tuple[int, object]:
+    from agent.search.reversi.training.campaign import Plan, run
+    from agent.search.reversi.training.selfplay import Play
+    from agent.search.reversi.weights import FOLDER, TRAINED
+
+    if options.variant not in TRAINED:
+        raise InputError(f"{options.variant}: no variant; there are {', '.join(TRAINED)}")
+    plan = Plan(
+        options.variant,
+        options.folder,
+        rounds=options.rounds,
+        games=options.games,
+        play=Play(depth=options.depth, solve=options.solve),
+        cores=options.cores,
+        match_games=options.match_games,
+        scratch=options.scratch,
+    )
+    results = run(plan, lambda line: print(line, flush=True))
+    if options.install:
+        newest = options.folder / f"round-{options.rounds}" / "weights.npz"
+        (FOLDER / f"{options.variant}.npz").write_bytes(newest.read_bytes())
+    return 0, [asdict(result) for result in results]
