@@ -10,6 +10,7 @@ from agent.engine import Engine
 from agent.search import blokbox
 from agent.search.montecarlo import MonteCarlo
 from agent.search.reversi import engine as reversi
+from agent.search.tree import engine as tree
 from games.gdl.compile import warm_kernels
 from games.machine import StateMachine
 
@@ -18,7 +19,7 @@ log = logging.getLogger(__name__)
 EngineFactory: TypeAlias = Callable[[StateMachine, int], Engine | None]
 """Makes an engine for one role (by index) of the game that a machine plays; None where the game is not its kind."""
 
-FACTORIES: list[EngineFactory] = [reversi.make_engine, blokbox.make_engine, MonteCarlo]
+FACTORIES: list[EngineFactory] = [reversi.make_engine, blokbox.make_engine, tree.make_engine, MonteCarlo]
 """Best first: native families, tree search on the circuit, Monte-Carlo search on any machine."""
 
 
@@ -36,6 +37,6 @@ def engines_for(machine: StateMachine, role: int) -> Iterator[Engine]:
 
 def warm_up() -> None:
     """Compiles all kernels or loads them from the cache, so that no match has to wait for them."""
-    warm_kernels()
+    tree.warm_kernels(warm_kernels())
     reversi.warm_kernels()
     blokbox.warm_up()

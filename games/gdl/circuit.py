@@ -1,9 +1,11 @@
-"""From a ground program to a boolean circuit: legal moves, terminal, goals and next facts as literals over one pool of signals.
+"""From a ground program to a boolean circuit: legal moves, terminal, goals and next facts as literals over one pool of
+signals.
 
-Order of work: strongly connected components of the atoms that outputs need (Tarjan 1972, iterative); each atom as an OR of
-ANDs, components with positive cycles as `LOOP` signals; fluents that never change from their first value become constants
-(ternary simulation to a fixpoint, the sequential sweep of hardware synthesis); gates that feed only one gate are merged
-into it; literal pairs that many gates share are factored out (greedy single-cube extraction, Brayton & McMullen 1982).
+Order of work: strongly connected components of the atoms that outputs need (Tarjan 1972, iterative); each atom as an
+OR of ANDs, components with positive cycles as `LOOP` signals; fluents that never change from their first value become
+constants (ternary simulation to a fixpoint, the sequential sweep of hardware synthesis); gates that feed only one gate
+are merged into it; literal pairs that many gates share are factored out (greedy single-cube extraction, Brayton &
+McMullen 1982).
 """
 
 from __future__ import annotations
@@ -80,7 +82,8 @@ class Circuit:
 
 
 def build_circuit(program: GroundProgram) -> Circuit:
-    """The simplified circuit of a ground program. Time and memory are linear in its size, but for factoring's bounded rounds."""
+    """The simplified circuit of a ground program. Time and memory are linear in its size, but for factoring's bounded
+    rounds."""
     pool, outputs = _build(program)
     n_fluents = len(program.fluents)
     initial = np.zeros(n_fluents, np.bool_)
@@ -112,7 +115,7 @@ def _roots(outputs: Outputs) -> tuple[Literals, NDArray[np.int32], Literals]:
     return everything, outputs.loop_signal, outputs.loop_definition
 
 
-# -- from atoms to gates ---------------------------------------------------------------------------------------------------
+# -- from atoms to gates ----------------------------------------------------------------------------------------------
 
 
 def _build(program: GroundProgram) -> tuple[Pool, Outputs]:
@@ -178,7 +181,8 @@ def _single_move(pool: Pool, role: int, move: NDArray[np.int32], n_moves: int) -
 
 @njit(cache=True, nogil=True)
 def _components(wanted, literal_of, first_rule, rules, body_start, body):
-    """Tarjan's algorithm from the wanted atoms: atoms ordered by component, dependencies first, and where each component starts."""
+    """Tarjan's algorithm from the wanted atoms: atoms ordered by component, dependencies first, and where each
+    component starts."""
     n = len(literal_of)
     index = np.zeros(n, np.int32)
     low = np.zeros(n, np.int32)
@@ -326,7 +330,7 @@ def _define_atoms(pool, order, firsts, position, literal_of, loops, definitions,
     return position
 
 
-# -- constant fluents ------------------------------------------------------------------------------------------------------
+# -- constant fluents -------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True)
@@ -372,7 +376,8 @@ def _constant_fluents(pool: Pool, outputs: Outputs, initial: NDArray[np.bool_]) 
 
 @njit(cache=True, nogil=True)
 def _ternary_fixpoint(pool, live, nexts, initial):
-    """Fluents that may change: start with all at their initial value, moves unknown, and let unknowns spread until nothing new is.
+    """Fluents that may change: start with all at their initial value, moves unknown, and let unknowns spread until
+    nothing new is.
 
     A gate counts its false and its unknown inputs, so the whole fixpoint touches each edge a bounded number of times.
     """
@@ -469,13 +474,14 @@ def _ternary_fixpoint(pool, live, nexts, initial):
     return changes
 
 
-# -- rebuilding ------------------------------------------------------------------------------------------------------------
+# -- rebuilding -------------------------------------------------------------------------------------------------------
 
 
 def _rebuild(
     pool: Pool, outputs: Outputs, fluent_value: Literals, n_fluents: int, *, inline: bool
 ) -> tuple[Pool, Outputs]:
-    """The live part of the net again, with fluents replaced by literals and, if asked, single-reader gates merged into their reader."""
+    """The live part of the net again, with fluents replaced by literals and, if asked, single-reader gates merged into
+    their reader."""
     live = mark_live(pool, *_roots(outputs))
     n = int(pool.counts[N_SIGNALS])
     fresh = new_pool(n_fluents, pool.moves, n + 64, int(pool.size[:n][live[:n]].sum()) + 4096)
@@ -575,7 +581,7 @@ def _copy_signals(old, fresh, live, merge, mapped, position):
     return n
 
 
-# -- factoring -------------------------------------------------------------------------------------------------------------
+# -- factoring --------------------------------------------------------------------------------------------------------
 
 
 def _factor(pool: Pool, outputs: Outputs, *, rounds: int = 8) -> Pool:

@@ -1,8 +1,8 @@
 """Compilation bounded in memory and time: child processes ground and build, the first that succeeds wins.
 
-How large a grounding gets cannot be known before it is tried, and gringo cannot be interrupted inside a join. So each way to
-rewrite the rules runs in a process of its own, under limits of the operating system; a second way starts only when the
-first one takes long.
+How large a grounding gets cannot be known before it is tried, and gringo cannot be interrupted inside a join. So each
+way to rewrite the rules runs in a process of its own, under limits of the operating system; a second way starts only
+when the first one takes long.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 from games.gdl.check import CheckedRules, check
 from games.gdl.circuit import build_circuit
 from games.gdl.ground import VARIANTS, ground
+from games.gdl.kernels import WIDTHS
 from games.gdl.machine import CircuitMachine, CompiledGame, compiled_game
 from games.machine import GameError, LimitError
 
@@ -37,7 +38,7 @@ class Limits:
     """Address space (RLIMIT_AS), the process's code and libraries included."""
     patience_seconds: float = 0.7
     """How long one variant runs alone before the next one starts beside it."""
-    variants: Sequence[str] = field(default=VARIANTS[:2])
+    variants: Sequence[str] = field(default=VARIANTS[:3])
     """Names of `games.gdl.ground.VARIANTS`, in the order in which they are started."""
 
 
@@ -199,19 +200,22 @@ _WARM_UP_RULES = (
 )
 """A nonsense game that has everything the kernels tell apart: cycles, move sets, fluents that come and go."""
 
-_warm = False
+_warm_machine: CircuitMachine | None = None
 
 
-def warm_kernels() -> None:
-    """Makes this process compile, or load from the cache, every kernel between ground rules and playouts; once."""
-    global _warm
-    if _warm:
-        return
+def warm_kernels() -> CircuitMachine:
+    """Makes this process compile, or load from the cache, every kernel between ground rules and playouts; once.
+
+    Returns the small machine that was built for it, so that what stands on machines can warm its own kernels.
+    """
+    global _warm_machine
+    if _warm_machine is not None:
+        return _warm_machine
     checked = check(_WARM_UP_RULES)
     for variant in VARIANTS[:2]:
         game = compiled_game(build_circuit(ground(checked.rules, checked.roles, variant=variant)))
     machine = CircuitMachine(game)
-    for width in (1, 8):
+    for width in WIDTHS:
         machine.random_playouts(playouts=1, width=width)
     positions = machine.random_matches(2, 1, max_plies=4)
     machine.legal_of(positions.states)
@@ -219,4 +223,5 @@ def warm_kernels() -> None:
     state = machine.initial()
     machine.next(state, [machine.legal(state, role)[0] for role in range(2)])
     machine.goal(state, 0)
-    _warm = True
+    _warm_machine = machine
+    return machine

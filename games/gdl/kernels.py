@@ -1,7 +1,8 @@
 """Numba kernels that evaluate a layout for many states at once, and play random matches with it.
 
-A *lane* is one state. A slot is `W` consecutive 64-bit words, lane `64 * w + b` is bit `b` of word `w`. Kernels are written
-once and specialised by the type of `width`, a tuple of W zeros (`WIDTHS`): the length of a tuple is known when Numba compiles.
+A *lane* is one state. A slot is `W` consecutive 64-bit words, lane `64 * w + b` is bit `b` of word `w`. Kernels are
+written once and specialised by the type of `width`, a tuple of W zeros (`WIDTHS`): the length of a tuple is known when
+Numba compiles.
 """
 
 from __future__ import annotations
@@ -75,13 +76,14 @@ def make_net(circuit: Circuit) -> Net:
     )
 
 
-# -- evaluation ------------------------------------------------------------------------------------------------------------
+# -- evaluation -------------------------------------------------------------------------------------------------------
 
 
 def _gate(typing_context: Any, slots: Any, inputs: Any, at: Any, out: Any, flip: Any, arity: Any, width: Any) -> Any:
     """`gate(slots, inputs, at, out, flip, arity, width)`: slot `out` = AND of `arity` (a literal) slots, XOR `flip`.
 
-    The slots to read are `inputs[at : at + arity]`. All W words are one LLVM vector, whatever registers the machine has.
+    The slots to read are `inputs[at : at + arity]`. All W words are one LLVM vector, whatever registers the machine
+    has.
     """
     if not isinstance(arity, types.IntegerLiteral):
         return None
@@ -165,7 +167,8 @@ def _evaluate_run(runs, r, inputs, slots, width):
 
 @njit(cache=True, nogil=True)
 def _evaluate_loop(runs, r, inputs, slots, width):
-    """Least fixpoint of the component whose header is run r: its signals start false and are swept until none changes."""
+    """Least fixpoint of the component whose header is run r: its signals start false and are swept until none
+    changes."""
     words = len(width)
     body = runs[r, 1]
     n_loops = runs[r, 2]
@@ -272,7 +275,7 @@ def store_state(net, slots, width, lane, state):
         state[f >> 6] |= value << np.uint64(f & 63)
 
 
-# -- random moves ----------------------------------------------------------------------------------------------------------
+# -- random moves -----------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True)
@@ -309,8 +312,8 @@ def make_chooser(net: Net) -> Chooser:
 def choose_random(net, slots, width, w, role, lanes, rng, chooser):
     """Draws a uniformly random legal move for `role` in each of the lanes of word w.
 
-    Returns how many candidates there are (`chooser.move[:n]` with the lanes that drew each in `chooser.chosen[:n]`), and the
-    lanes in which the role has no legal move at all.
+    Returns how many candidates there are (`chooser.move[:n]` with the lanes that drew each in `chooser.chosen[:n]`),
+    and the lanes in which the role has no legal move at all.
     """
     words = len(width)
     n = 0
@@ -360,7 +363,7 @@ def choose_random(net, slots, width, w, role, lanes, rng, chooser):
     return n, lanes & ~ones
 
 
-# -- random playouts -------------------------------------------------------------------------------------------------------
+# -- random playouts --------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True)
@@ -379,12 +382,13 @@ def _collect_goals(net, goal_slots, width, held, sums, squares):
 
 @njit(cache=True, nogil=True)
 def random_playouts(net, width, slots, goal_slots, chooser, rng, playouts, sums, squares, stop):
-    """Plays random matches from the initial state in all lanes, until `playouts` have been started and all are finished.
+    """Plays random matches from the initial state in all lanes, until `playouts` have been started and all are
+    finished.
 
-    A match in which some role has no legal move before the end stops there (its goals count as they stand, the third result
-    counts such matches). `sums` and `squares` (float64 per role) add up goals and their squares. Every match that is started
-    is finished: stopping after a number of steps would over-count short ones. Returns playouts, transitions, dead ends.
-    `stop` (uint8[1]) ends it early: matches under way are then dropped.
+    A match in which some role has no legal move before the end stops there (its goals count as they stand, the third
+    result counts such matches). `sums` and `squares` (float64 per role) add up goals and their squares. Every match
+    that is started is finished: stopping after a number of steps would over-count short ones. Returns playouts,
+    transitions, dead ends. `stop` (uint8[1]) ends it early: matches under way are then dropped.
     """
     words = len(width)
     n_roles = len(net.role_start) - 1

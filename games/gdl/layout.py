@@ -1,8 +1,8 @@
 """Lays a circuit out for the kernels: every literal that is read gets a slot, gates are sorted into branch-free runs.
 
-A *slot* holds one word (or W words) of lanes. Both polarities of a signal are slots of their own where both are read, so that
-a kernel's inner loop is load-and-and, nothing else. Gates are grouped by level (everything they read is computed before),
-then by arity and polarity; a *run* is such a group, its outputs are consecutive slots.
+A *slot* holds one word (or W words) of lanes. Both polarities of a signal are slots of their own where both are read,
+so that a kernel's inner loop is load-and-and, nothing else. Gates are grouped by level (everything they read is
+computed before), then by arity and polarity; a *run* is such a group, its outputs are consecutive slots.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Program(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """The two nets of a game: the step net (legal, terminal, then next) and the goal net, each with slots of its own."""
+    """The two nets of a game: the step net (legal, terminal, then next) and the goal net, each with slots of its
+    own."""
 
     legal_program: Program
     next_program: Program
@@ -51,7 +52,8 @@ class Layout:
     terminal_slot: int
     next_slot: NDArray[np.int32]
     first_set: int
-    """Move-set slots are consecutive from here; they are zeroed, then filled from the tables, before `next_program` runs."""
+    """Move-set slots are consecutive from here; they are zeroed, then filled from the tables, before `next_program`
+    runs."""
     n_sets: int
     set_start: NDArray[np.int64]
     """Per move (all roles, one after the other): which part of `set_slot` lists the sets it is in."""
@@ -251,7 +253,8 @@ def _literals_read(pool, live, outputs, loop_signal, loop_definition):
 
 @njit(cache=True, nogil=True)
 def _levels(pool, live, definition):
-    """The level of each live gate and loop: longest path from what is not live here (Kahn 1962); a cyclic component is one node."""
+    """The level of each live gate and loop: longest path from what is not live here (Kahn 1962); a cyclic component is
+    one node."""
     n = len(live)
     node = np.arange(n)
     first = np.full(n + 1, -1, np.int64)  # the signal that stands for a component
@@ -295,10 +298,10 @@ def _levels(pool, live, definition):
     queue = np.empty(n, np.int64)
     tail = 0
     for signal in range(n):
-        if live[signal] and (pool.kind[signal] == GATE or pool.kind[signal] == LOOP):
-            if node[signal] == signal and waits[signal] == 0:
-                queue[tail] = signal
-                tail += 1
+        inside = live[signal] and (pool.kind[signal] == GATE or pool.kind[signal] == LOOP)
+        if inside and node[signal] == signal and waits[signal] == 0:
+            queue[tail] = signal
+            tail += 1
     head = 0
     while head < tail:
         signal = queue[head]

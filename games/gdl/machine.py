@@ -1,4 +1,5 @@
-"""`CircuitMachine`: the `StateMachine` of a game that was compiled to a circuit, for one state and for batches of states."""
+"""`CircuitMachine`: the `StateMachine` of a game that was compiled to a circuit, for one state and for batches of
+states."""
 
 from __future__ import annotations
 
@@ -85,7 +86,7 @@ class CircuitMachine(StateMachine):
         self._move_index = [{move: i for i, move in enumerate(moves)} for moves in game.moves]
         self._own = threading.local()
 
-    # -- one state ---------------------------------------------------------------------------------------------------------
+    # -- one state ----------------------------------------------------------------------------------------------------
 
     def initial(self) -> State:
         bits = np.zeros(64 * self.words, np.uint8)
@@ -137,7 +138,8 @@ class CircuitMachine(StateMachine):
         return np.packbits(bits, bitorder="little").tobytes()
 
     def move_index(self, role: int, move: Term) -> int:
-        """The index of a move among `game.moves[role]`. Raises `IllegalMoveError` for one that is never legal for the role."""
+        """The index of a move among `game.moves[role]`. Raises `IllegalMoveError` for one that is never legal for the
+        role."""
         index = self._move_index[role].get(move)
         if index is None:
             raise IllegalMoveError(f"role {self.roles[role]!r} can never play {move!r}")
@@ -151,7 +153,7 @@ class CircuitMachine(StateMachine):
         """The state of packed words; the inverse of `pack`."""
         return np.ascontiguousarray(words, np.uint64).tobytes()
 
-    # -- batches -----------------------------------------------------------------------------------------------------------
+    # -- batches ------------------------------------------------------------------------------------------------------
 
     def legal_of(self, states: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Legal moves (n, moves of all roles one after the other) and terminal (n) of packed states (n, words)."""
@@ -236,8 +238,9 @@ class CircuitMachine(StateMachine):
         width: int | None = None,
         stop: NDArray[np.uint8] | None = None,
     ) -> PlayoutStatistics:
-        """Plays random matches from the initial state to the end, `playouts` of them (at least one per lane) or for so many
-        CPU seconds of this thread. `width` is in words of 64 lanes and chosen by the size of the net if not given."""
+        """Plays random matches from the initial state to the end, `playouts` of them (at least one per lane) or for so
+        many CPU seconds of this thread. `width` is in words of 64 lanes and chosen by the size of the net if not
+        given."""
         if width is None:
             width = 8 if self.game.edges >= WIDE_NET_EDGES else 1
         n_roles = len(self.roles)
@@ -263,7 +266,7 @@ class CircuitMachine(StateMachine):
             count = max(64 * width, min(8 * count, int(rate * (seconds - spent))))
         return PlayoutStatistics(int(total[0]), int(total[1]), int(total[2]), sums, squares, spent)
 
-    # -- helpers -----------------------------------------------------------------------------------------------------------
+    # -- helpers ------------------------------------------------------------------------------------------------------
 
     @staticmethod
     def _bytes(state: State) -> bytes:
@@ -284,7 +287,8 @@ class CircuitMachine(StateMachine):
         return scratch
 
     def _legal_slots(self, state: State) -> NDArray[np.uint64]:
-        """The slots after the legal program for this state in every lane; kept for the thread's next question about it."""
+        """The slots after the legal program for this state in every lane; kept for the thread's next question about
+        it."""
         cached = getattr(self._own, "cached", None)
         if cached is not None and cached[0] == state:
             return cached[1]
@@ -334,7 +338,8 @@ def _enter_lanes(net, slots, joint):
 
 @njit(cache=True, nogil=True)
 def _random_ply(net, slots, chooser, rng, active, states, joint, match, over):
-    """One random ply in the active lanes, described in the other arrays; lanes that end (or are stuck) become inactive."""
+    """One random ply in the active lanes, described in the other arrays; lanes that end (or are stuck) become
+    inactive."""
     width = (0,)
     kernels.evaluate(net.legal, slots, width)
     kernels.clear_sets(net, slots, width)

@@ -7,7 +7,8 @@ has one instance for each move and piece. But the move is the same wherever `doe
     moved(R, P)           :- does(R, move(X1, Y1, _, _)), true(cell(X1, Y1, P))
     next(cell(X2, Y2, P)) :- does(R, move(_, _, X2, Y2)), moved(R, P)
 
-with a few instances for each square. No rewriting of plain logic programs may do this; it rests on `does` being a function.
+with a few instances for each square. No rewriting of plain logic programs may do this; it rests on `does` being a
+function.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class _Domains:
         self.rules: list[Rule] = []
 
     def literal(self, body: Sequence[Literal], name: str, statement: int) -> Literal | None:
-        """A literal that binds the variable to all it can be in this body; None where that is not a set of constants."""
+        """A literal that binds the variable to all it can be in this body; None where that is not a set of
+        constants."""
         constants = self._estimates.constants(body, name)
         if constants is None:
             return None

@@ -1,12 +1,13 @@
 """A pool of boolean signals: n-ary AND gates with inverters, and sets of moves, each distinct one stored once.
 
 A *literal* is `2 * signal + negated`. Signal 0 is the constant true, so literal 0 is `TRUE` and literal 1 is `FALSE`.
-An OR is the negated AND of negated literals. `does` never becomes a wire of its own: in any step each role makes exactly
-one move, so what rules say about `does` is a statement "the move is one of these", a *move set*; conjunctions of move sets of
-one role are again move sets and are computed while the net is built. A set is stored as the smaller of itself and its
-complement, so a literal on it may be negated.
+An OR is the negated AND of negated literals. `does` never becomes a wire of its own: in any step each role makes
+exactly one move, so what rules say about `does` is a statement "the move is one of these", a *move set*; conjunctions
+of move sets of one role are again move sets and are computed while the net is built. A set is stored as the smaller of
+itself and its complement, so a literal on it may be negated.
 
-Structural hashing after Kuehlmann et al., "Robust Boolean reasoning for equivalence checking", 2002 (AIGs), with wide gates.
+Structural hashing after Kuehlmann et al., "Robust Boolean reasoning for equivalence checking", 2002 (AIGs), with wide
+gates.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class Pool(NamedTuple):
 
 
 def new_pool(n_fluents: int, n_moves: NDArray[np.int32], signals: int, items: int) -> Pool:
-    """A pool with the constant and `n_fluents` fluents (signals 1..n_fluents), with room for so many signals and items."""
+    """A pool with the constant and `n_fluents` fluents (signals 1..n_fluents), with room for so many signals and
+    items."""
     signals = max(signals, n_fluents + 16)
     pool = Pool(
         kind=np.zeros(signals, np.int8),
