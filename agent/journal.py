@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 
 SUFFIX = ".match.jsonl"
 
+PATIENCE = 0.3
+"""Seconds that a message waits for the disk: clocks are running."""
+
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
@@ -71,6 +74,7 @@ class MatchJournal:
         self._path = path
         self._lock = asyncio.Lock()
         self._closed = False
+        self._writing: set[asyncio.Task[None]] = set()
         self._file: IO[str] | None = None
 
     async def start(self, start: Start) -> None:
@@ -107,9 +111,22 @@ class MatchJournal:
         self._path.unlink(missing_ok=True)
 
     async def _append(self, line: dict[str, object]) -> None:
+        """Writes a line. A disk that is slow or full is no reason to lose the match: it is reported, no more."""
+        writing = asyncio.create_task(self._append_in_order(json.dumps(line) + "\n"))
+        self._writing.add(writing)
+        writing.add_done_callback(self._writing.discard)
+        done, _ = await asyncio.wait({writing}, timeout=PATIENCE)
+        if not done:
+            log.warning("%s takes longer than %.1f s to be written", self._path, PATIENCE)
+
+    async def _append_in_order(self, text: str) -> None:
         async with self._lock:
-            if not self._closed:
-                await asyncio.to_thread(self._write, json.dumps(line) + "\n")
+            if self._closed:
+                return
+            try:
+                await asyncio.to_thread(self._write, text)
+            except (OSError, ValueError) as error:
+                log.error("cannot write %s: %s", self._path, error)
 
     def _write(self, text: str) -> None:
         if self._file is None:

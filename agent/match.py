@@ -259,7 +259,7 @@ class Match:
         """Waits for the deadline, or until there is nothing to think about."""
         begun = now()
         patience = begun + PATIENCE * deadline.remaining()
-        while not (self.closed or self.turn != turn or deadline.passed() or self._decided()):
+        while not (self.closed or self._refused or self.turn != turn or deadline.passed() or self._decided()):
             if self._situation is None and now() >= patience:
                 log.warning("%s: turn %d: no legal moves yet: a stand-by is called", self.match_id, turn)
                 self._crew.call_standby()

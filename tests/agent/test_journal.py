@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from agent.journal import Journal
 from agent.worker_messages import Unseen
 from protocol.messages import Start
@@ -66,3 +68,11 @@ async def test_unreadable_file_does_not_hide_the_others(tmp_path: Path) -> None:
     (path,) = tmp_path.iterdir()
     path.with_name("0" + path.name).write_bytes(b"\xff{}\n")
     assert [found.start for found in journal.unfinished(time.time())] == [START]
+
+
+async def test_failing_disk_does_not_stop_a_match(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What cannot be written is reported, and the match goes on."""
+    match = Journal(tmp_path).match(START.match_id)
+    tmp_path.rmdir()
+    await match.start(START)
+    assert "cannot write" in caplog.text
