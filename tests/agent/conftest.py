@@ -79,7 +79,7 @@ class Server:
             text = response.read().decode()
             return Reply(text, time.monotonic() - begun, response.status)
 
-    def wait_until_available(self, seconds: float = 240.0) -> None:
+    def wait_until_available(self, seconds: float = 600.0) -> None:
         """Waits until the kernels are compiled."""
         end = time.monotonic() + seconds
         while "available" not in self.send("(INFO)").text:
