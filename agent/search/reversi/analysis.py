@@ -48,7 +48,7 @@ class Verdict:
     """In discs; of a search for the result only, its sign counts."""
     step: Step
     proven: bool
-    """Whether the result (win, draw or loss with best play) is certain."""
+    """Whether the result (win, draw or loss with best play) is certain, and no other move is better."""
     nodes: int
 
 
@@ -118,7 +118,6 @@ class Analyser:
         main = self._searchers[0]
         main.stop = stop
         score = 0
-        proven = False
         for step in schedule(empty.bit_count()):
             if step.depth > max_depth or stop[0]:
                 break
@@ -137,11 +136,13 @@ class Analyser:
             if found is None:
                 return False
             score = found
-            proven = step.level == EXACT and step.depth == empty.bit_count()
+            # A lost position is searched on for the narrowest loss: the other side may err.
+            complete = step.level == EXACT and step.depth == empty.bit_count()
+            proven = complete and (score >= 0 or not step.result_only)
             tell(children[0][0], score, step, proven)
-            if proven and score >= 0:
+            if proven:
                 return True
-        return proven
+        return False
 
     def _window_search(
         self,
