@@ -303,10 +303,10 @@ class Match:
         return random.choice(named) if named else "nil"
 
     def _describe(self) -> str:
-        if self._opinion is None or self._situation is None:
-            return "no opinion"
-        if len(self._situation.legal) == 1:
+        if self._situation is not None and len(self._situation.legal) == 1:
             return "forced"
+        if self._opinion is None:
+            return "no opinion"
         opinion = self._opinion
         value = "?" if opinion.value is None else f"{opinion.value:.1f}"
         details = "".join(f", {name} {what}" for name, what in opinion.info.items())
