@@ -269,7 +269,7 @@ def _select(tree, node, role, lone, parameters, rng):
 _LEAF, _EXACT = 0, 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _descend(net, tree, lanes, lane, parameters, threshold):
     """Leads a lane from the root to where the tree ends (_LEAF), or to a node whose value is proven (_EXACT)."""
     side = lanes.side[lane]
@@ -311,7 +311,7 @@ def _descend(net, tree, lanes, lane, parameters, threshold):
         depth += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _back_up(tree, lanes, lane, side, goals, bit, played, parameters):
     """Adds a finished match's goals (0..1 per role) along its path, and proves what can be proven, from the leaf
     upwards.
@@ -361,7 +361,7 @@ def _note_best_line(tree, lanes, lane, side, goal):
     lanes.best_line[0] = n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _collect(net, tree, lanes, parameters, goals):
     """Evaluates the goals of all held matches and backs them up."""
     held = lanes.mask[_HELD]
@@ -391,7 +391,7 @@ def _collect(net, tree, lanes, parameters, goals):
     lanes.mask[_HELD] = ZERO
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _load_lanes(tree, lanes, which, n_fluents):
     """Puts the states at the ends of these lanes' paths into their slots, 64 fluents at a time by bit-matrix
     transposition."""
@@ -413,7 +413,7 @@ def _load_lanes(tree, lanes, which, n_fluents):
             lanes.slots[at] = (lanes.slots[at] & ~which) | block[f - 64 * word]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _restart(net, tree, lanes, parameters, goals, n_fluents):
     """Sends every idle lane down the tree again; returns how many descents ended in proven nodes (and are done
     with)."""
@@ -455,7 +455,7 @@ def _restart(net, tree, lanes, parameters, goals, n_fluents):
     return exact
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _grow_tree(net, tree, lanes, over, state):
     """Makes nodes of the states that fresh lanes have reached by their first move out of the tree."""
     rest = lanes.mask[_FRESH]
@@ -486,7 +486,7 @@ def _grow_tree(net, tree, lanes, over, state):
         unlock(tree.counts, LOCK)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _enter_moves(net, tree, lanes, over):
     """Enters the moves of all active lanes that are not over: from the tree where there is one, random ones elsewhere.
 
@@ -536,7 +536,7 @@ def _enter_moves(net, tree, lanes, over):
     return stuck
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _hold(net, tree, lanes, over, parameters, goals, n_fluents):
     """Puts finished matches aside until their goals are evaluated; their lanes are idle afterwards."""
     if over & lanes.mask[_HELD] != ZERO:
