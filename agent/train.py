@@ -1,4 +1,4 @@
-"""The commands around the native Reversi engine: `perft`, `agree`, `train`."""
+"""The commands around the native engines: `perft`, `agree`, `train`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def add_commands(add: AddCommand) -> None:
         "agree",
         _agree,
         "compare native rules with a rulesheet's circuit",
-        "Recognises a rulesheet of the Reversi family and compares legal moves, successors, ends and goals of the "
+        "Recognises a rulesheet of a native family and compares legal moves, successors, ends and goals of the "
         "native rules with those of the compiled rulesheet on whole random matches. Exit status 1 if any differs.",
     )
     agree.add_argument("file", metavar="FILE", help="a rulesheet file, or the name of an own rulesheet")
@@ -47,15 +47,22 @@ def add_commands(add: AddCommand) -> None:
         "train",
         _train,
         "train the evaluation of a native game",
-        "Rounds of self-play and regression. Each reports its error on held-out positions and its score against the "
-        "weights before. The folder keeps everything: run again to go on after an interruption or to add rounds.",
+        "Rounds of self-play and regression. Each reports its score against the weights before, and for Reversi its "
+        "error on held-out positions. The folder keeps everything: run again to go on after an interruption or to add rounds.",
     )
-    train.add_argument("family", choices=("reversi",), metavar="FAMILY", help="reversi")
-    train.add_argument("variant", metavar="VARIANT", help="standard, blocked or suicide")
+    train.add_argument("family", choices=("reversi", "blokbox"), metavar="FAMILY", help="reversi or blokbox")
+    train.add_argument(
+        "variant",
+        metavar="VARIANT",
+        help="of Reversi: standard, blocked or suicide; of Blokbox: a rulesheet file or the name of an own rulesheet",
+    )
     train.add_argument("folder", type=Path, metavar="DIR", help="where games and weights are kept")
     train.add_argument("--rounds", type=int, default=3, metavar="N", help="(default: %(default)s)")
     train.add_argument("--games", type=int, default=30_000, metavar="N", help="per round (default: %(default)s)")
-    train.add_argument("--depth", type=int, default=4, metavar="N", help="of self-play (default: %(default)s)")
+    train.add_argument("--depth", type=int, default=4, metavar="N", help="of Reversi self-play (default: %(default)s)")
+    train.add_argument(
+        "--visits", type=int, default=2000, metavar="N", help="per move of Blokbox self-play (default: %(default)s)"
+    )
     train.add_argument(
         "--solve", type=int, default=14, metavar="N", help="exact play from N empty cells (default: %(default)s)"
     )
@@ -84,8 +91,6 @@ def _perft(options: argparse.Namespace) -> tuple[int, object]:
 def _agree(options: argparse.Namespace) -> tuple[int, object]:
     from agent.sheets import load
     from games.gdl.compile import compile_rules
-    from games.native.reversi.recognise import recognise
-    from games.native.reversi.verify import count_agreeing
 
     machine = compile_rules(load(options.file).checked)
     begin = time.perf_counter()
@@ -101,6 +106,35 @@ def _agree(options: argparse.Namespace) -> tuple[int, object]:
 
 
 def _train(options: argparse.Namespace) -> tuple[int, object]:
+    return _train_blokbox(options) if options.family == "blokbox" else _train_reversi(options)
+
+
+def _train_blokbox(options: argparse.Namespace) -> tuple[int, object]:
+    from agent.search.blokbox.campaign import Plan, run
+    from agent.search.blokbox.tuning import SHIPPED
+    from agent.sheets import load
+    from games.gdl.compile import compile_rules
+    from games.native.blokbox.recognise import recognise
+
+    binding = recognise(compile_rules(load(options.variant).checked))
+    if binding is None:
+        raise InputError(f"{options.variant}: not a game of the Blokbox family")
+    plan = Plan(
+        binding.variant,
+        options.folder,
+        rounds=options.rounds,
+        games=options.games,
+        visits=options.visits,
+        match_games=options.match_games,
+        scratch=options.scratch,
+    )
+    results = run(plan, lambda line: print(line, flush=True))
+    if options.install:
+        SHIPPED.write_bytes((options.folder / f"round-{options.rounds}.npz").read_bytes())
+    return 0, [asdict(result) for result in results]
+
+
+def _train_reversi(options: argparse.Namespace) -> tuple[int, object]:
     from agent.search.reversi.training.campaign import Plan, run
     from agent.search.reversi.training.selfplay import Play
     from agent.search.reversi.weights import FOLDER, TRAINED

@@ -29,7 +29,7 @@ from games.native.blokbox.variant import (
     Shape,
     Variant,
 )
-from games.native.blokbox.verify import agrees
+from games.native.blokbox.verify import count_agreeing
 
 
 def recognise(machine: CircuitMachine, *, positions: int = 20_000) -> Binding | None:
@@ -38,7 +38,7 @@ def recognise(machine: CircuitMachine, *, positions: int = 20_000) -> Binding | 
         binding = propose(machine)
     except NotBlokbox:
         return None
-    return binding if agrees(binding, machine, positions) else None
+    return binding if count_agreeing(machine, binding, positions) >= positions else None
 
 
 def propose(machine: CircuitMachine) -> Binding:

@@ -54,6 +54,10 @@ class Variant:
         if any(not 0 <= shape.piece < MAX_PIECES for shape in self.shapes):
             raise ValueError(f"pieces are numbered 0..{MAX_PIECES - 1}")
 
+    def __str__(self) -> str:
+        pieces = len({shape.piece for shape in self.shapes})
+        return f"{self.width}x{self.height} cells, {pieces} pieces in {len(self.shapes)} shapes"
+
     @cached_property
     def tables(self) -> Tables:
         """What kernels play from."""

@@ -14,11 +14,14 @@ from games.native.blokbox.variant import BOARD_CELLS, POSITION_WORDS, SIDE, TURN
 MATCHES_AT_ONCE = 64
 
 
-def agrees(binding: Binding, machine: CircuitMachine, positions: int, *, seed: int = 2) -> bool:
-    """Whether legal moves, next facts, end and goals are the same in at least so many positions of random matches."""
+def count_agreeing(machine: CircuitMachine, binding: Binding, positions: int, *, seed: int = 2) -> int:
+    """In how many positions of random matches legal moves, next facts, end and goals are the same.
+
+    Stops at `positions` or a few more, or before the matches (64 at a time) in which there is a difference.
+    """
     maps = _maps(binding, machine)
     if maps is None:
-        return False
+        return 0
     move_of, index_of, initial, sets, clears, flips = maps
     variant = binding.variant
     scratch = new_scratch(variant, 1)
@@ -42,9 +45,9 @@ def agrees(binding: Binding, machine: CircuitMachine, positions: int, *, seed: i
             and (goals[:, first] == np.where(lost_by_first, 0, 100)).all()
             and (goals[:, second] == np.where(lost_by_first, 100, 0)).all()
         ):
-            return False
+            return seen
         seen += len(sample.match)
-    return True
+    return seen
 
 
 def _maps(binding: Binding, machine: CircuitMachine) -> tuple[NDArray, ...] | None:
