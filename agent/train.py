@@ -48,7 +48,8 @@ def add_commands(add: AddCommand) -> None:
         _train,
         "train the evaluation of a native game",
         "Rounds of self-play and regression. Each reports its score against the weights before, and for Reversi its "
-        "error on held-out positions. The folder keeps everything: run again to go on after an interruption or to add rounds.",
+        "error on held-out positions. The folder keeps everything: run again to go on after an interruption or to add "
+        "rounds.",
     )
     train.add_argument("family", choices=("reversi", "blokbox"), metavar="FAMILY", help="reversi or blokbox")
     train.add_argument(
@@ -91,16 +92,25 @@ def _perft(options: argparse.Namespace) -> tuple[int, object]:
 def _agree(options: argparse.Namespace) -> tuple[int, object]:
     from agent.sheets import load
     from games.gdl.compile import compile_rules
+    from games.native.blokbox import recognise as blokbox
+    from games.native.blokbox.verify import count_agreeing as count_blokbox
+    from games.native.reversi import recognise as reversi
+    from games.native.reversi.verify import count_agreeing as count_reversi
 
     machine = compile_rules(load(options.file).checked)
     begin = time.perf_counter()
-    binding = recognise(machine)
-    seconds = time.perf_counter() - begin
-    if binding is None:
-        raise InputError(f"{options.file}: not a game of the Reversi family")
-    print(f"recognised in {seconds:.2f} s: {binding.variant}")
-    begin = time.perf_counter()
-    agreeing = count_agreeing(machine, binding, options.positions, seed=1000)
+    if (board := reversi.recognise(machine)) is not None:
+        seconds = time.perf_counter() - begin
+        print(f"recognised in {seconds:.2f} s: {board.variant}")
+        begin = time.perf_counter()
+        agreeing = count_reversi(machine, board, options.positions, seed=1000)
+    elif (binding := blokbox.recognise(machine)) is not None:
+        seconds = time.perf_counter() - begin
+        print(f"recognised in {seconds:.2f} s: {binding.variant}")
+        begin = time.perf_counter()
+        agreeing = count_blokbox(machine, binding, options.positions, seed=1000)
+    else:
+        raise InputError(f"{options.file}: not a game of a native family")
     print(f"{agreeing} positions agree ({time.perf_counter() - begin:.1f} s)")
     return int(agreeing < options.positions), {"positions": agreeing, "recognised_in": seconds}
 
