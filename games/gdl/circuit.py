@@ -691,6 +691,8 @@ def _factor_round(pool, live):
         signal = intern(pool, GATE, np.int32(-1), both, 2)
         if signal == NO_ROOM:
             return saved, False
+        if pool.owner[signal] >= 0:  # a gate inside a cycle, which may itself wait for one of the users
+            continue
         for u in range(k):
             gate = users[u]
             if gate == signal:

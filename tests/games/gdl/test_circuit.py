@@ -217,3 +217,25 @@ def test_shared_parts_are_factored_out() -> None:
     assert machine.facts(state) == set(program.fluents)
     state = machine.next(machine.next(state, ["y"]), ["x"])
     assert machine.facts(state) == {f"f{i}" for i in range(10)}
+
+
+def test_parts_that_a_cycle_has_too_are_shared_only_with_what_comes_after_it() -> None:
+    """A gate inside a cycle must not serve what the cycle itself waits for."""
+    # 20..25: p and q and one more; the cycle of 30 and 31 reads them, and starts from "p and q" itself.
+    rules = [(20 + i, [1, 2, 3 + i]) for i in range(6)]
+    rules += [(30, [1, 2]), *((30, [31, 20 + i]) for i in range(6)), (31, [30, 9])]
+    rules += [(40, [31]), (41, [10])]
+    program = chain(
+        rules,
+        41,
+        fluents=list("pqabcdefg"),
+        initial=np.arange(9, dtype=np.int32),
+        true_atom=np.arange(1, 10, dtype=np.int32),
+        does_atom=[np.array([10, NEVER], np.int32)],
+        next_atom=np.array([41, 40, 20, 21, 22, 23, 24, 25, 41], np.int32),
+    )
+    machine = CircuitMachine(compiled_game(build_circuit(program)))
+    state = machine.next(machine.initial(), ["x"])
+    assert machine.facts(state) == set("pqabcdefg")
+    assert machine.facts(machine.next(state, ["y"])) == set("qabcdef")
+    assert machine.facts(machine.next(machine.next(state, ["y"]), ["x"])) == {"p", "g"}
