@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
-Term: TypeAlias = Union[str, tuple["Term", ...]]
+Term: TypeAlias = str | tuple["Term", ...]
 """A GDL term: a `str` (constant, or variable with its leading `?`) or a tuple of terms `("mark", "3", "4")`."""
 
 State: TypeAlias = Hashable
