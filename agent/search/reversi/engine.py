@@ -70,7 +70,8 @@ class ReversiEngine(Engine):
             self._analyser.analyse(position.player, position.opponent, stop, self._mover(report, only))
             return
         # Nothing to decide: think about what follows, so that the next turn starts from a warm table.
-        report(Opinion(self._binding.move(self._role, None), None, proven=True))
+        idle = self._binding.passes if position.turn == self._role else self._binding.waits
+        report(Opinion(idle[self._role], None, proven=True))
         player, opponent = (position.player, position.opponent) if moves else (position.opponent, position.player)
         self._analyser.analyse(player, opponent, stop, lambda verdict: None)
 

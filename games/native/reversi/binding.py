@@ -28,13 +28,17 @@ class Binding:
     moves: tuple[Mapping[Term, int], Mapping[Term, int]]
     """Per colour: the cell of each move that takes one."""
     passes: tuple[Term, Term]
-    """Per colour: the move of the side that has no other."""
+    """Per colour: the move of the side to move when it has no other."""
+    waits: tuple[Term, Term]
+    """Per colour: the move while the other side is to move; mostly the same as `passes`."""
     goals: tuple[tuple[int, int, int], tuple[int, int, int]]
     """Per colour: what a loss, a draw and a win are worth."""
+    ignored: frozenset[Term] = frozenset()
+    """Facts that nothing depends on, such as a count of the plies."""
 
     def position(self, facts: Iterable[Term]) -> Position:
         """The position of a state. Raises `UnknownFactError` where the facts are not those of any position."""
-        facts = frozenset(facts)
+        facts = frozenset(facts) - self.ignored
         discs = [sum(1 << cell for fact, cell in names.items() if fact in facts) for names in self.discs]
         turn = 0
         for fact, colour in self.control.items():
@@ -46,7 +50,7 @@ class Binding:
         return position
 
     def facts(self, position: Position) -> frozenset[Term]:
-        """What is true in the position's state."""
+        """What is true in the position's state, but for ignored facts."""
         taken = position.discs[0] | position.discs[1]
         true: set[Term] = set(self.always)
         for colour in (0, 1):
@@ -59,7 +63,7 @@ class Binding:
     def legal(self, position: Position, colour: int) -> set[Term]:
         """The legal moves of a colour in a position that is not terminal."""
         if colour != position.turn:
-            return {self.passes[colour]}
+            return {self.waits[colour]}
         cells = self.variant.moves(position)
         return {self.move(colour, cell) for cell in cells_of(cells)} if cells else {self.passes[colour]}
 

@@ -62,8 +62,10 @@ class _Observed:
     """bool[positions, fluents]"""
     control: dict[int, int]
     """Fluents that say whose turn it is."""
+    waits: tuple[int, int]
+    """Per role, the index of its move while the other one moves."""
     passes: tuple[int, int]
-    """Per role, the index of its pass."""
+    """Per role, the index of its move when it has no other; mostly the same."""
     stays: bool
     """Whether control was ever seen to stay with a role that moved."""
     before: Bits
@@ -85,6 +87,8 @@ class _Cells:
     filled: dict[int, int]
     lasting: list[int]
     """Fluents that were true in every position."""
+    ignored: list[int]
+    """Fluents without a meaning here. That nothing depends on them is for the verification to show."""
 
 
 def _observe(machine: CircuitMachine) -> _Observed | None:
@@ -101,10 +105,14 @@ def _observe(machine: CircuitMachine) -> _Observed | None:
     if len(follows) == 0 or not terminal.any():
         return None
     joint = sample.joint[follows]
-    passes = (int(np.bincount(joint[:, 0]).argmax()), int(np.bincount(joint[:, 1]).argmax()))
+    changes = (bits[follows] != bits[follows + 1]).sum(axis=1)
+    by_role = (legal[:, :split], legal[:, split:])
+    waits, passes = [], []
     active = np.zeros((len(bits), 2), np.bool_)
-    for role, part in enumerate((legal[:, :split], legal[:, split:])):
-        active[:, role] = np.delete(part, passes[role], axis=1).any(axis=1)
+    for role, part in enumerate(by_role):
+        waits.append(int(np.bincount(joint[:, role]).argmax()))
+        passes.append(_pass(part, joint[:, role], changes, waits[role]))
+        active[:, role] = np.delete(part, [waits[role], passes[role]], axis=1).any(axis=1)
     active[terminal] = False
     if active.all(axis=1).any() or not active.any(axis=0).all():
         return None
@@ -116,14 +124,28 @@ def _observe(machine: CircuitMachine) -> _Observed | None:
         control.update({int(fluent): role for fluent in np.flatnonzero(same)})
     if not control:
         return None
-    moved = joint != np.array(passes)
+    moved = (joint != np.array(waits)) & (joint != np.array(passes))
     if moved.all(axis=1).any():
         return None
     mover = np.where(moved[:, 0], 0, np.where(moved[:, 1], 1, -1)).astype(np.int64)
     flag, role = next(iter(control.items()))
     holder = np.where(bits[:, flag], role, 1 - role)
     stays = bool((holder[follows + 1] == holder[follows])[mover >= 0].any())
-    return _Observed(bits, control, passes, stays, bits[follows], bits[follows + 1], joint, mover)
+    before, after = bits[follows], bits[follows + 1]
+    return _Observed(bits, control, (waits[0], waits[1]), (passes[0], passes[1]), stays, before, after, joint, mover)
+
+
+def _pass(legal: Bits, played: npt.NDArray[np.int32], changes: npt.NDArray[np.int64], wait: int) -> int:
+    """The move of a role that has no other when it is its turn, if it is not the one it waits with.
+
+    It is the only legal move wherever it is legal, and changes less than every move that takes a cell.
+    """
+    forced = legal.any(axis=0) & ~(legal & (legal.sum(axis=1) > 1)[:, None]).any(axis=0)
+    for move in np.flatnonzero(forced):
+        mine, others = played == move, (played != move) & (played != wait)
+        if move != wait and mine.any() and others.any() and changes[mine].max() < changes[others].min():
+            return int(move)
+    return wait
 
 
 def _cells(observed: _Observed) -> _Cells | None:
@@ -135,7 +157,8 @@ def _cells(observed: _Observed) -> _Cells | None:
     down = [falls[by[role]].any(axis=0) for role in (0, 1)]
     is_control = np.zeros(bits.shape[1], np.bool_)
     is_control[list(observed.control)] = True
-    discs = [np.flatnonzero(up[role] & ~down[role] & ~up[1 - role] & ~is_control) for role in (0, 1)]
+    stays = (before & after).any(axis=0)  # unlike a count of plies, say
+    discs = [np.flatnonzero(up[role] & ~down[role] & ~up[1 - role] & stays & ~is_control) for role in (0, 1)]
     if len(discs[0]) != len(discs[1]) or not MIN_CELLS <= len(discs[0]) <= 64:
         return None
     counts = bits.astype(np.float32)
@@ -153,12 +176,12 @@ def _cells(observed: _Observed) -> _Cells | None:
             same = np.flatnonzero((columns == bits[:, fluent]).all(axis=1))
             if len(same) == 1:
                 meaning[fluent] = int(same[0])
-    if len(explained) + len(idle) + len(blanks) + len(filled) != bits.shape[1]:
-        return None
+    ignored = sorted(set(range(bits.shape[1])) - explained - idle - set(blanks) - set(filled))
     moves = [_moves(observed, rises, role, [pair[role] for pair in pairs]) for role in (0, 1)]
     if moves[0] is None or moves[1] is None:
         return None
-    return _Cells(pairs, list(zip(*moves, strict=True)), blanks, filled, [fluent for fluent in idle if bits[0, fluent]])
+    lasting = [fluent for fluent in idle if bits[0, fluent]]
+    return _Cells(pairs, list(zip(*moves, strict=True)), blanks, filled, lasting, ignored)
 
 
 def _moves(observed: _Observed, rises: Bits, role: int, discs: list[int]) -> list[int] | None:
@@ -214,11 +237,15 @@ def _bind(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> Bindin
         always=frozenset(machine.game.always).union(fluents[fluent] for fluent in cells.lasting),
         moves=(move_cells(0), move_cells(1)),
         passes=(moves[0][observed.passes[0]], moves[1][observed.passes[1]]),
+        waits=(moves[0][observed.waits[0]], moves[1][observed.waits[1]]),
+        ignored=frozenset(fluents[fluent] for fluent in cells.ignored),
         goals=values,
     )
 
 
-def _craft(observed: _Observed, cells: _Cells, owners: npt.NDArray[np.int8], turn: int) -> npt.NDArray[np.uint64]:
+def _craft(
+    machine: CircuitMachine, observed: _Observed, cells: _Cells, owners: npt.NDArray[np.int8], turn: int
+) -> npt.NDArray[np.uint64]:
     """Packed states (states, words) for boards `owners` (int8[states, cells]: 0, 1, or -1 for empty)."""
     fluents = observed.bits.shape[1]
     bits = np.zeros((len(owners), -(-fluents // 64) * 64), np.uint8)
@@ -226,7 +253,8 @@ def _craft(observed: _Observed, cells: _Cells, owners: npt.NDArray[np.int8], tur
         bits[:, [pair[role] for pair in cells.discs]] = owners == role
     for names, wanted in ((cells.blanks, owners < 0), (cells.filled, owners >= 0)):
         bits[:, list(names)] = wanted[:, list(names.values())]
-    bits[:, [*cells.lasting, *(fluent for fluent, role in observed.control.items() if role == turn)]] = 1
+    first = [fluent for fluent in cells.ignored if machine.net.initial[fluent]]
+    bits[:, [*first, *cells.lasting, *(fluent for fluent, role in observed.control.items() if role == turn)]] = 1
     return np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
 
 
@@ -238,9 +266,9 @@ def _triples(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> set
     rows = np.arange(len(ordered))
     owners[rows, [u for u, _ in ordered]] = 1
     owners[rows, [v for _, v in ordered]] = 0
-    legal, _ = machine.legal_of(_craft(observed, cells, owners, 0))
+    legal, _ = machine.legal_of(_craft(machine, observed, cells, owners, 0))
     mine = legal[:, : int(machine.net.role_start[1])].copy()
-    mine[:, observed.passes[0]] = False
+    mine[:, [observed.passes[0], observed.waits[0]]] = False
     if (mine.sum(axis=1) > 1).any():
         return None
     taker = {pair[0]: cell for cell, pair in enumerate(cells.moves) if pair[0] >= 0}
@@ -260,7 +288,7 @@ def _goals(
     owners = np.zeros((3, count), np.int8)
     owners[1, : count // 2] = 1
     owners[2] = 1
-    values = machine.goals_of(_craft(observed, cells, owners, 0))
+    values = machine.goals_of(_craft(machine, observed, cells, owners, 0))
     if count % 2:
         # No full board is a draw: its value shows in matches that ended with empty cells. Without any of those it
         # does not matter much.

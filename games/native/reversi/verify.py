@@ -29,15 +29,16 @@ class _Layout(NamedTuple):
     expected: npt.NDArray[np.int32]
     """int32[fluents, 2]: what each fluent means (`_DISC_0`..) and of which cell or colour (constants: their value)."""
     move_cells: npt.NDArray[np.int32]
-    """int32[moves of both roles]: the cell that a move takes, -1 for the pass, -2 for a move that is never legal."""
+    """int32[moves of both roles]: the cell that a move takes, or one of `_PASS`.."""
     split: int
     """Where the second role's moves begin."""
     playable: np.uint64
     noop: bool
 
 
-_DISC_0, _DISC_1, _BLANK, _FILLED, _CONTROL, _CONSTANT = range(6)
-_PASS, _UNKNOWN = -1, -2
+_DISC_0, _DISC_1, _BLANK, _FILLED, _CONTROL, _CONSTANT, _IGNORED = range(7)
+_PASS, _UNKNOWN, _WAIT, _IDLE = -1, -2, -3, -4
+"""What a move is that takes no cell: for the turn without another move, never legal, for the other's turn, for both."""
 
 
 def agrees(machine: CircuitMachine, binding: Binding, positions: int, *, seed: int = 2) -> bool:
@@ -74,6 +75,7 @@ def _layout(machine: CircuitMachine, binding: Binding) -> _Layout | None:
     discs = np.full((2, 64), -1, np.int32)
     expected = np.full((len(game.fluents), 2), _CONSTANT, np.int32)
     expected[:, 1] = [fact in binding.always for fact in game.fluents]
+    expected[[index for index, fact in enumerate(game.fluents) if fact in binding.ignored], 0] = _IGNORED
     meanings: list[tuple[int, dict[Term, int]]] = [
         (_DISC_0, dict(binding.discs[0])),
         (_DISC_1, dict(binding.discs[1])),
@@ -89,11 +91,7 @@ def _layout(machine: CircuitMachine, binding: Binding) -> _Layout | None:
                 discs[meaning, cell] = index[fact]
     if not binding.control:
         return None
-    cells = [
-        _PASS if move == binding.passes[role] else binding.moves[role].get(move, _UNKNOWN)
-        for role in (0, 1)
-        for move in game.moves[role]
-    ]
+    cells = [_meaning(binding, role, move) for role in (0, 1) for move in game.moves[role]]
     return _Layout(
         discs,
         expected,
@@ -102,6 +100,14 @@ def _layout(machine: CircuitMachine, binding: Binding) -> _Layout | None:
         np.uint64(binding.variant.playable),
         binding.variant.noop,
     )
+
+
+def _meaning(binding: Binding, role: int, move: Term) -> int:
+    """The cell that a move takes, or what else it is."""
+    passes, waits = move == binding.passes[role], move == binding.waits[role]
+    if passes or waits:
+        return _IDLE if passes and waits else _PASS if passes else _WAIT
+    return binding.moves[role].get(move, _UNKNOWN)
 
 
 @njit(inline="always")
@@ -129,7 +135,7 @@ def _decode(states, row, layout):
         elif meaning == _CONSTANT:
             if value != np.uint64(cell):
                 return first, second, -1
-        elif meaning >= _BLANK:
+        elif meaning in (_BLANK, _FILLED):
             taken = ((first | second) >> np.uint64(cell)) & np.uint64(1)
             if (value == taken) != (meaning == _FILLED):
                 return first, second, -1
@@ -158,8 +164,12 @@ def _same_rules(states, legal, terminal, joint, match, layout):
             mine = moves if role == turn else np.uint64(0)
             for move in range(begin, end):
                 cell = layout.move_cells[move]
-                if cell == _PASS:
+                if cell == _IDLE:
                     expected = mine == 0
+                elif cell == _PASS:
+                    expected = role == turn and mine == 0
+                elif cell == _WAIT:
+                    expected = role != turn
                 elif cell == _UNKNOWN:
                     expected = False
                 else:

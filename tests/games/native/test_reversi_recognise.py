@@ -34,6 +34,8 @@ def sheet(
     goals: tuple[int, int, int] = (0, 50, 100),
     minority: bool = False,
     blanks: bool = False,
+    plies: bool = False,
+    skips: bool = False,
     directions: int = 8,
     long_lines: bool = True,
     free_pass: bool = False,
@@ -71,7 +73,7 @@ def sheet(
         "(<= (mobile ?r) (may ?r ?x ?y))",
         "(<= (legal ?r (put ?x ?y)) (true (turn ?r)) (may ?r ?x ?y))",
         "(<= (legal ?r pass) (true (turn ?o)) (rival ?r ?o))",
-        "(<= (legal ?r pass) (true (turn ?r)) (not (mobile ?r)))",
+        f"(<= (legal ?r {'skip' if skips else 'pass'}) (true (turn ?r)) (not (mobile ?r)))",
         "(<= (lost ?r ?w ?x ?y) (does ?o (put ?u ?v)) (rival ?o ?r) (near ?w ?u ?v ?x ?y) (held ?o ?w ?x ?y))",
         "(<= (turned ?x ?y) (lost ?r ?w ?x ?y))",
         "(<= (next (disc ?x ?y ?r)) (does ?r (put ?x ?y)))",
@@ -80,6 +82,9 @@ def sheet(
         "(<= (next (turn ?r)) (true (turn ?o)) (rival ?r ?o))",
         "(<= terminal (not (mobile ann)) (not (mobile bob)))",
     ]
+    if plies:
+        lines += ["(init (ply 0))", "(<= (next (ply ?n)) (true (ply ?m)) (succ ?m ?n))"]
+        lines += [f"(succ {i} {i + 1})" for i in range(number, 2 * number)]
     if long_lines:
         lines += [
             "(<= (held ?r ?w ?x ?y) (rival ?r ?o) (true (disc ?x ?y ?o)) (near ?w ?x ?y ?u ?v) (held ?r ?w ?u ?v))",
@@ -172,6 +177,7 @@ def test_other_corpus_sheets_are_refused(corpus: Path, name: str) -> None:
         ({"columns": 6, "rows": 6, "minority": True, "first": "bob"}, {"cells": 36, "minority": True, "first": 1}),
         ({"columns": 5, "rows": 7, "goals": (10, 45, 90)}, {"cells": 35}),
         ({"columns": 6, "rows": 8, "blocked": ((1, 1), (6, 8)), "blanks": True}, {"cells": 46}),
+        ({"columns": 6, "rows": 6, "plies": True, "skips": True}, {"cells": 36}),
     ],
 )
 def test_variants(options: dict[str, object], variant: dict[str, object]) -> None:
