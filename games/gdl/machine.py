@@ -1,5 +1,4 @@
-"""`CircuitMachine`: the `StateMachine` of a game that was compiled to a circuit, for one state and for batches of
-states."""
+"""`CircuitMachine`: the `StateMachine` of a game compiled to a circuit, for one state and for batches of states."""
 
 from __future__ import annotations
 
@@ -101,13 +100,20 @@ class CircuitMachine(StateMachine):
         return [moves[i] for i in open_moves]
 
     def next(self, state: State, joint_move: Sequence[Term]) -> State:
-        indices = [self.move_index(role, move) for role, move in enumerate(joint_move)]
-        if len(indices) != len(self.roles):
-            raise IllegalMoveError(f"a joint move has {len(self.roles)} moves, not {len(indices)}")
+        """The state after one move per role, whether or not the moves are legal: the manager's joint move is the truth.
+
+        Raises `IllegalMoveError` for a number of moves other than that of the roles, and for a move that is never legal
+        for its role (unless the role has no legal move in this state: what is sent then changes nothing).
+        """
+        if len(joint_move) != len(self.roles):
+            raise IllegalMoveError(f"a joint move has {len(self.roles)} moves, not {len(joint_move)}")
         slots = self._legal_slots(state)
         kernels.clear_sets(self.net, slots, WIDTHS[1])
-        for role, index in enumerate(indices):
-            kernels.enter_move(self.net, slots, WIDTHS[1], 0, int(self.net.role_start[role]) + index, ALL)
+        for role, move in enumerate(joint_move):
+            if move not in self._move_index[role] and not self.legal(state, role):
+                continue
+            number = int(self.net.role_start[role]) + self.move_index(role, move)
+            kernels.enter_move(self.net, slots, WIDTHS[1], 0, number, ALL)
         kernels.evaluate(self.net.next, slots, WIDTHS[1])
         return self._pack(slots[self.net.next_slot] & np.uint64(1))
 
@@ -138,8 +144,7 @@ class CircuitMachine(StateMachine):
         return np.packbits(bits, bitorder="little").tobytes()
 
     def move_index(self, role: int, move: Term) -> int:
-        """The index of a move among `game.moves[role]`. Raises `IllegalMoveError` for one that is never legal for the
-        role."""
+        """The index of a move among `game.moves[role]`; `IllegalMoveError` for one that is never legal for the role."""
         index = self._move_index[role].get(move)
         if index is None:
             raise IllegalMoveError(f"role {self.roles[role]!r} can never play {move!r}")
@@ -238,9 +243,11 @@ class CircuitMachine(StateMachine):
         width: int | None = None,
         stop: NDArray[np.uint8] | None = None,
     ) -> PlayoutStatistics:
-        """Plays random matches from the initial state to the end, `playouts` of them (at least one per lane) or for so
-        many CPU seconds of this thread. `width` is in words of 64 lanes and chosen by the size of the net if not
-        given."""
+        """Plays random matches from the initial state to the end.
+
+        Either `playouts` of them (at least one per lane), or for so many CPU seconds of this thread. `width` is in
+        words of 64 lanes, by default chosen by the size of the net. `stop` (uint8[1]) ends it when it is set.
+        """
         if width is None:
             width = 8 if self.game.edges >= WIDE_NET_EDGES else 1
         n_roles = len(self.roles)
@@ -287,8 +294,7 @@ class CircuitMachine(StateMachine):
         return scratch
 
     def _legal_slots(self, state: State) -> NDArray[np.uint64]:
-        """The slots after the legal program for this state in every lane; kept for the thread's next question about
-        it."""
+        """The slots after the legal program with this state in lane 0; kept for the thread's next question about it."""
         cached = getattr(self._own, "cached", None)
         if cached is not None and cached[0] == state:
             return cached[1]
@@ -338,8 +344,7 @@ def _enter_lanes(net, slots, joint):
 
 @njit(cache=True, nogil=True)
 def _random_ply(net, slots, chooser, rng, active, states, joint, match, over):
-    """One random ply in the active lanes, described in the other arrays; lanes that end (or are stuck) become
-    inactive."""
+    """One random ply in the active lanes, described in the other arrays; lanes that end or are stuck become inactive."""
     width = (0,)
     kernels.evaluate(net.legal, slots, width)
     kernels.clear_sets(net, slots, width)
