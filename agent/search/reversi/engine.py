@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections.abc import Callable
 
 import numpy as np
 
 from agent.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
 from agent.search.reversi.analysis import Analyser, Verdict
-from agent.search.reversi.weights import weights_for
+from agent.search.reversi.training.quick import learn_quickly
+from agent.search.reversi.weights import HEURISTIC, Weights, weights_for
 from games.gdl.machine import CircuitMachine
 from games.machine import State, StateMachine, Term, UnknownFactError
 from games.native.reversi import verify
 from games.native.reversi.binding import Binding
 from games.native.reversi.recognise import recognise
 from games.native.reversi.rules import Position, Variant
+
+SOLVED_CELLS = 20
+"""Boards up to this size are solved to the end at once and need no evaluation."""
 
 
 class ReversiEngine(Engine):
@@ -33,15 +38,13 @@ class ReversiEngine(Engine):
         threads: int | None = None,
         megabytes: int = 128,
     ) -> None:
-        weights = weights_for(binding.variant)
         self._machine, self._role, self._binding = machine, role, binding
-        self._analyser = Analyser(
-            binding.variant,
-            weights.evaluation,
-            weights.coefficients,
-            threads=threads or os.cpu_count() or 1,
-            megabytes=megabytes,
-        )
+        self._threads, self._megabytes = threads or os.cpu_count() or 1, megabytes
+        weights = weights_for(binding.variant)
+        self._learnt: Weights | None = None
+        if weights.source == HEURISTIC and binding.variant.cells > SOLVED_CELLS:
+            threading.Thread(target=self._learn, args=(weights,), name="reversi-learning", daemon=True).start()
+        self._analyser = self._make_analyser(weights)
         self._position = binding.variant.initial()
 
     def begin(self, state: State) -> None:
@@ -59,6 +62,9 @@ class ReversiEngine(Engine):
         self._position = after
 
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        if self._learnt is not None:
+            self._analyser.close()
+            self._analyser, self._learnt = self._make_analyser(self._learnt), None
         position, variant = self._position, self._binding.variant
         if variant.terminal(position):
             return
@@ -74,6 +80,16 @@ class ReversiEngine(Engine):
         report(Opinion(idle[self._role], None, proven=True))
         player, opponent = (position.player, position.opponent) if moves else (position.opponent, position.player)
         self._analyser.analyse(player, opponent, stop, lambda verdict: None)
+
+    def _make_analyser(self, weights: Weights) -> Analyser:
+        evaluation, coefficients = weights.evaluation, weights.coefficients
+        return Analyser(
+            self._binding.variant, evaluation, coefficients, threads=self._threads, megabytes=self._megabytes
+        )
+
+    def _learn(self, start: Weights) -> None:
+        """In a thread of its own: better weights for a variant without any, from the next turn on."""
+        self._learnt = learn_quickly(self._binding.variant, start, np.zeros(1, np.uint8))
 
     def _view(self, state: State) -> Position:
         try:

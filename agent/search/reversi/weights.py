@@ -1,8 +1,8 @@
 """The shipped weights, and which of them a variant is played with.
 
 A file per trained variant lies beside this module. A variant that was never trained is played with the weights of the
-nearest one: same shape of board and way of winning, fewest different cells; for other shapes of board with the rules
-of thumb of `Evaluation.heuristic`.
+nearest one: same shape of board and way of winning, fewest different cells. Other shapes of board begin with the rules
+of thumb of `Evaluation.heuristic`, until the engine has learnt better ones (`training.quick`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from games.native.reversi.rules import Variant, cells_of
 FOLDER = Path(__file__).parent / "data"
 INNER_CORNERS = 1 << 18 | 1 << 21 | 1 << 42 | 1 << 45
 """The cells (3,3), (3,6), (6,3), (6,6)."""
+HEURISTIC = "heuristic"
+"""The source of weights that are rules of thumb."""
 
 TRAINED: dict[str, Variant] = {
     "standard": Variant(),
@@ -37,7 +39,7 @@ class Weights:
     evaluation: Evaluation
     coefficients: Coefficients
     source: str
-    """The trained variant that they come from, or "heuristic"."""
+    """The trained variant that they come from, HEURISTIC, or how else they were made."""
 
 
 def weights_for(variant: Variant, folder: Path = FOLDER) -> Weights:
@@ -50,7 +52,7 @@ def weights_for(variant: Variant, folder: Path = FOLDER) -> Weights:
     ]
     if candidates:
         return load_weights(folder / f"{min(candidates)[1]}.npz")
-    return Weights(Evaluation.heuristic(columns, rows, variant.sign), DEFAULT_COEFFICIENTS, "heuristic")
+    return Weights(Evaluation.heuristic(columns, rows, variant.sign), DEFAULT_COEFFICIENTS, HEURISTIC)
 
 
 @lru_cache(maxsize=4)

@@ -17,6 +17,7 @@ from agent.search.reversi.analysis import Analyser
 from agent.search.reversi.engine import ReversiEngine, expected_goal, make_engine
 from agent.search.reversi.training.campaign import Plan, run
 from agent.search.reversi.training.matches import Limited, Score, compare, openings
+from agent.search.reversi.training.quick import learn_quickly
 from agent.search.reversi.training.selfplay import Play
 from agent.search.reversi.weights import weights_for
 from games import rulesheets
@@ -24,7 +25,7 @@ from games.gdl.check import check
 from games.gdl.circuit import build_circuit
 from games.gdl.ground import ground
 from games.gdl.machine import CircuitMachine, compiled_game
-from games.native.reversi.rules import Variant
+from games.native.reversi.rules import Variant, central_start, rectangle
 from protocol.kif import read_rulesheet
 
 
@@ -125,6 +126,20 @@ def test_trained_weights_beat_rules_of_thumb() -> None:
     score = compare(variant, Limited(trained, depth=4), Limited(untrained, depth=4), 20)
     assert score.games == 20
     assert score.share > 0.8
+
+
+def test_quick_learning_beats_rules_of_thumb() -> None:
+    """A board that no weights are shipped for is played clearly better after some seconds of learning."""
+    variant = central_start(5, 6, rectangle(5, 6))
+    begin = weights_for(variant)
+    learnt = learn_quickly(variant, begin, np.zeros(1, np.uint8))
+    assert learnt is not None
+    first, second = (
+        Limited(Analyser(variant, weights.evaluation, weights.coefficients, megabytes=4), depth=3)
+        for weights in (learnt, begin)
+    )
+    assert compare(variant, first, second, 30).share > 0.6
+    assert learn_quickly(variant, begin, np.ones(1, np.uint8)) is None
 
 
 def test_score_interval() -> None:

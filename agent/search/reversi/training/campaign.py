@@ -25,7 +25,7 @@ from agent.search.reversi.training.errors import MIN_EMPTIES, fit_errors, measur
 from agent.search.reversi.training.fit import Design, finished, fit, held_out_error
 from agent.search.reversi.training.matches import Limited, Score, compare
 from agent.search.reversi.training.selfplay import Play, Positions, play_games
-from agent.search.reversi.weights import TRAINED, Weights, extent, load_weights, save_weights, weights_for
+from agent.search.reversi.weights import HEURISTIC, TRAINED, Weights, extent, load_weights, save_weights, weights_for
 from games.native.reversi.rules import Variant
 
 SHARD_GAMES = 500
@@ -131,7 +131,7 @@ def _weights_before(plan: Plan, number: int) -> Weights:
         return load_weights(plan.folder / f"round-{number - 1}" / "weights.npz")
     if plan.scratch:
         evaluation = Evaluation.heuristic(*extent(variant.playable), variant.sign)
-        return Weights(evaluation, DEFAULT_COEFFICIENTS, "heuristic")
+        return Weights(evaluation, DEFAULT_COEFFICIENTS, HEURISTIC)
     return weights_for(variant)
 
 

@@ -105,14 +105,20 @@ def fit(
     epochs: int = 20,
     rates: tuple[float, float] = (0.008, 0.0008),
     seed: int = 0,
+    stop: npt.NDArray[np.uint8] | None = None,
 ) -> npt.NDArray[np.float32]:
-    """float32[STAGES, weights] after that many passes, the learning rate falling geometrically between `rates`."""
+    """float32[STAGES, weights] after that many passes, or after the one in which `stop[0]` is set.
+
+    The learning rate falls geometrically between `rates`.
+    """
     size = len(patterns.canonical)
     weights = np.zeros((STAGES, size + 3 * EXTRAS), np.float32)
     if start is not None:
         weights[:] = start.weights / np.float32(UNIT)
     generator = np.random.default_rng(seed)
     for epoch in range(epochs):
+        if stop is not None and stop[0]:
+            break
         rate = rates[0] * (rates[1] / rates[0]) ** (epoch / max(1, epochs - 1))
         order = generator.permutation(len(design.scores))
         _epoch(order, design.features, design.empties, design.scores, weights, rate)

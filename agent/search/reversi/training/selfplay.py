@@ -121,6 +121,8 @@ def _play_games(
                 cell, scores[count - 1] = choose(
                     player, opponent, plies, certainty, board, tables, margins, table, game & 255, work, stop
                 )
+                if stop[0]:
+                    return begin
             turned = flips(cell, player, opponent)
             player, opponent = opponent ^ turned, player | turned | _ONE << np.uint64(cell)
             side = 1 - side
@@ -136,7 +138,7 @@ def _play_games(
 
 
 def play_games(variant: Variant, searcher: Searcher, play: Play, games: int, seed: int) -> Positions:
-    """Play that many games and return the positions after the random opening plies."""
+    """Play that many games, fewer if the searcher is stopped; the positions after the random opening plies."""
     room = games * (variant.cells + 1)
     players, opponents = np.zeros(room, np.uint64), np.zeros(room, np.uint64)
     scores = np.zeros(room, np.float32)

@@ -1,0 +1,45 @@
+"""Quick learning: weights for a variant that was never trained, made in seconds while the match begins."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from agent.search.reversi.evaluation import Board
+from agent.search.reversi.search import Searcher
+from agent.search.reversi.selectivity import margins
+from agent.search.reversi.table import new_table
+from agent.search.reversi.training.fit import Design, finished, fit
+from agent.search.reversi.training.selfplay import Play, Positions, play_games
+from agent.search.reversi.weights import Weights
+from games.native.reversi.rules import Variant
+
+ROUNDS = (
+    (Play(depth=1, solve=8, random=(2, 12)), 2000),
+    (Play(depth=3, solve=10, random=(2, 14)), 3000),
+)
+"""How each round plays, and how many games."""
+_SHARD = 250
+_EPOCHS = 8
+
+
+def learn_quickly(variant: Variant, start: Weights, stop: npt.NDArray[np.uint8]) -> Weights | None:
+    """Better weights than `start` by a few thousand games of self-play; None if `stop[0]` was set meanwhile."""
+    weights = start
+    board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+    table = new_table(4)
+    for number, (play, games) in enumerate(ROUNDS):
+        searcher = Searcher(board, weights.evaluation.tables, margins(weights.coefficients), table)
+        searcher.stop = stop
+        parts = []
+        for seed in range(0, games, _SHARD):
+            parts.append(play_games(variant, searcher, play, _SHARD, 1_000_000 * number + seed))
+            if stop[0]:
+                return None
+        patterns = weights.evaluation.patterns
+        design = Design.of(Positions.join(parts), board, patterns)
+        evaluation = finished(fit(design, patterns, None, epochs=_EPOCHS, stop=stop), patterns)
+        if stop[0]:
+            return None
+        weights = Weights(evaluation, start.coefficients, "learnt")
+    return weights
