@@ -7,11 +7,14 @@ when the first one takes long.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
 import pickle
 import resource
+import signal
+import threading
 import time
 import warnings
 from collections.abc import Sequence
@@ -28,14 +31,20 @@ from games.gdl.machine import CircuitMachine, CompiledGame, compiled_game
 from games.machine import GameError, LimitError
 
 
+_PARENT_CHECK = 0.5
+"""Seconds between a child's looks at whether its parent still lives."""
+
+
 @dataclass(frozen=True)
 class Limits:
-    """What each child may use."""
+    """What a compilation may use."""
 
     cpu_seconds: float = 60.0
+    """Per child."""
     wall_seconds: float = 120.0
+    """For all of it."""
     memory_bytes: int = 8 << 30
-    """Address space (RLIMIT_AS), the process's code and libraries included."""
+    """Address space per child (RLIMIT_AS), the process's code and libraries included."""
     patience_seconds: float = 0.7
     """How long one variant runs alone before the next one starts beside it."""
     variants: Sequence[str] = field(default=VARIANTS[:3])
@@ -85,7 +94,7 @@ class Compilation:
         while self._machine is None and (self._children or self._waiting):
             now = time.monotonic()
             if now - self._begin > self._limits.wall_seconds:
-                self.cancel(f"no circuit within {self._limits.wall_seconds:.0f} s")
+                self.cancel(f"no circuit within {self._limits.wall_seconds:g} s")
                 break
             patience = self._last_start + self._limits.patience_seconds - now
             if self._waiting and (patience <= 0 or not self._children):
@@ -128,7 +137,7 @@ class Compilation:
             outcome = pickle.loads(child.answer.recv_bytes())
         except (EOFError, OSError):
             child.process.join()
-            outcome = f"ended by signal {-child.process.exitcode}" if child.process.exitcode else "no answer"
+            outcome = self._reason_of_end(child.process.exitcode)
         self._forget(child)
         if isinstance(outcome, CompiledGame):
             self._machine = CircuitMachine(outcome)
@@ -136,6 +145,11 @@ class Compilation:
             self.cancel()
         else:
             self._reasons.append(f"{child.variant}: {outcome}")
+
+    def _reason_of_end(self, exit_code: int | None) -> str:
+        if exit_code == -signal.SIGXCPU:
+            return f"more than {self._limits.cpu_seconds:g} s of CPU time"
+        return f"ended by signal {-exit_code}" if exit_code else "no answer"
 
     def _forget(self, child: _Child) -> None:
         self._children.remove(child)
@@ -146,7 +160,8 @@ class Compilation:
 def _child_main(
     sender: multiprocessing.connection.Connection, checked: CheckedRules, variant: str, limits: Limits
 ) -> None:
-    cpu = int(limits.cpu_seconds) + 1
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    cpu = math.ceil(limits.cpu_seconds)
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
     outcome: CompiledGame | str
@@ -162,6 +177,13 @@ def _child_main(
     sender.close()
     # Not through Python's exit: what the parent registered to run at exit is the parent's.
     os._exit(0)
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process when its parent is gone: a killed parent cannot cancel anything."""
+    while os.getppid() == parent:
+        time.sleep(_PARENT_CHECK)
+    os._exit(1)
 
 
 def start_compilation(checked: CheckedRules, limits: Limits = Limits()) -> Compilation:

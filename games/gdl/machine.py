@@ -344,7 +344,7 @@ def _enter_lanes(net, slots, joint):
 
 @njit(cache=True, nogil=True)
 def _random_ply(net, slots, chooser, rng, active, states, joint, match, over):
-    """One random ply in the active lanes, described in the other arrays; lanes that end or are stuck become inactive."""
+    """One random ply in the active lanes, told in the other arrays; lanes that end or are stuck become inactive."""
     width = (0,)
     kernels.evaluate(net.legal, slots, width)
     kernels.clear_sets(net, slots, width)

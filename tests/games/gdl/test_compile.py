@@ -1,0 +1,145 @@
+"""Compilation in child processes: it succeeds, or ends within its limits with a reason, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from games import rulesheets
+from games.gdl.check import CheckedRules, check
+from games.gdl.compile import Compilation, Limits, compile_rules, start_compilation, warm_kernels
+from games.machine import LimitError
+from protocol import kif
+
+EXPLODING = (
+    "(role a) (init s) (<= terminal (true never)) (<= (goal a 0) (true s))"
+    + " ".join(f"(n {i})" for i in range(60))
+    + """
+(<= (legal a (pick ?a ?b ?c ?d ?e ?f)) (n ?a) (n ?b) (n ?c) (n ?d) (n ?e) (n ?f) (true s))
+(<= (next (picked ?a ?b ?c ?d ?e ?f)) (does a (pick ?a ?b ?c ?d ?e ?f)))
+(<= (next s) (true s))
+"""
+)
+"""60^6 legal moves."""
+
+
+@pytest.fixture(autouse=True)
+def _no_children_left() -> Iterator[None]:
+    """However a test ends, no process of a compilation is left."""
+    warm_kernels()
+    yield
+    assert not multiprocessing.active_children()
+
+
+def rules(text: str) -> CheckedRules:
+    """The rules of a sheet."""
+    return check(kif.read_rulesheet(text))
+
+
+def address_space() -> int:
+    """How much address space this process uses, in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_compiles_in_the_background() -> None:
+    """Polling does not block; the machine comes by and by, with the name of the way that won."""
+    begin = time.monotonic()
+    compilation = start_compilation(rules(rulesheets.text("connect_four")))
+    assert compilation.poll() is None
+    assert time.monotonic() - begin < 1.0
+    machine = compilation.wait(60.0)
+    assert machine is not None
+    assert compilation.poll() is machine
+    assert compilation.failed is None
+    assert compilation.variant in Limits().variants
+    assert len(machine.legal(machine.initial(), 0)) == 7
+
+
+def test_waiting_ends_at_its_timeout() -> None:
+    """`wait` returns empty-handed in time, and the compilation goes on."""
+    compilation = start_compilation(rules(EXPLODING))
+    begin = time.monotonic()
+    assert compilation.wait(0.2) is None
+    assert 0.15 < time.monotonic() - begin < 1.0
+    assert compilation.failed is None
+    compilation.cancel()
+
+
+def test_cancelling_kills_the_children() -> None:
+    """At once, also in the middle of grounding; the reason is kept."""
+    compilation = start_compilation(rules(EXPLODING), Limits(patience_seconds=0.1))
+    compilation.wait(0.3)
+    assert len(multiprocessing.active_children()) >= 2
+    begin = time.monotonic()
+    compilation.cancel("not wanted")
+    assert time.monotonic() - begin < 1.0
+    assert not multiprocessing.active_children()
+    assert compilation.failed == "not wanted"
+    assert compilation.wait(1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (Limits(cpu_seconds=1.0, patience_seconds=30.0, variants=("plain",)), "plain: more than 1 s of CPU time"),
+        (Limits(wall_seconds=0.5), "no circuit within 0.5 s"),
+    ],
+)
+def test_time_is_bounded(limits: Limits, reason: str) -> None:
+    """A grounding that explodes ends at the limit on CPU or wall-clock time, with a reason that says so."""
+    begin = time.monotonic()
+    with pytest.raises(LimitError, match=reason):
+        compile_rules(rules(EXPLODING), limits)
+    assert time.monotonic() - begin < 20.0
+
+
+def test_memory_is_bounded() -> None:
+    """A child that needs more address space than it may have fails with that reason."""
+    limit = address_space() + (200 << 20)
+    with pytest.raises(LimitError, match=r"plain: more than \d+ MiB of memory; projected: more than \d+ MiB of memory"):
+        compile_rules(rules(EXPLODING), Limits(memory_bytes=limit, variants=("plain", "projected")))
+
+
+def test_a_way_that_fails_does_not_spoil_the_next() -> None:
+    """When the first child is killed, the second way starts at once and delivers the machine."""
+    compilation = start_compilation(
+        rules(rulesheets.text("tic_tac_toe")), Limits(variants=("plain", "split"), patience_seconds=300.0)
+    )
+    multiprocessing.active_children()[0].kill()
+    assert compilation.wait(60.0) is not None
+    assert compilation.failed is None
+
+
+def test_a_dead_child_is_reported() -> None:
+    """A child that is killed from outside counts as failed, with the signal named."""
+    compilation: Compilation = start_compilation(rules(EXPLODING), Limits(variants=("plain",)))
+    multiprocessing.active_children()[0].kill()
+    assert compilation.wait(5.0) is None
+    assert compilation.failed == "plain: ended by signal 9"
+
+
+def test_children_end_with_their_parent() -> None:
+    """When the process that compiles is killed, its children do not live on."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    parent = context.Process(target=_compile_and_wait, args=(sender,))
+    parent.start()
+    sender.close()
+    child = receiver.recv()
+    parent.kill()
+    parent.join()
+    deadline = time.monotonic() + 5.0
+    while Path(f"/proc/{child}/statm").exists() and Path(f"/proc/{child}/statm").read_text().split()[0] != "0":
+        assert time.monotonic() < deadline, "the child lives on"
+        time.sleep(0.05)
+
+
+def _compile_and_wait(sender: multiprocessing.connection.Connection) -> None:
+    compilation = start_compilation(rules(EXPLODING), Limits(cpu_seconds=5.0, variants=("plain",)))
+    sender.send(multiprocessing.active_children()[0].pid)
+    compilation.wait(20.0)
