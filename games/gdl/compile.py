@@ -30,7 +30,6 @@ from games.gdl.kernels import WIDTHS
 from games.gdl.machine import CircuitMachine, CompiledGame, compiled_game
 from games.machine import GameError, LimitError
 
-
 _PARENT_CHECK = 0.5
 """Seconds between a child's looks at whether its parent still lives."""
 
