@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import threading
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agent.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
 from agent.search.blokbox.alphabeta import WIN
+from agent.search.blokbox.evaluation import room
 from agent.search.blokbox.prover import Prover
 from agent.search.blokbox.tree import LEAF, LOST, WON, Tree, best_child, clear, grow, keep_subtree, new_tree
 from agent.search.blokbox.tuning import Weights, tuning_for
@@ -23,6 +26,10 @@ CAPACITY = 6_000_000
 """Nodes of the tree, 25 bytes each; there are two trees, one of them only while a subtree is being kept."""
 VISITS_PER_CALL = 4_000
 """Visits between two looks at whether the best move changed: 20..40 ms."""
+
+PROVABLE_ROOM = 270
+"""Cells left to both players (see `evaluation.room`) beyond which the prover only takes time from the tree: it proves
+nothing within seconds before some nine plies on 14x14 cells, where 384 are left at the start."""
 
 _GO = np.zeros(1, np.uint8)
 
@@ -42,27 +49,39 @@ def warm_up() -> None:
     variant = Variant(2, 2, (cell,), (frozenset({0}), frozenset({0})), starts)
     tuning = tuning_for(variant, Weights.load())
     tree, spare = new_tree(16), new_tree(16)
-    grow(variant.tables, variant.start, tree, tuning, 4, _GO, new_scratch(variant, 4), np.ones(1, np.uint64))
+    grow(variant.tables, variant.start, tree, 0, tuning, 4, _GO, new_scratch(variant, 4), np.ones(1, np.uint64))
     keep_subtree(tree, best_child(tree), spare)
     Prover(variant, tuning, entries=2).run(variant.start, _GO)
 
 
 class BlokboxEngine(Engine):
-    """Tree search on the native board. The reference machine is only asked for the facts of its states."""
+    """Tree search on the native board, with a second thread: the tree's early in the match, the prover's later.
+
+    The reference machine is only asked for the facts of its states.
+    """
 
     name = "blokbox"
 
-    def __init__(self, machine: StateMachine, binding: Binding, role: int, *, capacity: int = CAPACITY) -> None:
+    def __init__(
+        self,
+        machine: StateMachine,
+        binding: Binding,
+        role: int,
+        *,
+        capacity: int = CAPACITY,
+        threads: int | None = None,
+    ) -> None:
         self._machine = machine
         self._binding = binding
         self._player = binding.player(role)
         self._tables = binding.variant.tables
         self._tuning = tuning_for(binding.variant, Weights.load())
-        self._scratch = new_scratch(binding.variant, 4)
-        self._seed = np.array([secrets.randbits(63)], np.uint64)
+        self._threads = min(2, threads or os.cpu_count() or 1)
+        self._scratch = [new_scratch(binding.variant, 4) for _ in range(self._threads)]
+        self._seeds = [np.array([secrets.randbits(63)], np.uint64) for _ in range(self._threads)]
         self._prover = Prover(binding.variant, self._tuning)
-        self._tree = new_tree(capacity)
-        self._spare: Tree = new_tree(capacity)
+        self._tree = new_tree(capacity, self._threads)
+        self._spare: Tree = new_tree(capacity, self._threads)
         self._position = binding.variant.start.copy()
 
     def begin(self, state: State) -> None:
@@ -88,24 +107,33 @@ class BlokboxEngine(Engine):
             self._doubt_proof()
 
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        before = int(self._tree.visits[0])
         # The first visit expands the root, so that there is an opinion even where `stop` is set already.
-        visits = self._grow(1, _GO)
-        last = self._opinion(visits)
+        self._grow(0, 1, _GO)
+        last = self._opinion(before)
         report(last)
-        # The prover has a flag of its own: it also has to stop when the tree has come to a proof.
+        # The other thread has a flag of its own: it also has to stop when this one has come to a proof.
         halt = np.zeros(1, np.uint8)
-        self._prover.start(self._position, halt)
+        other = threading.Thread(target=self._help, args=(halt,), name="blokbox helper", daemon=True)
+        other.start()
         try:
             while not stop[0] and not last.proven:
-                visits += self._grow(VISITS_PER_CALL, stop)
+                self._grow(0, VISITS_PER_CALL, stop)
                 self._learn_proofs()
-                opinion = self._opinion(visits)
+                opinion = self._opinion(before)
                 if stop[0] or (opinion.move, opinion.proven) != (last.move, last.proven):
                     report(opinion)
                 last = opinion
         finally:
             halt[0] = 1
-            self._prover.join()
+            other.join()
+
+    def _help(self, halt: StopFlag) -> None:
+        """What the second thread does: prove where that can succeed, else grow the tree if there is a core for it."""
+        if room(self._position) <= PROVABLE_ROOM:
+            self._prover.run(self._position, halt)
+        elif self._threads > 1:
+            self._grow(1, 1 << 40, halt)
 
     def _doubt_proof(self) -> None:
         """Forget that the root is proven unless the tree shows what to play; the prover will soon know again."""
@@ -130,9 +158,18 @@ class BlokboxEngine(Engine):
         elif prover.score == -WIN or (proofs == LOST).all():
             tree.proof[0] = WON
 
-    def _grow(self, visits: int, stop: StopFlag) -> int:
-        done = grow(self._tables, self._position, self._tree, self._tuning, visits, stop, self._scratch, self._seed)
-        return int(done)
+    def _grow(self, thread: int, visits: int, stop: StopFlag) -> None:
+        grow(
+            self._tables,
+            self._position,
+            self._tree,
+            thread,
+            self._tuning,
+            visits,
+            stop,
+            self._scratch[thread],
+            self._seeds[thread],
+        )
 
     def _read(self, state: State) -> NDArray[np.uint64]:
         try:
@@ -147,15 +184,15 @@ class BlokboxEngine(Engine):
         children = np.flatnonzero(self._tree.move[first : first + int(self._tree.size[0])] == move)
         return first + int(children[0]) if len(children) else None
 
-    def _opinion(self, visits: int) -> Opinion:
+    def _opinion(self, visits_before: int) -> Opinion:
         """The best move so far: the only one while the other player is in control."""
         tree = self._tree
         # Values are those of the player who moved into a node: at the root, of the one who is not in control.
         in_control = int(self._position[TURN]) == self._player
         info: dict[str, object] = {
             "visits": int(tree.visits[0]),
-            "new_visits": visits,
-            "nodes": int(tree.used[0]),
+            "new_visits": int(tree.visits[0]) - visits_before,
+            "nodes": tree.nodes,
             "depth": self._prover.depth,
         }
         if in_control:

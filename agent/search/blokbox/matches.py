@@ -93,7 +93,7 @@ class TreePlayer:
     def choose(self, position: NDArray[np.uint64]) -> int:
         clear(self._tree)
         with _Stop(self._seconds) as stop:
-            grow(self._tables, position, self._tree, self._tuning, self._visits, stop, self._scratch, self._seed)
+            grow(self._tables, position, self._tree, 0, self._tuning, self._visits, stop, self._scratch, self._seed)
         return int(self._tree.move[best_child(self._tree)])
 
 

@@ -1,13 +1,11 @@
 """Alpha-beta at work beside the tree search: deepens from the root until it has proven the result, move by move.
 
 A proof needs all of a position's moves, and alpha-beta visits those of a narrow window only: in the same time it proves
-results two to three plies earlier than the tree search's own solver. It runs in a thread of its own; what it finds out
-about root moves is read while it runs.
+results two to three plies earlier than the tree search's own solver. It is meant to run in a thread of its own; what
+it finds out about root moves is read while it runs.
 """
 
 from __future__ import annotations
-
-import threading
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +46,6 @@ class Prover:
         self.depth = 0
         """The last iteration that was finished."""
         self.nodes = 0
-        self._thread: threading.Thread | None = None
 
     @property
     def proven(self) -> bool:
@@ -60,19 +57,8 @@ class Prover:
         self.lost[:] = 0
         self.best_move, self.score, self.depth = -1, 0, 0
 
-    def start(self, root: NDArray[np.uint64], stop: StopFlag) -> None:
-        """Begin to search in a thread, until the result is proven or `stop[0]` is not 0."""
-        self._thread = threading.Thread(target=self.run, args=(root.copy(), stop), name="prover", daemon=True)
-        self._thread.start()
-
-    def join(self) -> None:
-        """Wait for the thread that `start` began; it ends within a millisecond of the stop flag."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-
     def run(self, root: NDArray[np.uint64], stop: StopFlag) -> None:
-        """Deepen iteration by iteration."""
+        """Deepen until the result is proven or `stop[0]` is not 0; returns within a millisecond then."""
         result = np.zeros(4, np.int64)
         self._stacks.history[:] = 0
         self._stacks.killers[:] = -1

@@ -117,7 +117,7 @@ def self_play(
                 play(variant.tables, position, int(rng.choice(moves)))
                 continue
             clear(tree)
-            grow(variant.tables, position, tree, tuning, visits, stop, scratch, randomness)
+            grow(variant.tables, position, tree, 0, tuning, visits, stop, scratch, randomness)
             # The root's value is that of the player who is not to move.
             value = 1.0 - tree.wins[0] / tree.visits[0]
             if tree.proof[0]:

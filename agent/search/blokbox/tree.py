@@ -5,6 +5,10 @@ whose moves are weighted by shape. Proven results are backed up as in MCTS-Solve
 move to a position that is lost for the opponent is taken at once, a lost move is never visited again.
 
 Values and proofs of a node are those of the player who *moved into it*.
+
+Several threads may grow one tree. A visit is counted on the way down, so that the next thread looks elsewhere (virtual
+loss), each thread takes new nodes from a region of its own, and a node gets its children only when they are complete.
+That two threads expand the same node, or that one of two concurrent sums is lost, costs a little and breaks nothing.
 """
 
 from __future__ import annotations
@@ -37,12 +41,17 @@ class Tree(NamedTuple):
     prior: NDArray[np.float32]
     proof: NDArray[np.int8]
     """`WON` or `LOST` where proven, else 0."""
-    used: NDArray[np.int64]
-    """[1]: how many nodes there are."""
+    regions: NDArray[np.int64]
+    """[threads, 2]: the next free node and the end of each thread's region."""
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self.move) - int((self.regions[:, 1] - self.regions[:, 0]).sum())
 
 
-def new_tree(capacity: int) -> Tree:
-    """A tree with an unexpanded root and room for `capacity` nodes."""
+def new_tree(capacity: int, threads: int = 1) -> Tree:
+    """A tree with an unexpanded root and room for `capacity` nodes, to be grown by so many threads."""
     tree = Tree(
         move=np.zeros(capacity, np.int32),
         first=np.zeros(capacity, np.int32),
@@ -51,7 +60,7 @@ def new_tree(capacity: int) -> Tree:
         wins=np.zeros(capacity, np.float32),
         prior=np.zeros(capacity, np.float32),
         proof=np.zeros(capacity, np.int8),
-        used=np.zeros(1, np.int64),
+        regions=np.zeros((threads, 2), np.int64),
     )
     clear(tree)
     return tree
@@ -59,11 +68,18 @@ def new_tree(capacity: int) -> Tree:
 
 def clear(tree: Tree) -> None:
     """Leave nothing but an unexpanded root."""
-    tree.used[0] = 1
+    _divide(tree, 1)
     tree.first[0] = LEAF
     tree.visits[0] = 0
     tree.wins[0] = 0.0
     tree.proof[0] = 0
+
+
+def _divide(tree: Tree, used: int) -> None:
+    """Shares the nodes from `used` on out among the threads."""
+    borders = np.linspace(used, len(tree.move), len(tree.regions) + 1).astype(np.int64)
+    tree.regions[:, 0] = borders[:-1]
+    tree.regions[:, 1] = borders[1:]
 
 
 @njit(cache=True, nogil=True)
@@ -92,16 +108,17 @@ def _choose(tree, node, tuning):
 
 
 @njit(cache=True, nogil=True)
-def _expand(tables, position, tree, node, tuning, scratch, live, moves):
+def _expand(tables, position, tree, node, region, tuning, scratch, live, moves):
     """Give a node its children. Returns False where there is no room; a node without moves is proven instead."""
     player = np.int64(position[TURN])
     n_live, total = placements(tables, position, player, scratch.shapes[player], live[player], scratch, player)
     if total == 0:
         tree.proof[node] = WON
         return True
-    first = tree.used[0]
-    if first + total > len(tree.move):
+    first = tree.regions[region, 0]
+    if first + total > tree.regions[region, 1]:
         return False
+    tree.regions[region, 0] += total
     n = list_moves(scratch, player, n_live, moves)
     move_priors(tables, position, moves, n, tuning.prior_weights, tree.prior[first:])
     for index in range(n):
@@ -113,7 +130,6 @@ def _expand(tables, position, tree, node, tuning, scratch, live, moves):
         tree.proof[child] = 0
     tree.size[node] = n
     tree.first[node] = first
-    tree.used[0] = first + n
     return True
 
 
@@ -139,10 +155,11 @@ def _judge_leaf(tables, position, tuning, scratch, live, features, seed):
 
 
 @njit(cache=True, nogil=True)
-def grow(tables, root, tree, tuning, n, stop, scratch, seed):
+def grow(tables, root, tree, region, tuning, n, stop, scratch, seed):
     """Visit the tree up to `n` times from the position `root`, until its result is proven or `stop[0]` is not 0.
 
-    `scratch` has four slots. Returns the number of visits made.
+    `region` is the number of the thread; `scratch`, with four slots, and `seed` are its own. Returns the number of
+    visits made.
     """
     n_shapes = len(tables.piece)
     everything = np.arange(n_shapes)
@@ -164,11 +181,12 @@ def grow(tables, root, tree, tuning, n, stop, scratch, seed):
         node = 0
         depth = 0
         path[0] = 0
+        tree.visits[0] += 1
         winner = -1
         while True:
             if tree.first[node] == LEAF:
-                patient = tree.visits[node] < tuning.patience and node != 0
-                if patient or not _expand(tables, position, tree, node, tuning, scratch, live, moves):
+                patient = tree.visits[node] <= tuning.patience and node != 0
+                if patient or not _expand(tables, position, tree, node, region, tuning, scratch, live, moves):
                     break
                 if tree.proof[node] == WON:
                     winner = 1 - np.int64(position[TURN])
@@ -190,6 +208,7 @@ def grow(tables, root, tree, tuning, n, stop, scratch, seed):
             node = child
             depth += 1
             path[depth] = node
+            tree.visits[node] += 1
         # Who moved into the leaf is the one who is not to move in it; up the path the two take turns.
         leaf_turn = np.int64(position[TURN])
         if winner < 0:
@@ -198,7 +217,6 @@ def grow(tables, root, tree, tuning, n, stop, scratch, seed):
             value = 1.0 if winner != leaf_turn else 0.0
         for level in range(depth, -1, -1):
             node = path[level]
-            tree.visits[node] += 1
             tree.wins[node] += value
             value = 1.0 - value
             if level > 0 and tree.proof[node] == WON:
@@ -226,12 +244,9 @@ def best_child(tree):
 
 
 @njit(cache=True, nogil=True)
-def keep_subtree(tree, node, target):
-    """Copy the subtree below `node` into `target`, breadth first, with `node` as the root.
-
-    Both have the same capacity, so it always fits.
-    """
-    origin = np.empty(tree.used[0], np.int32)
+def _copy_subtree(tree, node, target):
+    """Copy the subtree below `node`, breadth first. Returns how many nodes it has."""
+    origin = np.empty(len(tree.move), np.int32)
     origin[0] = node
     used = 1
     index = 0
@@ -251,4 +266,9 @@ def keep_subtree(tree, node, target):
                 origin[used] = child
                 used += 1
         index += 1
-    target.used[0] = used
+    return used
+
+
+def keep_subtree(tree: Tree, node: int, target: Tree) -> None:
+    """Copy the subtree below `node` into `target`, with `node` as the root; both have the same capacity."""
+    _divide(target, int(_copy_subtree(tree, node, target)))

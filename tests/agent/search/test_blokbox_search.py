@@ -115,7 +115,7 @@ def test_tree_search_proves_what_exhaustive_play_finds(positions: list[Position]
     for share, position in zip([0.0, 0.5, 1.0] * 4, positions, strict=True):
         tree = new_tree(200_000)
         tuning = TUNING._replace(playout_share=share)
-        grow(TABLES, position, tree, tuning, 100_000, GO, new_scratch(VARIANT, 4), np.array([3], np.uint64))
+        grow(TABLES, position, tree, 0, tuning, 100_000, GO, new_scratch(VARIANT, 4), np.array([3], np.uint64))
         assert tree.proof[0] == (LOST if won(position.tobytes()) else WON)
         if tree.proof[0] == LOST:
             assert not won(after(position, int(tree.move[best_child(tree)])).tobytes())
@@ -155,7 +155,7 @@ def test_kept_subtree_is_the_same_tree() -> None:
     tree, spare = new_tree(50_000), new_tree(50_000)
     scratch, seed = new_scratch(VARIANT, 4), np.array([3], np.uint64)
     tuning = TUNING._replace(playout_share=1.0)
-    grow(TABLES, VARIANT.start, tree, tuning, 300, GO, scratch, seed)
+    grow(TABLES, VARIANT.start, tree, 0, tuning, 300, GO, scratch, seed)
     child = best_child(tree)
     keep_subtree(tree, child, spare)
     assert spare.visits[0] == tree.visits[child]
@@ -164,7 +164,7 @@ def test_kept_subtree_is_the_same_tree() -> None:
     position = after(VARIANT.start, int(tree.move[child]))
     assert sorted(spare.move[first : first + size].tolist()) == sorted(moves_of(position))
     before = int(spare.visits[0])
-    made = grow(TABLES, position, spare, tuning, 50, GO, scratch, seed)
+    made = grow(TABLES, position, spare, 0, tuning, 50, GO, scratch, seed)
     assert spare.visits[0] == before + made
 
 
