@@ -1,2 +1,1 @@
-"""From GDL rules to a `StateMachine`: check -> normalise -> rewrite -> ground -> circuit -> kernels; interpreter
-beside it."""
+"""From GDL rules to a `StateMachine`: check, normalise, rewrite, ground, circuit, kernels; an interpreter beside it."""

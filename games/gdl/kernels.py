@@ -167,8 +167,7 @@ def _evaluate_run(runs, r, inputs, slots, width):
 
 @njit(cache=True, nogil=True)
 def _evaluate_loop(runs, r, inputs, slots, width):
-    """Least fixpoint of the component whose header is run r: its signals start false and are swept until none
-    changes."""
+    """Least fixpoint of the component whose header is run r: signals start false, sweeps go on until none changes."""
     words = len(width)
     body = runs[r, 1]
     n_loops = runs[r, 2]
@@ -382,8 +381,7 @@ def _collect_goals(net, goal_slots, width, held, sums, squares):
 
 @njit(cache=True, nogil=True)
 def random_playouts(net, width, slots, goal_slots, chooser, rng, playouts, sums, squares, stop):
-    """Plays random matches from the initial state in all lanes, until `playouts` have been started and all are
-    finished.
+    """Plays random matches from the initial state in all lanes until `playouts` are started and all are finished.
 
     A match in which some role has no legal move before the end stops there (its goals count as they stand, the third
     result counts such matches). `sums` and `squares` (float64 per role) add up goals and their squares. Every match

@@ -14,8 +14,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from games.gdl.circuit import Circuit, mark_live
+from games.gdl.circuit import Circuit
 from games.gdl.net import GATE, LOOP, MOVE_SET, N_ITEMS, N_SIGNALS, Pool, grow
+from games.gdl.outputs import mark_live
 
 MAX_ARITY = 8
 """Wider gates are split into trees, so that the kernels have straight-line code for every arity."""
@@ -41,8 +42,7 @@ class Program(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """The two nets of a game: the step net (legal, terminal, then next) and the goal net, each with slots of its
-    own."""
+    """The two nets of a game, each with slots of its own: the step net (legal, terminal, then next), the goal net."""
 
     legal_program: Program
     next_program: Program
@@ -52,8 +52,7 @@ class Layout:
     terminal_slot: int
     next_slot: NDArray[np.int32]
     first_set: int
-    """Move-set slots are consecutive from here; they are zeroed, then filled from the tables, before `next_program`
-    runs."""
+    """Move-set slots are consecutive from here; the joint move is entered in them before `next_program` runs."""
     n_sets: int
     set_start: NDArray[np.int64]
     """Per move (all roles, one after the other): which part of `set_slot` lists the sets it is in."""
@@ -253,8 +252,10 @@ def _literals_read(pool, live, outputs, loop_signal, loop_definition):
 
 @njit(cache=True, nogil=True)
 def _levels(pool, live, definition):
-    """The level of each live gate and loop: longest path from what is not live here (Kahn 1962); a cyclic component is
-    one node."""
+    """The level of each live gate and loop: the longest path from what is not live here (Kahn 1962).
+
+    A cyclic component counts as one node.
+    """
     n = len(live)
     node = np.arange(n)
     first = np.full(n + 1, -1, np.int64)  # the signal that stands for a component

@@ -58,8 +58,7 @@ class _Domains:
         self.rules: list[Rule] = []
 
     def literal(self, body: Sequence[Literal], name: str, statement: int) -> Literal | None:
-        """A literal that binds the variable to all it can be in this body; None where that is not a set of
-        constants."""
+        """A literal that binds the variable to all it can be here; None where that is not a set of constants."""
         constants = self._estimates.constants(body, name)
         if constants is None:
             return None

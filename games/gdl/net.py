@@ -58,8 +58,7 @@ class Pool(NamedTuple):
 
 
 def new_pool(n_fluents: int, n_moves: NDArray[np.int32], signals: int, items: int) -> Pool:
-    """A pool with the constant and `n_fluents` fluents (signals 1..n_fluents), with room for so many signals and
-    items."""
+    """A pool with the constant and fluents (signals 1..n_fluents), with room for so many signals and items."""
     signals = max(signals, n_fluents + 16)
     pool = Pool(
         kind=np.zeros(signals, np.int8),
