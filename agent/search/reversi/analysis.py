@@ -24,6 +24,8 @@ MIDGAME_LEVEL = 0
 """The selectivity level of searches that do not reach the end of the game."""
 _NARROW = 3
 """Half the width in discs of the first window around the score of the iteration before."""
+_NARROW_DEPTH = 5
+"""Scores of shallower iterations are too far apart."""
 _HELPED_DEPTH = 9
 """Shallower iterations are over before a helper has started."""
 _DIRECT = 11
@@ -156,19 +158,17 @@ class Analyser:
         full = self.variant.cells
         if step.result_only:
             return self._root(searcher, children, step, -1, 1, tell)
-        alpha, beta = (-full, full) if step.depth < 5 else (max(-full, guess - _NARROW), min(full, guess + _NARROW))
-        width = _NARROW
-        while True:
-            score = self._root(searcher, children, step, alpha, beta, tell)
-            width *= 3
-            if score is None or alpha < score < beta:
-                return score
-            if score <= alpha and alpha > -full:
-                alpha, beta = max(-full, score - width), score + 1
-            elif score >= beta and beta < full:
-                alpha, beta = score - 1, min(full, score + width)
-            else:
-                return score
+        if step.depth >= _NARROW_DEPTH:
+            alpha, beta = max(-full, guess - _NARROW), min(full, guess + _NARROW)
+            for width in (3 * _NARROW, 9 * _NARROW):
+                score = self._root(searcher, children, step, alpha, beta, tell)
+                if score is None or alpha < score < beta:
+                    return score
+                if score <= alpha:
+                    alpha, beta = max(-full, score - width), score + 1
+                else:
+                    alpha, beta = score - 1, min(full, score + width)
+        return self._root(searcher, children, step, -full, full, tell)
 
     @staticmethod
     def _root(

@@ -55,7 +55,7 @@ class Play:
     """The selectivity level of the searches before the ending."""
     solve: int = 14
     """Exact play from so many empty cells."""
-    random: tuple[int, int] = (3, 26)
+    random: tuple[int, int] = (4, 18)
     """The least and the greatest number of random plies at the start."""
     decay: float = 0.95
     """The weight of what follows against a position's own search in its label (1: only the final score)."""
