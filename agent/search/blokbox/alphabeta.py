@@ -164,7 +164,8 @@ def iterate(tables, root, depth, stacks, table, weights, prior_weights, room, lo
             slot = np.int64(key & mask)
             hash_move = -1
             known = False
-            if table.bounds[slot] and table.keys[slot] == key:
+            # Leaves are not stored, and asking for them costs a cache miss each.
+            if depths[ply] > 0 and table.bounds[slot] and table.keys[slot] == key:
                 hash_move = np.int64(table.moves[slot])
                 score = np.int64(table.scores[slot])
                 bound = table.bounds[slot]
