@@ -86,6 +86,7 @@ class Analyser:
         for helper in self._searchers[1:]:
             helper.stop = self._halt
         self._pool = ThreadPoolExecutor(threads - 1, "reversi") if threads > 1 else None
+        self._helping: list[Future[int]] = []
 
     @property
     def nodes(self) -> int:
@@ -123,7 +124,7 @@ class Analyser:
         for step in schedule(empty.bit_count()):
             if step.depth > max_depth or stop[0]:
                 break
-            helpers = self._help(player, opponent, step)
+            self._help(player, opponent, step)
 
             def tell(cell: int, value: int, step: Step = step, sure: bool = False) -> None:
                 publish(Verdict(cell, value, step, sure, self.nodes))
@@ -131,10 +132,7 @@ class Analyser:
             try:
                 found = self._window_search(main, children, step, score, tell)
             finally:
-                self._halt[0] = 1
-                for helper in helpers:
-                    helper.result()
-                self._halt[0] = 0
+                self._halt[0] = 1  # the next iteration waits for the helpers, this turn need not
             if found is None:
                 return False
             score = found
@@ -203,12 +201,16 @@ class Analyser:
                 break
         return best
 
-    def _help(self, player: int, opponent: int, step: Step) -> list[Future[int]]:
+    def _help(self, player: int, opponent: int, step: Step) -> None:
         """Set the helpers to work on the position, every second one a ply deeper where that makes a difference."""
+        for helper in self._helping:
+            helper.result()
+        self._helping = []
         if self._pool is None or step.depth < _HELPED_DEPTH:
-            return []
+            return
+        self._halt[0] = 0
         alpha, beta = (-1, 1) if step.result_only else (-self.variant.cells, self.variant.cells)
-        return [
+        self._helping = [
             self._pool.submit(helper.score, player, opponent, alpha, beta, step.depth + index % 2, step.level)
             for index, helper in enumerate(self._searchers[1:])
         ]
