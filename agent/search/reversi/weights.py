@@ -18,7 +18,7 @@ from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, Coefficients
 from games.native.reversi.bits import FULL
 from games.native.reversi.rules import Variant, cells_of
 
-FOLDER = Path(__file__).parent / "data"
+FOLDER = Path(__file__).parent
 INNER_CORNERS = 1 << 18 | 1 << 21 | 1 << 42 | 1 << 45
 """The cells (3,3), (3,6), (6,3), (6,6)."""
 HEURISTIC = "heuristic"
