@@ -27,9 +27,10 @@ CAPACITY = 6_000_000
 VISITS_PER_CALL = 4_000
 """Visits between two looks at whether the best move changed: 20..40 ms."""
 
-PROVABLE_ROOM = 270
-"""Cells left to both players (see `evaluation.room`) beyond which the prover only takes time from the tree: it proves
-nothing within seconds before some nine plies on 14x14 cells, where 384 are left at the start."""
+PROVABLE_ROOM = 230
+"""Cells left to both players (see `evaluation.room`) from which on the second thread proves results.
+
+On 14x14 cells, with 380 at the start, that is after some ten plies; with 5 s, results were first proven after eleven."""
 
 _GO = np.zeros(1, np.uint8)
 

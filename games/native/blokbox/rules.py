@@ -1,9 +1,9 @@
 """The rules of the Blokbox family as Numba kernels: placements, moves, perft and random playouts.
 
 Instead of keeping move lists from ply to ply, as programs that visit one corner after the other must, `placements`
-finds all moves of a player anew: with whole boards in vector registers (see `bits`) that costs about 2 ns a shape.
-What is kept from ply to ply is the list of *live* shapes, because cells that a player may cover only ever get fewer: a
-shape that fits in nowhere, touching a corner or not, is out for the rest of the match.
+finds all moves of a player anew: with whole boards in vector registers (see `bits`) that takes 0.17 µs for the 21
+shapes of a 14x14 board. What is kept from ply to ply is the list of *live* shapes, because cells that a player may
+cover only ever get fewer: a shape that fits in nowhere, touching a corner or not, is out for the rest of the match.
 
 Positions and moves are laid out as `variant` describes them.
 """
