@@ -126,6 +126,15 @@ def as_json(score: Score) -> dict[str, float]:
 
 
 def _weights_before(plan: Plan, number: int) -> Weights:
+    """The weights that a round plays with: chosen when it begins, then kept in its folder."""
+    path = plan.folder / f"round-{number}" / "before.npz"
+    if not path.exists():
+        weights = _weights_to_begin_with(plan, number)
+        save_weights(path, weights.evaluation, weights.coefficients)
+    return load_weights(path)
+
+
+def _weights_to_begin_with(plan: Plan, number: int) -> Weights:
     variant = TRAINED[plan.variant]
     if number > 1:
         return load_weights(plan.folder / f"round-{number - 1}" / "weights.npz")
