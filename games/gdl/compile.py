@@ -18,14 +18,14 @@ import threading
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 
 import numpy as np
 
 from games.gdl.check import CheckedRules, check
 from games.gdl.circuit import build_circuit
-from games.gdl.ground import VARIANTS, ground
+from games.gdl.ground import VARIANTS, estimated_instances, ground
 from games.gdl.kernels import WIDTHS
 from games.gdl.machine import CircuitMachine, CompiledGame, compiled_game
 from games.machine import GameError, LimitError
@@ -34,20 +34,32 @@ _PARENT_CHECK = 0.5
 """Seconds between a child's looks at whether its parent still lives."""
 
 
+_GROUNDED = None
+"""What a child sends first, when the grounding is done."""
+
+_HUGE = 1e9
+"""Estimated ground instances from which on demand has been seen to make the difference (chess, nine men's morris)."""
+
+_MOST_ESTIMATED_RULES = 5000
+"""Larger rulesheets are mostly facts, and estimating would take longer than trying."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """What a compilation may use."""
 
     cpu_seconds: float = 60.0
     """Per child."""
-    wall_seconds: float = 120.0
+    wall_seconds: float = 240.0
     """For all of it."""
     memory_bytes: int = 8 << 30
     """Address space per child (RLIMIT_AS), the process's code and libraries included."""
     patience_seconds: float = 0.7
     """How long one variant runs alone before the next one starts beside it."""
-    variants: Sequence[str] = field(default=VARIANTS[:3])
-    """Names of `games.gdl.ground.VARIANTS`, in the order in which they are started."""
+    huge_patience_seconds: float = 30.0
+    """The same for rules that look as if only one way to rewrite them could succeed."""
+    variants: Sequence[str] | None = None
+    """Names of `games.gdl.ground.VARIANTS`, in the order in which they are started; None: as estimates advise."""
 
 
 @dataclass
@@ -55,6 +67,7 @@ class _Child:
     variant: str
     process: BaseProcess
     answer: multiprocessing.connection.Connection
+    grounded: bool = False
 
 
 class Compilation:
@@ -67,7 +80,8 @@ class Compilation:
     def __init__(self, checked: CheckedRules, limits: Limits) -> None:
         self._checked = checked
         self._limits = limits
-        self._waiting = list(limits.variants)
+        self._waiting, huge = _plan(checked, limits)
+        self._patience = limits.huge_patience_seconds if huge else limits.patience_seconds
         self._children: list[_Child] = []
         self._reasons: list[str] = []
         self._machine: CircuitMachine | None = None
@@ -95,7 +109,7 @@ class Compilation:
             if now - self._begin > self._limits.wall_seconds:
                 self.cancel(f"no circuit within {self._limits.wall_seconds:g} s")
                 break
-            patience = self._last_start + self._limits.patience_seconds - now
+            patience = self._last_start + self._patience - now
             if self._waiting and (patience <= 0 or not self._children):
                 self._start_next()
                 continue
@@ -114,9 +128,12 @@ class Compilation:
         """Ends all children. A machine that is there already stays."""
         self._waiting.clear()
         for child in list(self._children):
-            child.process.kill()
-            self._forget(child)
+            self._end(child)
         self._reasons.append(reason)
+
+    def _end(self, child: _Child) -> None:
+        child.process.kill()
+        self._forget(child)
 
     def _start_next(self) -> None:
         variant = self._waiting.pop(0)
@@ -137,6 +154,13 @@ class Compilation:
         except (EOFError, OSError):
             child.process.join()
             outcome = self._reason_of_end(child.process.exitcode)
+        if outcome is _GROUNDED:
+            # What is left is bounded by what is grounded: the others need not go on.
+            child.grounded = True
+            self._waiting.clear()
+            for other in [other for other in self._children if not other.grounded]:
+                self._end(other)
+            return
         self._forget(child)
         if isinstance(outcome, CompiledGame):
             self._machine = CircuitMachine(outcome)
@@ -156,6 +180,18 @@ class Compilation:
         child.process.join()
 
 
+def _plan(checked: CheckedRules, limits: Limits) -> tuple[list[str], bool]:
+    """The variants to try, and whether the rules look as if they would ground in one way only, or in none."""
+    if limits.variants is not None:
+        return list(limits.variants), False
+    if len(checked.rules) > _MOST_ESTIMATED_RULES:
+        return list(VARIANTS[:2]), False
+    split, plain = (estimated_instances(checked.rules, variant) for variant in ("split", "plain"))
+    if split > _HUGE:
+        return ["demand+split", "split"], True
+    return ["split", "demand+split"] + (["plain"] if plain < 10 * split else []), False
+
+
 def _child_main(
     sender: multiprocessing.connection.Connection, checked: CheckedRules, variant: str, limits: Limits
 ) -> None:
@@ -165,7 +201,9 @@ def _child_main(
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
     outcome: CompiledGame | str
     try:
-        outcome = compiled_game(build_circuit(ground(checked.rules, checked.roles, variant=variant)))
+        program = ground(checked.rules, checked.roles, variant=variant)
+        sender.send_bytes(pickle.dumps(_GROUNDED))
+        outcome = compiled_game(build_circuit(program))
     except GameError as error:
         outcome = str(error)
     except MemoryError:

@@ -11,6 +11,9 @@ from games.gdl.outputs import Outputs, mark_live
 _PAIR_LIMIT = 1 << 22
 """Pairs counted in one round of factoring; bounds its memory (the table) and time."""
 
+_WORK_LIMIT = 1 << 28
+"""Gate inputs looked at in one round: pairs come most frequent first, so what is left undone is worth least."""
+
 
 def factor(pool: Pool, outputs: Outputs, *, rounds: int = 8) -> Pool:
     """Extracts literal pairs that many gates share, most frequent first, round after round while it pays."""
@@ -87,7 +90,10 @@ def _factor_round(pool, live):
     saved = 0
     both = np.empty(2, np.int32)
     users = np.empty(n, np.int32)
+    work = np.int64(0)
     for slot in chosen:
+        if work > _WORK_LIMIT:
+            break
         a = np.int32(keys[slot] >> 32)
         b = np.int32(keys[slot] & 0xFFFFFFFF)
         rare = a if reads[a + 1] - reads[a] <= reads[b + 1] - reads[b] else b
@@ -96,6 +102,7 @@ def _factor_round(pool, live):
         existing = False
         for r in range(reads[rare], reads[rare + 1]):
             gate = readers[r]
+            work += pool.size[gate]
             has_rare = False
             has_other = False
             for i in range(pool.start[gate], pool.start[gate] + pool.size[gate]):

@@ -96,6 +96,13 @@ def rewrite(rules: Iterable[Rule], variant: str) -> list[Rule]:
     return rules
 
 
+def estimated_instances(rules: Iterable[Rule], variant: str) -> float:
+    """A rough estimate of how many ground instances the rules will have, rewritten as one of `VARIANTS` says."""
+    rewritten = rewrite(rules, variant)
+    estimates = Estimates(rewritten)
+    return sum(estimates.join(rule.body, estimates.domains(rule.body)) for rule in rewritten if rule.body)
+
+
 def relevant_rules(rules: Iterable[Rule]) -> list[Rule]:
     """The rules that something the game is made of depends on."""
     rules = list(rules)

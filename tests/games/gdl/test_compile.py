@@ -13,6 +13,7 @@ import pytest
 from games import rulesheets
 from games.gdl.check import CheckedRules, check
 from games.gdl.compile import Compilation, Limits, compile_rules, start_compilation, warm_kernels
+from games.gdl.ground import VARIANTS
 from games.machine import LimitError
 from protocol import kif
 
@@ -56,7 +57,7 @@ def test_compiles_in_the_background() -> None:
     assert machine is not None
     assert compilation.poll() is machine
     assert compilation.failed is None
-    assert compilation.variant in Limits().variants
+    assert compilation.variant in VARIANTS
     assert len(machine.legal(machine.initial(), 0)) == 7
 
 
@@ -72,7 +73,7 @@ def test_waiting_ends_at_its_timeout() -> None:
 
 def test_cancelling_kills_the_children() -> None:
     """At once, also in the middle of grounding; the reason is kept."""
-    compilation = start_compilation(rules(EXPLODING), Limits(patience_seconds=0.1))
+    compilation = start_compilation(rules(EXPLODING), Limits(patience_seconds=0.1, variants=("plain", "projected")))
     compilation.wait(0.3)
     assert len(multiprocessing.active_children()) >= 2
     begin = time.monotonic()
@@ -103,6 +104,15 @@ def test_memory_is_bounded() -> None:
     limit = address_space() + (200 << 20)
     with pytest.raises(LimitError, match=r"plain: more than \d+ MiB of memory; projected: more than \d+ MiB of memory"):
         compile_rules(rules(EXPLODING), Limits(memory_bytes=limit, variants=("plain", "projected")))
+
+
+def test_rules_that_look_huge_are_first_tried_on_demand() -> None:
+    """Where estimates say that only demand can help, its child has the machine's cores to itself for a while."""
+    compilation = start_compilation(rules(EXPLODING))
+    assert compilation.wait(1.5) is None
+    assert len(multiprocessing.active_children()) == 1
+    compilation.cancel()
+    assert compilation.failed == "cancelled"
 
 
 def test_a_way_that_fails_does_not_spoil_the_next() -> None:
