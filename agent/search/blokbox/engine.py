@@ -30,7 +30,8 @@ VISITS_PER_CALL = 4_000
 PROVABLE_ROOM = 230
 """Cells left to both players (see `evaluation.room`) from which on the second thread proves results.
 
-On 14x14 cells, with 380 at the start, that is after some ten plies; with 5 s, results were first proven after eleven."""
+On 14x14 cells, with 380 at the start, that is after some ten plies; within 5 s, results are proven after eleven at
+best."""
 
 _GO = np.zeros(1, np.uint8)
 
