@@ -1,4 +1,4 @@
-"""The commands around the native engines: `perft`, `agree`, `train`."""
+"""The commands around the native engines: `perft`, `agree`, `strength`, `solve`, `train`."""
 
 from __future__ import annotations
 
@@ -42,6 +42,33 @@ def add_commands(add: AddCommand) -> None:
     )
     agree.add_argument("file", metavar="FILE", help="a rulesheet file, or the name of an own rulesheet")
     agree.add_argument("--positions", type=int, default=1_000_000, metavar="N", help="(default: %(default)s)")
+
+    strength = add(
+        "strength",
+        _strength,
+        "let two engines play each other",
+        "Plays games between two engines at equal time without pondering, from random openings of 8 plies, each in "
+        "both seats, and prints the first one's score with its 95 % interval. Engines: native, general, montecarlo, "
+        "and plain (Reversi at 6 plies without patterns).",
+    )
+    strength.add_argument("file", metavar="FILE", help="a rulesheet file, or the name of an own rulesheet")
+    strength.add_argument("first", metavar="ENGINE")
+    strength.add_argument("second", metavar="ENGINE")
+    strength.add_argument("--games", type=int, default=100, metavar="N", help="(default: %(default)s)")
+    strength.add_argument("--seconds", type=float, default=0.2, metavar="S", help="per move (default: %(default)s)")
+    strength.add_argument("--cores", type=int, default=1, metavar="N", help="for each engine (default: %(default)s)")
+    strength.add_argument("--seed", type=int, default=0, metavar="N", help="of the openings (default: %(default)s)")
+
+    solve = add(
+        "solve",
+        _solve,
+        "solve Reversi endings",
+        "Solves the positions of an .obf file (board of 64 characters X, O, -, the side to move, then moves with their "
+        "scores) on one core, by the standard rules. Exit status 1 if a score is not the best that the file gives.",
+    )
+    solve.add_argument("file", type=Path, metavar="FILE")
+    solve.add_argument("--count", type=int, metavar="N", help="only the first N positions (default: all)")
+    solve.add_argument("--megabytes", type=int, default=256, metavar="N", help="of the table (default: %(default)s)")
 
     train = add(
         "train",
@@ -113,6 +140,49 @@ def _agree(options: argparse.Namespace) -> tuple[int, object]:
         raise InputError(f"{options.file}: not a game of a native family")
     print(f"{agreeing} positions agree ({time.perf_counter() - begin:.1f} s)")
     return int(agreeing < options.positions), {"positions": agreeing, "recognised_in": seconds}
+
+
+def _strength(options: argparse.Namespace) -> tuple[int, object]:
+    from agent.search.reversi.training.campaign import as_json
+    from agent.sheets import load
+    from agent.strength import ENGINES, duel
+    from games.gdl.compile import compile_rules
+
+    names = (options.first, options.second)
+    for name in names:
+        if name not in ENGINES:
+            raise InputError(f"{name}: no engine; there are {', '.join(ENGINES)}")
+    machine = compile_rules(load(options.file).checked)
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
+    score = duel(
+        machine,
+        names,
+        games=options.games,
+        seconds=options.seconds,
+        seed=options.seed,
+        tell=lambda score: print(score, flush=True),
+    )
+    return 0, as_json(score)
+
+
+def _solve(options: argparse.Namespace) -> tuple[int, object]:
+    from agent.search.reversi.problems import read_problems, solve
+
+    try:
+        problems = read_problems(options.file.read_text(encoding="ascii"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{options.file}: {error}") from None
+    results = []
+    for number, problem in enumerate(problems[: options.count], 1):
+        solved = solve(problem, megabytes=options.megabytes)
+        right = problem.best is None or solved.score == problem.best
+        print(
+            f"{number}: {problem.empties} empty, score {solved.score:+}{'' if right else ' (WRONG)'}, "
+            f"{solved.nodes} nodes in {solved.seconds:.2f} s, {solved.nodes / solved.seconds / 1e6:.1f} M nodes/s",
+            flush=True,
+        )
+        results.append({**asdict(solved), "right": right})
+    return int(not all(result["right"] for result in results)), results
 
 
 def _train(options: argparse.Namespace) -> tuple[int, object]:

@@ -37,12 +37,16 @@ class ReversiEngine(Engine):
         *,
         threads: int | None = None,
         megabytes: int = 128,
+        weights: Weights | None = None,
+        max_depth: int = 64,
     ) -> None:
+        """`threads` defaults to all cores, `weights` to the best at hand; `max_depth` weakens it, for measurements."""
         self._machine, self._role, self._binding = machine, role, binding
-        self._threads, self._megabytes = threads or os.cpu_count() or 1, megabytes
-        weights = weights_for(binding.variant)
+        self._threads, self._megabytes = threads or len(os.sched_getaffinity(0)), megabytes
+        self._max_depth = max_depth
+        given, weights = weights is not None, weights or weights_for(binding.variant)
         self._learnt: Weights | None = None
-        if weights.source == HEURISTIC and binding.variant.cells > SOLVED_CELLS:
+        if not given and weights.source == HEURISTIC and binding.variant.cells > SOLVED_CELLS:
             threading.Thread(target=self._learn, args=(weights,), name="reversi-learning", daemon=True).start()
         self._analyser = self._make_analyser(weights)
         self._position = binding.variant.initial()
@@ -73,13 +77,14 @@ class ReversiEngine(Engine):
             only = moves & (moves - 1) == 0
             first = self._binding.move(self._role, moves.bit_length() - 1)
             report(Opinion(first, None, proven=only))
-            self._analyser.analyse(position.player, position.opponent, stop, self._mover(report, only))
+            publish = self._mover(report, only)
+            self._analyser.analyse(position.player, position.opponent, stop, publish, max_depth=self._max_depth)
             return
         # Nothing to decide: think about what follows, so that the next turn starts from a warm table.
         idle = self._binding.passes if position.turn == self._role else self._binding.waits
         report(Opinion(idle[self._role], None, proven=True))
         player, opponent = (position.player, position.opponent) if moves else (position.opponent, position.player)
-        self._analyser.analyse(player, opponent, stop, lambda verdict: None)
+        self._analyser.analyse(player, opponent, stop, lambda verdict: None, max_depth=self._max_depth)
 
     def _make_analyser(self, weights: Weights) -> Analyser:
         evaluation, coefficients = weights.evaluation, weights.coefficients

@@ -12,6 +12,7 @@ import pytest
 
 from agent.cli import main
 from agent.engine import EngineMismatchError, Opinion
+from agent.errors import InputError
 from agent.search.registry import engines_for
 from agent.search.reversi.analysis import Analyser
 from agent.search.reversi.engine import ReversiEngine, expected_goal, make_engine
@@ -20,6 +21,7 @@ from agent.search.reversi.training.matches import Limited, Score, compare, openi
 from agent.search.reversi.training.quick import learn_quickly
 from agent.search.reversi.training.selfplay import Play
 from agent.search.reversi.weights import weights_for
+from agent.strength import duel
 from games import rulesheets
 from games.gdl.check import check
 from games.gdl.circuit import build_circuit
@@ -183,3 +185,22 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["agree", "reversi", "--positions", "5000"]) == 0
     assert "positions agree" in capsys.readouterr().out
     assert main(["train", "reversi", "nothing", str(tmp_path)]) == 2
+
+
+def test_solve_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`solve` compares with the best score of the file, and names a line that is no position."""
+    board = "X" * 30 + "O" * 30 + "-X--"
+    problems = tmp_path / "problems.obf"
+    problems.write_text(f"{board} X; A8:+2;\n")
+    status = main(["solve", str(problems), "--megabytes", "1"])
+    assert ("WRONG" in capsys.readouterr().out) == (status == 1)
+    problems.write_text("nothing\n")
+    assert main(["solve", str(problems)]) == 2
+
+
+def test_duel_in_both_seats() -> None:
+    """Trained alpha-beta beats the plain one at equal time, whatever its seat; unknown contenders are an error."""
+    machine = machine_of("reversi")
+    assert duel(machine, ("native", "plain"), games=2, seconds=0.02).wins == 2
+    with pytest.raises(InputError):
+        duel(machine_of("connect_four"), ("native", "general"), games=1, seconds=0.01)

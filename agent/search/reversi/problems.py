@@ -1,0 +1,91 @@
+"""Ending problems: positions in the .obf notation of the FFO suite, and their exact solution."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from agent.search.reversi.evaluation import Board
+from agent.search.reversi.search import Searcher
+from agent.search.reversi.selectivity import EXACT, margins
+from agent.search.reversi.table import new_table
+from agent.search.reversi.weights import weights_for
+from games.native.reversi.rules import Variant
+
+_LINE = re.compile(r"([XO-]{64}) ([XO]);")
+_MOVE = re.compile(r"[A-Ha-h][1-8]:([+-]\d+)")
+_LEVELS = (0, 1, 2, 3, EXACT)
+"""The selectivity levels of the searches to the end: each one orders the moves of the next."""
+_WINDOWS = 20
+"""How often a narrow window is moved at most; selective searches may disagree with each other for ever."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A position of standard Reversi, from the side to move."""
+
+    player: int
+    opponent: int
+    best: int | None
+    """The score in discs that the file gives, if it does."""
+
+    @property
+    def empties(self) -> int:
+        """The number of empty cells."""
+        return 64 - (self.player | self.opponent).bit_count()
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What was found out about a problem, and the effort."""
+
+    score: int
+    nodes: int
+    seconds: float
+
+
+def read_problems(text: str) -> list[Problem]:
+    """The problems of an .obf file. Raises `ValueError` for a line that is none."""
+    problems = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        found = _LINE.match(line)
+        if found is None:
+            raise ValueError(f"line {number} is no position")
+        cells, side = found.groups()
+        discs = {mark: sum(1 << index for index, cell in enumerate(cells) if cell == mark) for mark in "XO"}
+        scores = [int(score) for score in _MOVE.findall(line)]
+        other = "O" if side == "X" else "X"
+        problems.append(Problem(discs[side], discs[other], max(scores, default=None)))
+    return problems
+
+
+def solve(problem: Problem, *, megabytes: int = 256) -> Solution:
+    """The exact score of a problem on one core, with an empty table to begin with."""
+    variant = Variant()
+    weights = weights_for(variant)
+    board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+    searcher = Searcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(megabytes))
+    begin = time.perf_counter()
+    score = 0
+    for depth in range(2, max(3, problem.empties - 8), 2):
+        score = searcher.score(problem.player, problem.opponent, -64, 64, depth, 0)
+    for level in _LEVELS:
+        score = _around(searcher, problem, score, level)
+    return Solution(score, searcher.nodes, time.perf_counter() - begin)
+
+
+def _around(searcher: Searcher, problem: Problem, guess: int, level: int) -> int:
+    """A search to the end with a narrow window around a guess, moved a few times, then opened."""
+    low, high = guess - 2, guess + 2
+    for _ in range(_WINDOWS):
+        alpha, beta = max(low, -65), min(high, 65)
+        score = searcher.score(problem.player, problem.opponent, alpha, beta, problem.empties, level)
+        if alpha < score < beta:
+            return score
+        low, high = (score - 4, score + 1) if score <= alpha else (score - 1, score + 4)
+    return searcher.score(problem.player, problem.opponent, -65, 65, problem.empties, level)
