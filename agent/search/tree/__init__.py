@@ -1,2 +1,1 @@
-"""General tree search on circuits: a shared tree (`store`), lanes that descend it and play out (`kernels`), and the
-engine."""
+"""General tree search on circuits: a tree (`store`), lanes that descend it and play out (`kernels`), the engine."""

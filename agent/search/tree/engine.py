@@ -76,8 +76,8 @@ class TreeSearch(Engine):
         roles = [str(name).lower() for name in machine.roles]
         self._parameters = Parameters(
             exploration=np.full(len(roles), EXPLORATION * 0.5),
-            best_goal=np.array([v[-1] / 100 for v in values], np.float32),
-            worst_goal=np.array([v[0] / 100 for v in values], np.float32),
+            best_goal=np.array([v[-1] / 100 for v in values]),
+            worst_goal=np.array([v[0] / 100 for v in values]),
             random_role=roles.index("random") if "random" in roles else -1,
             like_weight=like_weight,
         )
@@ -90,7 +90,7 @@ class TreeSearch(Engine):
     def begin(self, state: State) -> None:
         clear_tree(self._tree)
         for lanes in self._lanes:
-            lanes.best_goal[0] = -1.0
+            lanes.best_goal[0], lanes.best_line[0] = -1.0, 0
         self._tree.counts[ROOT] = self._make_root(self._machine.pack(state))
 
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
@@ -200,15 +200,16 @@ class TreeSearch(Engine):
         children = np.full(len(edges), -1) if simultaneous else tree.edge["child"][edges]
         known = (children >= 0) & (tree.node[np.maximum(children, 0), STATUS] == PROVEN)
         goals = np.where(known, tree.value[np.maximum(children, 0), GOAL + 4 * role], -1.0)
-        exact = int(goals.argmax())
-        if tree.node[root, STATUS] == PROVEN:
-            return self._say(edges[exact], 100 * float(tree.value[root, GOAL + 4 * role]), True, info)
+        # Of equally good moves the one most tried: where all lose, the one that is hardest to refute.
+        exact = int(np.lexsort((tried, goals))[-1])
+        if tree.node[root, STATUS] == PROVEN or (known.all() and not simultaneous):
+            return self._say(edges[exact], 100 * float(goals[exact]), True, info)
         open_tries = np.where(known, -1.0, tried)
         favourite = int(open_tries.argmax())
         if simultaneous:
             candidates = np.flatnonzero(tried >= MIXING_SHARE * tried.max())
             favourite = self._random.choices(candidates.tolist(), weights=(tried[candidates] + 1).tolist())[0]
-        elif known[exact] and goals[exact] >= mean[favourite]:
+        elif goals[exact] > self._parameters.worst_goal[role] and goals[exact] >= mean[favourite]:
             return self._say(edges[exact], 100 * float(goals[exact]), False, info)
         return self._say(edges[favourite], 100 * float(mean[favourite]), False, info)
 
@@ -221,11 +222,11 @@ class TreeSearch(Engine):
         index = self._machine.move_index(0, move)
         for lanes in self._lanes:
             length = int(lanes.best_line[0])
-            if length > 0 and lanes.best_line[1] == index:
+            if length > 1 and lanes.best_line[1] == index:
                 lanes.best_line[1:length] = lanes.best_line[2 : length + 1]
                 lanes.best_line[0] = length - 1
             else:
-                lanes.best_goal[0] = -1.0
+                lanes.best_goal[0], lanes.best_line[0] = -1.0, 0
 
 
 def make_engine(machine: StateMachine, role: int) -> TreeSearch | None:

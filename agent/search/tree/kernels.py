@@ -92,6 +92,8 @@ class Lanes(NamedTuple):
     """(2, 64, MAX_DEPTH + 1) nodes on the path; one more than edges if it ends in a node."""
     edge: NDArray[np.int32]
     """(2, 64, MAX_DEPTH, roles)."""
+    settled: NDArray[np.int32]
+    """(2, 64, MAX_DEPTH) the proven child that a node is worth where the path goes on only to look for more; or -1."""
     leaf: NDArray[np.int32]
     """(2, 64) the terminal node that the match ended in, if it is one of the tree; else -1."""
     grow: NDArray[np.bool_]
@@ -117,9 +119,10 @@ class Parameters(NamedTuple):
 
     exploration: NDArray[np.float64]
     """Per role, the weight of the exploration term."""
-    best_goal: NDArray[np.float32]
+    best_goal: NDArray[np.float64]
     """Per role, the highest goal (0..1) the rules name."""
-    worst_goal: NDArray[np.float32]
+    worst_goal: NDArray[np.float64]
+    """Per role, the lowest."""
     random_role: int
     """The role that moves at random, or -1."""
     like_weight: float
@@ -141,6 +144,7 @@ def new_lanes(net: Net, seed: int) -> Lanes:
         depth=np.zeros((2, 64), np.int32),
         node=np.zeros((2, 64, MAX_DEPTH + 1), np.int32),
         edge=np.zeros((2, 64, MAX_DEPTH, roles), np.int32),
+        settled=np.full((2, 64, MAX_DEPTH), -1, np.int32),
         leaf=np.full((2, 64), -1, np.int32),
         grow=np.zeros(64, np.bool_),
         plies=np.zeros(64, np.int32),
@@ -225,22 +229,27 @@ def _lock(tree):
 
 @njit(cache=True, nogil=True, inline="always")
 def _select(tree, node, role, lone, parameters, rng):
-    """The edge to follow for a role: the highest upper confidence bound; proven children count for what they are
-    worth."""
+    """The edge to follow for a role, by the highest upper confidence bound, and the proven child that is better.
+
+    Following a proven child tells nothing new: where one is best, the most promising open edge is followed instead, and
+    the second result is the proven child that the node is worth (else -1).
+    """
     begin = tree.node[node, FIRST + 4 * role]
     size = tree.node[node, SIZE + 4 * role]
     if size == 1:
-        return begin
+        return begin, np.int32(-1)
     start = np.int64((random32(rng) * np.uint64(size)) >> np.uint64(32))
     if role == parameters.random_role:
-        return begin + start
+        return begin + start, np.int32(-1)
     visits = max(1, tree.node[node, VISITS])
     log_visits = np.log(visits + 1.0)
     c = parameters.exploration[role]
     like = parameters.like_weight
     mean = tree.value[node, TOTAL + 4 * role] / visits
-    best = begin + start
+    best = np.int64(-1)
     best_score = -1e30
+    exact = np.int64(-1)
+    exact_score = parameters.worst_goal[role]
     for k in range(size):
         edge = begin + start + k
         if edge >= begin + size:
@@ -249,9 +258,9 @@ def _select(tree, node, role, lone, parameters, rng):
             child = tree.edge[edge].child
             if child >= 0 and tree.node[child, STATUS] == PROVEN:
                 score = tree.value[child, GOAL + 4 * role] - 1e-3
-                if score > best_score and score > parameters.worst_goal[role]:
-                    best_score = score
-                    best = edge
+                if score > exact_score:
+                    exact_score = score
+                    exact = edge
                 continue
         tried = tree.edge[edge].tried
         value = tree.edge[edge].won / tried if tried > 0 else mean
@@ -263,7 +272,9 @@ def _select(tree, node, role, lone, parameters, rng):
         if score > best_score:
             best_score = score
             best = edge
-    return best
+    if best < 0:
+        return exact if exact >= 0 else begin + start, np.int32(-1)
+    return best, tree.edge[exact].child if exact >= 0 and exact_score >= best_score else np.int32(-1)
 
 
 _LEAF, _EXACT = 0, 1
@@ -293,8 +304,11 @@ def _descend(net, tree, lanes, lane, parameters, threshold):
             return _LEAF
         count, _ = choosers(tree, node)
         edges = lanes.edge[side, lane, depth]
+        lanes.settled[side, lane, depth] = -1
         for role in range(roles):
-            edge = _select(tree, node, role, count <= 1, parameters, lanes.rng)
+            edge, settled = _select(tree, node, role, count <= 1, parameters, lanes.rng)
+            if settled >= 0:
+                lanes.settled[side, lane, depth] = settled
             edges[role] = edge
             tree.edge[edge].tried += 1
             lanes.played[tree.edge[edge].move] |= bit
@@ -313,11 +327,10 @@ def _descend(net, tree, lanes, lane, parameters, threshold):
 
 @njit(cache=True, nogil=True, inline="always")
 def _back_up(tree, lanes, lane, side, goals, bit, played, parameters):
-    """Adds a finished match's goals (0..1 per role) along its path, and proves what can be proven, from the leaf
-    upwards.
+    """Adds a finished match's goals (0..1 per role) along its path, and proves what can be proven, leaf to root.
 
     `bit` is the lane's bit in the words of `played`, or 0 where the path ended in a proven node and nothing was played
-    out.
+    out. Above a node that a proven child settles, that child's goals count (`goals` is overwritten).
     """
     roles = len(goals)
     depth = lanes.depth[side, lane]
@@ -330,8 +343,8 @@ def _back_up(tree, lanes, lane, side, goals, bit, played, parameters):
     proving = leaf >= 0 or bit == ZERO
     for d in range(depth - 1, -1, -1):
         node = lanes.node[side, lane, d]
+        settled = lanes.settled[side, lane, d]
         for role in range(roles):
-            tree.value[node, TOTAL + 4 * role] += goals[role]
             if tree.node[node, SIZE + 4 * role] > 1:
                 tree.edge[lanes.edge[side, lane, d, role]].won += goals[role]
                 if like:
@@ -340,6 +353,10 @@ def _back_up(tree, lanes, lane, side, goals, bit, played, parameters):
                         if played[tree.edge[edge].move] & bit != ZERO:
                             tree.edge[edge].like_tried += np.float32(1.0)
                             tree.edge[edge].like_won += np.float32(goals[role])
+        for role in range(roles):
+            if settled >= 0:
+                goals[role] = tree.value[settled, GOAL + 4 * role]
+            tree.value[node, TOTAL + 4 * role] += goals[role]
         if proving:
             proving = prove(tree, node, parameters.best_goal, parameters.random_role)
     tree.counts[N_PLAYOUTS] += 1
@@ -350,7 +367,8 @@ def _note_best_line(tree, lanes, lane, side, goal):
     """Keeps the whole match of a single player if it is the best so far."""
     if goal <= lanes.best_goal[0]:
         return
-    lanes.best_goal[0] = goal
+    # Another thread may read the line at any time: it is empty while it is written.
+    lanes.best_line[0] = 0
     n = 0
     for d in range(lanes.depth[side, lane]):
         lanes.best_line[n + 1] = tree.edge[lanes.edge[side, lane, d, 0]].move
@@ -358,6 +376,7 @@ def _note_best_line(tree, lanes, lane, side, goal):
     for i in range(lanes.trail_size[side, lane]):
         lanes.best_line[n + 1] = lanes.trail[side, lane, i]
         n += 1
+    lanes.best_goal[0] = goal
     lanes.best_line[0] = n
 
 
@@ -393,8 +412,7 @@ def _collect(net, tree, lanes, parameters, goals):
 
 @njit(cache=True, nogil=True, inline="always")
 def _load_lanes(tree, lanes, which, n_fluents):
-    """Puts the states at the ends of these lanes' paths into their slots, 64 fluents at a time by bit-matrix
-    transposition."""
+    """Puts the states at the ends of these lanes' paths into their slots, 64 fluents at a time (bit transposition)."""
     block = np.empty(64, np.uint64)
     for word in range(tree.state.shape[1]):
         block[:] = ZERO
@@ -415,8 +433,7 @@ def _load_lanes(tree, lanes, which, n_fluents):
 
 @njit(cache=True, nogil=True, inline="always")
 def _restart(net, tree, lanes, parameters, goals, n_fluents):
-    """Sends every idle lane down the tree again; returns how many descents ended in proven nodes (and are done
-    with)."""
+    """Sends every idle lane down the tree again; returns how many descents ended in proven nodes, done with at once."""
     idle = ~lanes.mask[_ACTIVE]
     started = ZERO
     exact = 0
@@ -558,8 +575,7 @@ def _hold(net, tree, lanes, over, parameters, goals, n_fluents):
 
 @njit(cache=True, nogil=True)
 def search(net, tree, lanes, parameters, stop, playouts):
-    """Searches until `stop[0]` is not 0, the root is proven, or about `playouts` more playouts are finished by these
-    lanes.
+    """Searches until `stop[0]` is not 0, the root is proven, or these lanes have finished about so many more playouts.
 
     Matches under way stay in the lanes for the next call. Returns the number of playouts finished.
     """

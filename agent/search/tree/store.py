@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from games.gdl.kernels import Net
 
 OPEN, TERMINAL, PROVEN = 0, 1, 2
-"""Status of a node. TERMINAL: the match is over, goals not evaluated yet. PROVEN: `goal` is what best play brings each
-role."""
+"""Status of a node. TERMINAL: the match is over, goals not evaluated yet. PROVEN: GOAL is what best play brings."""
 
 N_NODES, N_EDGES, ROOT, N_JOINT, N_PLAYOUTS, LOCK = range(6)
 """Indices into `Tree.counts`."""
@@ -33,10 +32,7 @@ EDGE = np.dtype(
         ("won", np.float64),  # sum of the role's goals (0..1)
         ("move", np.int32),  # numbered over all roles
         ("tried", np.int32),  # how often it was chosen, playouts under way included (virtual loss)
-        (
-            "child",
-            np.int32,
-        ),  # of the only chooser's edge (or role 0's where nobody has a choice); -1 if there is none yet
+        ("child", np.int32),  # of the only chooser's edge (role 0's where nobody has a choice); -1 while there is none
         ("like_tried", np.float32),  # playouts below in which the role made this move at any time (all moves as first)
         ("like_won", np.float32),
         ("unused", np.int32),  # two edges to a cache line
@@ -124,10 +120,10 @@ def find_node(tree, state):
 
 @njit(cache=True, nogil=True)
 def add_node(net, tree, state, slots, lane, over):
-    """The node of a state that is in a lane (0..63) of slots one word wide, legal program evaluated; -1 if it does not
-    fit.
+    """The node of a state that is in a lane (0..63) of slots one word wide; -1 if it does not fit.
 
-    `over` says whether the state is terminal. A role without a legal move ends the match as well.
+    The legal program has been evaluated. `over` says whether the state is terminal. A role without a legal move ends
+    the match as well.
     """
     node, slot = find_node(tree, state)
     if node >= 0:
@@ -223,29 +219,36 @@ def set_child(tree, node, edges, child):
 
 @njit(cache=True, nogil=True)
 def prove(tree, node, best_goal, random_role):
-    """Marks a node PROVEN if its children say so: its only chooser has a child worth `best_goal` to it, or all are
-    proven.
+    """Marks a node PROVEN if its children say so: its chooser has one worth `best_goal` to it, or all are proven.
 
     Where nobody has a choice the only child decides. Nodes at which several roles choose at once, or the random role,
-    stay open. Returns whether the node is proven.
+    stay open; so do those where the chooser's best children are worth the same to it but not to the others, who cannot
+    know what it will do. Returns whether the node is proven.
     """
     if tree.node[node, STATUS] == PROVEN:
         return True
     count, chooser = choosers(tree, node)
     if count > 1 or tree.node[node, STATUS] == TERMINAL or (count == 1 and chooser == random_role):
         return False
+    roles = (tree.node.shape[1] - 2) // 4
     begin = tree.node[node, FIRST + 4 * chooser]
     best = np.int32(-1)
     complete = True
+    agreed = True
     for edge in range(begin, begin + tree.node[node, SIZE + 4 * chooser]):
         child = tree.edge[edge].child
         if child < 0 or tree.node[child, STATUS] != PROVEN:
             complete = False
         elif best < 0 or tree.value[child, GOAL + 4 * chooser] > tree.value[best, GOAL + 4 * chooser]:
             best = child
-    if best < 0 or not (complete or tree.value[best, GOAL + 4 * chooser] >= best_goal[chooser]):
+            agreed = True
+        elif tree.value[child, GOAL + 4 * chooser] == tree.value[best, GOAL + 4 * chooser]:
+            for role in range(roles):
+                if tree.value[child, GOAL + 4 * role] != tree.value[best, GOAL + 4 * role]:
+                    agreed = False
+    if best < 0 or not agreed or not (complete or tree.value[best, GOAL + 4 * chooser] >= best_goal[chooser]):
         return False
-    for role in range((tree.node.shape[1] - 2) // 4):
+    for role in range(roles):
         tree.value[node, GOAL + 4 * role] = tree.value[best, GOAL + 4 * role]
     tree.node[node, STATUS] = PROVEN
     return True
@@ -253,34 +256,41 @@ def prove(tree, node, best_goal, random_role):
 
 @njit(cache=True, nogil=True)
 def keep_reachable(tree, root):
-    """Moves what can be reached from `root` to the front of the arrays and forgets the rest; returns the root's new
-    number."""
+    """Moves what can be reached from `root` to the front and forgets the rest; returns the root's new number."""
     nodes = tree.counts[N_NODES]
     roles = (tree.node.shape[1] - 2) // 4
+    # Joint children by node: a linked list of slots.
+    first_joint = np.full(nodes, -1, np.int64)
+    next_joint = np.empty(len(tree.joint_node), np.int64)
+    for slot in range(len(tree.joint_node)):
+        node = tree.joint_node[slot]
+        if node >= 0:
+            next_joint[slot] = first_joint[node]
+            first_joint[node] = slot
     reached = np.zeros(nodes, np.bool_)
     reached[root] = True
     stack = np.empty(nodes, np.int32)
     stack[0] = root
     top = 1
     while top > 0:
-        while top > 0:
-            top -= 1
-            node = stack[top]
-            for role in range(roles):
-                for edge in range(
-                    tree.node[node, FIRST + 4 * role],
-                    tree.node[node, FIRST + 4 * role] + tree.node[node, SIZE + 4 * role],
-                ):
-                    child = tree.edge[edge].child
-                    if child >= 0 and not reached[child]:
-                        reached[child] = True
-                        stack[top] = child
-                        top += 1
-        for slot in range(len(tree.joint_node)):
-            if tree.joint_node[slot] >= 0 and reached[tree.joint_node[slot]] and not reached[tree.joint_child[slot]]:
-                reached[tree.joint_child[slot]] = True
-                stack[top] = tree.joint_child[slot]
+        top -= 1
+        node = stack[top]
+        for role in range(roles):
+            begin = tree.node[node, FIRST + 4 * role]
+            for edge in range(begin, begin + tree.node[node, SIZE + 4 * role]):
+                child = tree.edge[edge].child
+                if child >= 0 and not reached[child]:
+                    reached[child] = True
+                    stack[top] = child
+                    top += 1
+        slot = first_joint[node]
+        while slot >= 0:
+            child = tree.joint_child[slot]
+            if not reached[child]:
+                reached[child] = True
+                stack[top] = child
                 top += 1
+            slot = next_joint[slot]
     # Nodes and their edges were allocated in the same order, so that moving them down never overwrites what is still
     # to move.
     number = np.full(nodes, -1, np.int32)
