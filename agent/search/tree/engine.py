@@ -10,7 +10,9 @@ import time
 import numpy as np
 
 from agent.engine import Engine, Opinion, Report, StopFlag
-from agent.search.tree.kernels import Lanes, Parameters, clear_lanes, finish, new_lanes, root_node, search
+from agent.search.tree.breadth import BreadthFirst
+from agent.search.tree.kernels import finish, root_node, search
+from agent.search.tree.lanes import Lanes, Parameters, clear_lanes, new_lanes
 from agent.search.tree.store import (
     FIRST,
     GOAL,
@@ -83,6 +85,10 @@ class TreeSearch(Engine):
         )
         self._scaled = False
         self._budget = 256
+        self._breadth = BreadthFirst(machine, memory_bytes // 4) if len(machine.roles) == 1 else None
+        self._enumerating = False
+        """Whether breadth-first search may still find something; then the last thread does that."""
+        self._tree_next = False
         clear_tree(self._tree)
 
     # -- the engine contract ------------------------------------------------------------------------------------------
@@ -92,6 +98,7 @@ class TreeSearch(Engine):
         for lanes in self._lanes:
             lanes.best_goal[0], lanes.best_line[0] = -1.0, 0
         self._tree.counts[ROOT] = self._make_root(self._machine.pack(state))
+        self._begin_breadth(state)
 
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
         packed = self._machine.pack(state)
@@ -105,7 +112,9 @@ class TreeSearch(Engine):
             clear_tree(tree)
         tree.counts[ROOT] = root if root >= 0 else self._make_root(packed)
         if len(joint_move) == 1:
-            self._follow_best_line(joint_move[0])
+            followed = self._follow_best_line(joint_move[0])
+            if not (followed and self._solved):
+                self._begin_breadth(state)
 
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
         root = int(self._tree.counts[ROOT])
@@ -139,7 +148,7 @@ class TreeSearch(Engine):
         last: Opinion | None = None
         while not stop[0] and not done[0] and tree.node[tree.counts[ROOT], STATUS] == OPEN:
             begin = time.monotonic()
-            played = search(self._machine.net, tree, lanes, self._parameters, stop, budget)
+            played = self._slice(lanes, stop, budget)
             now = time.monotonic()
             rate = played / max(now - begin, 1e-6)
             budget = int(min(max(16.0, rate * SLICE_SECONDS), 4.0 * budget + 16))
@@ -152,6 +161,44 @@ class TreeSearch(Engine):
                     break
         if report is not None:
             self._budget = budget
+
+    def _slice(self, lanes: Lanes, stop: StopFlag, budget: int) -> int:
+        """One kernel call: playouts, or states of a one-player game in breadth-first order; returns how many."""
+        if self._enumerating and lanes is self._lanes[-1]:
+            # A thread that is alone does both by turns.
+            self._tree_next = not self._tree_next and len(self._lanes) == 1
+            if not self._tree_next:
+                assert self._breadth is not None
+                self._breadth.run(stop, budget)
+                self._take_breadth_line(lanes)
+                return budget
+        return search(self._machine.net, self._tree, lanes, self._parameters, stop, budget)
+
+    def _begin_breadth(self, state: State) -> None:
+        if self._breadth is not None:
+            self._breadth.begin(state)
+            self._enumerating = True
+
+    def _take_breadth_line(self, lanes: Lanes) -> None:
+        """Makes the best match that breadth-first search has found the thread's best line, if it is better."""
+        breadth = self._breadth
+        assert breadth is not None
+        goal = breadth.best_goal
+        if goal is not None and goal / 100 > lanes.best_goal[0]:
+            line = breadth.best_line()
+            if len(line) < len(lanes.best_line):
+                lanes.best_line[1 : len(line) + 1] = line
+                lanes.best_line[0] = len(line)
+                lanes.best_goal[0] = goal / 100
+        if breadth.complete or breadth.full or self._solved:
+            self._enumerating = False
+
+    @property
+    def _solved(self) -> bool:
+        """Whether no better match of a single player can be found than the best line."""
+        best = max(float(lanes.best_goal[0]) for lanes in self._lanes)
+        exhausted = self._breadth is not None and self._breadth.complete and best >= 0
+        return exhausted or best >= self._parameters.best_goal[0]
 
     def _make_root(self, packed: np.ndarray) -> int:
         lanes = self._lanes[0]
@@ -190,11 +237,10 @@ class TreeSearch(Engine):
         if len(self._machine.roles) == 1:
             line = max((lanes for lanes in self._lanes), key=lambda lanes: float(lanes.best_goal[0]))
             if line.best_goal[0] >= 0 and line.best_line[0] > 0:
-                best = bool(line.best_goal[0] >= self._parameters.best_goal[0])
                 edge = begin + int(np.flatnonzero(tree.edge["move"][edges] == line.best_line[1])[0])
                 if tree.node[root, STATUS] != PROVEN or line.best_goal[0] >= tree.value[root, GOAL + 4 * 0]:
                     return self._say(
-                        edge, 100 * float(line.best_goal[0]), best or tree.node[root, STATUS] == PROVEN, info
+                        edge, 100 * float(line.best_goal[0]), self._solved or tree.node[root, STATUS] == PROVEN, info
                     )
         simultaneous = int((tree.node[root, SIZE::4] > 1).sum()) > 1
         children = np.full(len(edges), -1) if simultaneous else tree.edge["child"][edges]
@@ -217,16 +263,19 @@ class TreeSearch(Engine):
         move = int(self._tree.edge["move"][edge]) - int(self._machine.net.role_start[self._role])
         return Opinion(self._machine.game.moves[self._role][move], value, proven, info)
 
-    def _follow_best_line(self, move: Term) -> None:
-        """Keeps the rest of the best lines that start with the move that a single player has made."""
+    def _follow_best_line(self, move: Term) -> bool:
+        """Keeps the rest of the best lines that start with the move that a single player has made; whether any does."""
         index = self._machine.move_index(0, move)
+        followed = False
         for lanes in self._lanes:
             length = int(lanes.best_line[0])
             if length > 1 and lanes.best_line[1] == index:
                 lanes.best_line[1:length] = lanes.best_line[2 : length + 1]
                 lanes.best_line[0] = length - 1
+                followed = True
             else:
                 lanes.best_goal[0], lanes.best_line[0] = -1.0, 0
+        return followed
 
 
 def make_engine(machine: StateMachine, role: int) -> TreeSearch | None:

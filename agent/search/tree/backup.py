@@ -1,0 +1,97 @@
+"""From a finished match back to the root: goals and proofs along its path, and the best line of a single player."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from agent.search.tree.lanes import HELD, WIDTH
+from agent.search.tree.lock import lock, unlock
+from agent.search.tree.store import FIRST, GOAL, LOCK, N_PLAYOUTS, PROVEN, SIZE, STATUS, TOTAL, prove
+from games.bits import lowest
+from games.gdl.kernels import ONE, ZERO, evaluate
+
+
+@njit(cache=True, nogil=True, inline="always")
+def back_up(tree, lanes, lane, side, goals, bit, played, parameters):
+    """Adds a finished match's goals (0..1 per role) along its path, and proves what can be proven, leaf to root.
+
+    `bit` is the lane's bit in the words of `played`, or 0 where the path ended in a proven node and nothing was played
+    out. Above a node that a proven child settles, that child's goals count (`goals` is overwritten).
+    """
+    roles = len(goals)
+    depth = lanes.depth[side, lane]
+    leaf = lanes.leaf[side, lane]
+    if leaf >= 0 and tree.node[leaf, STATUS] != PROVEN:
+        for role in range(roles):
+            tree.value[leaf, GOAL + 4 * role] = goals[role]
+        tree.node[leaf, STATUS] = PROVEN
+    like = parameters.like_weight > 0.0 and bit != ZERO
+    proving = leaf >= 0 or bit == ZERO
+    for d in range(depth - 1, -1, -1):
+        node = lanes.node[side, lane, d]
+        settled = lanes.settled[side, lane, d]
+        for role in range(roles):
+            if tree.node[node, SIZE + 4 * role] > 1:
+                tree.edge[lanes.edge[side, lane, d, role]].won += goals[role]
+                if like:
+                    begin = tree.node[node, FIRST + 4 * role]
+                    for edge in range(begin, begin + tree.node[node, SIZE + 4 * role]):
+                        if played[tree.edge[edge].move] & bit != ZERO:
+                            tree.edge[edge].like_tried += np.float32(1.0)
+                            tree.edge[edge].like_won += np.float32(goals[role])
+        for role in range(roles):
+            if settled >= 0:
+                goals[role] = tree.value[settled, GOAL + 4 * role]
+            tree.value[node, TOTAL + 4 * role] += goals[role]
+        if proving:
+            proving = prove(tree, node, parameters.best_goal, parameters.random_role)
+    tree.counts[N_PLAYOUTS] += 1
+
+
+@njit(cache=True, nogil=True)
+def _note_best_line(tree, lanes, lane, side, goal):
+    """Keeps the whole match of a single player if it is the best so far."""
+    if goal <= lanes.best_goal[0]:
+        return
+    # Another thread may read the line at any time: it is empty while it is written.
+    lanes.best_line[0] = 0
+    n = 0
+    for d in range(lanes.depth[side, lane]):
+        lanes.best_line[n + 1] = tree.edge[lanes.edge[side, lane, d, 0]].move
+        n += 1
+    for i in range(lanes.trail_size[side, lane]):
+        lanes.best_line[n + 1] = lanes.trail[side, lane, i]
+        n += 1
+    lanes.best_goal[0] = goal
+    lanes.best_line[0] = n
+
+
+@njit(cache=True, nogil=True, inline="always")
+def collect(net, tree, lanes, parameters, goals):
+    """Evaluates the goals of all held matches and backs them up."""
+    held = lanes.mask[HELD]
+    if held == ZERO:
+        return
+    evaluate(net.goal, lanes.goal_slots, WIDTH)
+    roles = len(net.role_start) - 1
+    lock(tree)
+    rest = held
+    while rest != ZERO:
+        lane = lowest(rest)
+        bit = ONE << np.uint64(lane)
+        rest &= ~bit
+        goals[:] = -1.0
+        for i in range(len(net.goal_slot)):
+            if lanes.goal_slots[net.goal_slot[i]] & bit != ZERO:
+                role = net.goal_role[i]
+                # Two values at once are no value.
+                goals[role] = net.goal_value[i] / 100.0 if goals[role] == -1.0 else -2.0
+        for role in range(roles):
+            goals[role] = max(goals[role], 0.0)
+        side = 1 - lanes.side[lane]
+        if lanes.trail.shape[2] > 0:
+            _note_best_line(tree, lanes, lane, side, goals[0])
+        back_up(tree, lanes, lane, side, goals, bit, lanes.held_played, parameters)
+    unlock(tree.counts, LOCK)
+    lanes.mask[HELD] = ZERO
