@@ -28,6 +28,7 @@ from games.gdl.circuit import build_circuit
 from games.gdl.ground import VARIANTS, estimated_instances, ground
 from games.gdl.kernels import WIDTHS
 from games.gdl.machine import CircuitMachine, CompiledGame, compiled_game
+from games.gdl.net import grow
 from games.machine import GameError, LimitError
 
 _PARENT_CHECK = 0.5
@@ -272,7 +273,9 @@ def warm_kernels() -> CircuitMachine:
         return _warm_machine
     checked = check(_WARM_UP_RULES)
     for variant in VARIANTS[:2]:
-        game = compiled_game(build_circuit(ground(checked.rules, checked.roles, variant=variant)))
+        circuit = build_circuit(ground(checked.rules, checked.roles, variant=variant))
+        game = compiled_game(circuit)
+    grow(circuit.pool)
     machine = CircuitMachine(game)
     for width in WIDTHS:
         machine.random_playouts(playouts=1, width=width)

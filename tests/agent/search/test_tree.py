@@ -112,7 +112,7 @@ def think(engine: TreeSearch, seconds: float) -> Opinion:
 
 def opinion_at(machine: CircuitMachine, state: State, role: int, seconds: float = 0.5, **options: int) -> Opinion:
     """What a fresh engine thinks of a state."""
-    engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 26, seed=1, **options)
+    engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 24, seed=1, **options)
     engine.begin(state)
     return think(engine, seconds)
 
@@ -189,7 +189,7 @@ def test_finds_the_solution_of_a_puzzle_and_follows_it() -> None:
 def test_keeps_its_best_line_when_a_puzzle_is_not_proven() -> None:
     """The best match seen so far is worth more than averages, and is not lost between moves."""
     machine = machine_of(LOCKS)
-    engine = TreeSearch(machine, 0, threads=1, seed=1)
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
     engine.begin(machine.initial())
     engine._parameters.best_goal[0] = 1.0  # as if the rules named a goal that no line reaches
     first = think(engine, 5.0)
@@ -247,7 +247,7 @@ def test_the_random_role_plays_at_random() -> None:
 def test_stops_soon_after_the_flag(name: str) -> None:
     """Thinking ends within milliseconds of the flag (measured in CPU time: machines that test are busy)."""
     machine = own(name)
-    engine = TreeSearch(machine, 0, threads=1, seed=1)
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
     engine.begin(machine.initial())
     think(engine, 0.3)
     late = []
@@ -358,11 +358,11 @@ def test_a_full_tree_does_not_stop_the_search(name: str) -> None:
 def test_several_threads_search_one_tree() -> None:
     """Two threads leave a consistent tree and the same proof as one."""
     machine = own("connect_four")
-    engine = TreeSearch(machine, 0, threads=2, memory_bytes=1 << 26, seed=1)
+    engine = TreeSearch(machine, 0, threads=2, memory_bytes=1 << 24, seed=1)
     engine.begin(machine.initial())
     think(engine, 0.4)
     consistent(engine)
-    engine = TreeSearch(own("tic_tac_toe"), 0, threads=2, memory_bytes=1 << 26, seed=1)
+    engine = TreeSearch(own("tic_tac_toe"), 0, threads=2, memory_bytes=1 << 24, seed=1)
     engine.begin(own("tic_tac_toe").initial())
     opinion = think(engine, 20.0)
     assert (opinion.value, opinion.proven) == (50.0, True)
@@ -370,7 +370,7 @@ def test_several_threads_search_one_tree() -> None:
 
 def result(machine: CircuitMachine, role: int, seconds: float, rng: random.Random) -> int | None:
     """The goal of the tree search in one match against random players."""
-    engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 26, seed=rng.getrandbits(30))
+    engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 24, seed=rng.getrandbits(30))
     state = machine.initial()
     engine.begin(state)
     while not machine.terminal(state):
