@@ -1,4 +1,4 @@
-"""Bitboard primitives as LLVM intrinsics for Numba kernels: population count, lowest cell, mobility and flips.
+"""Bitboard primitives as LLVM intrinsics for Numba kernels: mobility and flips, beside those on words of `games.bits`.
 
 A board is a pair of `uint64` (`player`, `opponent`), seen from the side to move. Cell `8 * row + column` is bit
 `8 * row + column`. Smaller boards and boards with blocked cells are embedded: a cell in neither set stops every line,
@@ -10,13 +10,15 @@ such registers, so the code is the same everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from games.bits import lowest as lowest
+from games.bits import popcount as popcount
 
 FULL = 0xFFFFFFFFFFFFFFFF
 """All 64 cells."""
@@ -59,26 +61,6 @@ def _call(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: Any) ->
 
 def _or_lanes(builder: ir.IRBuilder, vector: Any) -> Any:
     return _call(builder, "llvm.vector.reduce.or.v4i64", _WORD, vector)
-
-
-def _unary(name: str, *flags: bool) -> Callable[..., Any]:
-    """The code generator of an LLVM intrinsic on one 64-bit word."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        extra = [ir.Constant(ir.IntType(1), int(flag)) for flag in flags]
-        return _call(builder, name, _WORD, arguments[0], *extra)
-
-    return generate
-
-
-def _popcount(typing_context: Any, word: Any) -> Any:
-    """`popcount(word: uint64) -> int64`: how many bits are set."""
-    return types.int64(types.uint64), _unary("llvm.ctpop.i64")
-
-
-def _lowest(typing_context: Any, word: Any) -> Any:
-    """`lowest(word: uint64) -> int64`: the index of the lowest set bit; 64 for zero."""
-    return types.int64(types.uint64), _unary("llvm.cttz.i64", False)
 
 
 def _capture_targets(typing_context: Any, player: Any, opponent: Any) -> Any:
@@ -145,8 +127,6 @@ def _flips(typing_context: Any, cell: Any, player: Any, opponent: Any) -> Any:
     return types.uint64(types.int64, types.uint64, types.uint64), generate
 
 
-popcount: Any = intrinsic(_popcount)
-lowest: Any = intrinsic(_lowest)
 flips: Any = intrinsic(_flips)
 _targets: Any = intrinsic(_capture_targets)
 
