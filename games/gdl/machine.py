@@ -17,6 +17,7 @@ from games.gdl import kernels
 from games.gdl.circuit import Circuit
 from games.gdl.kernels import ALL, WIDTHS, Net, make_net
 from games.gdl.layout import FIRST_FLUENT, SLOT_TRUE
+from games.gdl.playouts import choose_random, make_chooser, play_out
 from games.machine import IllegalMoveError, State, StateMachine, Term, UnknownFactError
 
 WIDE_NET_EDGES = 400
@@ -216,7 +217,7 @@ class CircuitMachine(StateMachine):
     def _match_parts(self, matches: int, seed: int, max_plies: int) -> Iterator[Positions]:
         rng = np.array([seed], np.uint64)
         slots = aligned_words(self.net.n_slots)
-        chooser = kernels.make_chooser(self.net)
+        chooser = make_chooser(self.net)
         for begin in range(0, matches, 64):
             lanes = min(64, matches - begin)
             active = np.array([(1 << lanes) - 1], np.uint64)
@@ -253,7 +254,7 @@ class CircuitMachine(StateMachine):
         n_roles = len(self.roles)
         slots = aligned_words(self.net.n_slots * width)
         goal_slots = aligned_words(self.net.n_goal_slots * width)
-        chooser = kernels.make_chooser(self.net)
+        chooser = make_chooser(self.net)
         rng = np.array([seed], np.uint64)
         sums, squares = np.zeros(n_roles), np.zeros(n_roles)
         if stop is None:
@@ -262,9 +263,7 @@ class CircuitMachine(StateMachine):
         total = np.zeros(3, np.int64)
         begin = time.thread_time()
         while True:
-            played = kernels.random_playouts(
-                self.net, WIDTHS[width], slots, goal_slots, chooser, rng, count, sums, squares, stop
-            )
+            played = play_out(self.net, WIDTHS[width], slots, goal_slots, chooser, rng, count, sums, squares, stop)
             total += played
             spent = time.thread_time() - begin
             if stop[0] or seconds is None or spent >= seconds:
@@ -360,7 +359,7 @@ def _random_ply(net, slots, chooser, rng, active, states, joint, match, over):
     ended = slots[net.terminal_slot] & rest
     stuck = np.uint64(0)
     for role in range(len(net.role_start) - 1):
-        n_moves, dead = kernels.choose_random(net, slots, width, 0, role, rest & ~ended, rng, chooser)
+        n_moves, dead = choose_random(net, slots, width, 0, role, rest & ~ended, rng, chooser)
         stuck |= dead
         for i in range(n_moves):
             lanes = chooser.chosen[i]

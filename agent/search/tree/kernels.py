@@ -39,7 +39,6 @@ from games.gdl.kernels import (
     ONE,
     ZERO,
     advance,
-    choose_random,
     clear_sets,
     enter_move,
     evaluate,
@@ -47,6 +46,7 @@ from games.gdl.kernels import (
     store_state,
 )
 from games.gdl.layout import FIRST_FLUENT
+from games.gdl.playouts import choose_random
 
 
 @njit(cache=True, nogil=True, inline="always")

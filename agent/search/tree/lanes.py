@@ -9,8 +9,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits import aligned_words
-from games.gdl.kernels import ALL, ZERO, Chooser, Net, make_chooser, reset
+from games.gdl.kernels import ALL, ZERO, Net, reset
 from games.gdl.layout import SLOT_TRUE
+from games.gdl.playouts import Chooser, make_chooser
 
 WIDTH = (0,)
 MAX_DEPTH = 512

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from games import rulesheets
 from games.bits import aligned_words
-from games.gdl import kernels
+from games.gdl import kernels, playouts
 from games.gdl.check import check
 from games.gdl.circuit import build_circuit
 from games.gdl.compile import warm_kernels
@@ -73,11 +73,11 @@ def draw(net: Net, legal: NDArray[np.bool_], lanes: int, draws: int) -> NDArray[
     slots[SLOT_TRUE] = kernels.ALL
     for move in range(legal.shape[1]):
         slots[net.legal_slot[move]] = sum(1 << lane for lane in range(64) if legal[lane, move])
-    chooser = kernels.make_chooser(net)
+    chooser = playouts.make_chooser(net)
     rng = np.array([5], np.uint64)
     counts = np.zeros(legal.shape, np.int64)
     for _ in range(draws):
-        n, dead = kernels.choose_random(net, slots, WIDTHS[1], 0, 0, np.uint64(lanes), rng, chooser)
+        n, dead = playouts.choose_random(net, slots, WIDTHS[1], 0, 0, np.uint64(lanes), rng, chooser)
         assert dead == sum(1 << lane for lane in range(64) if lanes >> lane & 1 and not legal[lane].any())
         for i in range(n):
             for lane in range(64):
