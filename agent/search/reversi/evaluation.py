@@ -194,11 +194,11 @@ class Evaluation:
         if "corner 3x3" in patterns.names:
             index = patterns.names.index("corner 3x3")
             numbers = np.arange(patterns.class_sizes[index])
-            # Digits from the most significant: the corner, a C cell, a cell, a C cell, the X cell.
+            # From the most significant digit: the corner, a C cell, a cell of no interest, the other C cell, the X cell. 1
+            # where the side to move owns it, -1 where the opponent does.
             corner, edge, _, other_edge, diagonal = ((numbers // 3 ** (8 - place) + 1) % 3 - 1 for place in range(5))
-            owner = {name: -value for name, value in (("corner", corner),)}["corner"]
-            risk = 3.0 * -diagonal + 1.0 * -(edge + other_edge)
-            value = sign * (8.0 * owner - np.where(owner == 0, risk, 0.0))
+            risk = 3.0 * diagonal + 1.0 * (edge + other_edge)
+            value = sign * (8.0 * corner - np.where(corner == 0, risk, 0.0))
             start = int(patterns.class_starts[index])
             weights[:, start : start + len(numbers)] = value * np.maximum(0.3, 1 - late)
         return cls(patterns, np.clip(np.rint(weights * UNIT), -32768, 32767).astype(np.int16))

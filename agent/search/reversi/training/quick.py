@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,20 +17,25 @@ from agent.search.reversi.weights import Weights
 from games.native.reversi.rules import Variant
 
 ROUNDS = (
-    (Play(depth=1, solve=8, random=(2, 12)), 2000),
-    (Play(depth=3, solve=10, random=(2, 14)), 3000),
+    (Play(depth=3, solve=10, random=(2, 14)), 8000),
+    (Play(depth=4, solve=10, random=(2, 14)), 12000),
 )
 """How each round plays, and how many games."""
 _SHARD = 250
 _EPOCHS = 8
 
 
-def learn_quickly(variant: Variant, start: Weights, stop: npt.NDArray[np.uint8]) -> Weights | None:
-    """Better weights than `start` by a few thousand games of self-play; None if `stop[0]` was set meanwhile."""
+def learn_quickly(
+    variant: Variant,
+    start: Weights,
+    stop: npt.NDArray[np.uint8],
+    rounds: Sequence[tuple[Play, int]] = ROUNDS,
+) -> Weights | None:
+    """Better weights than `start` by some thousand games of self-play; None if `stop[0]` was set meanwhile."""
     weights = start
     board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
     table = new_table(4)
-    for number, (play, games) in enumerate(ROUNDS):
+    for number, (play, games) in enumerate(rounds):
         searcher = Searcher(board, weights.evaluation.tables, margins(weights.coefficients), table)
         searcher.stop = stop
         parts = []
