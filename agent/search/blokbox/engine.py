@@ -81,17 +81,20 @@ class BlokboxEngine(Engine):
         self._threads = min(2, threads or os.cpu_count() or 1)
         self._scratch = [new_scratch(binding.variant, 4) for _ in range(self._threads)]
         self._seeds = [np.array([secrets.randbits(63)], np.uint64) for _ in range(self._threads)]
+        self._helper: threading.Thread | None = None
         self._prover = Prover(binding.variant, self._tuning)
         self._tree = new_tree(capacity, self._threads)
         self._spare: Tree = new_tree(capacity, self._threads)
         self._position = binding.variant.start.copy()
 
     def begin(self, state: State) -> None:
+        self._settle()
         self._position = self._read(state)
         self._prover.forget()
         clear(self._tree)
 
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
+        self._settle()
         player = int(self._position[TURN])
         move = self._binding.moves[player].get(joint_move[self._binding.roles[player]])
         if move is None:
@@ -109,6 +112,7 @@ class BlokboxEngine(Engine):
             self._doubt_proof()
 
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        self._settle()
         before = int(self._tree.visits[0])
         # The first visit expands the root, so that there is an opinion even where `stop` is set already.
         self._grow(0, 1, _GO)
@@ -116,8 +120,8 @@ class BlokboxEngine(Engine):
         report(last)
         # The other thread has a flag of its own: it also has to stop when this one has come to a proof.
         halt = np.zeros(1, np.uint8)
-        other = threading.Thread(target=self._help, args=(halt,), name="blokbox helper", daemon=True)
-        other.start()
+        self._helper = threading.Thread(target=self._help, args=(halt,), name="blokbox helper", daemon=True)
+        self._helper.start()
         try:
             while not stop[0] and not last.proven:
                 self._grow(0, VISITS_PER_CALL, stop)
@@ -128,7 +132,12 @@ class BlokboxEngine(Engine):
                 last = opinion
         finally:
             halt[0] = 1
-            other.join()
+
+    def _settle(self) -> None:
+        """Wait for the second thread; only at the next call, as on a busy machine it takes long to stop."""
+        if self._helper is not None:
+            self._helper.join()
+            self._helper = None
 
     def _help(self, halt: StopFlag) -> None:
         """What the second thread does: prove where that can succeed, else grow the tree if there is a core for it."""
