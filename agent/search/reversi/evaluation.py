@@ -194,8 +194,8 @@ class Evaluation:
         if "corner 3x3" in patterns.names:
             index = patterns.names.index("corner 3x3")
             numbers = np.arange(patterns.class_sizes[index])
-            # From the most significant digit: the corner, a C cell, a cell of no interest, the other C cell, the X cell. 1
-            # where the side to move owns it, -1 where the opponent does.
+            # From the most significant digit: the corner, a C cell, a cell of no interest, a C cell, the X cell;
+            # 1 where the side to move owns it, -1 where the opponent does.
             corner, edge, _, other_edge, diagonal = ((numbers // 3 ** (8 - place) + 1) % 3 - 1 for place in range(5))
             risk = 3.0 * diagonal + 1.0 * (edge + other_edge)
             value = sign * (8.0 * corner - np.where(corner == 0, risk, 0.0))
