@@ -40,7 +40,6 @@ class Sheet:
         """The sheet's rules as a machine: the circuit, or the interpreter where it does not ground in bounds."""
         # Imported here: they load Numba's kernels, and most commands that read a sheet do so for the first time.
         from games.gdl.compile import compile_rules
-
         from games.gdl.interpreter import Interpreter
 
         try:

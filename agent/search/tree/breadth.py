@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.engine import StopFlag
-from agent.search.tree.store import hash_state
+from agent.search.tree.store import find_state
 from games.bits import aligned_words, transpose
 from games.gdl.kernels import ALL, ONE, ZERO, clear_sets, enter_move, evaluate
 from games.gdl.layout import FIRST_FLUENT, SLOT_TRUE
@@ -107,18 +107,9 @@ class BreadthFirst:
 @njit(cache=True, nogil=True)
 def _insert(found, state, parent, move):
     """Adds a state if it is new; returns False if there is no room."""
-    mask = np.uint64(len(found.table) - 1)
-    slot = hash_state(state) & mask
-    while found.table[slot] >= 0:
-        other = found.table[slot]
-        same = True
-        for i in range(len(state)):
-            if found.state[other, i] != state[i]:
-                same = False
-                break
-        if same:
-            return True
-        slot = (slot + np.uint64(1)) & mask
+    known, slot = find_state(found.table, found.state, state)
+    if known >= 0:
+        return True
     n = found.counts[_COUNT]
     if n == len(found.state):
         return False

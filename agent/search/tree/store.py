@@ -101,21 +101,30 @@ def hash_state(state):
 
 
 @njit(cache=True, nogil=True)
-def find_node(tree, state):
-    """The node with this state, or -1; and the slot of the table where it is or belongs."""
-    mask = np.uint64(len(tree.table) - 1)
+def find_state(table, states, state):
+    """The index of a packed state among `states` (n, words), or -1; and the slot of `table` where it is or belongs.
+
+    `table` is an open-addressing hash table of indices, -1 where empty; its length is a power of two.
+    """
+    mask = np.uint64(len(table) - 1)
     slot = hash_state(state) & mask
-    while tree.table[slot] >= 0:
-        node = tree.table[slot]
+    while table[slot] >= 0:
+        index = table[slot]
         same = True
         for i in range(len(state)):
-            if tree.state[node, i] != state[i]:
+            if states[index, i] != state[i]:
                 same = False
                 break
         if same:
-            return node, np.int64(slot)
+            return index, np.int64(slot)
         slot = (slot + np.uint64(1)) & mask
     return np.int32(-1), np.int64(slot)
+
+
+@njit(cache=True, nogil=True)
+def find_node(tree, state):
+    """The node with this state, or -1; and the slot of the table where it is or belongs."""
+    return find_state(tree.table, tree.state, state)
 
 
 @njit(cache=True, nogil=True)
