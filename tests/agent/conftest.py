@@ -186,3 +186,9 @@ class Game:
 def tic_tac_toe() -> Game:
     """A match of tic-tac-toe, at its start."""
     return Game("tic_tac_toe")
+
+
+@pytest.fixture
+def connect_four() -> Game:
+    """A match of connect four, at its start: a game that no search proves within a turn."""
+    return Game("connect_four")

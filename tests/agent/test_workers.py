@@ -16,25 +16,25 @@ MARGIN = 0.5
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_worker_lost_during_a_turn(server: Server, tic_tac_toe: Game, number: signal.Signals) -> None:
+def test_worker_lost_during_a_turn(server: Server, connect_four: Game, number: signal.Signals) -> None:
     """A worker that dies or hangs while it thinks is replaced; this turn and all later ones are answered in time."""
-    server.send(tic_tac_toe.start("m", play_clock=3))
+    server.send(connect_four.start("m", play_clock=3))
     lost = server.worker_of("m")
     timer = threading.Timer(0.6, os.kill, (lost, number))
     timer.start()
     reply = server.send("(PLAY m NIL)")
-    assert reply.move in tic_tac_toe.legal()
+    assert reply.move in connect_four.legal()
     assert 2.4 < reply.seconds < 2.8
-    last = tic_tac_toe.advance(reply.move, "noop")
+    last = connect_four.advance(reply.move, "noop")
     reply = server.send(f"(PLAY m {last})")
     assert reply.text == "noop"
     assert server.worker_of("m") != lost
-    last = tic_tac_toe.advance("noop", tic_tac_toe.legal(1)[0])
-    while not tic_tac_toe.machine.terminal(tic_tac_toe.state):
+    last = connect_four.advance("noop", connect_four.legal(1)[0])
+    for _ in range(4):
         reply = server.send(f"(PLAY m {last})")
-        assert reply.move in tic_tac_toe.legal(), server.log()
+        assert reply.move in connect_four.legal(), server.log()
         assert reply.seconds < 2.8
-        last = tic_tac_toe.advance(reply.move, tic_tac_toe.legal(1)[0])
+        last = connect_four.advance(reply.move, connect_four.legal(1)[0])
 
 
 def test_worker_lost_during_start(server: Server, tic_tac_toe: Game) -> None:
@@ -44,9 +44,9 @@ def test_worker_lost_during_start(server: Server, tic_tac_toe: Game) -> None:
     assert server.send("(PLAY m NIL)").move in tic_tac_toe.legal()
 
 
-def test_reply_leaves_at_the_deadline(server: Server, tic_tac_toe: Game) -> None:
+def test_reply_leaves_at_the_deadline(server: Server, connect_four: Game) -> None:
     """With a choice to make, a reply comes when the clock less the margin is over, and not much later."""
-    server.send(tic_tac_toe.start("m", play_clock=1))
+    server.send(connect_four.start("m", play_clock=1))
     reply = server.send("(PLAY m NIL)")
     assert reply.seconds == pytest.approx(1 - MARGIN, abs=0.1)
 
