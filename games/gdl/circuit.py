@@ -55,14 +55,14 @@ def build_circuit(program: GroundProgram) -> Circuit:
     initial = np.zeros(n_fluents, np.bool_)
     initial[program.initial] = True
     constant = constant_fluents(pool, outputs, initial)
-    values = np.arange(2, 2 * n_fluents + 2, 2, dtype=np.int32)  # each fluent stands for itself
-    values[constant] = np.where(initial[constant], TRUE, FALSE)
     kept = np.flatnonzero(~constant).astype(np.int32)
-    values[kept] = 2 * (np.arange(len(kept), dtype=np.int32) + 1)
-    outputs = outputs._replace(next=outputs.next[kept])
-    pool, outputs = rebuild(pool, outputs, values, len(kept), inline=False)
-    identity = np.arange(2, 2 * len(kept) + 2, 2, dtype=np.int32)
-    pool, outputs = rebuild(pool, outputs, identity, len(kept), inline=True)
+    if len(kept) < n_fluents:
+        values = np.where(initial, TRUE, FALSE).astype(np.int32)
+        values[kept] = 2 * (np.arange(len(kept), dtype=np.int32) + 1)
+        outputs = outputs._replace(next=outputs.next[kept])
+        pool, outputs = rebuild(pool, outputs, values, len(kept), inline=False)
+    itself = np.arange(2, 2 * len(kept) + 2, 2, dtype=np.int32)
+    pool, outputs = rebuild(pool, outputs, itself, len(kept), inline=True)
     pool = factor(pool, outputs)
     return Circuit(
         roles=program.roles,

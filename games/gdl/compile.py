@@ -58,9 +58,18 @@ class Limits:
     patience_seconds: float = 0.7
     """How long one variant runs alone before the next one starts beside it."""
     huge_patience_seconds: float = 30.0
-    """The same for rules that look as if only one way to rewrite them could succeed."""
+    """The same for a variant that looks as if it alone could succeed."""
     variants: Sequence[str] | None = None
     """Names of `games.gdl.ground.VARIANTS`, in the order in which they are started; None: as estimates advise."""
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    variant: str
+    patience: float
+    """Seconds until the next attempt starts."""
+    gives_way: bool = False
+    """Whether it ends then."""
 
 
 @dataclass
@@ -81,8 +90,8 @@ class Compilation:
     def __init__(self, checked: CheckedRules, limits: Limits) -> None:
         self._checked = checked
         self._limits = limits
-        self._waiting, huge = _plan(checked, limits)
-        self._patience = limits.huge_patience_seconds if huge else limits.patience_seconds
+        self._waiting = _plan(checked, limits)
+        self._latest = self._waiting[0]
         self._children: list[_Child] = []
         self._reasons: list[str] = []
         self._machine: CircuitMachine | None = None
@@ -110,8 +119,11 @@ class Compilation:
             if now - self._begin > self._limits.wall_seconds:
                 self.cancel(f"no circuit within {self._limits.wall_seconds:g} s")
                 break
-            patience = self._last_start + self._patience - now
+            patience = self._last_start + self._latest.patience - now
             if self._waiting and (patience <= 0 or not self._children):
+                if self._latest.gives_way:
+                    for child in list(self._children):
+                        self._end(child)
                 self._start_next()
                 continue
             left = deadline - now
@@ -137,7 +149,8 @@ class Compilation:
         self._forget(child)
 
     def _start_next(self) -> None:
-        variant = self._waiting.pop(0)
+        self._latest = self._waiting.pop(0)
+        variant = self._latest.variant
         context = multiprocessing.get_context("fork")
         answer, sender = context.Pipe(duplex=False)
         process = context.Process(target=_child_main, args=(sender, self._checked, variant, self._limits), daemon=True)
@@ -181,16 +194,25 @@ class Compilation:
         child.process.join()
 
 
-def _plan(checked: CheckedRules, limits: Limits) -> tuple[list[str], bool]:
-    """The variants to try, and whether the rules look as if they would ground in one way only, or in none."""
+def _plan(checked: CheckedRules, limits: Limits) -> list[_Attempt]:
+    """What to try, in order: as the limits say, or as estimates advise."""
+    patience = limits.patience_seconds
     if limits.variants is not None:
-        return list(limits.variants), False
+        return [_Attempt(variant, patience) for variant in limits.variants]
     if len(checked.rules) > _MOST_ESTIMATED_RULES:
-        return list(VARIANTS[:2]), False
-    split, plain = (estimated_instances(checked.rules, variant) for variant in ("split", "plain"))
+        return [_Attempt(variant, patience) for variant in VARIANTS[:2]]
+    split, demand, plain = (
+        estimated_instances(checked.rules, variant) for variant in ("split", "demand+split", "plain")
+    )
     if split > _HUGE:
-        return ["demand+split", "split"], True
-    return ["split", "demand+split"] + (["plain"] if plain < 10 * split else []), False
+        # The estimate may be wrong, so a short look; if it is right, what can succeed gets the machine to itself.
+        return [
+            _Attempt("split", patience, gives_way=True),
+            _Attempt("demand+split", limits.huge_patience_seconds),
+            _Attempt("split", patience),
+        ]
+    variants = ["demand+split", "split"] if 2 * demand < split else ["split", "demand+split"]
+    return [_Attempt(variant, patience) for variant in (*variants, *(["plain"] if plain < 10 * split else []))]
 
 
 def _child_main(

@@ -11,8 +11,9 @@ from games.gdl.outputs import Outputs, mark_live
 _PAIR_LIMIT = 1 << 22
 """Pairs counted in one round of factoring; bounds its memory (the table) and time."""
 
-_WORK_LIMIT = 1 << 28
-"""Gate inputs looked at in one round: pairs come most frequent first, so what is left undone is worth least."""
+_WORK_PER_INPUT = 64
+"""Gate inputs looked at in one round, per gate input of the net: pairs come most frequent first, so what is left undone
+is worth least."""
 
 
 def factor(pool: Pool, outputs: Outputs, *, rounds: int = 8) -> Pool:
@@ -92,7 +93,7 @@ def _factor_round(pool, live):
     users = np.empty(n, np.int32)
     work = np.int64(0)
     for slot in chosen:
-        if work > _WORK_LIMIT:
+        if work > _WORK_PER_INPUT * total:
             break
         a = np.int32(keys[slot] >> 32)
         b = np.int32(keys[slot] & 0xFFFFFFFF)

@@ -129,6 +129,8 @@ class _Slots:
         n = len(live)
         self._pool = pool
         self._loops = loops
+        self._definition = np.full(n, -1, np.int32)
+        self._definition[loops[0]] = loops[1]
         self._read = _literals_read(pool, live, outputs, *loops)
         self._slot = np.full(2 * n, -1, np.int32)
         self._slot[0] = SLOT_TRUE
@@ -198,10 +200,7 @@ class _Slots:
             complement(loop)
             if len(inner):
                 gates(inner, _local_levels(pool, inner, len(live)))
-            definition = dict(zip(self._loops[0].tolist(), self._loops[1].tolist(), strict=True))
-            pairs = np.stack(
-                (self._slot[2 * loop], self.of(np.array([definition[s] for s in loop.tolist()], np.int32))), axis=1
-            )
+            pairs = np.stack((self._slot[2 * loop], self.of(self._definition[loop])), axis=1)
             runs.insert(header, (0, len(runs) - header, len(loop), self._filled, 0))
             slots.append(pairs.astype(np.int32).ravel())
             self._filled += 2 * len(loop)
@@ -321,24 +320,39 @@ def _levels(pool, live, definition):
 
 @njit(cache=True, nogil=True)
 def _local_levels(pool, members, n):
-    """Levels inside one cyclic component, where its loop signals count as given."""
-    level = np.zeros(len(members), np.int32)
+    """Levels inside one cyclic component, where its loop signals count as given (depth-first, own stack)."""
     index = np.full(n, -1, np.int32)
     for i in range(len(members)):
         index[members[i]] = i
-    changed = True
-    while changed:
-        changed = False
-        for i in range(len(members)):
+    level = np.full(len(members), -1, np.int32)
+    reached = np.zeros(len(members), np.int32)  # how many of the gate's inputs have been looked at
+    stack = np.empty(len(members), np.int32)
+    for root in range(len(members)):
+        if level[root] >= 0:
+            continue
+        top = 1
+        stack[0] = root
+        while top > 0:
+            i = stack[top - 1]
             gate = members[i]
-            deepest = 0
+            inner = np.int32(-1)
+            while reached[i] < pool.size[gate]:
+                other = index[pool.items[pool.start[gate] + reached[i]] >> 1]
+                if other >= 0 and level[other] < 0:
+                    inner = other
+                    break
+                reached[i] += 1
+            if inner >= 0:
+                stack[top] = inner
+                top += 1
+                continue
+            deepest = np.int32(0)
             for k in range(pool.start[gate], pool.start[gate] + pool.size[gate]):
                 other = index[pool.items[k] >> 1]
                 if other >= 0:
                     deepest = max(deepest, level[other] + 1)
-            if deepest != level[i]:
-                level[i] = deepest
-                changed = True
+            level[i] = deepest
+            top -= 1
     return level
 
 
