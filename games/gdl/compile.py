@@ -130,9 +130,9 @@ class Compilation:
             until = min(left, patience) if self._waiting else left
             ready = multiprocessing.connection.wait([child.answer for child in self._children], max(0.0, until))
             for child in [child for child in self._children if child.answer in ready]:
-                self._collect(child)
-                if self._machine is not None:
-                    break
+                # An answer may end other children, also such as have answered at the same moment.
+                if child in self._children:
+                    self._collect(child)
             if not ready and left <= 0:
                 break
         return self._machine
