@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from games.gdl.circuit import Circuit
-from games.gdl.layout import FIRST_FLUENT, SLOT_TRUE, Program, lay_out
+from games.gdl.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, SLOT_TRUE, Program, lay_out
 
 WIDTHS = {1: (0,), 8: (0,) * 8}
 """The widths (in words) that kernels are compiled for."""
@@ -122,11 +122,11 @@ gate: Any = intrinsic(prefer_literal=True)(_gate)
 
 @njit(cache=True, nogil=True)
 def _evaluate_run(runs, r, inputs, slots, width):
-    at = runs[r, 3]
-    first = runs[r, 4]
-    last = first + runs[r, 2]
-    flip = ALL if runs[r, 1] else ZERO
-    arity = runs[r, 0]
+    at = runs[r, FIRST]
+    first = runs[r, OUT]
+    last = first + runs[r, COUNT]
+    flip = ALL if runs[r, FLIP] else ZERO
+    arity = runs[r, ARITY]
     if arity == 2:
         for out in range(first, last):
             gate(slots, inputs, at, out, flip, 2, width)
@@ -165,9 +165,9 @@ def _evaluate_run(runs, r, inputs, slots, width):
 def _evaluate_loop(runs, r, inputs, slots, width):
     """Least fixpoint of the component whose header is run r: signals start false, sweeps go on until none changes."""
     words = len(width)
-    body = runs[r, 1]
-    n_loops = runs[r, 2]
-    pairs = runs[r, 3]
+    body = runs[r, FLIP]
+    n_loops = runs[r, COUNT]
+    pairs = runs[r, FIRST]
     for i in range(n_loops):
         base = inputs[pairs + 2 * i] * words
         for w in range(words):
@@ -192,9 +192,9 @@ def evaluate(program, slots, width):
     runs = program.runs
     r = 0
     while r < len(runs):
-        if runs[r, 0] == 0:
+        if runs[r, ARITY] == 0:
             _evaluate_loop(runs, r, program.inputs, slots, width)
-            r += runs[r, 1]
+            r += runs[r, FLIP]
         else:
             _evaluate_run(runs, r, program.inputs, slots, width)
         r += 1

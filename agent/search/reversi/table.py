@@ -6,8 +6,6 @@ T. Mann, "A lockless transposition-table implementation for parallel search", 20
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from numba import njit
@@ -135,13 +133,3 @@ def store(table, key, lower, upper, depth, level, move, date):
     )
     table[victim, 0] = key ^ data
     table[victim, 1] = data
-
-
-def best_reply(table: npt.NDArray[np.uint64], player: int, opponent: int) -> int | None:
-    """The best move's cell that the table holds for a position."""
-    data = _lookup(table, np.uint64(player), np.uint64(opponent))
-    move = first_move.py_func(np.uint64(data)) if data else NO_MOVE
-    return None if move == NO_MOVE else int(move)
-
-
-_lookup: Any = njit(cache=True)(lambda table, player, opponent: probe(table, position_key(player, opponent)))
