@@ -78,7 +78,7 @@ class BlokboxEngine(Engine):
         self._player = binding.player(role)
         self._tables = binding.variant.tables
         self._tuning = tuning_for(binding.variant, Weights.load())
-        self._threads = min(2, threads or os.cpu_count() or 1)
+        self._threads = min(2, threads or len(os.sched_getaffinity(0)))
         self._scratch = [new_scratch(binding.variant, 4) for _ in range(self._threads)]
         self._seeds = [np.array([secrets.randbits(63)], np.uint64) for _ in range(self._threads)]
         self._helper: threading.Thread | None = None
