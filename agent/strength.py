@@ -1,29 +1,33 @@
-"""The `strength` command: two engines play each other at equal time, from the same random openings in both seats."""
+"""One game of a measurement of strength: two engines at equal time, from a random opening."""
 
 from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from agent.engine import Engine
+from agent.engine import Engine, Opinion
 from agent.errors import InputError
 from agent.search import blokbox
 from agent.search.montecarlo import MonteCarlo
 from agent.search.reversi import engine as reversi
 from agent.search.reversi.evaluation import Evaluation
 from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS
-from agent.search.reversi.training.matches import Score
 from agent.search.reversi.weights import HEURISTIC, Weights, extent
 from agent.search.tree import engine as tree
 from games.gdl.machine import CircuitMachine
-from games.machine import State, Term
+from games.machine import Term
 from games.native.reversi.recognise import recognise
+from protocol.kif import write
 
-OPENING_PLIES = 8
 PLAIN_DEPTH = 6
+
+OPENING_TRIES = 1000
+"""Random openings that may end the match before one is taken to be too long for the game."""
 
 Maker = Callable[[CircuitMachine, int], Engine | None]
 
@@ -52,33 +56,120 @@ ENGINES: dict[str, Maker] = {
 """Contenders by the name that the command line gives them."""
 
 
-def duel(
-    machine: CircuitMachine,
-    names: tuple[str, str],
-    *,
-    games: int,
-    seconds: float,
-    seed: int = 0,
-    tell: Callable[[Score], None] = lambda score: None,
-) -> Score:
-    """The first engine's score over that many games of a two-player game; each opening is played in both seats.
+@dataclass(frozen=True)
+class Series:
+    """What all games of a measurement have in common; two series are comparable only if these are equal."""
 
-    A seat with one legal move plays it without thinking. Nobody thinks in the other's time. Raises `InputError` where
-    an engine does not play this game.
+    file: str
+    """A rulesheet file, or the name of an own rulesheet, of a game of two roles."""
+    engines: tuple[str, str]
+    """Keys of `ENGINES`: the contender that is measured, and the one it is measured against."""
+    seconds: float
+    """Per move."""
+    opening_plies: int
+    """Plies played at random before the engines take over."""
+    cores: int = 1
+    """That the engine on turn has to itself."""
+    seed: int = 0
+    """Of the openings."""
+
+
+@dataclass(frozen=True)
+class GameRecord:
+    """One game, as plain data. Games 2n and 2n + 1 are a pair: the same opening, the seats exchanged.
+
+    Plies count from 1 at the start of the match, so the opening's are among them. `[2]` is by contender (the series'
+    first engine, then its second), not by role.
+    """
+
+    number: int
+    seats: list[int]
+    """[roles]: the contender that plays each role."""
+    opening: list[list[str]]
+    """[plies][roles]: random moves, as the rulesheet spells them."""
+    moves: list[list[str]]
+    """[plies][roles]: the engines' moves."""
+    goals: list[int]
+    """[2]"""
+    chose_first: int | None
+    """The contender that was the first to have a choice after the opening; None if both were at once or never."""
+    proven_from: list[int | None]
+    """[2]: the first ply at which the contender held its move to be proven and went on to do so at all its turns;
+    None if it did not at its last. Turns without a choice do not count."""
+    proofs_missed: list[int]
+    """[2]: turns at which a contender held a higher goal to be proven than it got in the end."""
+    slowest: list[float]
+    """[2]: seconds that the contender's longest turn took."""
+
+    @property
+    def length(self) -> int:
+        """Plies from the start of the match to its end."""
+        return len(self.opening) + len(self.moves)
+
+    @property
+    def result(self) -> int:
+        """The first contender's: +1, 0 or -1."""
+        return (self.goals[0] > self.goals[1]) - (self.goals[0] < self.goals[1])
+
+
+def play_game(machine: CircuitMachine, series: Series, number: int) -> GameRecord:
+    """Play one game of a series.
+
+    A role with one legal move plays it without thinking, and nobody thinks in the other's time: `advance` waits for
+    what an engine has left running. Raises `InputError` where the game does not suit the series: other than two roles,
+    an engine that does not play it, openings that end it.
     """
     if len(machine.roles) != 2:
         raise InputError("strength is measured in games of two roles")
-    score = Score()
-    for game in range(games):
-        opening = random.Random(seed + game // 2)
-        state = _opening(machine, opening)
-        seats = names if game % 2 == 0 else (names[1], names[0])
-        engines = [_make(machine, name, role) for role, name in enumerate(seats)]
-        goals = _play(machine, state, engines, seconds)
-        mine = game % 2
-        score = score.plus(int(np.sign(goals[mine] - goals[1 - mine])))
-        tell(score)
-    return score
+    seats = [0, 1] if number % 2 == 0 else [1, 0]
+    opening = random_opening(machine, series.opening_plies, random.Random(f"{series.seed} {number // 2}"))
+    players = [_Player(_make(machine, series.engines[seat], role), series.seconds) for role, seat in enumerate(seats)]
+    state = machine.initial()
+    for joint in opening:
+        state = machine.next(state, joint)
+    for player in players:
+        player.engine.begin(state)
+
+    moves: list[list[Term]] = []
+    chose_first: list[int] = []
+    while not machine.terminal(state):
+        legal = [machine.legal(state, role) for role in (0, 1)]
+        chose_first = chose_first or [role for role in (0, 1) if len(legal[role]) > 1]
+        ply = len(opening) + len(moves) + 1
+        joint = [
+            options[0] if len(options) == 1 else player.choose(ply, options)
+            for player, options in zip(players, legal, strict=True)
+        ]
+        state = machine.next(state, joint)
+        for player in players:
+            player.engine.advance(tuple(joint), state)
+        moves.append(joint)
+
+    goals = [machine.goal(state, role) or 0 for role in (0, 1)]
+    return GameRecord(
+        number,
+        seats,
+        opening=[[write(move) for move in joint] for joint in opening],
+        moves=[[write(move) for move in joint] for joint in moves],
+        goals=[goals[role] for role in seats],
+        chose_first=seats[chose_first[0]] if len(chose_first) == 1 else None,
+        proven_from=[players[role].proven_from for role in seats],
+        proofs_missed=[players[role].proofs_above(goals[role]) for role in seats],
+        slowest=[round(players[role].slowest, 4) for role in seats],
+    )
+
+
+def random_opening(machine: CircuitMachine, plies: int, generator: random.Random) -> list[list[Term]]:
+    """So many uniformly random joint moves from the start that do not end the match. Raises `InputError` if none do."""
+    for _ in range(OPENING_TRIES):
+        state = machine.initial()
+        opening: list[list[Term]] = []
+        while len(opening) < plies and not machine.terminal(state):
+            opening.append([generator.choice(machine.legal(state, role)) for role in (0, 1)])
+            state = machine.next(state, opening[-1])
+        if not machine.terminal(state):
+            return opening
+    raise InputError(f"random play ends this game within {plies} plies: choose shorter openings")
 
 
 def _make(machine: CircuitMachine, name: str, role: int) -> Engine:
@@ -88,38 +179,41 @@ def _make(machine: CircuitMachine, name: str, role: int) -> Engine:
     return engine
 
 
-def _opening(machine: CircuitMachine, generator: random.Random) -> State:
-    """A state after some random plies that is not terminal."""
-    while True:
-        state = machine.initial()
-        for _ in range(OPENING_PLIES):
-            if machine.terminal(state):
-                break
-            state = machine.next(state, [generator.choice(machine.legal(state, role)) for role in (0, 1)])
-        if not machine.terminal(state):
-            return state
+@dataclass
+class _Player:
+    """An engine with its clock, and what is noted about its turns."""
 
+    engine: Engine
+    seconds: float
+    slowest: float = 0.0
+    proven_from: int | None = None
+    _proven_values: list[float] = field(default_factory=list)
 
-def _play(machine: CircuitMachine, state: State, engines: list[Engine], seconds: float) -> list[int]:
-    """Play on to the end; the goals."""
-    for engine in engines:
-        engine.begin(state)
-    while not machine.terminal(state):
-        joint: list[Term] = []
-        for role, engine in enumerate(engines):
-            legal = machine.legal(state, role)
-            joint.append(legal[0] if len(legal) == 1 else _choose(engine, seconds, legal))
-        state = machine.next(state, joint)
-        for engine in engines:
-            engine.advance(tuple(joint), state)
-    return [machine.goal(state, role) or 0 for role in (0, 1)]
+    def choose(self, ply: int, legal: Sequence[Term]) -> Term:
+        """The engine's move within its time; earlier if it is proven."""
+        stop = np.zeros(1, np.uint8)
+        last = Opinion(legal[0])
 
+        def listen(opinion: Opinion) -> None:
+            nonlocal last
+            if not last.proven:
+                last = opinion
+                stop[0] |= opinion.proven
 
-def _choose(engine: Engine, seconds: float, legal: list[Term]) -> Term:
-    stop = np.zeros(1, np.uint8)
-    opinions: list[Term] = [legal[0]]
-    timer = threading.Timer(seconds, stop.fill, (1,))
-    timer.start()
-    engine.think(stop, lambda opinion: opinions.append(opinion.move), seconds)
-    timer.cancel()
-    return opinions[-1]
+        timer = threading.Timer(self.seconds, stop.fill, (1,))
+        begin = time.monotonic()
+        timer.start()
+        self.engine.think(stop, listen, self.seconds)
+        self.slowest = max(self.slowest, time.monotonic() - begin)
+        timer.cancel()
+        if not last.proven:
+            self.proven_from = None
+        elif self.proven_from is None:
+            self.proven_from = ply
+        if last.proven and last.value is not None:
+            self._proven_values.append(last.value)
+        return last.move
+
+    def proofs_above(self, goal: int) -> int:
+        """Turns at which more than this goal was held to be proven."""
+        return sum(value > goal + 0.5 for value in self._proven_values)

@@ -47,17 +47,29 @@ def add_commands(add: AddCommand) -> None:
         "strength",
         _strength,
         "let two engines play each other",
-        "Plays games between two engines at equal time without pondering, from random openings of 8 plies, each in "
-        "both seats, and prints the first one's score with its 95 % interval. Engines: native, general, montecarlo, "
-        "and plain (Reversi at 6 plies without patterns).",
+        "Plays games between two engines at equal time without pondering, from random openings, each in both seats. "
+        "Prints the first one's score with its 95 % interval, also by who had the first move after the opening, and "
+        "when results were proven. Engines: native, general, montecarlo, and plain (Reversi at 6 plies without "
+        "patterns). Needs jobs x cores cores that do nothing else.",
     )
     strength.add_argument("file", metavar="FILE", help="a rulesheet file, or the name of an own rulesheet")
     strength.add_argument("first", metavar="ENGINE")
     strength.add_argument("second", metavar="ENGINE")
     strength.add_argument("--games", type=int, default=100, metavar="N", help="(default: %(default)s)")
     strength.add_argument("--seconds", type=float, default=0.2, metavar="S", help="per move (default: %(default)s)")
+    strength.add_argument(
+        "--opening",
+        type=int,
+        default=8,
+        metavar="N",
+        help="plies at random; fewer where few decide a match, as in Blokbox: 2 (default: %(default)s, for Reversi)",
+    )
     strength.add_argument("--cores", type=int, default=1, metavar="N", help="for each engine (default: %(default)s)")
+    strength.add_argument("--jobs", type=int, default=1, metavar="N", help="games at once (default: %(default)s)")
     strength.add_argument("--seed", type=int, default=0, metavar="N", help="of the openings (default: %(default)s)")
+    strength.add_argument(
+        "--log", type=Path, metavar="FILE", help="add each game to this file (JSON lines), and do not play those in it"
+    )
 
     solve = add(
         "solve",
@@ -143,26 +155,24 @@ def _agree(options: argparse.Namespace) -> tuple[int, object]:
 
 
 def _strength(options: argparse.Namespace) -> tuple[int, object]:
-    from agent.search.reversi.training.campaign import as_json
-    from agent.sheets import load
-    from agent.strength import ENGINES, duel
-    from games.gdl.compile import compile_rules
+    from agent.series import run_series
+    from agent.strength import ENGINES, Series
 
     names = (options.first, options.second)
     for name in names:
         if name not in ENGINES:
             raise InputError(f"{name}: no engine; there are {', '.join(ENGINES)}")
-    machine = compile_rules(load(options.file).checked)
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
-    score = duel(
-        machine,
-        names,
-        games=options.games,
-        seconds=options.seconds,
-        seed=options.seed,
-        tell=lambda score: print(score, flush=True),
-    )
-    return 0, as_json(score)
+    if min(options.games, options.jobs, options.cores) < 1 or options.opening < 0 or not options.seconds > 0:
+        raise InputError("games, jobs, cores and seconds are positive, and openings not negative")
+    series = Series(options.file, names, options.seconds, options.opening, options.cores, options.seed)
+
+    def tell(line: str) -> None:
+        print(line, flush=True)
+
+    summary = run_series(series, games=options.games, jobs=options.jobs, log=options.log, tell=tell)
+    for line in summary.lines():
+        print(line)
+    return 0, summary.as_json()
 
 
 def _solve(options: argparse.Namespace) -> tuple[int, object]:

@@ -12,7 +12,6 @@ import pytest
 
 from agent.cli import main
 from agent.engine import EngineMismatchError, Opinion
-from agent.errors import InputError
 from agent.search.registry import engines_for
 from agent.search.reversi.analysis import Analyser
 from agent.search.reversi.engine import ReversiEngine, expected_goal, make_engine
@@ -26,7 +25,6 @@ from agent.search.reversi.training.matches import Limited, Score, compare, openi
 from agent.search.reversi.training.quick import learn_quickly
 from agent.search.reversi.training.selfplay import Play, play_games
 from agent.search.reversi.weights import weights_for
-from agent.strength import duel
 from games import rulesheets
 from games.gdl.check import check
 from games.gdl.circuit import build_circuit
@@ -207,11 +205,3 @@ def test_solve_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert ("WRONG" in capsys.readouterr().out) == (status == 1)
     problems.write_text("nothing\n")
     assert main(["solve", str(problems)]) == 2
-
-
-def test_duel_in_both_seats() -> None:
-    """Trained alpha-beta beats the plain one at equal time, whatever its seat; unknown contenders are an error."""
-    machine = machine_of("reversi")
-    assert duel(machine, ("native", "plain"), games=2, seconds=0.03).wins >= 1
-    with pytest.raises(InputError):
-        duel(machine_of("connect_four"), ("native", "general"), games=1, seconds=0.01)
