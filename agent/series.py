@@ -60,10 +60,13 @@ def run_series(
             if log is not None:
                 _append(log, series, record)
             records[record.number] = record
+            done = [pair for pair in pairs if all(n in records for n in pair)]
             pair = pairs[record.number // 2]
-            if all(n in records for n in pair):
+            if pair in done:
                 outcomes = " ".join(("loss", "draw", "win")[1 + records[n].result] for n in pair)
-                tell(f"pair {record.number // 2 + 1}: {outcomes}; {Summary(series, records.values()).score_text()}")
+                # Halves of pairs would favour whoever is to move first in them.
+                so_far = Summary(series, [records[n] for pair in done for n in pair])
+                tell(f"pair {record.number // 2 + 1}: {outcomes}; {so_far.score_text()}")
     return Summary(series, records.values())
 
 
@@ -112,6 +115,11 @@ class Summary:
         before_end = [record.length + 1 - ply for ply, record in zip(plies, self._records, strict=True)]
         return Proofs(statistics.median(plies), statistics.median(before_end), known.count(None))
 
+    def busy(self, contender: int) -> float:
+        """The share of its cores' time that a contender used, 0..1; well below 1 where it had to share them."""
+        available = self._series.cores * sum(record.thought[contender] for record in self._records)
+        return sum(record.cpu[contender] for record in self._records) / available if available else 1.0
+
     def lines(self) -> list[str]:
         """The report for people."""
         names = self._series.engines
@@ -127,7 +135,10 @@ class Summary:
         for contender, title in enumerate(titles):
             slowest = max(record.slowest[contender] for record in self._records)
             missed = sum(record.proofs_missed[contender] for record in self._records)
-            lines.append(f"{title}: longest turn {slowest:.3f} s, proofs of more than it got: {missed}")
+            lines.append(
+                f"{title}: longest turn {slowest:.3f} s, used {100 * self.busy(contender):.0f} % of its cores' time, "
+                f"proofs of more than it got: {missed}"
+            )
         return lines
 
     def as_json(self) -> dict[str, object]:
@@ -142,6 +153,7 @@ class Summary:
             "proofs_of_either": asdict(self.proofs([0, 1])),
             "proofs_missed": [sum(record.proofs_missed[contender] for record in self._records) for contender in (0, 1)],
             "slowest": [max(record.slowest[contender] for record in self._records) for contender in (0, 1)],
+            "busy": [self.busy(contender) for contender in (0, 1)],
         }
 
 

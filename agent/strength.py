@@ -100,6 +100,10 @@ class GameRecord:
     """[2]: turns at which a contender held a higher goal to be proven than it got in the end."""
     slowest: list[float]
     """[2]: seconds that the contender's longest turn took."""
+    thought: list[float]
+    """[2]: seconds that all turns of the contender took."""
+    cpu: list[float]
+    """[2]: CPU seconds it got in them: less than cores x seconds where other processes ran."""
 
     @property
     def length(self) -> int:
@@ -156,6 +160,8 @@ def play_game(machine: CircuitMachine, series: Series, number: int) -> GameRecor
         proven_from=[players[role].proven_from for role in seats],
         proofs_missed=[players[role].proofs_above(goals[role]) for role in seats],
         slowest=[round(players[role].slowest, 4) for role in seats],
+        thought=[round(players[role].thought, 4) for role in seats],
+        cpu=[round(players[role].cpu, 4) for role in seats],
     )
 
 
@@ -186,6 +192,8 @@ class _Player:
     engine: Engine
     seconds: float
     slowest: float = 0.0
+    thought: float = 0.0
+    cpu: float = 0.0
     proven_from: int | None = None
     _proven_values: list[float] = field(default_factory=list)
 
@@ -201,11 +209,14 @@ class _Player:
                 stop[0] |= opinion.proven
 
         timer = threading.Timer(self.seconds, stop.fill, (1,))
-        begin = time.monotonic()
+        begin, cpu = time.monotonic(), time.process_time()
         timer.start()
         self.engine.think(stop, listen, self.seconds)
-        self.slowest = max(self.slowest, time.monotonic() - begin)
+        seconds = time.monotonic() - begin
         timer.cancel()
+        self.cpu += time.process_time() - cpu
+        self.thought += seconds
+        self.slowest = max(self.slowest, seconds)
         if not last.proven:
             self.proven_from = None
         elif self.proven_from is None:

@@ -28,7 +28,8 @@ def record(number: int, result: int, *, first: int, proven: tuple[int | None, in
     goals = [50 + 50 * result, 50 - 50 * result]
     moves = [["a", "b"]] * (length - 2)
     seats = [number % 2, 1 - number % 2]
-    return GameRecord(number, seats, [["a", "b"]] * 2, moves, goals, first, list(proven), [0, 1], [0.1, 0.2])
+    turns = {"slowest": [0.1, 0.2], "thought": [1.0, 2.0], "cpu": [0.75, 2.0]}
+    return GameRecord(number, seats, [["a", "b"]] * 2, moves, goals, first, list(proven), [0, 1], **turns)
 
 
 def wait_until_gone(processes: set[int]) -> None:
@@ -71,6 +72,7 @@ def test_summary() -> None:
         for line in summary.lines()
     )
     assert summary.as_json()["proofs_missed"] == [0, 3]
+    assert summary.busy(0) == 0.75
 
 
 def test_results_do_not_depend_on_the_number_of_jobs(tmp_path: Path) -> None:
@@ -83,6 +85,11 @@ def test_results_do_not_depend_on_the_number_of_jobs(tmp_path: Path) -> None:
         summary = run_series(SERIES, games=7, jobs=jobs, log=log, tell=lines.append)
         assert summary.score().games == 7
         assert len(lines) == 4
+        # Running scores are of whole pairs only; the last pair has one game here.
+        last = [line.startswith("pair 4:") for line in lines].index(True)
+        counts = [int(line.partition(" games (")[0].rpartition(" ")[2]) for line in lines]
+        assert counts == [2 * done - (done > last) for done in range(1, 5)]
+        assert "of 7 games" in lines[-1]
         games = read_log(log, SERIES)
         openings.append([games[number].opening for number in range(7)])
     assert openings[0] == openings[1]
