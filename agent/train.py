@@ -200,8 +200,8 @@ def _train(options: argparse.Namespace) -> tuple[int, object]:
 
 
 def _train_blokbox(options: argparse.Namespace) -> tuple[int, object]:
-    from agent.search.blokbox.campaign import Plan, run
-    from agent.search.blokbox.tuning import SHIPPED
+    from agent.search.blokbox import nets
+    from agent.search.blokbox.campaign import Plan, network_path, run
     from agent.sheets import load
     from games.gdl.compile import compile_rules
     from games.native.blokbox.recognise import recognise
@@ -217,10 +217,12 @@ def _train_blokbox(options: argparse.Namespace) -> tuple[int, object]:
         visits=options.visits,
         match_games=options.match_games,
         scratch=options.scratch,
+        cores=options.cores,
     )
     results = run(plan, lambda line: print(line, flush=True))
     if options.install:
-        SHIPPED.write_bytes((options.folder / f"round-{options.rounds}.npz").read_bytes())
+        shipped = nets.SHIPPED / f"{Path(options.variant).stem}{nets.SUFFIX}"
+        shipped.write_bytes(network_path(options.folder, options.rounds).read_bytes())
     return 0, [asdict(result) for result in results]
 
 
@@ -240,6 +242,7 @@ def _train_reversi(options: argparse.Namespace) -> tuple[int, object]:
         cores=options.cores,
         match_games=options.match_games,
         scratch=options.scratch,
+        cores=options.cores,
     )
     results = run(plan, lambda line: print(line, flush=True))
     if options.install:

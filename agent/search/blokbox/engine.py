@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from agent.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
 from agent.search.blokbox.alphabeta import WIN
 from agent.search.blokbox.evaluation import room
+from agent.search.blokbox.net import new_desk
+from agent.search.blokbox.nets import shipped_net
 from agent.search.blokbox.prover import Prover
 from agent.search.blokbox.tree import LEAF, LOST, WON, Tree, best_child, clear, grow, keep_subtree, new_tree
 from agent.search.blokbox.tuning import Weights, tuning_for
@@ -51,7 +53,8 @@ def warm_up() -> None:
     variant = Variant(2, 2, (cell,), (frozenset({0}), frozenset({0})), starts)
     tuning = tuning_for(variant, Weights.load())
     tree, spare = new_tree(16), new_tree(16)
-    grow(variant.tables, variant.start, tree, 0, tuning, 4, _GO, new_scratch(variant, 4), np.ones(1, np.uint64))
+    scratch, desk, seed = new_scratch(variant, 4), new_desk(len(variant.shapes)), np.ones(1, np.uint64)
+    grow(variant.tables, variant.start, tree, 0, tuning, 4, _GO, scratch, desk, seed)
     keep_subtree(tree, best_child(tree), spare)
     Prover(variant, tuning, entries=2).run(variant.start, _GO)
 
@@ -77,9 +80,10 @@ class BlokboxEngine(Engine):
         self._binding = binding
         self._player = binding.player(role)
         self._tables = binding.variant.tables
-        self._tuning = tuning_for(binding.variant, Weights.load())
+        self._tuning = tuning_for(binding.variant, Weights.load(), shipped_net(binding.variant))
         self._threads = min(2, threads or len(os.sched_getaffinity(0)))
         self._scratch = [new_scratch(binding.variant, 4) for _ in range(self._threads)]
+        self._desks = [new_desk(len(binding.variant.shapes)) for _ in range(self._threads)]
         self._seeds = [np.array([secrets.randbits(63)], np.uint64) for _ in range(self._threads)]
         self._helper: threading.Thread | None = None
         self._prover = Prover(binding.variant, self._tuning)
@@ -179,6 +183,7 @@ class BlokboxEngine(Engine):
             visits,
             stop,
             self._scratch[thread],
+            self._desks[thread],
             self._seeds[thread],
         )
 

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.search.blokbox.net import new_desk
 from agent.search.blokbox.prover import Prover
 from agent.search.blokbox.tree import best_child, clear, grow, new_tree
 from agent.search.blokbox.tuning import Tuning
@@ -88,12 +89,24 @@ class TreePlayer:
         self._visits = visits
         self._tree = new_tree(capacity)
         self._scratch = new_scratch(variant, 4)
+        self._desk = new_desk(len(variant.shapes))
         self._seed = np.array([seed], np.uint64)
 
     def choose(self, position: NDArray[np.uint64]) -> int:
         clear(self._tree)
         with _Stop(self._seconds) as stop:
-            grow(self._tables, position, self._tree, 0, self._tuning, self._visits, stop, self._scratch, self._seed)
+            grow(
+                self._tables,
+                position,
+                self._tree,
+                0,
+                self._tuning,
+                self._visits,
+                stop,
+                self._scratch,
+                self._desk,
+                self._seed,
+            )
         return int(self._tree.move[best_child(self._tree)])
 
 

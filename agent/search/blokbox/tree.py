@@ -20,6 +20,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.blokbox.evaluation import N_FEATURES, judge, survey
+from agent.search.blokbox.net import expect, look, net_priors
 from agent.search.blokbox.priors import move_priors
 from games.native.blokbox.rules import list_moves, placements, play, playout
 from games.native.blokbox.variant import POSITION_WORDS, TURN
@@ -104,14 +105,38 @@ def _choose(tree, node, tuning):
         if score > best_score:
             best_score = score
             best = child
+        if count == 0:
+            # The others are unvisited as well, or were visited by another thread just now, and have lower priors.
+            break
     return best
 
 
 @njit(cache=True, nogil=True)
-def _expand(tables, position, tree, node, region, tuning, scratch, live, moves):
+def _sort(moves, priors, n):
+    """Sort the first `n` of `moves` (int64[...]) and `priors` (float32[...], not negative) by prior, highest first."""
+    # The bits of floats that are not negative are ordered as the floats are.
+    keys = np.empty(n, np.uint64)
+    bits = priors[:n].view(np.uint32)
+    for index in range(n):
+        keys[index] = (np.uint64(np.uint32(0xFFFFFFFF) - bits[index]) << np.uint64(32)) | np.uint64(moves[index])
+    keys.sort()
+    for index in range(n):
+        moves[index] = np.int64(keys[index] & np.uint64(0xFFFFFFFF))
+        bits[index] = np.uint32(0xFFFFFFFF) - np.uint32(keys[index] >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def _expand(tables, position, tree, node, region, tuning, scratch, live, moves, features, desk):
     """Give a node its children. Returns False where there is no room; a node without moves is proven instead."""
     player = np.int64(position[TURN])
-    n_live, total = placements(tables, position, player, scratch.shapes[player], live[player], scratch, player)
+    with_net = len(tuning.net.rows) > 0
+    if with_net:
+        total0, total1 = survey(tables, position, scratch.shapes[:2], live, scratch, 0, features, live)
+        total = total0 if player == 0 else total1
+    else:
+        live[player], total = placements(
+            tables, position, player, scratch.shapes[player], live[player], scratch, player
+        )
     if total == 0:
         tree.proof[node] = WON
         return True
@@ -119,8 +144,13 @@ def _expand(tables, position, tree, node, region, tuning, scratch, live, moves):
     if first + total > tree.regions[region, 1]:
         return False
     tree.regions[region, 0] += total
-    n = list_moves(scratch, player, n_live, moves)
-    move_priors(tables, position, moves, n, tuning.prior_weights, tree.prior[first:])
+    n = list_moves(scratch, player, live[player], moves)
+    if with_net:
+        look(tuning.net, position, scratch, 0, live, len(tables.piece), desk)
+        net_priors(tables, tuning.net, position, scratch, 0, live, moves, n, desk, tree.prior[first:])
+    else:
+        move_priors(tables, position, moves, n, tuning.prior_weights, tree.prior[first:])
+    _sort(moves, tree.prior[first:], n)
     for index in range(n):
         child = first + index
         tree.move[child] = moves[index]
@@ -134,7 +164,7 @@ def _expand(tables, position, tree, node, region, tuning, scratch, live, moves):
 
 
 @njit(cache=True, nogil=True)
-def _judge_leaf(tables, position, tuning, scratch, live, features, seed):
+def _judge_leaf(tables, position, tuning, scratch, live, features, desk, seed):
     """The value of a position for who moved into it, and its proof if that is easily seen."""
     player = np.int64(position[TURN])
     total0, total1 = survey(tables, position, scratch.shapes[:2], live, scratch, 0, features, live)
@@ -145,7 +175,11 @@ def _judge_leaf(tables, position, tuning, scratch, live, features, seed):
         return 0.0, LOST
     value = 0.0
     if tuning.playout_share < 1.0:
-        logit = judge(position, features, tuning.evaluation, tuning.room)
+        if len(tuning.net.rows) > 0:
+            look(tuning.net, position, scratch, 0, live, len(tables.piece), desk)
+            logit = np.float64(expect(tuning.net, desk.hidden, desk.second))
+        else:
+            logit = judge(position, features, tuning.evaluation, tuning.room)
         value += (1.0 - tuning.playout_share) / (1.0 + np.exp(logit))
     if tuning.playout_share > 0.0:
         loser, _ = playout(tables, position, tuning.shape_weights, scratch, live, seed)
@@ -155,7 +189,7 @@ def _judge_leaf(tables, position, tuning, scratch, live, features, seed):
 
 
 @njit(cache=True, nogil=True)
-def grow(tables, root, tree, region, tuning, n, stop, scratch, seed):
+def grow(tables, root, tree, region, tuning, n, stop, scratch, desk, seed):
     """Visit the tree up to `n` times from the position `root`, until its result is proven or `stop[0]` is not 0.
 
     `region` is the number of the thread; `scratch`, with four slots, and `seed` are its own. Returns the number of
@@ -186,7 +220,7 @@ def grow(tables, root, tree, region, tuning, n, stop, scratch, seed):
         while True:
             if tree.first[node] == LEAF:
                 patient = tree.visits[node] <= tuning.patience and node != 0
-                if patient or not _expand(tables, position, tree, node, region, tuning, scratch, live, moves):
+                if patient or not _expand(tables, position, tree, node, region, tuning, scratch, live, moves, features, desk):
                     break
                 if tree.proof[node] == WON:
                     winner = 1 - np.int64(position[TURN])
@@ -212,7 +246,7 @@ def grow(tables, root, tree, region, tuning, n, stop, scratch, seed):
         # Who moved into the leaf is the one who is not to move in it; up the path the two take turns.
         leaf_turn = np.int64(position[TURN])
         if winner < 0:
-            value, tree.proof[node] = _judge_leaf(tables, position, tuning, scratch, live, features, seed)
+            value, tree.proof[node] = _judge_leaf(tables, position, tuning, scratch, live, features, desk, seed)
         else:
             value = 1.0 if winner != leaf_turn else 0.0
         for level in range(depth, -1, -1):

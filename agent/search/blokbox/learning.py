@@ -1,0 +1,274 @@
+"""Gradient descent for `net`: both heads at once, by Adam (Kingma, Ba 2015), one Numba kernel per batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from agent.search.blokbox.evaluation import N_FEATURES, survey
+from agent.search.blokbox.net import (
+    HIDDEN,
+    N_HINTS,
+    SECOND,
+    Net,
+    crowd,
+    divide,
+    expect,
+    hint,
+    hint_weights,
+    net_shapes,
+    observe,
+    prefer,
+)
+from agent.search.blokbox.vectors import sum_rows
+from games.native.blokbox.bits import WORDS
+from games.native.blokbox.rules import list_moves, new_scratch, next_random
+from games.native.blokbox.variant import BOARD_CELLS, TURN, Variant
+
+BATCH = 256
+MOMENTUM, VARIANCE = 0.9, 0.999
+DROPOUT = 0.4
+DROPPED = np.uint64(int(DROPOUT * 2**64))
+DECAY = 0.3
+"""How much of each weight is taken away per step, in units of the step size."""
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """Positions with what is to be learnt about them."""
+
+    positions: NDArray[np.uint64]
+    """[n, 20]"""
+    values: NDArray[np.float32]
+    """[n]: the chance of winning of the player to move."""
+    starts: NDArray[np.int64]
+    """[n + 1]: where each position's moves begin in `shares`."""
+    shares: NDArray[np.float32]
+    """Of the visits, for every move, in the order of `rules.list_moves`."""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def _views(flat: NDArray[np.float32], n_shapes: int) -> Net:
+    arrays = {}
+    begin = 0
+    for name, shape in net_shapes(n_shapes).items():
+        size = int(np.prod(shape))
+        arrays[name] = flat[begin : begin + size].reshape(shape)
+        begin += size
+    return Net(**arrays)
+
+
+def _n_weights(n_shapes: int) -> int:
+    return sum(int(np.prod(shape)) for shape in net_shapes(n_shapes).values())
+
+
+def new_net(n_shapes: int, seed: int = 0) -> Net:
+    """A network with small random weights."""
+    rng = np.random.default_rng(seed)
+    net = _views(np.zeros(_n_weights(n_shapes), np.float32), n_shapes)
+    net.rows[:] = 0.03 * rng.standard_normal(net.rows.shape)
+    net.bias[:] = 0.1
+    net.second[:] = np.sqrt(2.0 / HIDDEN) * rng.standard_normal(net.second.shape)
+    net.output[:SECOND] = np.sqrt(1.0 / SECOND) * rng.standard_normal(SECOND)
+    return net
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _descend(tables, net, slope, position, value, shares, weight, scratch, work, seed, learning):
+    """Add one position's gradient to `slope` (a `Net`, too); returns the cross entropies of both heads."""
+    active, hidden, second, densities, boards, moves, logits, all_hints, weights, live, features, d_hidden, d_weights = work
+    n_shapes = len(tables.piece)
+    everything = scratch.shapes[2:4]
+    live[:] = n_shapes
+    player = np.int64(position[TURN])
+    survey(tables, position, everything, live, scratch, 0, features, live)
+    n = observe(position, scratch, 0, live, n_shapes, active)
+    if learning:
+        kept = 0
+        for index in range(n):
+            if next_random(seed) >= DROPPED:
+                active[kept] = active[index]
+                kept += 1
+        n = kept
+    scale = np.float32(1.0 / (1.0 - DROPOUT)) if learning else np.float32(1.0)
+    sum_rows(net.rows.ctypes.data, net.bias.ctypes.data, active.ctypes.data, n, hidden.ctypes.data)
+    for unit in range(HIDDEN):
+        hidden[unit] = max(net.bias[unit] + scale * (hidden[unit] - net.bias[unit]), np.float32(0.0))
+    logit = expect(net, hidden, second)
+    chance = 1.0 / (1.0 + np.exp(-np.float64(logit)))
+    entropy = -value * np.log(chance + 1e-9) - (1.0 - value) * np.log(1.0 - chance + 1e-9)
+    n_moves = 0
+    for seat in range(2):
+        crowd(tables, scratch, seat, live[seat], densities[seat])
+    divide(position, boards)
+    if len(shares) > 0:
+        n_moves = list_moves(scratch, player, live[player], moves)
+    hint_weights(net, hidden, weights)
+    greatest = np.float32(-1e30)
+    for index in range(n_moves):
+        hint(tables, moves[index], player, boards, densities, all_hints[index])
+        logits[index] = prefer(net, hidden, weights, all_hints[index], moves[index])
+        greatest = max(greatest, logits[index])
+    total = np.float32(0.0)
+    for index in range(n_moves):
+        logits[index] = np.exp(logits[index] - greatest)
+        total += logits[index]
+    surprise = 0.0
+    for index in range(n_moves):
+        logits[index] /= total
+        if shares[index] > 0.0:
+            surprise -= shares[index] * np.log(np.float64(logits[index]) / shares[index] + 1e-9)
+    if not learning:
+        return entropy, surprise
+    error = np.float32(chance - value)
+    d_hidden[:] = 0.0
+    slope.output[SECOND] += error
+    for unit in range(SECOND):
+        if second[unit] > 0.0:
+            slope.output[unit] += error * second[unit]
+            step = error * net.output[unit]
+            slope.second_bias[unit] += step
+            for index in range(HIDDEN):
+                slope.second[unit, index] += step * hidden[index]
+                d_hidden[index] += step * net.second[unit, index]
+    d_weights[:] = 0.0
+    for index in range(n_moves):
+        move = moves[index]
+        step = np.float32(weight * (logits[index] - shares[index]))
+        slope.move_bias[move] += step
+        for unit in range(HIDDEN):
+            slope.moves[move, unit] += step * hidden[unit]
+            d_hidden[unit] += step * net.moves[move, unit]
+        for k in range(N_HINTS):
+            d_weights[k] += step * all_hints[index, k]
+    for k in range(N_HINTS):
+        slope.hints[k, HIDDEN] += d_weights[k]
+        for unit in range(HIDDEN):
+            slope.hints[k, unit] += d_weights[k] * hidden[unit]
+            d_hidden[unit] += d_weights[k] * net.hints[k, unit]
+    for unit in range(HIDDEN):
+        if hidden[unit] <= 0.0:
+            d_hidden[unit] = 0.0
+        slope.bias[unit] += d_hidden[unit]
+    for index in range(n):
+        row = active[index]
+        for unit in range(HIDDEN):
+            slope.rows[row, unit] += scale * d_hidden[unit]
+    return entropy, surprise
+
+
+@njit(cache=True, nogil=True)
+def _batch(tables, net, slope, positions, values, starts, shares, chosen, weight, scratch, work, seed, learning):
+    """`_descend` for all `chosen` positions; returns the sums of both cross entropies."""
+    entropy = 0.0
+    surprise = 0.0
+    for index in chosen:
+        first, end = starts[index], starts[index + 1]
+        one, other = _descend(
+            tables, net, slope, positions[index], values[index], shares[first:end], weight, scratch, work, seed, learning
+        )
+        entropy += one
+        surprise += other
+    return entropy, surprise
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _adam(flat, slope, mean, square, scale, rate, momentum, variance):
+    """One step against the gradient `scale * slope`, which is cleared."""
+    for index in range(len(flat)):
+        gradient = slope[index] * scale
+        slope[index] = 0.0
+        mean[index] = MOMENTUM * mean[index] + (1.0 - MOMENTUM) * gradient
+        square[index] = VARIANCE * square[index] + (1.0 - VARIANCE) * gradient * gradient
+        step = (mean[index] / momentum) / (np.sqrt(square[index] / variance) + 1e-7)
+        flat[index] -= rate * (step + DECAY * flat[index])
+
+
+class Teacher:
+    """Holds a network while it learns."""
+
+    def __init__(self, variant: Variant, net: Net, *, move_weight: float = 1.0) -> None:
+        n_shapes = len(variant.shapes)
+        size = _n_weights(n_shapes)
+        self._variant = variant
+        self._flat = np.zeros(size, np.float32)
+        self.net = _views(self._flat, n_shapes)
+        for mine, given in zip(self.net, net, strict=True):
+            mine[:] = given
+        self._slope = np.zeros(size, np.float32)
+        self._mean = np.zeros(size, np.float32)
+        self._square = np.zeros(size, np.float32)
+        self._steps = 0
+        self._weight = move_weight
+        self._seed = np.ones(1, np.uint64)
+        self._scratch = new_scratch(variant, 4)
+        n_moves = n_shapes * BOARD_CELLS
+        self._work = (
+            np.zeros(len(self.net.rows), np.int32),
+            np.zeros(HIDDEN, np.float32),
+            np.zeros(SECOND, np.float32),
+            np.zeros((2, BOARD_CELLS), np.float32),
+            np.zeros((5, WORDS), np.uint64),
+            np.zeros(n_moves, np.int64),
+            np.zeros(n_moves, np.float32),
+            np.zeros((n_moves, N_HINTS), np.float32),
+            np.zeros(N_HINTS, np.float32),
+            np.zeros(2, np.int64),
+            np.zeros((2, N_FEATURES)),
+            np.zeros(HIDDEN, np.float32),
+            np.zeros(N_HINTS, np.float32),
+        )
+
+    def teach(self, lessons: Lessons, *, epochs: int, rate: float, seed: int = 0) -> Iterator[tuple[float, float]]:
+        """Learn all lessons so many times, with a rate that falls to a twentieth; yields the losses of each epoch."""
+        rng = np.random.default_rng(seed)
+        n_batches = max(1, len(lessons) // BATCH)
+        for epoch in range(epochs):
+            order = rng.permutation(len(lessons))
+            sums = np.zeros(2)
+            for number, chosen in enumerate(np.array_split(order, n_batches)):
+                sums += self._run(lessons, chosen, True)
+                self._steps += 1
+                progress = (epoch + number / n_batches) / epochs
+                _adam(
+                    self._flat,
+                    self._slope,
+                    self._mean,
+                    self._square,
+                    np.float32(1.0 / len(chosen)),
+                    np.float32(rate * (0.05 + 0.95 * 0.5 * (1.0 + np.cos(np.pi * progress)))),
+                    np.float32(1.0 - MOMENTUM**self._steps),
+                    np.float32(1.0 - VARIANCE**self._steps),
+                )
+            yield float(sums[0] / len(lessons)), float(sums[1] / len(lessons))
+
+    def examine(self, lessons: Lessons) -> tuple[float, float]:
+        """The mean losses: cross entropy of the value, and the divergence of the visits from the move head."""
+        sums = self._run(lessons, np.arange(len(lessons)), False)
+        return float(sums[0] / len(lessons)), float(sums[1] / len(lessons))
+
+    def _run(self, lessons: Lessons, chosen: NDArray[np.int64], learning: bool) -> NDArray[np.float64]:
+        slope = _views(self._slope, len(self._variant.shapes))
+        return np.array(
+            _batch(
+                self._variant.tables,
+                self.net,
+                slope,
+                lessons.positions,
+                lessons.values,
+                lessons.starts,
+                lessons.shares,
+                chosen,
+                self._weight,
+                self._scratch,
+                self._work,
+                self._seed,
+                learning,
+            )
+        )
