@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from agent.search.blokbox.evaluation import N_FEATURES, judge, survey
 from agent.search.blokbox.priors import N_FEATURES as N_PRIORS
 from agent.search.blokbox.priors import describe
-from agent.search.blokbox.territory import LOST, WON, Territory, new_territory, verdict
+from agent.search.blokbox.regions import Territory, new_territory
+from agent.search.blokbox.territory import LOST, WON, verdict
 from games.native.blokbox.rules import Scratch, list_moves, new_scratch, play
 from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, Variant
 

@@ -177,29 +177,7 @@ def _diagonals(typing_context: Any, board: Any, target: Any) -> Any:
     return types.void(types.int64, types.int64), generate
 
 
-def _overlap(typing_context: Any, board: Any, other: Any) -> Any:
-    """`overlap(board: address, other: address) -> int64`: how many cells two boards have in common."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        boards = [_load(builder, address, _WORD_VECTOR) for address in arguments]
-        return _count(builder, builder.and_(*boards))
-
-    return types.int64(types.int64, types.int64), generate
-
-
-def _overlap_beyond(typing_context: Any, board: Any, other: Any, excluded: Any) -> Any:
-    """`overlap_beyond(board, other, excluded: addresses) -> int64`: how many of these are not in a third board."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        boards = [_load(builder, address, _WORD_VECTOR) for address in arguments]
-        return _count(builder, builder.and_(builder.and_(boards[0], boards[1]), builder.not_(boards[2])))
-
-    return types.int64(types.int64, types.int64, types.int64), generate
-
-
 store_shifted: Any = intrinsic(_store_shifted)
 diagonals: Any = intrinsic(_diagonals)
-overlap: Any = intrinsic(_overlap)
-overlap_beyond: Any = intrinsic(_overlap_beyond)
 spread: Any = intrinsic(lambda typing_context, anchors, offsets, size, cells: _spread(typing_context))
 fit: Any = intrinsic(lambda typing_context, free, corners, offsets, size, anchors, legal: _fit(typing_context))

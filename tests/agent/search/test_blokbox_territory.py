@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.search.blokbox.territory import LOST, WON, new_territory, verdict
+from agent.search.blokbox.regions import new_territory
+from agent.search.blokbox.territory import LOST, WON, verdict
 from games.native.blokbox.rules import list_moves, new_scratch, placements, play
 from games.native.blokbox.variant import SIDE, SIDE_STEPS, TURN, Cell, Shape, Variant
 
