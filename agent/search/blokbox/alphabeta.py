@@ -1,9 +1,9 @@
 """Iterative-deepening principal-variation search, one iteration per call of a Numba kernel with explicit stacks.
 
 Scores are from the player to move: hundredths of the logit of winning, or `WIN` and `-WIN`, which are always proofs:
-they come from ends of the match only, and no move is ever left out. Late moves are searched less deeply first (LMR),
-which keeps that true. Positions in which the opponent has no move left are won at once: without moving nobody gains
-any.
+they come from ends of the match and from `territory` only, and no move is ever left out. Late moves are searched less
+deeply first (LMR), which keeps that true. Positions in which the opponent has no move left are won at once: without
+moving nobody gains any.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from agent.search.blokbox.evaluation import N_FEATURES, judge, survey
 from agent.search.blokbox.priors import N_FEATURES as N_PRIORS
 from agent.search.blokbox.priors import describe
+from agent.search.blokbox.regions import Territory, new_territory
+from agent.search.blokbox.territory import LOST, WON, verdict
 from games.native.blokbox.rules import Scratch, list_moves, new_scratch, play
 from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, Variant
 
@@ -26,6 +28,13 @@ LIMIT = 20_000
 MAX_DEPTH = 130
 STOP_INTERVAL = 512
 """Nodes between two looks at the stop flag: well below 1 ms."""
+
+VERDICT_MOVES = 30
+"""Territories are looked at where one player has at most so many moves: with more they hardly ever decide."""
+LEAF_LOGIT = 3.0
+"""At leaves they are, too, where the evaluation is that sure; there they decide every other time."""
+SOLO_ENTRIES = 1 << 18
+"""Entries of the table of solo results, 10 bytes each."""
 
 LOWER, UPPER, EXACT = 1, 2, 3
 
@@ -59,6 +68,7 @@ class Stacks(NamedTuple):
     history: NDArray[np.float32]
     """[2, moves]: how often a move of each player cut, weighted by depth."""
     killers: NDArray[np.int64]
+    territory: Territory
 
 
 def new_table(entries: int) -> Table:
@@ -85,6 +95,7 @@ def new_stacks(variant: Variant) -> Stacks:
         order=np.zeros((MAX_DEPTH + 1, max_moves), np.float32),
         history=np.zeros((2, len(variant.tables.effects)), np.float32),
         killers=np.full((MAX_DEPTH + 1, 2), -1, np.int64),
+        territory=new_territory(variant, SOLO_ENTRIES),
     )
 
 
@@ -185,10 +196,19 @@ def iterate(tables, root, depth, stacks, table, weights, prior_weights, room, lo
                 elif other == 0 and ply > 0:
                     value = WIN
                     known = True
-                elif depths[ply] <= 0:
-                    value = np.int64(100.0 * judge(position, features, weights, room))
-                    value = max(-LIMIT, min(LIMIT, value))
-                    known = True
+                elif ply > 0:
+                    leaf = depths[ply] <= 0
+                    logit = judge(position, features, weights, room)
+                    if min(own, other) <= VERDICT_MOVES and (not leaf or abs(logit) >= LEAF_LOGIT):
+                        shapes = stacks.scratch.shapes[2 * ply : 2 * ply + 2]
+                        expected = WON if logit > 0.0 else LOST
+                        proof = verdict(tables, position, shapes, stacks.live[ply + 1], expected, stacks.territory)
+                        if proof != 0:
+                            value = WIN * proof
+                            known = True
+                    if leaf and not known:
+                        value = max(-LIMIT, min(LIMIT, np.int64(100.0 * logit)))
+                        known = True
                 if not known:
                     n = list_moves(stacks.scratch, 2 * ply + player, stacks.live[ply + 1, player], stacks.moves[ply])
                     _order_moves(tables, stacks, ply, n, hash_move, prior_weights, move_features)

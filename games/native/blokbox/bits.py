@@ -56,6 +56,12 @@ def _count(builder: ir.IRBuilder, vector: Any) -> Any:
     return _call(builder, "llvm.vector.reduce.add.v4i64", _WORD, counts)
 
 
+def _splat(builder: ir.IRBuilder, value: Any) -> Any:
+    """The same number in every row."""
+    first = builder.insert_element(ir.Constant(_ROW_VECTOR, ir.Undefined), value, _OFFSET(0))
+    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(_OFFSET, SIDE), [0] * SIDE))
+
+
 def _store_shifted(typing_context: Any, board: Any, columns: Any, target: Any) -> Any:
     """`store_shifted(board: address, columns: int64, target: address)`: the board shifted by 0..columns-1 columns.
 
@@ -66,12 +72,9 @@ def _store_shifted(typing_context: Any, board: Any, columns: Any, target: Any) -
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         board, columns, target = arguments
         rows = _load(builder, board, _ROW_VECTOR)
-        one = ir.Constant(_ROW_VECTOR, [1] * SIDE)
         with cgutils.for_range_slice(builder, _WORD(0), columns, _WORD(1), _WORD) as (index, _):
             row_index = builder.trunc(index, ir.IntType(16))
-            first = builder.insert_element(ir.Constant(_ROW_VECTOR, ir.Undefined), row_index, _OFFSET(0))
-            zeros = ir.Constant(ir.VectorType(_OFFSET, SIDE), [0] * SIDE)
-            shift = builder.mul(builder.shuffle_vector(first, first, zeros), one)
+            shift = _splat(builder, row_index)
             address = builder.add(target, builder.mul(index, _WORD(SHIFTED_BYTES)))
             _store(builder, builder.lshr(rows, shift), address)
         return context.get_dummy_value()
@@ -120,5 +123,61 @@ def _fit(typing_context: Any, *arguments: Any) -> Any:
     return types.int64(*[types.int64] * 6), generate
 
 
+def _spread(typing_context: Any, *arguments: Any) -> Any:
+    """`spread(anchors, offsets, size, cells)`: the cells that a shape covers from any of a set of anchors.
+
+    The reverse of `fit`: `anchors` is the address of a board with 32 zero bytes before it, `offsets` and `size` are
+    those of `fit`. The cells are added to the board at `cells`. No cell may be off the board.
+    """
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        anchors, offsets, size, cells = arguments
+        entry = builder.block
+        head, done = builder.append_basic_block("cell"), builder.append_basic_block("done")
+        before = _load(builder, cells, _ROW_VECTOR)
+        builder.branch(head)
+
+        builder.position_at_end(head)
+        index = builder.phi(_WORD)
+        covered = builder.phi(_ROW_VECTOR)
+        index.add_incoming(_WORD(0), entry)
+        covered.add_incoming(before, entry)
+        offset = _load(builder, builder.add(offsets, builder.mul(index, _WORD(4))), _OFFSET)
+        rows_down = builder.zext(builder.and_(offset, _OFFSET(SHIFTED_BYTES - 1)), _WORD)
+        columns = builder.trunc(builder.lshr(offset, _OFFSET(SHIFTED_BYTES.bit_length() - 1)), ir.IntType(16))
+        moved = _load(builder, builder.sub(anchors, rows_down), _ROW_VECTOR)
+        covered_here = builder.or_(covered, builder.shl(moved, _splat(builder, columns)))
+        following = builder.add(index, _WORD(1))
+        index.add_incoming(following, head)
+        covered.add_incoming(covered_here, head)
+        builder.cbranch(builder.icmp_signed("<", following, size), head, done)
+
+        builder.position_at_end(done)
+        _store(builder, covered_here, cells)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 4), generate
+
+
+def _diagonals(typing_context: Any, board: Any, target: Any) -> Any:
+    """`diagonals(board: address, target: address)`: the cells diagonally beside those of a board."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        board, target = arguments
+        rows = _load(builder, board, _ROW_VECTOR)
+        one = ir.Constant(_ROW_VECTOR, [1] * SIDE)
+        none = ir.Constant(_ROW_VECTOR, [0] * SIDE)
+        beside = builder.or_(builder.shl(rows, one), builder.lshr(rows, one))
+        lanes = ir.VectorType(_OFFSET, SIDE)
+        up = builder.shuffle_vector(beside, none, ir.Constant(lanes, list(range(1, SIDE + 1))))
+        down = builder.shuffle_vector(none, beside, ir.Constant(lanes, list(range(SIDE - 1, 2 * SIDE - 1))))
+        _store(builder, builder.or_(up, down), target)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
 store_shifted: Any = intrinsic(_store_shifted)
+diagonals: Any = intrinsic(_diagonals)
+spread: Any = intrinsic(lambda typing_context, anchors, offsets, size, cells: _spread(typing_context))
 fit: Any = intrinsic(lambda typing_context, free, corners, offsets, size, anchors, legal: _fit(typing_context))

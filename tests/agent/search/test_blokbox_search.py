@@ -15,7 +15,7 @@ from agent.search.blokbox import evaluation
 from agent.search.blokbox.alphabeta import BEST_MOVE, FINISHED, SCORE, WIN, iterate, new_stacks, new_table
 from agent.search.blokbox.campaign import Plan, run
 from agent.search.blokbox.matches import AlphaBetaPlayer, TreePlayer, duel
-from agent.search.blokbox.prover import Prover
+from agent.search.blokbox.prover import ProofNumberProver, Prover
 from agent.search.blokbox.training import Samples, fit, self_play
 from agent.search.blokbox.tree import LOST, WON, best_child, grow, keep_subtree, new_tree
 from agent.search.blokbox.tuning import Weights, tuning_for
@@ -96,10 +96,14 @@ def positions() -> list[Position]:
     return some_positions(12, 3)
 
 
-def test_alpha_beta_proves_what_exhaustive_play_finds(positions: list[Position]) -> None:
-    """The prover's result is the true one, and a won position's best move keeps it won."""
+@pytest.mark.parametrize("search", [Prover, ProofNumberProver])
+@pytest.mark.parametrize("entries", [1 << 12, 1 << 3])
+def test_provers_find_what_exhaustive_play_finds(
+    search: type[Prover | ProofNumberProver], entries: int, positions: list[Position]
+) -> None:
+    """A prover's result is the true one, and a won position's best move keeps it won; with a tiny table, too."""
     for position in positions:
-        prover = Prover(VARIANT, TUNING, entries=1 << 12)
+        prover = search(VARIANT, TUNING, entries=entries)
         prover.run(position, GO)
         assert prover.proven
         assert (prover.score == WIN) == won(position.tobytes())
@@ -142,9 +146,10 @@ def test_one_ply_search_is_the_best_evaluation() -> None:
     assert best[int(result[BEST_MOVE])] == result[SCORE]
 
 
-def test_stopped_search_is_not_finished() -> None:
-    """With the stop flag set, deep iterations come back unfinished."""
-    prover = Prover(VARIANT, TUNING, entries=1 << 12)
+@pytest.mark.parametrize("search", [Prover, ProofNumberProver])
+def test_stopped_search_is_not_finished(search: type[Prover | ProofNumberProver]) -> None:
+    """With the stop flag set, searches come back without a proof."""
+    prover = search(VARIANT, TUNING, entries=1 << 12)
     prover.run(VARIANT.start, np.ones(1, np.uint8))
     assert not prover.proven
     assert prover.depth == 0
