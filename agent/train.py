@@ -242,7 +242,6 @@ def _train_reversi(options: argparse.Namespace) -> tuple[int, object]:
         cores=options.cores,
         match_games=options.match_games,
         scratch=options.scratch,
-        cores=options.cores,
     )
     results = run(plan, lambda line: print(line, flush=True))
     if options.install:

@@ -24,9 +24,9 @@ from games.native.blokbox.recognise import recognise
 from games.native.blokbox.rules import new_scratch, play
 from games.native.blokbox.variant import TURN, Shape, Variant
 
-CAPACITY = 6_000_000
+CAPACITY = 12_000_000
 """Nodes of the tree, 25 bytes each; there are two trees, one of them only while a subtree is being kept."""
-VISITS_PER_CALL = 4_000
+VISITS_PER_CALL = 2_000
 """Visits between two looks at whether the best move changed: 20..40 ms."""
 
 PROVABLE_ROOM = 230

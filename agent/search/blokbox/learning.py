@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -14,6 +15,7 @@ from agent.search.blokbox.net import (
     HIDDEN,
     N_HINTS,
     SECOND,
+    Desk,
     Net,
     crowd,
     divide,
@@ -21,20 +23,21 @@ from agent.search.blokbox.net import (
     hint,
     hint_weights,
     net_shapes,
+    new_desk,
     observe,
     prefer,
 )
 from agent.search.blokbox.vectors import sum_rows
-from games.native.blokbox.bits import WORDS
 from games.native.blokbox.rules import list_moves, new_scratch, next_random
 from games.native.blokbox.variant import BOARD_CELLS, TURN, Variant
 
 BATCH = 256
 MOMENTUM, VARIANCE = 0.9, 0.999
-DROPOUT = 0.4
-DROPPED = np.uint64(int(DROPOUT * 2**64))
+DROPOUT = 0.2
+"""How many of the active inputs are left out at random while learning (Srivastava et al. 2014)."""
+_DROPPED = np.uint64(int(DROPOUT * 2**64))
 DECAY = 0.3
-"""How much of each weight is taken away per step, in units of the step size."""
+"""How much of each weight is taken away per step, in units of the step size (Loshchilov, Hutter 2019)."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,20 @@ class Lessons:
 
     def __len__(self) -> int:
         return len(self.values)
+
+
+class _Work(NamedTuple):
+    """Where `_descend` puts down what it works with."""
+
+    desk: Desk
+    moves: NDArray[np.int64]
+    logits: NDArray[np.float32]
+    hints: NDArray[np.float32]
+    """[moves, N_HINTS]"""
+    live: NDArray[np.int64]
+    features: NDArray[np.float64]
+    hidden_slope: NDArray[np.float32]
+    weights_slope: NDArray[np.float32]
 
 
 def _views(flat: NDArray[np.float32], n_shapes: int) -> Net:
@@ -82,7 +99,9 @@ def new_net(n_shapes: int, seed: int = 0) -> Net:
 @njit(cache=True, nogil=True, fastmath=True)
 def _descend(tables, net, slope, position, value, shares, weight, scratch, work, seed, learning):
     """Add one position's gradient to `slope` (a `Net`, too); returns the cross entropies of both heads."""
-    active, hidden, second, densities, boards, moves, logits, all_hints, weights, live, features, d_hidden, d_weights = work
+    active, hidden, second, densities, boards, _, weights = work.desk
+    moves, logits, all_hints, live, features = work.moves, work.logits, work.hints, work.live, work.features
+    d_hidden, d_weights = work.hidden_slope, work.weights_slope
     n_shapes = len(tables.piece)
     everything = scratch.shapes[2:4]
     live[:] = n_shapes
@@ -92,7 +111,7 @@ def _descend(tables, net, slope, position, value, shares, weight, scratch, work,
     if learning:
         kept = 0
         for index in range(n):
-            if next_random(seed) >= DROPPED:
+            if next_random(seed) >= _DROPPED:
                 active[kept] = active[index]
                 kept += 1
         n = kept
@@ -170,8 +189,9 @@ def _batch(tables, net, slope, positions, values, starts, shares, chosen, weight
     surprise = 0.0
     for index in chosen:
         first, end = starts[index], starts[index + 1]
+        position, value = positions[index], values[index]
         one, other = _descend(
-            tables, net, slope, positions[index], values[index], shares[first:end], weight, scratch, work, seed, learning
+            tables, net, slope, position, value, shares[first:end], weight, scratch, work, seed, learning
         )
         entropy += one
         surprise += other
@@ -209,20 +229,15 @@ class Teacher:
         self._seed = np.ones(1, np.uint64)
         self._scratch = new_scratch(variant, 4)
         n_moves = n_shapes * BOARD_CELLS
-        self._work = (
-            np.zeros(len(self.net.rows), np.int32),
-            np.zeros(HIDDEN, np.float32),
-            np.zeros(SECOND, np.float32),
-            np.zeros((2, BOARD_CELLS), np.float32),
-            np.zeros((5, WORDS), np.uint64),
-            np.zeros(n_moves, np.int64),
-            np.zeros(n_moves, np.float32),
-            np.zeros((n_moves, N_HINTS), np.float32),
-            np.zeros(N_HINTS, np.float32),
-            np.zeros(2, np.int64),
-            np.zeros((2, N_FEATURES)),
-            np.zeros(HIDDEN, np.float32),
-            np.zeros(N_HINTS, np.float32),
+        self._work = _Work(
+            desk=new_desk(n_shapes),
+            moves=np.zeros(n_moves, np.int64),
+            logits=np.zeros(n_moves, np.float32),
+            hints=np.zeros((n_moves, N_HINTS), np.float32),
+            live=np.zeros(2, np.int64),
+            features=np.zeros((2, N_FEATURES)),
+            hidden_slope=np.zeros(HIDDEN, np.float32),
+            weights_slope=np.zeros(N_HINTS, np.float32),
         )
 
     def teach(self, lessons: Lessons, *, epochs: int, rate: float, seed: int = 0) -> Iterator[tuple[float, float]]:

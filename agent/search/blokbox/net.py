@@ -36,7 +36,7 @@ HIDDEN = WIDTH
 SECOND = 16
 """Width of the second layer."""
 CELL_STATES = 9
-"""What a cell is to a player: closed, free, or free and a corner; to both players, 3 x 3 states, of which 0 is no input."""
+"""A cell is closed, free, or free and a corner to a player; to both 3 x 3 states, of which 0 is no input."""
 N_HINTS = 8
 """Inputs of the move head that depend on the position: see `hint`."""
 

@@ -67,13 +67,15 @@ class Samples:
     @classmethod
     def joined(cls, parts: Sequence[Samples]) -> Samples:
         """All samples of several parts."""
-        ends = np.cumsum([0] + [len(part.shares) for part in parts])
+        ends = np.cumsum([0] + [len(part.shares) for part in parts[:-1]])
         return cls(
             np.concatenate([part.positions for part in parts]),
             np.concatenate([part.expected for part in parts]),
             np.concatenate([part.results for part in parts]),
             np.concatenate([part.matches + (index << 20) for index, part in enumerate(parts)]),
-            np.concatenate([np.zeros(1, np.int64)] + [part.starts[1:] + end for part, end in zip(parts, ends, strict=False)]),
+            np.concatenate(
+                [np.zeros(1, np.int64)] + [part.starts[1:] + end for part, end in zip(parts, ends, strict=False)]
+            ),
             np.concatenate([part.shares for part in parts]),
         )
 
@@ -111,7 +113,7 @@ def self_play(
     expected: list[float] = []
     results: list[bool] = []
     numbers: list[int] = []
-    shares: list[NDArray[np.float32]] = []
+    shares: list[NDArray[np.float64]] = []
     for match in range(matches):
         position = variant.start.copy()
         opening = int(rng.integers(0, RANDOM_OPENING + 1))

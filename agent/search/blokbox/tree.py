@@ -126,6 +126,16 @@ def _sort(moves, priors, n):
 
 
 @njit(cache=True, nogil=True)
+def _patience(tree, region, tuning):
+    """Visits before a node is expanded: more as the room runs out, so that it lasts as long as the search does."""
+    share = len(tree.move) // len(tree.regions)
+    quarters = 4 * (tree.regions[region, 1] - tree.regions[region, 0]) // share
+    if quarters >= 2:
+        return tuning.patience
+    return tuning.patience * (4 if quarters == 1 else 16)
+
+
+@njit(cache=True, nogil=True)
 def _expand(tables, position, tree, node, region, tuning, scratch, live, moves, features, desk):
     """Give a node its children. Returns False where there is no room; a node without moves is proven instead."""
     player = np.int64(position[TURN])
@@ -219,8 +229,9 @@ def grow(tables, root, tree, region, tuning, n, stop, scratch, desk, seed):
         winner = -1
         while True:
             if tree.first[node] == LEAF:
-                patient = tree.visits[node] <= tuning.patience and node != 0
-                if patient or not _expand(tables, position, tree, node, region, tuning, scratch, live, moves, features, desk):
+                if node != 0 and tree.visits[node] <= _patience(tree, region, tuning):
+                    break
+                if not _expand(tables, position, tree, node, region, tuning, scratch, live, moves, features, desk):
                     break
                 if tree.proof[node] == WON:
                     winner = 1 - np.int64(position[TURN])
