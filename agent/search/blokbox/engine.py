@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from agent.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
 from agent.search.blokbox.alphabeta import WIN
 from agent.search.blokbox.evaluation import room
+from agent.search.blokbox.judgement import hardest_move
 from agent.search.blokbox.net import new_desk
 from agent.search.blokbox.nets import shipped_net
 from agent.search.blokbox.prover import Prover
@@ -56,6 +57,7 @@ def warm_up() -> None:
     scratch, desk, seed = new_scratch(variant, 4), new_desk(len(variant.shapes)), np.ones(1, np.uint64)
     grow(variant.tables, variant.start, tree, 0, tuning, 4, _GO, scratch, desk, seed)
     keep_subtree(tree, best_child(tree), spare)
+    hardest_move(variant.tables, variant.start, tuning, _GO, scratch, desk)
     Prover(variant, tuning, entries=2).run(variant.start, _GO)
 
 
@@ -120,7 +122,7 @@ class BlokboxEngine(Engine):
         before = int(self._tree.visits[0])
         # The first visit expands the root, so that there is an opinion even where `stop` is set already.
         self._grow(0, 1, _GO)
-        last = self._opinion(before)
+        last = self._opinion(before, stop)
         report(last)
         # The other thread has a flag of its own: it also has to stop when this one has come to a proof.
         halt = np.zeros(1, np.uint8)
@@ -130,7 +132,7 @@ class BlokboxEngine(Engine):
             while not stop[0] and not last.proven:
                 self._grow(0, VISITS_PER_CALL, stop)
                 self._learn_proofs()
-                opinion = self._opinion(before)
+                opinion = self._opinion(before, stop)
                 if stop[0] or (opinion.move, opinion.proven) != (last.move, last.proven):
                     report(opinion)
                 last = opinion
@@ -173,6 +175,11 @@ class BlokboxEngine(Engine):
         elif prover.score == -WIN or (proofs == LOST).all():
             tree.proof[0] = WON
 
+    def _resist(self, most_visited: int, stop: StopFlag) -> int:
+        """What to play when all is lost: the opponent may not know."""
+        move = hardest_move(self._tables, self._position, self._tuning, stop, self._scratch[0], self._desks[0])
+        return most_visited if move < 0 else int(move)
+
     def _grow(self, thread: int, visits: int, stop: StopFlag) -> None:
         grow(
             self._tables,
@@ -200,7 +207,7 @@ class BlokboxEngine(Engine):
         children = np.flatnonzero(self._tree.move[first : first + int(self._tree.size[0])] == move)
         return first + int(children[0]) if len(children) else None
 
-    def _opinion(self, visits_before: int) -> Opinion:
+    def _opinion(self, visits_before: int, stop: StopFlag) -> Opinion:
         """The best move so far: the only one while the other player is in control."""
         tree = self._tree
         # Values are those of the player who moved into a node: at the root, of the one who is not in control.
@@ -215,7 +222,10 @@ class BlokboxEngine(Engine):
             child = best_child(tree)
             if child < 0:
                 raise EngineMismatchError("nothing can be placed in a match that goes on")
-            move = self._binding.terms[self._player][int(tree.move[child])]
+            number = int(tree.move[child])
+            if tree.proof[0] == WON:
+                number = self._resist(number, stop)
+            move = self._binding.terms[self._player][number]
             value = float(tree.wins[child] / max(1, tree.visits[child]))
         else:
             move = self._binding.waiting[self._player]

@@ -1,7 +1,7 @@
 """Monte-Carlo tree search with a solver, as one Numba kernel on flat arrays.
 
-Selection is PUCT (Rosin 2011, as in AlphaZero) with the priors of `priors`; leaves are judged by one random playout
-whose moves are weighted by shape. Proven results are backed up as in MCTS-Solver (Winands, Björnsson, Saito 2008): a
+Selection is PUCT (Rosin 2011, as in AlphaZero); leaves are judged by `judgement` and one random playout together, as in
+AlphaGo (Silver et al. 2016). Proven results are backed up as in MCTS-Solver (Winands, Björnsson, Saito 2008): a
 move to a position that is lost for the opponent is taken at once, a lost move is never visited again.
 
 Values and proofs of a node are those of the player who *moved into it*.
@@ -19,9 +19,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.blokbox.evaluation import N_FEATURES, judge, survey
-from agent.search.blokbox.net import expect, look, net_priors
-from agent.search.blokbox.priors import move_priors
+from agent.search.blokbox.evaluation import N_FEATURES, survey
+from agent.search.blokbox.judgement import chance, rate_moves
 from games.native.blokbox.rules import list_moves, placements, play, playout
 from games.native.blokbox.variant import POSITION_WORDS, TURN
 
@@ -139,8 +138,7 @@ def _patience(tree, region, tuning):
 def _expand(tables, position, tree, node, region, tuning, scratch, live, moves, features, desk):
     """Give a node its children. Returns False where there is no room; a node without moves is proven instead."""
     player = np.int64(position[TURN])
-    with_net = len(tuning.net.rows) > 0
-    if with_net:
+    if len(tuning.net.rows) > 0:
         total0, total1 = survey(tables, position, scratch.shapes[:2], live, scratch, 0, features, live)
         total = total0 if player == 0 else total1
     else:
@@ -155,11 +153,7 @@ def _expand(tables, position, tree, node, region, tuning, scratch, live, moves, 
         return False
     tree.regions[region, 0] += total
     n = list_moves(scratch, player, live[player], moves)
-    if with_net:
-        look(tuning.net, position, scratch, 0, live, len(tables.piece), desk)
-        net_priors(tables, tuning.net, position, scratch, 0, live, moves, n, desk, tree.prior[first:])
-    else:
-        move_priors(tables, position, moves, n, tuning.prior_weights, tree.prior[first:])
+    rate_moves(tables, position, tuning, scratch, live, moves, n, desk, tree.prior[first:])
     _sort(moves, tree.prior[first:], n)
     for index in range(n):
         child = first + index
@@ -185,12 +179,7 @@ def _judge_leaf(tables, position, tuning, scratch, live, features, desk, seed):
         return 0.0, LOST
     value = 0.0
     if tuning.playout_share < 1.0:
-        if len(tuning.net.rows) > 0:
-            look(tuning.net, position, scratch, 0, live, len(tables.piece), desk)
-            logit = np.float64(expect(tuning.net, desk.hidden, desk.second))
-        else:
-            logit = judge(position, features, tuning.evaluation, tuning.room)
-        value += (1.0 - tuning.playout_share) / (1.0 + np.exp(logit))
+        value += (1.0 - tuning.playout_share) * (1.0 - chance(tables, position, tuning, scratch, live, features, desk))
     if tuning.playout_share > 0.0:
         loser, _ = playout(tables, position, tuning.shape_weights, scratch, live, seed)
         if loser == player:
