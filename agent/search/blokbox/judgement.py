@@ -37,7 +37,8 @@ def rate_moves(tables, position, tuning, scratch, live, moves, n, desk, priors):
 def hardest_move(tables, root, tuning, stop, scratch, desk):
     """The move after which the opponent is likeliest to err, for a player who is lost if it does not; -1 without moves.
 
-    Where `stop[0]` is not 0, only the first few moves are looked at. The opponent is taken to choose each reply by the square root of its prior: more at random than the priors have it.
+    Where `stop[0]` is not 0, only the first few moves are looked at. The opponent is taken to choose each reply by the
+    square root of its prior: more at random than the priors have it.
     """
     n_shapes = len(tables.piece)
     everything = scratch.shapes[2:4]
