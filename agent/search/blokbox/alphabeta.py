@@ -15,6 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.blokbox.evaluation import N_FEATURES, judge, survey
+from agent.search.blokbox.evaluation import room as room_in
 from agent.search.blokbox.priors import N_FEATURES as N_PRIORS
 from agent.search.blokbox.priors import describe
 from agent.search.blokbox.regions import Territory, new_territory
@@ -31,6 +32,8 @@ STOP_INTERVAL = 512
 
 VERDICT_MOVES = 30
 """Territories are looked at where one player has at most so many moves: with more they hardly ever decide."""
+VERDICT_ROOM = 0.6
+"""They are not while more than this share of the first position's room is left: nothing is proven that early."""
 LEAF_LOGIT = 3.0
 """At leaves they are, too, where the evaluation is that sure; there they decide every other time."""
 SOLO_ENTRIES = 1 << 18
@@ -152,6 +155,7 @@ def iterate(tables, root, depth, stacks, table, weights, prior_weights, room, lo
     features = np.empty((2, N_FEATURES), np.float64)
     move_features = np.empty(N_PRIORS, np.float64)
     n_shapes = len(tables.piece)
+    verdict_moves = VERDICT_MOVES if room_in(root) <= VERDICT_ROOM * room else 0
     nodes = 0
     ply = 0
     stacks.positions[0] = root
@@ -199,7 +203,7 @@ def iterate(tables, root, depth, stacks, table, weights, prior_weights, room, lo
                 elif ply > 0:
                     leaf = depths[ply] <= 0
                     logit = judge(position, features, weights, room)
-                    if min(own, other) <= VERDICT_MOVES and (not leaf or abs(logit) >= LEAF_LOGIT):
+                    if min(own, other) <= verdict_moves and (not leaf or abs(logit) >= LEAF_LOGIT):
                         shapes = stacks.scratch.shapes[2 * ply : 2 * ply + 2]
                         expected = WON if logit > 0.0 else LOST
                         proof = verdict(tables, position, shapes, stacks.live[ply + 1], expected, stacks.territory)
