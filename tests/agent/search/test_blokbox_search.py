@@ -16,7 +16,7 @@ from agent.search.blokbox.alphabeta import BEST_MOVE, FINISHED, SCORE, WIN, iter
 from agent.search.blokbox.campaign import Plan, run
 from agent.search.blokbox.matches import AlphaBetaPlayer, TreePlayer, duel
 from agent.search.blokbox.net import new_desk
-from agent.search.blokbox.prover import ProofNumberProver, Prover
+from agent.search.blokbox.prover import Prover
 from agent.search.blokbox.regression import fit
 from agent.search.blokbox.training import Samples, self_play
 from agent.search.blokbox.tree import LOST, WON, best_child, grow, keep_subtree, new_tree
@@ -99,14 +99,11 @@ def positions() -> list[Position]:
     return some_positions(12, 3)
 
 
-@pytest.mark.parametrize("search", [Prover, ProofNumberProver])
 @pytest.mark.parametrize("entries", [1 << 12, 1 << 3])
-def test_provers_find_what_exhaustive_play_finds(
-    search: type[Prover | ProofNumberProver], entries: int, positions: list[Position]
-) -> None:
-    """A prover's result is the true one, and a won position's best move keeps it won; with a tiny table, too."""
+def test_prover_finds_what_exhaustive_play_finds(entries: int, positions: list[Position]) -> None:
+    """The prover's result is the true one, and a won position's best move keeps it won; with a tiny table, too."""
     for position in positions:
-        prover = search(VARIANT, TUNING, entries=entries)
+        prover = Prover(VARIANT, TUNING, entries=entries)
         prover.run(position, GO)
         assert prover.proven
         assert (prover.score == WIN) == won(position.tobytes())
@@ -150,10 +147,9 @@ def test_one_ply_search_is_the_best_evaluation() -> None:
     assert best[int(result[BEST_MOVE])] == result[SCORE]
 
 
-@pytest.mark.parametrize("search", [Prover, ProofNumberProver])
-def test_stopped_search_is_not_finished(search: type[Prover | ProofNumberProver]) -> None:
-    """With the stop flag set, searches come back without a proof."""
-    prover = search(VARIANT, TUNING, entries=1 << 12)
+def test_stopped_search_is_not_finished() -> None:
+    """With the stop flag set, the prover comes back without a proof."""
+    prover = Prover(VARIANT, TUNING, entries=1 << 12)
     prover.run(VARIANT.start, np.ones(1, np.uint8))
     assert not prover.proven
     assert prover.depth == 0
