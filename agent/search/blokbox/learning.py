@@ -36,6 +36,7 @@ MOMENTUM, VARIANCE = 0.9, 0.999
 DROPOUT = 0.2
 """How many of the active inputs are left out at random while learning (Srivastava et al. 2014)."""
 _DROPPED = np.uint64(int(DROPOUT * 2**64))
+_KEPT_SCALE = np.float32(1.0 / (1.0 - DROPOUT))
 DECAY = 0.3
 """How much of each weight is taken away per step, in units of the step size (Loshchilov, Hutter 2019)."""
 
@@ -58,11 +59,11 @@ class Lessons:
 
 
 class _Work(NamedTuple):
-    """Where `_descend` puts down what it works with."""
+    """Where `_forward` and `_backward` put down what they work with."""
 
     desk: Desk
     moves: NDArray[np.int64]
-    logits: NDArray[np.float32]
+    shares: NDArray[np.float32]
     hints: NDArray[np.float32]
     """[moves, N_HINTS]"""
     live: NDArray[np.int64]
@@ -97,55 +98,59 @@ def new_net(n_shapes: int, seed: int = 0) -> Net:
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _descend(tables, net, slope, position, value, shares, weight, scratch, work, seed, learning):
-    """Add one position's gradient to `slope` (a `Net`, too); returns the cross entropies of both heads."""
-    active, hidden, second, densities, boards, _, weights = work.desk
-    moves, logits, all_hints, live, features = work.moves, work.logits, work.hints, work.live, work.features
-    d_hidden, d_weights = work.hidden_slope, work.weights_slope
+def _forward(tables, net, position, with_moves, scratch, work, seed, learning):
+    """Judge a position; returns its chance, its active inputs and, if they are wanted, its moves.
+
+    The inputs stay in `work.desk.active`, the moves in `work.moves`, and their shares of the visits, as expected, in
+    `work.shares`.
+    """
+    desk, live, shares = work.desk, work.live, work.shares
+    hidden = desk.hidden
     n_shapes = len(tables.piece)
-    everything = scratch.shapes[2:4]
-    live[:] = n_shapes
     player = np.int64(position[TURN])
-    survey(tables, position, everything, live, scratch, 0, features, live)
-    n = observe(position, scratch, 0, live, n_shapes, active)
+    live[:] = n_shapes
+    survey(tables, position, scratch.shapes[2:4], live, scratch, 0, work.features, live)
+    n = observe(position, scratch, 0, live, n_shapes, desk.active)
+    scale = np.float32(1.0)
     if learning:
+        scale = _KEPT_SCALE
         kept = 0
         for index in range(n):
             if next_random(seed) >= _DROPPED:
-                active[kept] = active[index]
+                desk.active[kept] = desk.active[index]
                 kept += 1
         n = kept
-    scale = np.float32(1.0 / (1.0 - DROPOUT)) if learning else np.float32(1.0)
-    sum_rows(net.rows.ctypes.data, net.bias.ctypes.data, active.ctypes.data, n, hidden.ctypes.data)
+    sum_rows(net.rows.ctypes.data, net.bias.ctypes.data, desk.active.ctypes.data, n, hidden.ctypes.data)
     for unit in range(HIDDEN):
         hidden[unit] = max(net.bias[unit] + scale * (hidden[unit] - net.bias[unit]), np.float32(0.0))
-    logit = expect(net, hidden, second)
-    chance = 1.0 / (1.0 + np.exp(-np.float64(logit)))
-    entropy = -value * np.log(chance + 1e-9) - (1.0 - value) * np.log(1.0 - chance + 1e-9)
-    n_moves = 0
+    chance = 1.0 / (1.0 + np.exp(-np.float64(expect(net, hidden, desk.second))))
+    if not with_moves:
+        return chance, n, 0
     for seat in range(2):
-        crowd(tables, scratch, seat, live[seat], densities[seat])
-    divide(position, boards)
-    if len(shares) > 0:
-        n_moves = list_moves(scratch, player, live[player], moves)
-    hint_weights(net, hidden, weights)
+        crowd(tables, scratch, seat, live[seat], desk.densities[seat])
+    divide(position, desk.boards)
+    hint_weights(net, hidden, desk.weights)
+    n_moves = list_moves(scratch, player, live[player], work.moves)
     greatest = np.float32(-1e30)
     for index in range(n_moves):
-        hint(tables, moves[index], player, boards, densities, all_hints[index])
-        logits[index] = prefer(net, hidden, weights, all_hints[index], moves[index])
-        greatest = max(greatest, logits[index])
+        move = work.moves[index]
+        hint(tables, move, player, desk.boards, desk.densities, work.hints[index])
+        shares[index] = prefer(net, hidden, desk.weights, work.hints[index], move)
+        greatest = max(greatest, shares[index])
     total = np.float32(0.0)
     for index in range(n_moves):
-        logits[index] = np.exp(logits[index] - greatest)
-        total += logits[index]
-    surprise = 0.0
+        shares[index] = np.exp(shares[index] - greatest)
+        total += shares[index]
     for index in range(n_moves):
-        logits[index] /= total
-        if shares[index] > 0.0:
-            surprise -= shares[index] * np.log(np.float64(logits[index]) / shares[index] + 1e-9)
-    if not learning:
-        return entropy, surprise
-    error = np.float32(chance - value)
+        shares[index] /= total
+    return chance, n, n_moves
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _backward(net, slope, error, shares, n, n_moves, work):
+    """Add a position's gradient to `slope` after `_forward`: `error` is the chance's, `shares` are the true ones."""
+    hidden, second = work.desk.hidden, work.desk.second
+    d_hidden, d_weights = work.hidden_slope, work.weights_slope
     d_hidden[:] = 0.0
     slope.output[SECOND] += error
     for unit in range(SECOND):
@@ -158,14 +163,14 @@ def _descend(tables, net, slope, position, value, shares, weight, scratch, work,
                 d_hidden[index] += step * net.second[unit, index]
     d_weights[:] = 0.0
     for index in range(n_moves):
-        move = moves[index]
-        step = np.float32(weight * (logits[index] - shares[index]))
+        move = work.moves[index]
+        step = work.shares[index] - shares[index]
         slope.move_bias[move] += step
         for unit in range(HIDDEN):
             slope.moves[move, unit] += step * hidden[unit]
             d_hidden[unit] += step * net.moves[move, unit]
         for k in range(N_HINTS):
-            d_weights[k] += step * all_hints[index, k]
+            d_weights[k] += step * work.hints[index, k]
     for k in range(N_HINTS):
         slope.hints[k, HIDDEN] += d_weights[k]
         for unit in range(HIDDEN):
@@ -176,25 +181,27 @@ def _descend(tables, net, slope, position, value, shares, weight, scratch, work,
             d_hidden[unit] = 0.0
         slope.bias[unit] += d_hidden[unit]
     for index in range(n):
-        row = active[index]
+        row = work.desk.active[index]
         for unit in range(HIDDEN):
-            slope.rows[row, unit] += scale * d_hidden[unit]
-    return entropy, surprise
+            slope.rows[row, unit] += _KEPT_SCALE * d_hidden[unit]
 
 
 @njit(cache=True, nogil=True)
-def _batch(tables, net, slope, positions, values, starts, shares, chosen, weight, scratch, work, seed, learning):
-    """`_descend` for all `chosen` positions; returns the sums of both cross entropies."""
+def _batch(tables, net, slope, lessons, chosen, scratch, work, seed, learning):
+    """The sums of both heads' cross entropies over all `chosen` positions, whose gradients are added if `learning`."""
+    positions, values, starts, all_shares = lessons
     entropy = 0.0
     surprise = 0.0
     for index in chosen:
-        first, end = starts[index], starts[index + 1]
-        position, value = positions[index], values[index]
-        one, other = _descend(
-            tables, net, slope, position, value, shares[first:end], weight, scratch, work, seed, learning
-        )
-        entropy += one
-        surprise += other
+        value = values[index]
+        shares = all_shares[starts[index] : starts[index + 1]]
+        chance, n, n_moves = _forward(tables, net, positions[index], len(shares) > 0, scratch, work, seed, learning)
+        entropy -= value * np.log(chance + 1e-9) + (1.0 - value) * np.log(1.0 - chance + 1e-9)
+        for move in range(n_moves):
+            if shares[move] > 0.0:
+                surprise -= shares[move] * np.log(np.float64(work.shares[move]) / shares[move] + 1e-9)
+        if learning:
+            _backward(net, slope, np.float32(chance - value), shares, n, n_moves, work)
     return entropy, surprise
 
 
@@ -213,7 +220,7 @@ def _adam(flat, slope, mean, square, scale, rate, momentum, variance):
 class Teacher:
     """Holds a network while it learns."""
 
-    def __init__(self, variant: Variant, net: Net, *, move_weight: float = 1.0) -> None:
+    def __init__(self, variant: Variant, net: Net) -> None:
         n_shapes = len(variant.shapes)
         size = _n_weights(n_shapes)
         self._variant = variant
@@ -225,14 +232,13 @@ class Teacher:
         self._mean = np.zeros(size, np.float32)
         self._square = np.zeros(size, np.float32)
         self._steps = 0
-        self._weight = move_weight
         self._seed = np.ones(1, np.uint64)
         self._scratch = new_scratch(variant, 4)
         n_moves = n_shapes * BOARD_CELLS
         self._work = _Work(
             desk=new_desk(n_shapes),
             moves=np.zeros(n_moves, np.int64),
-            logits=np.zeros(n_moves, np.float32),
+            shares=np.zeros(n_moves, np.float32),
             hints=np.zeros((n_moves, N_HINTS), np.float32),
             live=np.zeros(2, np.int64),
             features=np.zeros((2, N_FEATURES)),
@@ -275,12 +281,8 @@ class Teacher:
                 self._variant.tables,
                 self.net,
                 slope,
-                lessons.positions,
-                lessons.values,
-                lessons.starts,
-                lessons.shares,
+                (lessons.positions, lessons.values, lessons.starts, lessons.shares),
                 chosen,
-                self._weight,
                 self._scratch,
                 self._work,
                 self._seed,
