@@ -27,6 +27,7 @@ from agent.search.blokbox.net import (
     observe,
     prefer,
 )
+from agent.search.blokbox.priors import softmax
 from agent.search.blokbox.vectors import sum_rows
 from games.native.blokbox.rules import list_moves, new_scratch, next_random
 from games.native.blokbox.variant import BOARD_CELLS, TURN, Variant
@@ -131,18 +132,11 @@ def _forward(tables, net, position, with_moves, scratch, work, seed, learning):
     divide(position, desk.boards)
     hint_weights(net, hidden, desk.weights)
     n_moves = list_moves(scratch, player, live[player], work.moves)
-    greatest = np.float32(-1e30)
     for index in range(n_moves):
         move = work.moves[index]
         hint(tables, move, player, desk.boards, desk.densities, work.hints[index])
         shares[index] = prefer(net, hidden, desk.weights, work.hints[index], move)
-        greatest = max(greatest, shares[index])
-    total = np.float32(0.0)
-    for index in range(n_moves):
-        shares[index] = np.exp(shares[index] - greatest)
-        total += shares[index]
-    for index in range(n_moves):
-        shares[index] /= total
+    softmax(shares, n_moves)
     return chance, n, n_moves
 
 

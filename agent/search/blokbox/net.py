@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from agent.search.blokbox.priors import softmax
 from agent.search.blokbox.vectors import WIDTH, overlap, overlap_beyond, sum_rows
 from games.bits import lowest
 from games.native.blokbox.bits import WORDS
@@ -282,14 +283,7 @@ def net_priors(tables, net, position, scratch, slot, live, moves, n, desk, prior
     divide(position, desk.boards)
     hint_weights(net, desk.hidden, desk.weights)
     player = np.int64(position[TURN])
-    greatest = np.float32(-1e30)
     for index in range(n):
         hint(tables, moves[index], player, desk.boards, desk.densities, desk.hints)
         priors[index] = prefer(net, desk.hidden, desk.weights, desk.hints, moves[index])
-        greatest = max(greatest, priors[index])
-    total = np.float32(0.0)
-    for index in range(n):
-        priors[index] = np.exp(priors[index] - greatest)
-        total += priors[index]
-    for index in range(n):
-        priors[index] /= total
+    softmax(priors, n)
