@@ -13,16 +13,15 @@ from agent.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
 from agent.search.blokbox.alphabeta import WIN
 from agent.search.blokbox.evaluation import room
 from agent.search.blokbox.judgement import hardest_move
-from agent.search.blokbox.net import new_desk
 from agent.search.blokbox.nets import shipped_net
 from agent.search.blokbox.prover import Prover
-from agent.search.blokbox.tree import LEAF, LOST, WON, Tree, best_child, clear, grow, keep_subtree, new_tree
+from agent.search.blokbox.tree import LEAF, LOST, WON, Tree, best_child, clear, grow, keep_subtree, new_thread, new_tree
 from agent.search.blokbox.tuning import Weights, tuning_for
 from games.gdl.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
 from games.native.blokbox.binding import Binding, BindingError
 from games.native.blokbox.recognise import recognise
-from games.native.blokbox.rules import new_scratch, play
+from games.native.blokbox.rules import play
 from games.native.blokbox.variant import TURN, Shape, Variant
 
 CAPACITY = 12_000_000
@@ -54,10 +53,10 @@ def warm_up() -> None:
     variant = Variant(2, 2, (cell,), (frozenset({0}), frozenset({0})), starts)
     tuning = tuning_for(variant, Weights.load())
     tree, spare = new_tree(16), new_tree(16)
-    scratch, desk, seed = new_scratch(variant, 4), new_desk(len(variant.shapes)), np.ones(1, np.uint64)
-    grow(variant.tables, variant.start, tree, 0, tuning, 4, _GO, scratch, desk, seed)
+    thread = new_thread(variant, 1)
+    grow(variant.tables, variant.start, tree, 0, tuning, 4, _GO, thread)
     keep_subtree(tree, best_child(tree), spare)
-    hardest_move(variant.tables, variant.start, tuning, _GO, scratch, desk)
+    hardest_move(variant.tables, variant.start, tuning, _GO, thread.scratch, thread.desk)
     Prover(variant, tuning, entries=2).run(variant.start, _GO)
 
 
@@ -83,14 +82,12 @@ class BlokboxEngine(Engine):
         self._player = binding.player(role)
         self._tables = binding.variant.tables
         self._tuning = tuning_for(binding.variant, Weights.load(), shipped_net(binding.variant))
-        self._threads = min(2, threads or len(os.sched_getaffinity(0)))
-        self._scratch = [new_scratch(binding.variant, 4) for _ in range(self._threads)]
-        self._desks = [new_desk(len(binding.variant.shapes)) for _ in range(self._threads)]
-        self._seeds = [np.array([secrets.randbits(63)], np.uint64) for _ in range(self._threads)]
+        cores = threads or len(os.sched_getaffinity(0))
+        self._threads = [new_thread(binding.variant, secrets.randbits(63)) for _ in range(min(2, cores))]
         self._helper: threading.Thread | None = None
         self._prover = Prover(binding.variant, self._tuning)
-        self._tree = new_tree(capacity, self._threads)
-        self._spare: Tree = new_tree(capacity, self._threads)
+        self._tree = new_tree(capacity, len(self._threads))
+        self._spare: Tree = new_tree(capacity, len(self._threads))
         self._position = binding.variant.start.copy()
 
     def begin(self, state: State) -> None:
@@ -149,7 +146,7 @@ class BlokboxEngine(Engine):
         """What the second thread does: prove where that can succeed, else grow the tree if there is a core for it."""
         if room(self._position) <= PROVABLE_ROOM:
             self._prover.run(self._position, halt)
-        elif self._threads > 1:
+        elif len(self._threads) > 1:
             self._grow(1, 1 << 40, halt)
 
     def _doubt_proof(self) -> None:
@@ -177,7 +174,8 @@ class BlokboxEngine(Engine):
 
     def _resist(self, most_visited: int, stop: StopFlag) -> int:
         """What to play when all is lost: the opponent may not know."""
-        move = hardest_move(self._tables, self._position, self._tuning, stop, self._scratch[0], self._desks[0])
+        thread = self._threads[0]
+        move = hardest_move(self._tables, self._position, self._tuning, stop, thread.scratch, thread.desk)
         return most_visited if move < 0 else int(move)
 
     def _grow(self, thread: int, visits: int, stop: StopFlag) -> None:
@@ -189,9 +187,7 @@ class BlokboxEngine(Engine):
             self._tuning,
             visits,
             stop,
-            self._scratch[thread],
-            self._desks[thread],
-            self._seeds[thread],
+            self._threads[thread],
         )
 
     def _read(self, state: State) -> NDArray[np.uint64]:

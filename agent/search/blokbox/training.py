@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from agent.search.blokbox.learning import Lessons
 from agent.search.blokbox.matches import MoveLister
-from agent.search.blokbox.net import new_desk
-from agent.search.blokbox.tree import WON, Tree, best_child, clear, grow, new_tree
+from agent.search.blokbox.tree import WON, Tree, best_child, clear, grow, new_thread, new_tree
 from agent.search.blokbox.tuning import Tuning
-from games.native.blokbox.rules import new_scratch, play
+from games.native.blokbox.rules import play
 from games.native.blokbox.variant import TURN, Variant
 
 RANDOM_OPENING = 5
@@ -104,10 +103,8 @@ def self_play(
     """Plays matches with so many visits per thoroughly searched move; `progress` is told how many are over."""
     rng = np.random.default_rng(seed)
     tree = new_tree(max(2_000, 200 * visits))
-    scratch = new_scratch(variant, 4)
-    desk = new_desk(len(variant.shapes))
+    thread = new_thread(variant, int(rng.integers(0, 1 << 63)))
     stop = np.zeros(1, np.uint8)
-    randomness = rng.integers(0, 1 << 63, 1, np.uint64)
     lister = MoveLister(variant)
     positions: list[NDArray[np.uint64]] = []
     expected: list[float] = []
@@ -128,18 +125,8 @@ def self_play(
                 continue
             thorough = rng.random() < THOROUGH
             clear(tree)
-            grow(
-                variant.tables,
-                position,
-                tree,
-                0,
-                tuning,
-                visits if thorough else visits // BRIEF,
-                stop,
-                scratch,
-                desk,
-                randomness,
-            )
+            budget = visits if thorough else visits // BRIEF
+            grow(variant.tables, position, tree, 0, tuning, budget, stop, thread)
             positions.append(position.copy())
             turns.append(int(position[TURN]))
             # The root's value is that of the player who is not to move.

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from agent.search.blokbox.evaluation import N_FEATURES, survey
 from agent.search.blokbox.judgement import chance, rate_moves
-from games.native.blokbox.rules import list_moves, placements, play, playout
-from games.native.blokbox.variant import POSITION_WORDS, TURN
+from agent.search.blokbox.net import Desk, new_desk
+from games.native.blokbox.rules import Scratch, list_moves, new_scratch, placements, play, playout
+from games.native.blokbox.variant import POSITION_WORDS, TURN, Variant
 
 LEAF = -1
 """`Tree.first` of a node that was not expanded."""
@@ -48,6 +49,24 @@ class Tree(NamedTuple):
     def nodes(self) -> int:
         """How many nodes there are."""
         return len(self.move) - int((self.regions[:, 1] - self.regions[:, 0]).sum())
+
+
+class Thread(NamedTuple):
+    """What one of the threads that grow a tree works with."""
+
+    scratch: Scratch
+    """Four slots."""
+    desk: Desk
+    seed: NDArray[np.uint64]
+
+
+def new_thread(variant: Variant, seed: int) -> Thread:
+    """Memory for a thread, whose playouts follow from the seed."""
+    return Thread(
+        scratch=new_scratch(variant, 4),
+        desk=new_desk(len(variant.shapes)),
+        seed=np.array([seed], np.uint64),
+    )
 
 
 def new_tree(capacity: int, threads: int = 1) -> Tree:
@@ -188,12 +207,12 @@ def _judge_leaf(tables, position, tuning, scratch, live, features, desk, seed):
 
 
 @njit(cache=True, nogil=True)
-def grow(tables, root, tree, region, tuning, n, stop, scratch, desk, seed):
+def grow(tables, root, tree, region, tuning, n, stop, thread):
     """Visit the tree up to `n` times from the position `root`, until its result is proven or `stop[0]` is not 0.
 
-    `region` is the number of the thread; `scratch`, with four slots, and `seed` are its own. Returns the number of
-    visits made.
+    `region` is the number of the `thread`. Returns the number of visits made.
     """
+    scratch, desk, seed = thread
     n_shapes = len(tables.piece)
     everything = np.arange(n_shapes)
     live = np.empty(2, np.int64)

@@ -15,11 +15,10 @@ from agent.search.blokbox import evaluation
 from agent.search.blokbox.alphabeta import BEST_MOVE, FINISHED, SCORE, WIN, iterate, new_stacks, new_table
 from agent.search.blokbox.campaign import Plan, run
 from agent.search.blokbox.matches import AlphaBetaPlayer, TreePlayer, duel
-from agent.search.blokbox.net import new_desk
 from agent.search.blokbox.prover import Prover
 from agent.search.blokbox.regression import fit
 from agent.search.blokbox.training import Samples, self_play
-from agent.search.blokbox.tree import LOST, WON, best_child, grow, keep_subtree, new_tree
+from agent.search.blokbox.tree import LOST, WON, best_child, grow, keep_subtree, new_thread, new_tree
 from agent.search.blokbox.tuning import Weights, tuning_for
 from games.native.blokbox.rules import list_moves, new_scratch, placements, play
 from games.native.blokbox.variant import TURN, Shape, Variant
@@ -55,7 +54,6 @@ VARIANT = small_variant()
 TABLES = VARIANT.tables
 WEIGHTS = Weights.load()
 TUNING = tuning_for(VARIANT, WEIGHTS)
-DESK = new_desk(len(VARIANT.shapes))
 
 
 def moves_of(position: Position) -> list[int]:
@@ -119,8 +117,7 @@ def test_tree_search_proves_what_exhaustive_play_finds(positions: list[Position]
     for share, position in zip([0.0, 0.5, 1.0] * 4, positions, strict=True):
         tree = new_tree(200_000)
         tuning = TUNING._replace(playout_share=share)
-        scratch, seed = new_scratch(VARIANT, 4), np.array([3], np.uint64)
-        grow(TABLES, position, tree, 0, tuning, 100_000, GO, scratch, DESK, seed)
+        grow(TABLES, position, tree, 0, tuning, 100_000, GO, new_thread(VARIANT, 3))
         assert tree.proof[0] == (LOST if won(position.tobytes()) else WON)
         if tree.proof[0] == LOST:
             assert not won(after(position, int(tree.move[best_child(tree)])).tobytes())
@@ -158,9 +155,9 @@ def test_stopped_search_is_not_finished() -> None:
 def test_kept_subtree_is_the_same_tree() -> None:
     """A subtree moved to the root keeps visits, values and structure, and can be grown on."""
     tree, spare = new_tree(50_000), new_tree(50_000)
-    scratch, seed = new_scratch(VARIANT, 4), np.array([3], np.uint64)
+    thread = new_thread(VARIANT, 3)
     tuning = TUNING._replace(playout_share=1.0)
-    grow(TABLES, VARIANT.start, tree, 0, tuning, 300, GO, scratch, DESK, seed)
+    grow(TABLES, VARIANT.start, tree, 0, tuning, 300, GO, thread)
     child = best_child(tree)
     keep_subtree(tree, child, spare)
     assert spare.visits[0] == tree.visits[child]
@@ -169,7 +166,7 @@ def test_kept_subtree_is_the_same_tree() -> None:
     position = after(VARIANT.start, int(tree.move[child]))
     assert sorted(spare.move[first : first + size].tolist()) == sorted(moves_of(position))
     before = int(spare.visits[0])
-    made = grow(TABLES, position, spare, 0, tuning, 50, GO, scratch, DESK, seed)
+    made = grow(TABLES, position, spare, 0, tuning, 50, GO, thread)
     assert spare.visits[0] == before + made
 
 
