@@ -34,6 +34,8 @@ PROVABLE_ROOM = 230
 
 On 14x14 cells, with 380 at the start, that is after some ten plies; within 5 s, results are proven after eleven at
 best."""
+PROVABLE_ROOM_BESIDE = 160
+"""The same where both threads share one core, so that the prover costs the tree search half of its time."""
 
 _GO = np.zeros(1, np.uint8)
 
@@ -144,7 +146,8 @@ class BlokboxEngine(Engine):
 
     def _help(self, halt: StopFlag) -> None:
         """What the second thread does: prove where that can succeed, else grow the tree if there is a core for it."""
-        if room(self._position) <= PROVABLE_ROOM:
+        provable = PROVABLE_ROOM if len(self._threads) > 1 else PROVABLE_ROOM_BESIDE
+        if room(self._position) <= provable:
             self._prover.run(self._position, halt)
         elif len(self._threads) > 1:
             self._grow(1, 1 << 40, halt)

@@ -120,15 +120,14 @@ def lay_out(net: Net, geometry: Geometry, variant: Variant) -> Net | None:
             continue
         shapes, moves = match
         n_shapes = len(shapes)
-        cells = np.arange(BOARD_CELLS)
-        for x, y in product(range(geometry.size[0]), range(geometry.size[1])):
-            to_x, to_y = symmetry.cell((x, y), geometry.size)
-            cells[SIDE * y + x] = SIDE * to_y + to_x
+        board = list(product(range(geometry.size[0]), range(geometry.size[1])))
+        sources = [SIDE * y + x for x, y in board]
+        targets = [SIDE * y + x for x, y in (symmetry.cell(cell, geometry.size) for cell in board)]
         rows = np.zeros_like(net.rows)
         fitting = BOARD_CELLS * CELL_STATES
         placing = fitting + 2 * n_shapes
         n_moves = n_shapes * BOARD_CELLS
-        rows[:fitting].reshape(BOARD_CELLS, -1)[cells] = net.rows[:fitting].reshape(BOARD_CELLS, -1)
+        rows[:fitting].reshape(BOARD_CELLS, -1)[targets] = net.rows[:fitting].reshape(BOARD_CELLS, -1)[sources]
         for side in range(2):
             fit = fitting + side * n_shapes
             rows[fit + shapes] = net.rows[fit : fit + n_shapes]
