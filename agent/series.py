@@ -21,9 +21,10 @@ from agent.errors import CommandError, InputError
 from agent.search import registry
 from agent.search.reversi.training.matches import Score
 from agent.sheets import load
-from agent.strength import GameRecord, Series, play_game
+from agent.strength import GameRecord, Series, pair_opening, play_game
 from games.gdl.compile import compile_rules
 from games.machine import GameError
+from protocol.kif import read
 
 
 class LostWorkerError(CommandError):
@@ -55,7 +56,8 @@ def run_series(
         tell(f"{len(records)} games are in {log} already")
     pairs = [[n for n in (even, even + 1) if n < games] for even in range(0, games, 2)]
     missing = [[n for n in pair if n not in records] for pair in pairs]
-    with contextlib.closing(_play(series, [pair for pair in missing if pair], jobs)) as results:
+    tasks = [_Task(pair, _known_opening(records, pair)) for pair in missing if pair]
+    with contextlib.closing(_play(series, tasks, jobs)) as results:
         for record in results:
             if log is not None:
                 _append(log, series, record)
@@ -68,6 +70,11 @@ def run_series(
                 so_far = Summary(series, [records[n] for pair in done for n in pair])
                 tell(f"pair {record.number // 2 + 1}: {outcomes}; {so_far.score_text()}")
     return Summary(series, records.values())
+
+
+def _known_opening(records: dict[int, GameRecord], pair: list[int]) -> list[list[str]] | None:
+    """The opening of a pair of which one game was played."""
+    return next((records[n ^ 1].opening for n in pair if n ^ 1 in records), None)
 
 
 # ------------------------------------------------------------------------------------------------------------- results
@@ -216,11 +223,21 @@ def _append(path: Path, series: Series, record: GameRecord) -> None:
 # ----------------------------------------------------------------------------------------------------------- processes
 
 
-def _play(series: Series, pairs: list[list[int]], jobs: int) -> Generator[GameRecord, None, None]:
-    """Play games by number, those of a pair in one process; yields them as they end. Closing it ends all processes."""
+@dataclass(frozen=True)
+class _Task:
+    """What a worker does next."""
+
+    numbers: list[int]
+    """Games of one pair; none: the worker ends."""
+    opening: list[list[str]] | None = None
+    """Theirs, if it is known already."""
+
+
+def _play(series: Series, tasks: list[_Task], jobs: int) -> Generator[GameRecord, None, None]:
+    """Carry out tasks, each in one process; yields games as they end. Closing it ends all processes."""
     cores = sorted(os.sched_getaffinity(0))
     pools = [cores[job * series.cores : (job + 1) * series.cores] for job in range(jobs)]
-    waiting = list(reversed(pairs))
+    waiting = list(reversed(tasks))
     workers: dict[Connection, SpawnProcess] = {}
 
     def start_one() -> None:
@@ -248,7 +265,7 @@ def _play(series: Series, pairs: list[list[int]], jobs: int) -> Generator[GameRe
                     ready.send(waiting.pop())
                     start_one()
                 else:
-                    ready.send([])
+                    ready.send(_Task([]))
                     workers.pop(ready).join()
                     ready.close()
     except ConnectionError as error:
@@ -276,16 +293,18 @@ def _start_worker(series: Series, cores: list[int]) -> tuple[Connection, SpawnPr
 
 
 def _work(series: Series, cores: list[int], connection: Connection) -> None:
-    """A worker's life: says None when it is idle, gets game numbers (none: the end), answers a record for each."""
+    """A worker's life: says None when it is idle, gets a task, answers a record for each of its games."""
     os.sched_setaffinity(0, cores)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         registry.warm_up()
         machine = compile_rules(load(series.file).checked)
         connection.send(None)
-        while numbers := connection.recv():
-            for number in numbers:
-                connection.send(play_game(machine, series, number))
+        while (task := connection.recv()).numbers:
+            opening = task.opening and [[read(move)[0] for move in joint] for joint in task.opening]
+            opening = opening or pair_opening(machine, series, task.numbers[0] // 2)
+            for number in task.numbers:
+                connection.send(play_game(machine, series, number, opening))
             connection.send(None)
     except (CommandError, GameError) as error:
         connection.send(error)

@@ -27,7 +27,11 @@ from protocol.kif import write
 PLAIN_DEPTH = 6
 
 OPENING_TRIES = 1000
-"""Random openings that may end the match before one is taken to be too long for the game."""
+"""Random openings that may end the match, or be too one-sided, before a series is given up."""
+JUDGING_SECONDS = 0.25
+"""How long the first contender looks at an opening to say whether it is balanced."""
+BALANCE = (40.0, 60.0)
+"""The values of a balanced opening for the first role."""
 
 Maker = Callable[[CircuitMachine, int], Engine | None]
 
@@ -72,6 +76,8 @@ class Series:
     """That the engine on turn has to itself."""
     seed: int = 0
     """Of the openings."""
+    balanced: bool = False
+    """Whether openings are left out that the first contender takes to be half decided already (see `BALANCE`)."""
 
 
 @dataclass(frozen=True)
@@ -116,17 +122,18 @@ class GameRecord:
         return (self.goals[0] > self.goals[1]) - (self.goals[0] < self.goals[1])
 
 
-def play_game(machine: CircuitMachine, series: Series, number: int) -> GameRecord:
-    """Play one game of a series.
+def play_game(
+    machine: CircuitMachine, series: Series, number: int, opening: list[list[Term]] | None = None
+) -> GameRecord:
+    """Play one game of a series, from the opening of its pair; where that is known it need not be drawn again.
 
     A role with one legal move plays it without thinking, and nobody thinks in the other's time: `advance` waits for
     what an engine has left running. Raises `InputError` where the game does not suit the series: other than two roles,
     an engine that does not play it, openings that end it.
     """
-    if len(machine.roles) != 2:
-        raise InputError("strength is measured in games of two roles")
+    if opening is None:
+        opening = pair_opening(machine, series, number // 2)
     seats = [0, 1] if number % 2 == 0 else [1, 0]
-    opening = random_opening(machine, series.opening_plies, random.Random(f"{series.seed} {number // 2}"))
     players = [_Player(_make(machine, series.engines[seat], role), series.seconds) for role, seat in enumerate(seats)]
     state = machine.initial()
     for joint in opening:
@@ -165,6 +172,28 @@ def play_game(machine: CircuitMachine, series: Series, number: int) -> GameRecor
     )
 
 
+def pair_opening(machine: CircuitMachine, series: Series, pair: int) -> list[list[Term]]:
+    """The opening that both games of a pair begin with. Raises `InputError` where the series can have none."""
+    if len(machine.roles) != 2:
+        raise InputError("strength is measured in games of two roles")
+    generator = random.Random(f"{series.seed} {pair}")
+    for _ in range(OPENING_TRIES):
+        opening = random_opening(machine, series.opening_plies, generator)
+        if not series.balanced or _is_balanced(machine, series, opening):
+            return opening
+    raise InputError(f"no opening of {series.opening_plies} random plies is balanced")
+
+
+def _is_balanced(machine: CircuitMachine, series: Series, opening: list[list[Term]]) -> bool:
+    state = machine.initial()
+    for joint in opening:
+        state = machine.next(state, joint)
+    judge = _Player(_make(machine, series.engines[0], 0), JUDGING_SECONDS)
+    judge.engine.begin(state)
+    value = judge.consider(machine.legal(state, 0)).value
+    return value is not None and BALANCE[0] <= value <= BALANCE[1]
+
+
 def random_opening(machine: CircuitMachine, plies: int, generator: random.Random) -> list[list[Term]]:
     """So many uniformly random joint moves from the start that do not end the match. Raises `InputError` if none do."""
     for _ in range(OPENING_TRIES):
@@ -199,6 +228,17 @@ class _Player:
 
     def choose(self, ply: int, legal: Sequence[Term]) -> Term:
         """The engine's move within its time; earlier if it is proven."""
+        last = self.consider(legal)
+        if not last.proven:
+            self.proven_from = None
+        elif self.proven_from is None:
+            self.proven_from = ply
+        if last.proven and last.value is not None:
+            self._proven_values.append(last.value)
+        return last.move
+
+    def consider(self, legal: Sequence[Term]) -> Opinion:
+        """The engine's opinion after its time; earlier if it is proven."""
         stop = np.zeros(1, np.uint8)
         last = Opinion(legal[0])
 
@@ -217,13 +257,7 @@ class _Player:
         self.cpu += time.process_time() - cpu
         self.thought += seconds
         self.slowest = max(self.slowest, seconds)
-        if not last.proven:
-            self.proven_from = None
-        elif self.proven_from is None:
-            self.proven_from = ply
-        if last.proven and last.value is not None:
-            self._proven_values.append(last.value)
-        return last.move
+        return last
 
     def proofs_above(self, goal: int) -> int:
         """Turns at which more than this goal was held to be proven."""

@@ -64,6 +64,11 @@ def add_commands(add: AddCommand) -> None:
         metavar="N",
         help="plies at random; fewer where few decide a match, as in Blokbox: 2 (default: %(default)s, for Reversi)",
     )
+    strength.add_argument(
+        "--balanced",
+        action="store_true",
+        help="only openings that the first engine values at 40 to 60 after a quarter of a second",
+    )
     strength.add_argument("--cores", type=int, default=1, metavar="N", help="for each engine (default: %(default)s)")
     strength.add_argument("--jobs", type=int, default=1, metavar="N", help="games at once (default: %(default)s)")
     strength.add_argument("--seed", type=int, default=0, metavar="N", help="of the openings (default: %(default)s)")
@@ -164,7 +169,9 @@ def _strength(options: argparse.Namespace) -> tuple[int, object]:
             raise InputError(f"{name}: no engine; there are {', '.join(ENGINES)}")
     if min(options.games, options.jobs, options.cores) < 1 or options.opening < 0 or not options.seconds > 0:
         raise InputError("games, jobs, cores and seconds are positive, and openings not negative")
-    series = Series(options.file, names, options.seconds, options.opening, options.cores, options.seed)
+    series = Series(
+        options.file, names, options.seconds, options.opening, options.cores, options.seed, options.balanced
+    )
 
     def tell(line: str) -> None:
         print(line, flush=True)
@@ -200,8 +207,8 @@ def _train(options: argparse.Namespace) -> tuple[int, object]:
 
 
 def _train_blokbox(options: argparse.Namespace) -> tuple[int, object]:
-    from agent.search.blokbox.campaign import Plan, run
-    from agent.search.blokbox.tuning import SHIPPED
+    from agent.search.blokbox import nets
+    from agent.search.blokbox.campaign import Plan, network_path, run
     from agent.sheets import load
     from games.gdl.compile import compile_rules
     from games.native.blokbox.recognise import recognise
@@ -217,10 +224,12 @@ def _train_blokbox(options: argparse.Namespace) -> tuple[int, object]:
         visits=options.visits,
         match_games=options.match_games,
         scratch=options.scratch,
+        cores=options.cores,
     )
     results = run(plan, lambda line: print(line, flush=True))
     if options.install:
-        SHIPPED.write_bytes((options.folder / f"round-{options.rounds}.npz").read_bytes())
+        shipped = nets.SHIPPED / f"{Path(options.variant).stem}{nets.SUFFIX}"
+        shipped.write_bytes(network_path(options.folder, options.rounds).read_bytes())
     return 0, [asdict(result) for result in results]
 
 

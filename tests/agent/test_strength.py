@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from agent import strength
 from agent.engine import Engine, Opinion, Report, StopFlag
 from agent.errors import InputError
-from agent.strength import ENGINES, GameRecord, Series, play_game, random_opening
+from agent.strength import ENGINES, GameRecord, Series, pair_opening, play_game, random_opening
 from games import rulesheets
 from games.gdl.check import check
 from games.gdl.circuit import build_circuit
@@ -166,3 +167,21 @@ def test_engine_that_does_not_play_the_game(machine: CircuitMachine) -> None:
         play_game(machine, replace(TIC_TAC_TOE, engines=("general", "native")), 0)
     with pytest.raises(InputError, match="two roles"):
         play_game(machine_of("eight_puzzle"), TIC_TAC_TOE, 0)
+
+
+def test_balanced_openings_are_those_that_the_first_contender_does_not_judge(machine: CircuitMachine) -> None:
+    """In tic-tac-toe, two plies that lose for one side are left out; the rest is drawn."""
+    series = replace(TIC_TAC_TOE, opening_plies=3, balanced=True)
+    state_values = set()
+    for pair in range(3):
+        state = machine.initial()
+        for joint in pair_opening(machine, series, pair):
+            state = machine.next(state, joint)
+        engine = ENGINES["general"](machine, 0)
+        assert engine is not None
+        engine.begin(state)
+        opinions: list[Opinion] = []
+        engine.think(np.zeros(1, np.uint8), opinions.append, 5.0)
+        assert opinions[-1].proven
+        state_values.add(opinions[-1].value)
+    assert state_values == {50.0}

@@ -1,17 +1,32 @@
-"""Rounds of self-play and regression, each followed by a match against the weights before; resumable."""
+"""Rounds of self-play and learning, each followed by a match against the network before; resumable.
+
+The folder holds the samples of each part of each round, and per round the network and, for variants that have none,
+the weights of the general evaluation.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
+from agent.search.blokbox import nets
+from agent.search.blokbox.learning import Teacher, new_net
 from agent.search.blokbox.matches import Score, TreePlayer, duel
-from agent.search.blokbox.training import Samples, fit, self_play
-from agent.search.blokbox.tuning import SHIPPED, Weights, tuning_for
+from agent.search.blokbox.net import Net
+from agent.search.blokbox.regression import fit
+from agent.search.blokbox.training import Samples, self_play
+from agent.search.blokbox.tuning import Tuning, Weights, tuning_for
 from games.native.blokbox.variant import Variant
+
+PART = 500
+"""Matches of self-play that are saved together."""
+KEPT_ROUNDS = 4
+"""A network learns from the samples of so many rounds."""
+EPOCHS = 6
+RATE = 0.002
 
 
 @dataclass(frozen=True)
@@ -20,15 +35,16 @@ class Plan:
 
     variant: Variant
     folder: Path
-    """Where samples and weights of each round are kept."""
+    """Where samples and networks of each round are kept."""
     rounds: int
     games: int
     """Matches of self-play per round."""
     visits: int
-    """Visits of the tree search per move, in self-play and matches."""
+    """Visits of the tree search for a thorough move of self-play, and for a move of the matches."""
     match_games: int
     scratch: bool
-    """Begin with playouts alone instead of the shipped weights."""
+    """Begin with playouts alone instead of what is shipped."""
+    cores: int
 
 
 @dataclass(frozen=True)
@@ -37,50 +53,79 @@ class Round:
 
     number: int
     positions: int
+    """That the network learnt from."""
+    losses: tuple[float, float]
+    """Of the last epoch: cross entropy of the values, divergence of the visits."""
     score: Score
-    """Of the new weights against those before."""
+    """Of the new network against what was there before."""
 
 
 def run(plan: Plan, say: Callable[[str], None]) -> list[Round]:
     """Carry out what the folder does not hold yet, and report all rounds that were carried out now."""
     plan.folder.mkdir(parents=True, exist_ok=True)
-    weights = Weights.load(SHIPPED)
-    share = tuning_for(plan.variant, weights).playout_share
-    if plan.scratch:
-        weights, share = Weights(np.zeros_like(weights.evaluation), np.zeros_like(weights.priors)), 1.0
-    samples: Samples | None = None
+    tuning = _first_tuning(plan)
     results = []
     for number in range(1, plan.rounds + 1):
-        weights_path = plan.folder / f"round-{number}.npz"
-        samples_path = plan.folder / f"samples-{number}.npz"
-        done = weights_path.exists() and samples_path.exists()
-        if done:
-            more = Samples.load(samples_path)
-        else:
-            more = self_play(
-                plan.variant,
-                weights,
-                matches=plan.games,
-                visits=plan.visits,
-                seed=number,
-                playout_share=share,
-                progress=lambda n: say(f"{n} matches") if n % 100 == 0 else None,
-            )
-            more.save(samples_path)
-        samples = more if samples is None else samples.joined(more)
-        before, before_share = weights, share
-        share = tuning_for(plan.variant, weights).playout_share
-        if done:
-            weights = Weights.load(weights_path)
+        path = network_path(plan.folder, number)
+        if path.exists():
+            tuning = _tuning(plan.variant, nets.load(path)[0])
             continue
-        weights = fit(plan.variant, samples)
-        weights.save(weights_path)
-        old = tuning_for(plan.variant, before)._replace(playout_share=before_share)
-        players = [
-            TreePlayer(plan.variant, tuning, visits=plan.visits, seed=number)
-            for tuning in (tuning_for(plan.variant, weights), old)
-        ]
+        _play(plan, tuning, number, say)
+        recent = range(max(1, number - KEPT_ROUNDS + 1), number + 1)
+        parts = [Samples.load(path) for kept in recent for path in sorted(plan.folder.glob(f"samples-{kept}-*.npz"))]
+        lessons = Samples.joined(parts).lessons()
+        teacher = Teacher(plan.variant, new_net(len(plan.variant.shapes)))
+        losses = (0.0, 0.0)
+        for losses in teacher.teach(lessons, epochs=EPOCHS, rate=RATE, seed=number):
+            say(f"round {number}: {len(lessons)} positions, losses {losses[0]:.4f} and {losses[1]:.4f}")
+        fit(plan.variant, lessons).save(plan.folder / f"weights-{number}.npz")
+        new = _tuning(plan.variant, teacher.net)
+        players = [TreePlayer(plan.variant, each, visits=plan.visits, seed=number) for each in (new, tuning)]
         score = duel(plan.variant, players[0], players[1], games=plan.match_games, seed=number)
-        results.append(Round(number, len(samples.positions), score))
-        say(f"round {number}: {len(samples.positions)} positions; the new weights won {score}")
+        nets.save(path, teacher.net, plan.variant)
+        results.append(Round(number, len(lessons), losses, score))
+        say(f"round {number}: the new network won {score}")
+        tuning = new
     return results
+
+
+def network_path(folder: Path, number: int) -> Path:
+    """Where the network of a round is kept."""
+    return folder / f"round-{number}.npz"
+
+
+def _tuning(variant: Variant, net: Net) -> Tuning:
+    return tuning_for(variant, Weights.load(), net)
+
+
+def _first_tuning(plan: Plan) -> Tuning:
+    if plan.scratch:
+        return tuning_for(plan.variant, Weights.none())._replace(playout_share=1.0)
+    return tuning_for(plan.variant, Weights.load(), nets.shipped_net(plan.variant))
+
+
+def _play(plan: Plan, tuning: Tuning, number: int, say: Callable[[str], None]) -> None:
+    """The self-play of a round, in parts that are saved as they are done, on all cores."""
+    missing = [
+        (part, min(PART, plan.games - first))
+        for part, first in enumerate(range(0, plan.games, PART))
+        if not _part_path(plan.folder, number, part).exists()
+    ]
+    if not missing:
+        return
+    # Not forked: threads of Numba and of the caller may hold locks.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(plan.cores, len(missing)), mp_context=context) as pool:
+        tasks = [pool.submit(_play_part, plan, tuning, number, part, matches) for part, matches in missing]
+        for done, task in enumerate(as_completed(tasks), 1):
+            task.result()
+            say(f"round {number}: {done} of {len(missing)} parts of self-play")
+
+
+def _play_part(plan: Plan, tuning: Tuning, number: int, part: int, matches: int) -> None:
+    samples = self_play(plan.variant, tuning, matches=matches, visits=plan.visits, seed=1_000_000 * number + part)
+    samples.save(_part_path(plan.folder, number, part))
+
+
+def _part_path(folder: Path, number: int, part: int) -> Path:
+    return folder / f"samples-{number}-{part}.npz"

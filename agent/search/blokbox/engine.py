@@ -12,19 +12,21 @@ from numpy.typing import NDArray
 from agent.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
 from agent.search.blokbox.alphabeta import WIN
 from agent.search.blokbox.evaluation import room
+from agent.search.blokbox.judgement import hardest_move
+from agent.search.blokbox.nets import shipped_net
 from agent.search.blokbox.prover import Prover
-from agent.search.blokbox.tree import LEAF, LOST, WON, Tree, best_child, clear, grow, keep_subtree, new_tree
+from agent.search.blokbox.tree import LEAF, LOST, WON, Tree, best_child, clear, grow, keep_subtree, new_thread, new_tree
 from agent.search.blokbox.tuning import Weights, tuning_for
 from games.gdl.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
 from games.native.blokbox.binding import Binding, BindingError
 from games.native.blokbox.recognise import recognise
-from games.native.blokbox.rules import new_scratch, play
+from games.native.blokbox.rules import play
 from games.native.blokbox.variant import TURN, Shape, Variant
 
-CAPACITY = 6_000_000
+CAPACITY = 12_000_000
 """Nodes of the tree, 25 bytes each; there are two trees, one of them only while a subtree is being kept."""
-VISITS_PER_CALL = 4_000
+VISITS_PER_CALL = 2_000
 """Visits between two looks at whether the best move changed: 20..40 ms."""
 
 PROVABLE_ROOM = 230
@@ -32,6 +34,8 @@ PROVABLE_ROOM = 230
 
 On 14x14 cells, with 380 at the start, that is after some ten plies; within 5 s, results are proven after eleven at
 best."""
+PROVABLE_ROOM_BESIDE = 160
+"""The same where both threads share one core, so that the prover costs the tree search half of its time."""
 
 _GO = np.zeros(1, np.uint8)
 
@@ -51,8 +55,10 @@ def warm_up() -> None:
     variant = Variant(2, 2, (cell,), (frozenset({0}), frozenset({0})), starts)
     tuning = tuning_for(variant, Weights.load())
     tree, spare = new_tree(16), new_tree(16)
-    grow(variant.tables, variant.start, tree, 0, tuning, 4, _GO, new_scratch(variant, 4), np.ones(1, np.uint64))
+    thread = new_thread(variant, 1)
+    grow(variant.tables, variant.start, tree, 0, tuning, 4, _GO, thread)
     keep_subtree(tree, best_child(tree), spare)
+    hardest_move(variant.tables, variant.start, tuning, _GO, thread.scratch, thread.desk)
     Prover(variant, tuning, entries=2).run(variant.start, _GO)
 
 
@@ -77,14 +83,13 @@ class BlokboxEngine(Engine):
         self._binding = binding
         self._player = binding.player(role)
         self._tables = binding.variant.tables
-        self._tuning = tuning_for(binding.variant, Weights.load())
-        self._threads = min(2, threads or len(os.sched_getaffinity(0)))
-        self._scratch = [new_scratch(binding.variant, 4) for _ in range(self._threads)]
-        self._seeds = [np.array([secrets.randbits(63)], np.uint64) for _ in range(self._threads)]
+        self._tuning = tuning_for(binding.variant, Weights.load(), shipped_net(binding.variant))
+        cores = threads or len(os.sched_getaffinity(0))
+        self._threads = [new_thread(binding.variant, secrets.randbits(63)) for _ in range(min(2, cores))]
         self._helper: threading.Thread | None = None
         self._prover = Prover(binding.variant, self._tuning)
-        self._tree = new_tree(capacity, self._threads)
-        self._spare: Tree = new_tree(capacity, self._threads)
+        self._tree = new_tree(capacity, len(self._threads))
+        self._spare: Tree = new_tree(capacity, len(self._threads))
         self._position = binding.variant.start.copy()
 
     def begin(self, state: State) -> None:
@@ -116,7 +121,7 @@ class BlokboxEngine(Engine):
         before = int(self._tree.visits[0])
         # The first visit expands the root, so that there is an opinion even where `stop` is set already.
         self._grow(0, 1, _GO)
-        last = self._opinion(before)
+        last = self._opinion(before, stop)
         report(last)
         # The other thread has a flag of its own: it also has to stop when this one has come to a proof.
         halt = np.zeros(1, np.uint8)
@@ -126,7 +131,7 @@ class BlokboxEngine(Engine):
             while not stop[0] and not last.proven:
                 self._grow(0, VISITS_PER_CALL, stop)
                 self._learn_proofs()
-                opinion = self._opinion(before)
+                opinion = self._opinion(before, stop)
                 if stop[0] or (opinion.move, opinion.proven) != (last.move, last.proven):
                     report(opinion)
                 last = opinion
@@ -141,9 +146,10 @@ class BlokboxEngine(Engine):
 
     def _help(self, halt: StopFlag) -> None:
         """What the second thread does: prove where that can succeed, else grow the tree if there is a core for it."""
-        if room(self._position) <= PROVABLE_ROOM:
+        provable = PROVABLE_ROOM if len(self._threads) > 1 else PROVABLE_ROOM_BESIDE
+        if room(self._position) <= provable:
             self._prover.run(self._position, halt)
-        elif self._threads > 1:
+        elif len(self._threads) > 1:
             self._grow(1, 1 << 40, halt)
 
     def _doubt_proof(self) -> None:
@@ -169,6 +175,12 @@ class BlokboxEngine(Engine):
         elif prover.score == -WIN or (proofs == LOST).all():
             tree.proof[0] = WON
 
+    def _resist(self, most_visited: int, stop: StopFlag) -> int:
+        """What to play when all is lost: the opponent may not know."""
+        thread = self._threads[0]
+        move = hardest_move(self._tables, self._position, self._tuning, stop, thread.scratch, thread.desk)
+        return most_visited if move < 0 else int(move)
+
     def _grow(self, thread: int, visits: int, stop: StopFlag) -> None:
         grow(
             self._tables,
@@ -178,8 +190,7 @@ class BlokboxEngine(Engine):
             self._tuning,
             visits,
             stop,
-            self._scratch[thread],
-            self._seeds[thread],
+            self._threads[thread],
         )
 
     def _read(self, state: State) -> NDArray[np.uint64]:
@@ -195,7 +206,7 @@ class BlokboxEngine(Engine):
         children = np.flatnonzero(self._tree.move[first : first + int(self._tree.size[0])] == move)
         return first + int(children[0]) if len(children) else None
 
-    def _opinion(self, visits_before: int) -> Opinion:
+    def _opinion(self, visits_before: int, stop: StopFlag) -> Opinion:
         """The best move so far: the only one while the other player is in control."""
         tree = self._tree
         # Values are those of the player who moved into a node: at the root, of the one who is not in control.
@@ -210,7 +221,10 @@ class BlokboxEngine(Engine):
             child = best_child(tree)
             if child < 0:
                 raise EngineMismatchError("nothing can be placed in a match that goes on")
-            move = self._binding.terms[self._player][int(tree.move[child])]
+            number = int(tree.move[child])
+            if tree.proof[0] == WON:
+                number = self._resist(number, stop)
+            move = self._binding.terms[self._player][number]
             value = float(tree.wins[child] / max(1, tree.visits[child]))
         else:
             move = self._binding.waiting[self._player]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.blokbox.prover import Prover
-from agent.search.blokbox.tree import best_child, clear, grow, new_tree
+from agent.search.blokbox.tree import best_child, clear, grow, new_thread, new_tree
 from agent.search.blokbox.tuning import Tuning
 from games.native.blokbox.rules import list_moves, new_scratch, placements, play
 from games.native.blokbox.variant import TURN, Variant
@@ -87,13 +87,12 @@ class TreePlayer:
         self._seconds = seconds
         self._visits = visits
         self._tree = new_tree(capacity)
-        self._scratch = new_scratch(variant, 4)
-        self._seed = np.array([seed], np.uint64)
+        self._thread = new_thread(variant, seed)
 
     def choose(self, position: NDArray[np.uint64]) -> int:
         clear(self._tree)
         with _Stop(self._seconds) as stop:
-            grow(self._tables, position, self._tree, 0, self._tuning, self._visits, stop, self._scratch, self._seed)
+            grow(self._tables, position, self._tree, 0, self._tuning, self._visits, stop, self._thread)
         return int(self._tree.move[best_child(self._tree)])
 
 

@@ -50,20 +50,27 @@ def describe(tables, position, move, features):
 
 
 @njit(cache=True, nogil=True)
+def softmax(logits, n):
+    """Turn the first `n` of `logits` (float32[...]) into probabilities."""
+    greatest = np.float32(-np.inf)
+    for index in range(n):
+        greatest = max(greatest, logits[index])
+    total = np.float32(0.0)
+    for index in range(n):
+        logits[index] = np.exp(logits[index] - greatest)
+        total += logits[index]
+    for index in range(n):
+        logits[index] /= total
+
+
+@njit(cache=True, nogil=True)
 def move_priors(tables, position, moves, n, weights, priors):
     """Write the prior probabilities of the first `n` of `moves` to `priors` (float32[...])."""
     features = np.empty(N_FEATURES, np.float64)
-    greatest = -np.inf
     for index in range(n):
         describe(tables, position, moves[index], features)
         score = 0.0
         for feature in range(N_FEATURES):
             score += weights[feature] * features[feature]
         priors[index] = score
-        greatest = max(greatest, score)
-    total = 0.0
-    for index in range(n):
-        priors[index] = np.exp(priors[index] - greatest)
-        total += priors[index]
-    for index in range(n):
-        priors[index] /= total
+    softmax(priors, n)

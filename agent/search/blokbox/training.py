@@ -1,205 +1,168 @@
-"""Training of evaluation and priors by self-play; `ggp-agent train blokbox` runs it.
+"""Self-play of the tree search, which networks learn from (`learning`); `ggp-agent train blokbox` runs it.
 
-Matches are played by the tree search itself with a fixed number of visits a move. The evaluation learns, by logistic
-regression, the mean of a position's searched value and the match's result; the priors learn, by softmax regression, how
-the visits of a position were spread over its moves. Weights of neighbouring stages are held close to each other.
+Most moves are searched only briefly, for many different positions with a result to learn from; what the move head
+learns comes from the moves that were searched thoroughly (playout cap randomisation, Wu 2019).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.blokbox import evaluation, priors
-from agent.search.blokbox.evaluation import N_STAGES, stage_of, survey
+from agent.search.blokbox.learning import Lessons
 from agent.search.blokbox.matches import MoveLister
-from agent.search.blokbox.priors import describe
-from agent.search.blokbox.tree import WON, best_child, clear, grow, new_tree
-from agent.search.blokbox.tuning import Weights, tuning_for
-from games.native.blokbox.rules import new_scratch, play
+from agent.search.blokbox.tree import WON, Tree, best_child, clear, grow, new_thread, new_tree
+from agent.search.blokbox.tuning import Tuning
+from games.native.blokbox.rules import play
 from games.native.blokbox.variant import TURN, Variant
 
-Positions: TypeAlias = NDArray[np.uint64]
-
-RANDOM_OPENING = 6
-"""A match begins with 1 to so many random plies."""
-BLUNDERS = 0.1
-"""How often a random move is played instead of the best one, so that lost and won positions are seen too."""
-SMOOTHNESS = 0.01
-DECAY = 0.001
+RANDOM_OPENING = 5
+"""A match begins with up to so many random plies."""
+VARIED_PLIES = 10
+"""Up to here moves are drawn as often as they were visited; afterwards the best one is played."""
+BLUNDERS = 0.03
+"""How often a random move is played instead."""
+THOROUGH = 0.25
+"""How often a move is searched thoroughly."""
+BRIEF = 6
+"""A brief search has that part of the visits."""
+PLAYED_ON = 0.3
+"""How many of the matches go on when their result is proven."""
+FORESIGHT = 0.8
+"""Each position's target is so much that of the next one, and the rest what the search expected: TD(lambda)."""
 
 
 @dataclass(frozen=True)
 class Samples:
     """What self-play yields, one row per position."""
 
-    positions: Positions
+    positions: NDArray[np.uint64]
     """[n, 20]"""
-    values: NDArray[np.float64]
+    expected: NDArray[np.float32]
     """[n]: what the search expected for the player to move, 0..1."""
-    results: NDArray[np.float64]
+    results: NDArray[np.float32]
     """[n]: 1 where the player to move won."""
-    moves: list[NDArray[np.int64]]
-    """Per position: its moves."""
-    visits: list[NDArray[np.float64]]
-    """Per position: the share of the visits that each move got."""
-
-    def joined(self, other: Samples) -> Samples:
-        """These samples and others of the same variant."""
-        return Samples(
-            np.concatenate([self.positions, other.positions]),
-            np.concatenate([self.values, other.values]),
-            np.concatenate([self.results, other.results]),
-            self.moves + other.moves,
-            self.visits + other.visits,
-        )
+    matches: NDArray[np.int32]
+    """[n]: the number of the match; its positions follow each other."""
+    starts: NDArray[np.int64]
+    """[n + 1]: where each position's moves begin in `shares`; it has none after a brief search."""
+    shares: NDArray[np.float32]
+    """Of the visits, per move in the order of `rules.list_moves`."""
 
     def save(self, path: Path) -> None:
         """Write the samples to a file (.npz)."""
-        np.savez_compressed(
-            path,
-            positions=self.positions,
-            values=self.values,
-            results=self.results,
-            sizes=np.array([len(moves) for moves in self.moves]),
-            moves=np.concatenate(self.moves),
-            visits=np.concatenate(self.visits),
-        )
+        np.savez_compressed(path, **self.__dict__)
 
     @classmethod
     def load(cls, path: Path) -> Samples:
         """Samples as `save` wrote them."""
         with np.load(path) as arrays:
-            ends = np.cumsum(arrays["sizes"])[:-1]
-            return cls(
-                arrays["positions"],
-                arrays["values"],
-                arrays["results"],
-                np.split(arrays["moves"], ends),
-                np.split(arrays["visits"], ends),
-            )
+            return cls(**arrays)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Samples]) -> Samples:
+        """All samples of several parts."""
+        ends = np.cumsum([0] + [len(part.shares) for part in parts[:-1]])
+        return cls(
+            np.concatenate([part.positions for part in parts]),
+            np.concatenate([part.expected for part in parts]),
+            np.concatenate([part.results for part in parts]),
+            np.concatenate([part.matches + (index << 20) for index, part in enumerate(parts)]),
+            np.concatenate(
+                [np.zeros(1, np.int64)] + [part.starts[1:] + end for part, end in zip(parts, ends, strict=False)]
+            ),
+            np.concatenate([part.shares for part in parts]),
+        )
+
+    def lessons(self) -> Lessons:
+        """What is to be learnt from them."""
+        targets = self.results.astype(np.float64)
+        players = self.positions[:, TURN]
+        for index in range(len(targets) - 2, -1, -1):
+            target = targets[index]
+            if self.matches[index] == self.matches[index + 1]:
+                following = targets[index + 1]
+                target = following if players[index] == players[index + 1] else 1.0 - following
+            targets[index] = (1.0 - FORESIGHT) * self.expected[index] + FORESIGHT * target
+        return Lessons(self.positions, targets.astype(np.float32), self.starts, self.shares)
 
 
 def self_play(
     variant: Variant,
-    weights: Weights,
+    tuning: Tuning,
     *,
     matches: int,
     visits: int,
     seed: int,
-    playout_share: float,
-    progress: Callable[[int], None],
+    progress: Callable[[int], None] = lambda matches: None,
 ) -> Samples:
-    """Plays matches with so many visits a move; `progress` is told how many are over."""
+    """Plays matches with so many visits per thoroughly searched move; `progress` is told how many are over."""
     rng = np.random.default_rng(seed)
-    tuning = tuning_for(variant, weights)._replace(playout_share=playout_share)
-    tree = new_tree(200 * visits)
-    scratch = new_scratch(variant, 4)
+    tree = new_tree(max(2_000, 200 * visits))
+    thread = new_thread(variant, int(rng.integers(0, 1 << 63)))
     stop = np.zeros(1, np.uint8)
-    randomness = rng.integers(0, 1 << 63, 1, np.uint64)
     lister = MoveLister(variant)
-    samples = Samples(np.zeros((0, len(variant.start)), np.uint64), np.zeros(0), np.zeros(0), [], [])
-    positions: list[Positions] = []
-    values: list[float] = []
+    positions: list[NDArray[np.uint64]] = []
+    expected: list[float] = []
     results: list[bool] = []
+    numbers: list[int] = []
+    shares: list[NDArray[np.float64]] = []
     for match in range(matches):
         position = variant.start.copy()
-        opening = int(rng.integers(1, RANDOM_OPENING + 1))
+        opening = int(rng.integers(0, RANDOM_OPENING + 1))
+        play_on = rng.random() < PLAYED_ON
         turns: list[int] = []
+        ply = 0
+        winner = None
         while len(moves := lister.moves(position)):
-            if opening > 0:
-                opening -= 1
+            ply += 1
+            if opening >= ply or rng.random() < BLUNDERS:
                 play(variant.tables, position, int(rng.choice(moves)))
                 continue
+            thorough = rng.random() < THOROUGH
             clear(tree)
-            grow(variant.tables, position, tree, 0, tuning, visits, stop, scratch, randomness)
-            # The root's value is that of the player who is not to move.
-            value = 1.0 - tree.wins[0] / tree.visits[0]
-            if tree.proof[0]:
-                value = 0.0 if tree.proof[0] == WON else 1.0
-            children = slice(int(tree.first[0]), int(tree.first[0] + tree.size[0]))
+            budget = visits if thorough else visits // BRIEF
+            grow(variant.tables, position, tree, 0, tuning, budget, stop, thread)
             positions.append(position.copy())
-            values.append(float(value))
             turns.append(int(position[TURN]))
-            samples.moves.append(tree.move[children].astype(np.int64))
-            samples.visits.append(tree.visits[children] / max(1, tree.visits[children].sum()))
-            move = rng.choice(moves) if rng.random() < BLUNDERS else tree.move[best_child(tree)]
+            # The root's value is that of the player who is not to move.
+            proof = int(tree.proof[0])
+            if proof:
+                expected.append(0.0 if proof == WON else 1.0)
+            else:
+                expected.append(float(1.0 - tree.wins[0] / tree.visits[0]))
+            visited = _visited(tree, len(variant.tables.effects))[moves]
+            shares.append(visited / visited.sum() if thorough and not proof else visited[:0])
+            if proof and not play_on:
+                winner = turns[-1] if proof != WON else 1 - turns[-1]
+                break
+            if ply <= VARIED_PLIES and visited.sum() > 0:
+                move = rng.choice(moves, p=visited / visited.sum())
+            else:
+                move = tree.move[best_child(tree)]
             play(variant.tables, position, int(move))
-        winner = 1 - int(position[TURN])
+        if winner is None:
+            winner = 1 - int(position[TURN])
         results += [turn == winner for turn in turns]
+        numbers += [match] * len(turns)
         progress(match + 1)
     return Samples(
         np.array(positions, np.uint64).reshape(-1, len(variant.start)),
-        np.array(values),
-        np.array(results, np.float64),
-        samples.moves,
-        samples.visits,
+        np.array(expected, np.float32),
+        np.array(results, np.float32),
+        np.array(numbers, np.int32),
+        np.cumsum([0] + [len(share) for share in shares], dtype=np.int64),
+        np.concatenate([np.zeros(0), *shares]).astype(np.float32),
     )
 
 
-def fit(variant: Variant, samples: Samples) -> Weights:
-    """Weights that explain the samples best."""
-    return Weights(evaluation=_fit_evaluation(variant, samples), priors=_fit_priors(variant, samples))
-
-
-def _fit_evaluation(variant: Variant, samples: Samples, *, steps: int = 3000) -> NDArray[np.float64]:
-    """Logistic regression per stage by gradient descent, on features scaled to their deviation."""
-    room = int(evaluation.room(variant.start))
-    n = len(samples.values)
-    features = np.zeros((n, evaluation.N_FEATURES + 1))
-    features[:, -1] = 1.0
-    stages = np.zeros(n, np.int64)
-    scratch = new_scratch(variant, 2)
-    candidates = np.tile(np.arange(len(variant.shapes)), (2, 1))
-    numbers = np.full(2, len(variant.shapes))
-    both = np.zeros((2, evaluation.N_FEATURES))
-    for index, position in enumerate(samples.positions):
-        survey(variant.tables, position, candidates, numbers, scratch, 0, both, np.zeros(2, np.int64))
-        player = int(position[TURN])
-        features[index, :-1] = both[player] - both[1 - player]
-        stages[index] = stage_of(both, room)
-    scale = features.std(axis=0) + 1e-9
-    scale[-1] = 1.0
-    features /= scale
-    target = (samples.values + samples.results) / 2
-    weights = np.zeros((N_STAGES, features.shape[1]))
-    counts = np.bincount(stages, minlength=N_STAGES)[:, None] + 30.0
-    for _ in range(steps):
-        predicted = 1.0 / (1.0 + np.exp(-(features * weights[stages]).sum(axis=1)))
-        gradient = np.zeros_like(weights)
-        np.add.at(gradient, stages, (predicted - target)[:, None] * features)
-        steps_up = np.diff(weights, axis=0)
-        roughness = np.zeros_like(weights)
-        roughness[1:] += steps_up
-        roughness[:-1] -= steps_up
-        weights -= 2.0 * (0.3 * gradient / counts + SMOOTHNESS * roughness + DECAY * weights)
-    return weights / scale
-
-
-def _fit_priors(variant: Variant, samples: Samples, *, steps: int = 300) -> NDArray[np.float64]:
-    """Softmax regression over the moves of each position, by gradient descent."""
-    rows = [index for index, moves in enumerate(samples.moves) if len(moves) > 1]
-    sizes = np.array([len(samples.moves[index]) for index in rows])
-    described = np.zeros((int(sizes.sum()), priors.N_FEATURES))
-    cursor = 0
-    for index in rows:
-        for move in samples.moves[index]:
-            describe(variant.tables, samples.positions[index], move, described[cursor])
-            cursor += 1
-    target = np.concatenate([samples.visits[index] for index in rows])
-    begin = np.r_[0, np.cumsum(sizes)[:-1]]
-    scale = described.std(axis=0) + 1e-9
-    described /= scale
-    weights = np.zeros(priors.N_FEATURES)
-    for _ in range(steps):
-        scores = described @ weights
-        scores -= np.repeat(np.maximum.reduceat(scores, begin), sizes)
-        shares = np.exp(scores)
-        shares /= np.repeat(np.add.reduceat(shares, begin), sizes)
-        weights -= 0.5 * (described.T @ (shares - target) / len(rows) + DECAY * weights)
-    return weights / scale
+def _visited(tree: Tree, n_moves: int) -> NDArray[np.float64]:
+    """The visits of each move of the root."""
+    visited = np.zeros(n_moves)
+    children = slice(int(tree.first[0]), int(tree.first[0] + tree.size[0]))
+    visited[tree.move[children]] = tree.visits[children]
+    return visited

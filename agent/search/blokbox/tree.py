@@ -1,7 +1,7 @@
 """Monte-Carlo tree search with a solver, as one Numba kernel on flat arrays.
 
-Selection is PUCT (Rosin 2011, as in AlphaZero) with the priors of `priors`; leaves are judged by one random playout
-whose moves are weighted by shape. Proven results are backed up as in MCTS-Solver (Winands, Björnsson, Saito 2008): a
+Selection is PUCT (Rosin 2011, as in AlphaZero); leaves are judged by `judgement` and one random playout together, as in
+AlphaGo (Silver et al. 2016). Proven results are backed up as in MCTS-Solver (Winands, Björnsson, Saito 2008): a
 move to a position that is lost for the opponent is taken at once, a lost move is never visited again.
 
 Values and proofs of a node are those of the player who *moved into it*.
@@ -19,10 +19,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.blokbox.evaluation import N_FEATURES, judge, survey
-from agent.search.blokbox.priors import move_priors
-from games.native.blokbox.rules import list_moves, placements, play, playout
-from games.native.blokbox.variant import POSITION_WORDS, TURN
+from agent.search.blokbox.evaluation import N_FEATURES, survey
+from agent.search.blokbox.judgement import chance, rate_moves
+from agent.search.blokbox.net import Desk, new_desk
+from games.native.blokbox.rules import Scratch, list_moves, new_scratch, placements, play, playout
+from games.native.blokbox.variant import POSITION_WORDS, TURN, Variant
 
 LEAF = -1
 """`Tree.first` of a node that was not expanded."""
@@ -48,6 +49,24 @@ class Tree(NamedTuple):
     def nodes(self) -> int:
         """How many nodes there are."""
         return len(self.move) - int((self.regions[:, 1] - self.regions[:, 0]).sum())
+
+
+class Thread(NamedTuple):
+    """What one of the threads that grow a tree works with."""
+
+    scratch: Scratch
+    """Four slots."""
+    desk: Desk
+    seed: NDArray[np.uint64]
+
+
+def new_thread(variant: Variant, seed: int) -> Thread:
+    """Memory for a thread, whose playouts follow from the seed."""
+    return Thread(
+        scratch=new_scratch(variant, 4),
+        desk=new_desk(len(variant.shapes)),
+        seed=np.array([seed], np.uint64),
+    )
 
 
 def new_tree(capacity: int, threads: int = 1) -> Tree:
@@ -104,14 +123,47 @@ def _choose(tree, node, tuning):
         if score > best_score:
             best_score = score
             best = child
+        if count == 0:
+            # The others are unvisited as well, or were visited by another thread just now, and have lower priors.
+            break
     return best
 
 
 @njit(cache=True, nogil=True)
-def _expand(tables, position, tree, node, region, tuning, scratch, live, moves):
+def _sort(moves, priors, n):
+    """Sort the first `n` of `moves` (int64[...]) and `priors` (float32[...], not negative) by prior, highest first."""
+    # The bits of floats that are not negative are ordered as the floats are.
+    keys = np.empty(n, np.uint64)
+    bits = priors[:n].view(np.uint32)
+    for index in range(n):
+        keys[index] = (np.uint64(np.uint32(0xFFFFFFFF) - bits[index]) << np.uint64(32)) | np.uint64(moves[index])
+    keys.sort()
+    for index in range(n):
+        moves[index] = np.int64(keys[index] & np.uint64(0xFFFFFFFF))
+        bits[index] = np.uint32(0xFFFFFFFF) - np.uint32(keys[index] >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def _patience(tree, region, tuning):
+    """Visits before a node is expanded: more as the room runs out, so that it lasts as long as the search does."""
+    share = len(tree.move) // len(tree.regions)
+    quarters = 4 * (tree.regions[region, 1] - tree.regions[region, 0]) // share
+    if quarters >= 2:
+        return tuning.patience
+    return tuning.patience * (4 if quarters == 1 else 16)
+
+
+@njit(cache=True, nogil=True)
+def _expand(tables, position, tree, node, region, tuning, scratch, live, moves, features, desk):
     """Give a node its children. Returns False where there is no room; a node without moves is proven instead."""
     player = np.int64(position[TURN])
-    n_live, total = placements(tables, position, player, scratch.shapes[player], live[player], scratch, player)
+    if len(tuning.net.rows) > 0:
+        total0, total1 = survey(tables, position, scratch.shapes[:2], live, scratch, 0, features, live)
+        total = total0 if player == 0 else total1
+    else:
+        live[player], total = placements(
+            tables, position, player, scratch.shapes[player], live[player], scratch, player
+        )
     if total == 0:
         tree.proof[node] = WON
         return True
@@ -119,8 +171,9 @@ def _expand(tables, position, tree, node, region, tuning, scratch, live, moves):
     if first + total > tree.regions[region, 1]:
         return False
     tree.regions[region, 0] += total
-    n = list_moves(scratch, player, n_live, moves)
-    move_priors(tables, position, moves, n, tuning.prior_weights, tree.prior[first:])
+    n = list_moves(scratch, player, live[player], moves)
+    rate_moves(tables, position, tuning, scratch, live, moves, n, desk, tree.prior[first:])
+    _sort(moves, tree.prior[first:], n)
     for index in range(n):
         child = first + index
         tree.move[child] = moves[index]
@@ -134,7 +187,7 @@ def _expand(tables, position, tree, node, region, tuning, scratch, live, moves):
 
 
 @njit(cache=True, nogil=True)
-def _judge_leaf(tables, position, tuning, scratch, live, features, seed):
+def _judge_leaf(tables, position, tuning, scratch, live, features, desk, seed):
     """The value of a position for who moved into it, and its proof if that is easily seen."""
     player = np.int64(position[TURN])
     total0, total1 = survey(tables, position, scratch.shapes[:2], live, scratch, 0, features, live)
@@ -145,8 +198,7 @@ def _judge_leaf(tables, position, tuning, scratch, live, features, seed):
         return 0.0, LOST
     value = 0.0
     if tuning.playout_share < 1.0:
-        logit = judge(position, features, tuning.evaluation, tuning.room)
-        value += (1.0 - tuning.playout_share) / (1.0 + np.exp(logit))
+        value += (1.0 - tuning.playout_share) * (1.0 - chance(tables, position, tuning, scratch, live, features, desk))
     if tuning.playout_share > 0.0:
         loser, _ = playout(tables, position, tuning.shape_weights, scratch, live, seed)
         if loser == player:
@@ -155,12 +207,12 @@ def _judge_leaf(tables, position, tuning, scratch, live, features, seed):
 
 
 @njit(cache=True, nogil=True)
-def grow(tables, root, tree, region, tuning, n, stop, scratch, seed):
+def grow(tables, root, tree, region, tuning, n, stop, thread):
     """Visit the tree up to `n` times from the position `root`, until its result is proven or `stop[0]` is not 0.
 
-    `region` is the number of the thread; `scratch`, with four slots, and `seed` are its own. Returns the number of
-    visits made.
+    `region` is the number of the `thread`. Returns the number of visits made.
     """
+    scratch, desk, seed = thread
     n_shapes = len(tables.piece)
     everything = np.arange(n_shapes)
     live = np.empty(2, np.int64)
@@ -185,8 +237,9 @@ def grow(tables, root, tree, region, tuning, n, stop, scratch, seed):
         winner = -1
         while True:
             if tree.first[node] == LEAF:
-                patient = tree.visits[node] <= tuning.patience and node != 0
-                if patient or not _expand(tables, position, tree, node, region, tuning, scratch, live, moves):
+                if node != 0 and tree.visits[node] <= _patience(tree, region, tuning):
+                    break
+                if not _expand(tables, position, tree, node, region, tuning, scratch, live, moves, features, desk):
                     break
                 if tree.proof[node] == WON:
                     winner = 1 - np.int64(position[TURN])
@@ -212,7 +265,7 @@ def grow(tables, root, tree, region, tuning, n, stop, scratch, seed):
         # Who moved into the leaf is the one who is not to move in it; up the path the two take turns.
         leaf_turn = np.int64(position[TURN])
         if winner < 0:
-            value, tree.proof[node] = _judge_leaf(tables, position, tuning, scratch, live, features, seed)
+            value, tree.proof[node] = _judge_leaf(tables, position, tuning, scratch, live, features, desk, seed)
         else:
             value = 1.0 if winner != leaf_turn else 0.0
         for level in range(depth, -1, -1):

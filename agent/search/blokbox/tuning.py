@@ -9,7 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.blokbox.evaluation import room
+from agent.search.blokbox.evaluation import N_FEATURES, N_STAGES, room
+from agent.search.blokbox.net import Net
+from agent.search.blokbox.nets import no_net
+from agent.search.blokbox.priors import N_FEATURES as N_PRIORS
 from games.native.blokbox.variant import Variant
 
 SHIPPED = Path(__file__).with_name("weights.npz")
@@ -17,7 +20,7 @@ SHIPPED = Path(__file__).with_name("weights.npz")
 
 @dataclass(frozen=True)
 class Weights:
-    """What `training` finds."""
+    """What `regression` finds."""
 
     evaluation: NDArray[np.float64]
     """[stages, features + 1]: see `evaluation`."""
@@ -30,6 +33,11 @@ class Weights:
         with np.load(path) as arrays:
             return cls(arrays["evaluation"], arrays["priors"])
 
+    @classmethod
+    def none(cls) -> Weights:
+        """Weights that know nothing."""
+        return cls(np.zeros((N_STAGES, N_FEATURES + 1)), np.zeros(N_PRIORS))
+
     def save(self, path: Path) -> None:
         """Write the weights to a file (.npz)."""
         np.savez(path, evaluation=self.evaluation, priors=self.priors)
@@ -40,6 +48,8 @@ class Tuning(NamedTuple):
 
     shape_weights: NDArray[np.int64]
     """[shapes]: how much likelier a playout chooses one move than another."""
+    net: Net
+    """Without rows where there is none for the variant; the weights that follow are used then."""
     prior_weights: NDArray[np.float64]
     evaluation: NDArray[np.float64]
     room: int
@@ -54,15 +64,16 @@ class Tuning(NamedTuple):
     """Visits before a node is expanded."""
 
 
-def tuning_for(variant: Variant, weights: Weights) -> Tuning:
-    """The tuning that won the matches."""
+def tuning_for(variant: Variant, weights: Weights, net: Net | None = None) -> Tuning:
+    """The tuning that won the matches, with a network or without one."""
     return Tuning(
         shape_weights=np.ones(len(variant.shapes), np.int64),
+        net=no_net() if net is None else net,
         prior_weights=weights.priors,
         evaluation=weights.evaluation,
         room=int(room(variant.start)),
         playout_share=0.5,
-        exploration=2.0,
+        exploration=2.0 if net is None else 1.0,
         first_play=0.1,
         patience=2,
     )

@@ -15,9 +15,10 @@ from agent.search.blokbox import evaluation
 from agent.search.blokbox.alphabeta import BEST_MOVE, FINISHED, SCORE, WIN, iterate, new_stacks, new_table
 from agent.search.blokbox.campaign import Plan, run
 from agent.search.blokbox.matches import AlphaBetaPlayer, TreePlayer, duel
-from agent.search.blokbox.prover import ProofNumberProver, Prover
-from agent.search.blokbox.training import Samples, fit, self_play
-from agent.search.blokbox.tree import LOST, WON, best_child, grow, keep_subtree, new_tree
+from agent.search.blokbox.prover import Prover
+from agent.search.blokbox.regression import fit
+from agent.search.blokbox.training import Samples, self_play
+from agent.search.blokbox.tree import LOST, WON, best_child, grow, keep_subtree, new_thread, new_tree
 from agent.search.blokbox.tuning import Weights, tuning_for
 from games.native.blokbox.rules import list_moves, new_scratch, placements, play
 from games.native.blokbox.variant import TURN, Shape, Variant
@@ -96,14 +97,11 @@ def positions() -> list[Position]:
     return some_positions(12, 3)
 
 
-@pytest.mark.parametrize("search", [Prover, ProofNumberProver])
 @pytest.mark.parametrize("entries", [1 << 12, 1 << 3])
-def test_provers_find_what_exhaustive_play_finds(
-    search: type[Prover | ProofNumberProver], entries: int, positions: list[Position]
-) -> None:
-    """A prover's result is the true one, and a won position's best move keeps it won; with a tiny table, too."""
+def test_prover_finds_what_exhaustive_play_finds(entries: int, positions: list[Position]) -> None:
+    """The prover's result is the true one, and a won position's best move keeps it won; with a tiny table, too."""
     for position in positions:
-        prover = search(VARIANT, TUNING, entries=entries)
+        prover = Prover(VARIANT, TUNING, entries=entries)
         prover.run(position, GO)
         assert prover.proven
         assert (prover.score == WIN) == won(position.tobytes())
@@ -119,7 +117,7 @@ def test_tree_search_proves_what_exhaustive_play_finds(positions: list[Position]
     for share, position in zip([0.0, 0.5, 1.0] * 4, positions, strict=True):
         tree = new_tree(200_000)
         tuning = TUNING._replace(playout_share=share)
-        grow(TABLES, position, tree, 0, tuning, 100_000, GO, new_scratch(VARIANT, 4), np.array([3], np.uint64))
+        grow(TABLES, position, tree, 0, tuning, 100_000, GO, new_thread(VARIANT, 3))
         assert tree.proof[0] == (LOST if won(position.tobytes()) else WON)
         if tree.proof[0] == LOST:
             assert not won(after(position, int(tree.move[best_child(tree)])).tobytes())
@@ -146,10 +144,9 @@ def test_one_ply_search_is_the_best_evaluation() -> None:
     assert best[int(result[BEST_MOVE])] == result[SCORE]
 
 
-@pytest.mark.parametrize("search", [Prover, ProofNumberProver])
-def test_stopped_search_is_not_finished(search: type[Prover | ProofNumberProver]) -> None:
-    """With the stop flag set, searches come back without a proof."""
-    prover = search(VARIANT, TUNING, entries=1 << 12)
+def test_stopped_search_is_not_finished() -> None:
+    """With the stop flag set, the prover comes back without a proof."""
+    prover = Prover(VARIANT, TUNING, entries=1 << 12)
     prover.run(VARIANT.start, np.ones(1, np.uint8))
     assert not prover.proven
     assert prover.depth == 0
@@ -158,9 +155,9 @@ def test_stopped_search_is_not_finished(search: type[Prover | ProofNumberProver]
 def test_kept_subtree_is_the_same_tree() -> None:
     """A subtree moved to the root keeps visits, values and structure, and can be grown on."""
     tree, spare = new_tree(50_000), new_tree(50_000)
-    scratch, seed = new_scratch(VARIANT, 4), np.array([3], np.uint64)
+    thread = new_thread(VARIANT, 3)
     tuning = TUNING._replace(playout_share=1.0)
-    grow(TABLES, VARIANT.start, tree, 0, tuning, 300, GO, scratch, seed)
+    grow(TABLES, VARIANT.start, tree, 0, tuning, 300, GO, thread)
     child = best_child(tree)
     keep_subtree(tree, child, spare)
     assert spare.visits[0] == tree.visits[child]
@@ -169,7 +166,7 @@ def test_kept_subtree_is_the_same_tree() -> None:
     position = after(VARIANT.start, int(tree.move[child]))
     assert sorted(spare.move[first : first + size].tolist()) == sorted(moves_of(position))
     before = int(spare.visits[0])
-    made = grow(TABLES, position, spare, 0, tuning, 50, GO, scratch, seed)
+    made = grow(TABLES, position, spare, 0, tuning, 50, GO, thread)
     assert spare.visits[0] == before + made
 
 
@@ -187,22 +184,25 @@ def test_searches_beat_a_player_who_takes_the_first_move() -> None:
 
 def test_training_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """A campaign reports each new round once and continues from what its folder holds."""
-    plan = Plan(VARIANT, tmp_path, rounds=1, games=5, visits=50, match_games=4, scratch=True)
+    plan = Plan(VARIANT, tmp_path, rounds=1, games=20, visits=60, match_games=4, scratch=True, cores=1)
     assert [result.number for result in run(plan, lambda line: None)] == [1]
+    (tmp_path / "samples-2-0.npz").write_bytes((tmp_path / "samples-1-0.npz").read_bytes())
     plan = replace(plan, rounds=2)
-    assert [result.number for result in run(plan, lambda line: None)] == [2]
+    second = run(plan, lambda line: None)
+    assert [result.number for result in second] == [2]
+    assert second[0].positions % 2 == 0
 
 
 def test_training_finds_that_moves_are_worth_having(tmp_path: Path) -> None:
     """Weights from a little self-play value having more moves than the opponent, and survive being saved."""
-    rough = Weights(np.zeros_like(WEIGHTS.evaluation), np.zeros_like(WEIGHTS.priors))
+    rough = tuning_for(VARIANT, Weights.none())._replace(playout_share=1.0)
     told: list[int] = []
-    samples = self_play(VARIANT, rough, matches=40, visits=60, seed=1, playout_share=1.0, progress=told.append)
+    samples = self_play(VARIANT, rough, matches=100, visits=120, seed=1, progress=told.append)
     samples.save(tmp_path / "samples.npz")
     samples = Samples.load(tmp_path / "samples.npz")
-    assert told == list(range(1, 41))
-    assert len(samples.positions) == len(samples.results) == len(samples.moves)
-    weights = fit(VARIANT, samples)
+    assert told == list(range(1, 101))
+    assert len(samples.positions) == len(samples.results) == len(samples.starts) - 1
+    weights = fit(VARIANT, samples.lessons())
     assert np.isfinite(weights.evaluation).all()
     assert weights.evaluation[:, 0].mean() > 0
     weights.save(tmp_path / "weights.npz")
