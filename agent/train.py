@@ -91,8 +91,8 @@ def add_commands(add: AddCommand) -> None:
         "train",
         _train,
         "train the evaluation of a native game",
-        "Rounds of self-play and regression. Each reports its score against the weights before, and for Reversi its "
-        "error on held-out positions. The folder keeps everything: run again to go on after an interruption or to add "
+        "Rounds of self-play and regression. Each reports its score against the weights before and its error on "
+        "held-out positions. The folder keeps everything: run again to go on after an interruption or to add "
         "rounds.",
     )
     train.add_argument("family", choices=("reversi", "blokbox"), metavar="FAMILY", help="reversi or blokbox")

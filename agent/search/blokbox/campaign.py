@@ -55,7 +55,7 @@ class Round:
     positions: int
     """That the network learnt from."""
     losses: tuple[float, float]
-    """Of the last epoch: cross entropy of the values, divergence of the visits."""
+    """On held-out positions: cross entropy of the values, divergence of the visits."""
     score: Score
     """Of the new network against what was there before."""
 
@@ -73,11 +73,13 @@ def run(plan: Plan, say: Callable[[str], None]) -> list[Round]:
         _play(plan, tuning, number, say)
         recent = range(max(1, number - KEPT_ROUNDS + 1), number + 1)
         parts = [Samples.load(path) for kept in recent for path in sorted(plan.folder.glob(f"samples-{kept}-*.npz"))]
-        lessons = Samples.joined(parts).lessons()
+        # The last part is held out, unless there is no other.
+        lessons = Samples.joined(parts[:-1] or parts).lessons()
         teacher = Teacher(plan.variant, new_net(len(plan.variant.shapes)))
-        losses = (0.0, 0.0)
         for losses in teacher.teach(lessons, epochs=EPOCHS, rate=RATE, seed=number):
             say(f"round {number}: {len(lessons)} positions, losses {losses[0]:.4f} and {losses[1]:.4f}")
+        losses = teacher.examine(parts[-1].lessons())
+        say(f"round {number}: losses on held-out positions {losses[0]:.4f} and {losses[1]:.4f}")
         fit(plan.variant, lessons).save(plan.folder / f"weights-{number}.npz")
         new = _tuning(plan.variant, teacher.net)
         players = [TreePlayer(plan.variant, each, visits=plan.visits, seed=number) for each in (new, tuning)]

@@ -1,16 +1,14 @@
-"""Matches between searches at equal time: what decides which search, tuning and weights are used."""
+"""Matches between tunings of the tree search at equal visits: what a round of training has brought."""
 
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.blokbox.prover import Prover
 from agent.search.blokbox.tree import best_child, clear, grow, new_thread, new_tree
 from agent.search.blokbox.tuning import Tuning
 from games.native.blokbox.rules import list_moves, new_scratch, placements, play
@@ -18,6 +16,8 @@ from games.native.blokbox.variant import TURN, Variant
 
 OPENING_PLIES = 2
 """Random plies before the players take over; each opening is played twice, with colours swapped."""
+
+_GO = np.zeros(1, np.uint8)
 
 
 class Player(Protocol):
@@ -70,62 +70,21 @@ class MoveLister:
 
 
 class TreePlayer:
-    """Tree search alone, from an empty tree for each move; `seconds` or `visits` bound a move."""
+    """Tree search alone, with so many visits a move from an empty tree."""
 
     def __init__(
-        self,
-        variant: Variant,
-        tuning: Tuning,
-        *,
-        seconds: float | None = None,
-        visits: int = 1 << 40,
-        capacity: int = 3_000_000,
-        seed: int = 1,
+        self, variant: Variant, tuning: Tuning, *, visits: int, capacity: int = 3_000_000, seed: int = 1
     ) -> None:
         self._tables = variant.tables
         self._tuning = tuning
-        self._seconds = seconds
         self._visits = visits
         self._tree = new_tree(capacity)
         self._thread = new_thread(variant, seed)
 
     def choose(self, position: NDArray[np.uint64]) -> int:
         clear(self._tree)
-        with _Stop(self._seconds) as stop:
-            grow(self._tables, position, self._tree, 0, self._tuning, self._visits, stop, self._thread)
+        grow(self._tables, position, self._tree, 0, self._tuning, self._visits, _GO, self._thread)
         return int(self._tree.move[best_child(self._tree)])
-
-
-class AlphaBetaPlayer:
-    """Alpha-beta alone."""
-
-    def __init__(self, variant: Variant, tuning: Tuning, *, seconds: float) -> None:
-        self._prover = Prover(variant, tuning)
-        self._lister = MoveLister(variant)
-        self._seconds = seconds
-
-    def choose(self, position: NDArray[np.uint64]) -> int:
-        self._prover.forget()
-        with _Stop(self._seconds) as stop:
-            self._prover.run(position, stop)
-        return self._prover.best_move if self._prover.best_move >= 0 else int(self._lister.moves(position)[0])
-
-
-class _Stop:
-    """A stop flag that is set after so many seconds."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self._flag = np.zeros(1, np.uint8)
-        self._timer = None if seconds is None else threading.Timer(seconds, self._flag.fill, (1,))
-
-    def __enter__(self) -> NDArray[np.uint8]:
-        if self._timer is not None:
-            self._timer.start()
-        return self._flag
-
-    def __exit__(self, *exception: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
 
 
 def duel(variant: Variant, first: Player, second: Player, *, games: int, seed: int) -> Score:
