@@ -19,7 +19,7 @@ from typing import Any
 
 from agent.errors import CommandError, InputError
 from agent.search import registry
-from agent.search.reversi.training.matches import Score
+from agent.search.score import Score
 from agent.sheets import load
 from agent.strength import GameRecord, Series, pair_opening, play_game
 from games.gdl.compile import compile_rules

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from agent.search.blokbox import nets
 from agent.search.blokbox.learning import Teacher, new_net
-from agent.search.blokbox.matches import Score, TreePlayer, duel
+from agent.search.blokbox.matches import TreePlayer, duel
 from agent.search.blokbox.net import Net
 from agent.search.blokbox.regression import fit
 from agent.search.blokbox.training import Samples, self_play
 from agent.search.blokbox.tuning import Tuning, Weights, tuning_for
+from agent.search.score import Score
 from games.native.blokbox.variant import Variant
 
 PART = 500
@@ -86,7 +87,7 @@ def run(plan: Plan, say: Callable[[str], None]) -> list[Round]:
         score = duel(plan.variant, players[0], players[1], games=plan.match_games, seed=number)
         nets.save(path, teacher.net, plan.variant)
         results.append(Round(number, len(lessons), losses, score))
-        say(f"round {number}: the new network won {score}")
+        say(f"round {number}: the new network scored {score}")
         tuning = new
     return results
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +9,7 @@ from numpy.typing import NDArray
 
 from agent.search.blokbox.tree import best_child, clear, grow, new_thread, new_tree
 from agent.search.blokbox.tuning import Tuning
+from agent.search.score import Score
 from games.native.blokbox.rules import list_moves, new_scratch, placements, play
 from games.native.blokbox.variant import TURN, Variant
 
@@ -25,31 +24,6 @@ class Player(Protocol):
 
     def choose(self, position: NDArray[np.uint64]) -> int:
         """A move in a position that has one."""
-
-
-@dataclass(frozen=True)
-class Score:
-    """What one player won against another."""
-
-    won: int
-    played: int
-
-    @property
-    def share(self) -> float:
-        """The share of matches that was won."""
-        return self.won / self.played
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval of that share (Wilson 1927)."""
-        z, n = 1.96, self.played
-        centre = (self.share + z * z / (2 * n)) / (1 + z * z / n)
-        half = z * math.sqrt(self.share * (1 - self.share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-        return centre - half, centre + half
-
-    def __str__(self) -> str:
-        low, high = self.interval
-        return f"{self.won} of {self.played} ({100 * self.share:.0f} %, {100 * low:.0f} to {100 * high:.0f} %)"
 
 
 class MoveLister:
@@ -91,8 +65,8 @@ def duel(variant: Variant, first: Player, second: Player, *, games: int, seed: i
     """What `first` wins against `second` in so many games, rounded up to pairs with swapped colours."""
     rng = np.random.default_rng(seed)
     lister = MoveLister(variant)
-    won = played = 0
-    while played < games:
+    score = Score()
+    while score.games < games:
         opening = variant.start.copy()
         for _ in range(OPENING_PLIES):
             if len(moves := lister.moves(opening)):
@@ -101,6 +75,5 @@ def duel(variant: Variant, first: Player, second: Player, *, games: int, seed: i
             position = opening.copy()
             while len(lister.moves(position)):
                 play(variant.tables, position, players[int(position[TURN])].choose(position))
-            won += players[1 - int(position[TURN])] is first
-            played += 1
-    return Score(won, played)
+            score = score.plus(1 if players[1 - int(position[TURN])] is first else -1)
+    return score

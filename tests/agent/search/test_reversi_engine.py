@@ -21,10 +21,11 @@ from agent.search.reversi.selectivity import margins
 from agent.search.reversi.table import new_table
 from agent.search.reversi.training.campaign import Plan, run
 from agent.search.reversi.training.fit import Design, held_out_error
-from agent.search.reversi.training.matches import Limited, Score, compare, openings
+from agent.search.reversi.training.matches import Limited, compare, openings
 from agent.search.reversi.training.quick import learn_quickly
 from agent.search.reversi.training.selfplay import Play, play_games
 from agent.search.reversi.weights import weights_for
+from agent.search.score import Score
 from games import rulesheets
 from games.gdl.check import check
 from games.gdl.circuit import build_circuit
