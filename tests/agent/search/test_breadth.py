@@ -8,7 +8,7 @@ import numpy as np
 
 from agent.engine import Opinion
 from agent.search.tree.breadth import BreadthFirst
-from agent.search.tree.engine import TreeSearch
+from agent.search.tree.engine import TreeSearch, warm_kernels
 from games import rulesheets
 from games.gdl.check import check
 from games.gdl.compile import compile_rules
@@ -63,6 +63,7 @@ def test_stops_where_memory_ends() -> None:
 def test_the_engine_plays_the_line_that_was_found() -> None:
     """Proven, and followed to the end without searching again."""
     machine = machine_of(COIN_ROW)
+    warm_kernels(machine)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1)
     state = machine.initial()
     engine.begin(state)

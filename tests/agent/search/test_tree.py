@@ -99,6 +99,12 @@ def own(name: str) -> CircuitMachine:
     return machine_of(rulesheets.text(name))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _kernels() -> None:
+    """Compile the kernels before a clock runs."""
+    warm_kernels(own("tic_tac_toe"))
+
+
 def think(engine: TreeSearch, seconds: float) -> Opinion:
     """The last opinion after thinking for so long, or until the engine stops by itself."""
     opinions: list[Opinion] = []
