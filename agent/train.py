@@ -115,6 +115,11 @@ def add_commands(add: AddCommand) -> None:
     train.add_argument("--cores", type=int, default=os.cpu_count() or 1, metavar="N", help="(default: all)")
     train.add_argument("--scratch", action="store_true", help="begin with rules of thumb, not the shipped weights")
     train.add_argument("--install", action="store_true", help="ship the last round's weights with the package")
+    train.add_argument(
+        "--install-general",
+        action="store_true",
+        help="of Blokbox: ship the last round's weights for variants that have no network",
+    )
 
 
 def _perft(options: argparse.Namespace) -> tuple[int, object]:
@@ -207,8 +212,8 @@ def _train(options: argparse.Namespace) -> tuple[int, object]:
 
 
 def _train_blokbox(options: argparse.Namespace) -> tuple[int, object]:
-    from agent.search.blokbox import nets
-    from agent.search.blokbox.campaign import Plan, network_path, run
+    from agent.search.blokbox import nets, tuning
+    from agent.search.blokbox.campaign import Plan, network_path, run, weights_path
     from agent.sheets import load
     from games.gdl.compile import compile_rules
     from games.native.blokbox.recognise import recognise
@@ -230,6 +235,8 @@ def _train_blokbox(options: argparse.Namespace) -> tuple[int, object]:
     if options.install:
         shipped = nets.SHIPPED / f"{Path(options.variant).stem}{nets.SUFFIX}"
         shipped.write_bytes(network_path(options.folder, options.rounds).read_bytes())
+    if options.install_general:
+        tuning.SHIPPED.write_bytes(weights_path(options.folder, options.rounds).read_bytes())
     return 0, [asdict(result) for result in results]
 
 

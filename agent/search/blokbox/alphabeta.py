@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from agent.search.blokbox.evaluation import N_FEATURES, judge, survey
 from agent.search.blokbox.evaluation import room as room_in
+from agent.search.blokbox.priors import N_BOARDS, describe, divide
 from agent.search.blokbox.priors import N_FEATURES as N_PRIORS
-from agent.search.blokbox.priors import describe
 from agent.search.blokbox.regions import Territory, new_territory
 from agent.search.blokbox.territory import LOST, WON, verdict
+from games.native.blokbox.bits import WORDS
 from games.native.blokbox.rules import Scratch, list_moves, new_scratch, play
 from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, Variant
 
@@ -103,10 +104,11 @@ def new_stacks(variant: Variant) -> Stacks:
 
 
 @njit(cache=True, nogil=True)
-def _order_moves(tables, stacks, ply, n, hash_move, prior_weights, features):
+def _order_moves(tables, stacks, ply, n, hash_move, prior_weights, boards, features):
     """Scores for the moves of a ply: hash move, killers, then what they cover and how often they cut."""
     position = stacks.positions[ply]
     player = np.int64(position[TURN])
+    divide(position, boards)
     for index in range(n):
         move = stacks.moves[ply, index]
         if move == hash_move:
@@ -114,7 +116,7 @@ def _order_moves(tables, stacks, ply, n, hash_move, prior_weights, features):
         elif move == stacks.killers[ply, 0] or move == stacks.killers[ply, 1]:
             score = 1e6
         else:
-            describe(tables, position, move, features)
+            describe(tables, move, boards, features)
             score = np.log1p(stacks.history[player, move])
             for feature in range(N_PRIORS):
                 score += prior_weights[feature] * features[feature]
@@ -154,6 +156,7 @@ def iterate(tables, root, depth, stacks, table, weights, prior_weights, room, lo
     modes = np.empty(MAX_DEPTH + 1, np.int64)
     features = np.empty((2, N_FEATURES), np.float64)
     move_features = np.empty(N_PRIORS, np.float64)
+    boards = np.empty((N_BOARDS, WORDS), np.uint64)
     n_shapes = len(tables.piece)
     verdict_moves = VERDICT_MOVES if room_in(root) <= VERDICT_ROOM * room else 0
     nodes = 0
@@ -215,7 +218,7 @@ def iterate(tables, root, depth, stacks, table, weights, prior_weights, room, lo
                         known = True
                 if not known:
                     n = list_moves(stacks.scratch, 2 * ply + player, stacks.live[ply + 1, player], stacks.moves[ply])
-                    _order_moves(tables, stacks, ply, n, hash_move, prior_weights, move_features)
+                    _order_moves(tables, stacks, ply, n, hash_move, prior_weights, boards, move_features)
                     sizes[ply] = n
                     indices[ply] = 0
                     lows[ply] = alpha

@@ -81,7 +81,7 @@ def run(plan: Plan, say: Callable[[str], None]) -> list[Round]:
             say(f"round {number}: {len(lessons)} positions, losses {losses[0]:.4f} and {losses[1]:.4f}")
         losses = teacher.examine(parts[-1].lessons())
         say(f"round {number}: losses on held-out positions {losses[0]:.4f} and {losses[1]:.4f}")
-        fit(plan.variant, lessons).save(plan.folder / f"weights-{number}.npz")
+        fit(plan.variant, lessons).save(weights_path(plan.folder, number))
         new = _tuning(plan.variant, teacher.net)
         players = [TreePlayer(plan.variant, each, visits=plan.visits, seed=number) for each in (new, tuning)]
         score = duel(plan.variant, players[0], players[1], games=plan.match_games, seed=number)
@@ -95,6 +95,11 @@ def run(plan: Plan, say: Callable[[str], None]) -> list[Round]:
 def network_path(folder: Path, number: int) -> Path:
     """Where the network of a round is kept."""
     return folder / f"round-{number}.npz"
+
+
+def weights_path(folder: Path, number: int) -> Path:
+    """Where the weights of a round are kept that are for variants without a network."""
+    return folder / f"weights-{number}.npz"
 
 
 def _tuning(variant: Variant, net: Net) -> Tuning:

@@ -18,7 +18,6 @@ from agent.search.blokbox.net import (
     Desk,
     Net,
     crowd,
-    divide,
     expect,
     hint,
     hint_weights,
@@ -27,7 +26,7 @@ from agent.search.blokbox.net import (
     observe,
     prefer,
 )
-from agent.search.blokbox.priors import softmax
+from agent.search.blokbox.priors import divide, softmax
 from agent.search.blokbox.vectors import sum_rows
 from games.native.blokbox.rules import list_moves, new_scratch, next_random
 from games.native.blokbox.variant import BOARD_CELLS, TURN, Variant

@@ -17,20 +17,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.blokbox.priors import softmax
-from agent.search.blokbox.vectors import WIDTH, overlap, overlap_beyond, sum_rows
+from agent.search.blokbox.priors import N_BOARDS, describe, divide, softmax
+from agent.search.blokbox.priors import N_FEATURES as N_COUNTS
+from agent.search.blokbox.vectors import WIDTH, sum_rows
 from games.bits import lowest
 from games.native.blokbox.bits import WORDS
-from games.native.blokbox.variant import (
-    BLOCKED,
-    BOARD_CELLS,
-    CORNERS,
-    COVERED,
-    EFFECT_WORDS,
-    FREE,
-    TOUCHED,
-    TURN,
-)
+from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, FREE, TURN
 
 HIDDEN = WIDTH
 """Width of the first layer."""
@@ -38,8 +30,10 @@ SECOND = 16
 """Width of the second layer."""
 CELL_STATES = 9
 """A cell is closed, free, or free and a corner to a player; to both 3 x 3 states, of which 0 is no input."""
-N_HINTS = 8
+N_HINTS = N_COUNTS + 2
 """Inputs of the move head that depend on the position: see `hint`."""
+_SCALES = np.array([0.2, 0.2, 0.1, 0.3, 0.2, 0.3], np.float32)
+"""They bring the counts of `priors.describe` to the size of the other hints."""
 
 
 class Net(NamedTuple):
@@ -72,7 +66,7 @@ class Desk(NamedTuple):
     densities: NDArray[np.float32]
     """[2, 256]: see `crowd`."""
     boards: NDArray[np.uint64]
-    """[5, 4]: see `divide`."""
+    """[N_BOARDS, 4]: see `priors.divide`."""
     hints: NDArray[np.float32]
     weights: NDArray[np.float32]
     """[N_HINTS]: those of the hints."""
@@ -85,7 +79,7 @@ def new_desk(n_shapes: int) -> Desk:
         hidden=np.zeros(HIDDEN, np.float32),
         second=np.zeros(SECOND, np.float32),
         densities=np.zeros((2, BOARD_CELLS), np.float32),
-        boards=np.zeros((5, WORDS), np.uint64),
+        boards=np.zeros((N_BOARDS, WORDS), np.uint64),
         hints=np.zeros(N_HINTS, np.float32),
         weights=np.zeros(N_HINTS, np.float32),
     )
@@ -203,40 +197,19 @@ def crowd(tables, scratch, slot, live, density):
 
 
 @njit(cache=True, nogil=True)
-def divide(position, boards):
-    """Write what `hint` counts on to `boards` (uint64[5, 4]).
-
-    Own free cells, those that are no corners, those that are; then the other player's free cells and its corners.
-    """
-    own = WORDS * np.int64(position[TURN])
-    other = WORDS - own
-    for word in range(WORDS):
-        free = position[FREE + own + word]
-        corners = position[CORNERS + own + word]
-        other_free = position[FREE + other + word]
-        boards[0, word] = free
-        boards[1, word] = free & ~corners
-        boards[2, word] = free & corners
-        boards[3, word] = other_free
-        boards[4, word] = other_free & position[CORNERS + other + word]
-
-
-@njit(cache=True, nogil=True)
 def hint(tables, move, player, boards, densities, hints):
     """Write what is easily seen of a move of the player to move to `hints` (float32[N_HINTS]).
 
-    Cells covered, corners won, own cells spent, own corners spent, opponent's free cells taken, its corners taken, and
-    how crowded with the opponent's placements the covered cells are and with own ones the blocked ones: `densities`
-    (float32[2, 256]) by player; `boards` are those of `divide`.
+    The counts of `priors.describe`, scaled, with its `boards`; then how crowded with the opponent's placements the
+    covered cells are and with own ones the blocked ones: `densities` (float32[2, 256]) by player.
     """
+    describe(tables, move, boards, hints)
+    for index in range(N_COUNTS):
+        hints[index] *= _SCALES[index]
     shape = move // BOARD_CELLS
     anchor = move - shape * BOARD_CELLS
-    first, end = tables.first[shape], tables.first[shape + 1]
-    effect = tables.effects.ctypes.data + 8 * EFFECT_WORDS * move
-    block = effect + 8 * BLOCKED
-    board = boards.ctypes.data
     hindered = np.float32(0.0)
-    for cell in range(first, end):
+    for cell in range(tables.first[shape], tables.first[shape + 1]):
         hindered += densities[1 - player, anchor + step_of(tables.offsets[cell])]
     given_up = np.float32(0.0)
     for word in range(WORDS):
@@ -244,14 +217,8 @@ def hint(tables, move, player, boards, densities, hints):
         while blocked:
             given_up += densities[player, 64 * word + lowest(blocked)]
             blocked &= blocked - np.uint64(1)
-    hints[0] = np.float32(0.2) * np.float32(end - first)
-    hints[1] = np.float32(0.2) * np.float32(overlap_beyond(effect + 8 * TOUCHED, board + 8 * WORDS, block))
-    hints[2] = np.float32(0.1) * np.float32(overlap(block, board))
-    hints[3] = np.float32(0.3) * np.float32(overlap(block, board + 16 * WORDS))
-    hints[4] = np.float32(0.2) * np.float32(overlap(effect + 8 * COVERED, board + 24 * WORDS))
-    hints[5] = np.float32(0.3) * np.float32(overlap(effect + 8 * COVERED, board + 32 * WORDS))
-    hints[6] = hindered
-    hints[7] = given_up
+    hints[N_COUNTS] = hindered
+    hints[N_COUNTS + 1] = given_up
 
 
 @njit(cache=True, nogil=True, fastmath=True)

@@ -14,7 +14,7 @@ from agent.search.blokbox.net import CELL_STATES, Net, net_shapes
 from games.native.blokbox.bits import SIDE
 from games.native.blokbox.variant import BOARD_CELLS, Cell, Variant
 
-SHIPPED = Path(__file__).with_name("nets")
+SHIPPED = Path(__file__).with_name("trained")
 SUFFIX = ".npz"
 
 

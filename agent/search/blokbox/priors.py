@@ -8,45 +8,50 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from games.bits import popcount
+from agent.search.blokbox.vectors import overlap, overlap_beyond
 from games.native.blokbox.bits import WORDS
-from games.native.blokbox.variant import BLOCKED, CORNERS, COVERED, FREE, TOUCHED, TURN
+from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, COVERED, EFFECT_WORDS, FREE, TOUCHED, TURN
 
 N_FEATURES = 6
 """Cells covered, corners won, own cells spent, own corners spent, opponent's free cells taken, its corners taken."""
+N_BOARDS = 5
+"""See `divide`."""
+
+_BYTES = 8 * WORDS
 
 
 @njit(cache=True, nogil=True)
-def describe(tables, position, move, features):
-    """Write the `N_FEATURES` counts of a move of the player to move to `features` (float64[...])."""
-    player = np.int64(position[TURN])
-    own = WORDS * player
+def divide(position, boards):
+    """Write what `describe` counts on to `boards` (uint64[N_BOARDS, 4]).
+
+    Own free cells, those that are no corners, those that are; then the other player's free cells and its corners.
+    """
+    own = WORDS * np.int64(position[TURN])
     other = WORDS - own
-    covered = 0
-    won = 0
-    spent = 0
-    corners_spent = 0
-    taken = 0
-    corners_taken = 0
-    effect = tables.effects[move]
     for word in range(WORDS):
-        cover = effect[COVERED + word]
-        block = effect[BLOCKED + word]
         free = position[FREE + own + word]
         corners = position[CORNERS + own + word]
-        other_free = cover & position[FREE + other + word]
-        covered += popcount(cover)
-        won += popcount(effect[TOUCHED + word] & free & ~block & ~corners)
-        spent += popcount(block & free)
-        corners_spent += popcount(block & free & corners)
-        taken += popcount(other_free)
-        corners_taken += popcount(other_free & position[CORNERS + other + word])
-    features[0] = covered
-    features[1] = won
-    features[2] = spent
-    features[3] = corners_spent
-    features[4] = taken
-    features[5] = corners_taken
+        other_free = position[FREE + other + word]
+        boards[0, word] = free
+        boards[1, word] = free & ~corners
+        boards[2, word] = free & corners
+        boards[3, word] = other_free
+        boards[4, word] = other_free & position[CORNERS + other + word]
+
+
+@njit(cache=True, nogil=True)
+def describe(tables, move, boards, features):
+    """Write the `N_FEATURES` counts of a move of the player to move to `features` (floats); `boards` by `divide`."""
+    shape = move // BOARD_CELLS
+    effect = tables.effects.ctypes.data + 8 * EFFECT_WORDS * move
+    cover, block = effect + 8 * COVERED, effect + 8 * BLOCKED
+    board = boards.ctypes.data
+    features[0] = tables.first[shape + 1] - tables.first[shape]
+    features[1] = overlap_beyond(effect + 8 * TOUCHED, board + _BYTES, block)
+    features[2] = overlap(block, board)
+    features[3] = overlap(block, board + 2 * _BYTES)
+    features[4] = overlap(cover, board + 3 * _BYTES)
+    features[5] = overlap(cover, board + 4 * _BYTES)
 
 
 @njit(cache=True, nogil=True)
@@ -67,8 +72,10 @@ def softmax(logits, n):
 def move_priors(tables, position, moves, n, weights, priors):
     """Write the prior probabilities of the first `n` of `moves` to `priors` (float32[...])."""
     features = np.empty(N_FEATURES, np.float64)
+    boards = np.empty((N_BOARDS, WORDS), np.uint64)
+    divide(position, boards)
     for index in range(n):
-        describe(tables, position, moves[index], features)
+        describe(tables, moves[index], boards, features)
         score = 0.0
         for feature in range(N_FEATURES):
             score += weights[feature] * features[feature]

@@ -14,8 +14,9 @@ from agent.search.blokbox import evaluation, priors
 from agent.search.blokbox.evaluation import N_STAGES, stage_of, survey
 from agent.search.blokbox.learning import Lessons
 from agent.search.blokbox.matches import MoveLister
-from agent.search.blokbox.priors import describe
+from agent.search.blokbox.priors import N_BOARDS, describe, divide
 from agent.search.blokbox.tuning import Weights
+from games.native.blokbox.bits import WORDS
 from games.native.blokbox.rules import new_scratch
 from games.native.blokbox.variant import TURN, Variant
 
@@ -79,9 +80,11 @@ def _fit_priors(
     described = np.zeros((int(sizes.sum()), priors.N_FEATURES))
     lister = MoveLister(variant)
     cursor = 0
+    boards = np.zeros((N_BOARDS, WORDS), np.uint64)
     for position in lessons.positions[rows]:
+        divide(position, boards)
         for move in lister.moves(position):
-            describe(variant.tables, position, move, described[cursor])
+            describe(variant.tables, move, boards, described[cursor])
             cursor += 1
     target = np.concatenate([lessons.shares[lessons.starts[row] : lessons.starts[row + 1]] for row in rows])
     begin = np.r_[0, np.cumsum(sizes)[:-1]]

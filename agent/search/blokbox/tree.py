@@ -157,13 +157,8 @@ def _patience(tree, region, tuning):
 def _expand(tables, position, tree, node, region, tuning, scratch, live, moves, features, desk):
     """Give a node its children. Returns False where there is no room; a node without moves is proven instead."""
     player = np.int64(position[TURN])
-    if len(tuning.net.rows) > 0:
-        total0, total1 = survey(tables, position, scratch.shapes[:2], live, scratch, 0, features, live)
-        total = total0 if player == 0 else total1
-    else:
-        live[player], total = placements(
-            tables, position, player, scratch.shapes[player], live[player], scratch, player
-        )
+    total0, total1 = survey(tables, position, scratch.shapes[:2], live, scratch, 0, features, live)
+    total = total0 if player == 0 else total1
     if total == 0:
         tree.proof[node] = WON
         return True
@@ -244,10 +239,6 @@ def grow(tables, root, tree, region, tuning, n, stop, thread):
                 if tree.proof[node] == WON:
                     winner = 1 - np.int64(position[TURN])
                     break
-                player = np.int64(position[TURN])
-                live[player] = root_live[player]
-                for index in range(root_live[player]):
-                    scratch.shapes[player, index] = scratch.shapes[2 + player, index]
             child = _choose(tree, node, tuning)
             if child < 0:
                 tree.proof[node] = WON
