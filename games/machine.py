@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeAlias
 
 Term: TypeAlias = str | tuple["Term", ...]
@@ -49,6 +50,13 @@ class StateMachine(ABC):
     def state(self, facts: Iterable[Term]) -> State:
         """The state in which exactly these facts are true. Raises `UnknownFactError` for one that can never be."""
 
+    def interruptible(self, stop: Callable[[], bool]) -> AbstractContextManager[None]:
+        """Within, queries raise `Interrupted` soon after `stop` says so; not so on a machine whose queries are quick.
+
+        It holds for the queries of all threads.
+        """
+        return nullcontext()
+
 
 class GameError(Exception):
     """Anything that is wrong with a game's rules or with what is asked of them.
@@ -58,6 +66,7 @@ class GameError(Exception):
     ├── IllegalMoveError    a move no role can ever make
     ├── UnknownFactError    a fact that no state can hold
     └── LimitError          a bound on time, memory or size was reached
+        └── Interrupted     the caller wanted the query to stop
     """
 
 
@@ -75,3 +84,7 @@ class UnknownFactError(GameError):
 
 class LimitError(GameError):
     """A bound on time, memory or size was reached."""
+
+
+class Interrupted(LimitError):
+    """The caller wanted the query to stop."""

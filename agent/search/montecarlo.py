@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import random
 import time
+from contextlib import suppress
 
 from agent.engine import Engine, Opinion, Report, StopFlag
-from games.machine import State, StateMachine, Term
+from games.machine import Interrupted, State, StateMachine, Term
 
 EXPLORATION = 0.7
 """Weight of the exploration term, on goals scaled to 0..1."""
@@ -29,10 +30,6 @@ PLAYOUT_SECONDS = 1.0
 
 NO_MOVE: Term = "nil"
 """Stands for the move of a role to which the rules leave none."""
-
-
-class Interrupted(Exception):
-    """The stop flag was raised in the middle of a playout."""
 
 
 class Node:
@@ -116,12 +113,11 @@ class MonteCarlo(Engine):
             return
         if not root.visits:
             report(Opinion(random.choice(moves)))
-        while not stop[0]:
-            try:
+        # The machine may need seconds for one step.
+        with self._machine.interruptible(lambda: bool(stop[0])), suppress(Interrupted):
+            while not stop[0]:
                 self._iterate(root, stop)
-            except Interrupted:
-                return
-            report(self._opinion(root))
+                report(self._opinion(root))
 
     def _opinion(self, root: Node) -> Opinion:
         counts, totals = root.visits_of[self._role], root.totals[self._role]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from games.gdl.factor import factor
 from games.gdl.gates import build_gates
 from games.gdl.ground import GroundProgram
-from games.gdl.net import FALSE, GATE, N_SIGNALS, TRUE, Pool
-from games.gdl.outputs import Outputs, mark_live
+from games.gdl.net import FALSE, TRUE, Pool
+from games.gdl.outputs import Outputs
 from games.gdl.rebuild import rebuild
 from games.gdl.sweep import constant_fluents
 from games.machine import Term
@@ -36,13 +36,6 @@ class Circuit:
     """Per role, the values in the order of `Outputs.goal`."""
     pool: Pool
     outputs: Outputs
-
-    @property
-    def n_edges(self) -> int:
-        """Inputs of all gates that an output needs: the measure of the circuit's size."""
-        live = mark_live(self.pool, *self.outputs.roots())
-        gates = live[: self.pool.counts[N_SIGNALS]] & (self.pool.kind[: self.pool.counts[N_SIGNALS]] == GATE)
-        return int(self.pool.size[: len(gates)][gates].sum())
 
 
 def build_circuit(program: GroundProgram) -> Circuit:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
@@ -29,7 +28,7 @@ MAX_STATIC_CALLS = 500_000
 class Interpreter(StateMachine):
     """A game played from its rules; states are frozensets of facts. Safe to use from several threads, one at a time.
 
-    Every query may raise `LimitError`: for rules whose evaluation does not end, and at the deadline of `bounded`.
+    Every query may raise `LimitError`: for rules whose evaluation does not end.
     """
 
     def __init__(self, checked: CheckedRules) -> None:
@@ -88,15 +87,13 @@ class Interpreter(StateMachine):
         return frozenset(facts)
 
     @contextmanager
-    def bounded(self, seconds: float = float("inf"), stop: Callable[[], bool] | None = None) -> Iterator[None]:
-        """Within, queries raise `LimitError` after so many seconds in all, or soon after `stop` says so."""
+    def interruptible(self, stop: Callable[[], bool]) -> Iterator[None]:
         evaluation = self._linked.evaluation
-        before = evaluation.deadline, evaluation.stop
-        evaluation.deadline, evaluation.stop = time.monotonic() + seconds, stop
+        before, evaluation.stop = evaluation.stop, stop
         try:
             yield
         finally:
-            evaluation.deadline, evaluation.stop = before
+            evaluation.stop = before
 
     def _load(self, state: State, moves: tuple[tuple[Term, Term], ...] = ()) -> None:
         """Looks at a state, and at a joint move as pairs of role and move."""

@@ -51,6 +51,10 @@ class Rule:
     statement: int
     """Index of the statement of the rulesheet that this rule comes from."""
 
+    def __str__(self) -> str:
+        literals = [term_text(lit.atom) if lit.positive else f"(not {term_text(lit.atom)})" for lit in self.body]
+        return " ".join(["(<=", term_text(self.head), *literals]) + ")" if literals else term_text(self.head)
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
@@ -175,12 +179,6 @@ def unify(left: Term, right: Term, binding: Substitution | None = None) -> dict[
 def predicate(atom: Atom) -> Predicate:
     """Name and arity of an atom's relation."""
     return str(atom[0]), len(atom) - 1
-
-
-def rule_text(rule: Rule) -> str:
-    """The rule as prefix text, for messages."""
-    literals = [term_text(lit.atom) if lit.positive else f"(not {term_text(lit.atom)})" for lit in rule.body]
-    return " ".join(["(<=", term_text(rule.head), *literals]) + ")" if literals else term_text(rule.head)
 
 
 # -------------------------------------------------------------------------------------------------------- normalisation

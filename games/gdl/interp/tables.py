@@ -8,11 +8,10 @@ finds strongly connected components. Negation only asks for calls of lower strat
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from games.machine import LimitError, Term
+from games.machine import Interrupted, LimitError, Term
 
 MAX_CALL_DEPTH = 10_000
 """Recursive calls inside one another."""
@@ -30,16 +29,12 @@ MAX_STEPS_BUILDING_TERMS = 5_000_000
 """The same where recursion builds terms: each step may be a new term, and memory has to last."""
 
 CHECK_EVERY = 5_000
-"""Steps between two looks at the clock: a few milliseconds."""
+"""Steps between two checks: a few milliseconds."""
 
 _FRESH, _ACTIVE, _WAITING, _STALE = range(4)
 
 Key = Any
 """Values of the bound arguments of a call: the value itself if there is one, else their tuple."""
-
-
-class Interrupted(LimitError):
-    """The deadline of a query has passed, or its caller wants it to stop."""
 
 
 class Entry:
@@ -113,13 +108,11 @@ class Evaluation:
     def __init__(self, max_steps: int = MAX_STEPS) -> None:
         self._max_steps = max_steps
         self.steps = CHECK_EVERY
-        """Counts down to the next look at the clock."""
-        self.deadline = float("inf")
-        """On the clock of `time.monotonic`."""
+        """Counts down to the next check of the bounds."""
         self.stop: Callable[[], bool] | None = None
         """Asked now and then whether to give up."""
         self._checks = max_steps // CHECK_EVERY
-        """How often to look at the clock before the query is given up."""
+        """How often to check before the query is given up."""
         self._stack: list[tuple[Table, Key, Entry]] = []
         self._parents: list[Entry] = []
         self._changes = 0
@@ -137,12 +130,12 @@ class Evaluation:
         self._parents.clear()
 
     def check(self) -> None:
-        """Raises `LimitError` when a bound is reached."""
+        """Raises `LimitError` when a bound is reached or the query is to stop."""
         self.steps = CHECK_EVERY
         self._checks -= 1
         if self._checks < 0:
             raise LimitError("a query of the rules took too many steps")
-        if time.monotonic() > self.deadline or (self.stop is not None and self.stop()):
+        if self.stop is not None and self.stop():
             raise Interrupted("a query of the rules was stopped")
 
     def solve(self, table: Table, key: Key) -> Any:

@@ -114,3 +114,21 @@ def test_search_stops_when_it_is_told() -> None:
     begun = time.monotonic()
     think(engine, 0.1)
     assert time.monotonic() - begun < 0.3
+
+
+def test_search_stops_in_the_middle_of_a_step() -> None:
+    """A machine that would take minutes for one step is interrupted, and plays on afterwards."""
+    digits = " ".join(f"(digit {i})" for i in range(10))
+    names = [f"?{i}" for i in range(9)]
+    body = " ".join(f"(digit {name})" for name in names)
+    game = machine(
+        f"(role solo) (init start) {digits} (<= (legal solo left) (true start)) (<= (legal solo right) (true start))"
+        f"(<= (legal solo (all {' '.join(names)})) (not (true start)) {body}) (<= (next later) (true start))"
+        "(<= terminal (true never)) (goal solo 50)"
+    )
+    engine = MonteCarlo(game, 0)
+    engine.begin(game.initial())
+    begun = time.monotonic()
+    assert think(engine, 0.1)[-1].move in ("left", "right")
+    assert time.monotonic() - begun < 1.0
+    assert game.legal(game.initial(), 0) == ["left", "right"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from games.gdl.check import CheckedRules, check
-from games.gdl.rules import InvalidRulesError, rule_text
+from games.gdl.rules import InvalidRulesError
 from protocol.kif import read_rulesheet
 
 GAME = """
@@ -90,7 +90,7 @@ def test_rules_for_top_down_provers() -> None:
     (<= (next (b ?x)) (succ ?x ?y) (not (free ?x)))
     """
     )
-    texts = [rule_text(rule) for rule in checked(text).rules]
+    texts = [str(rule) for rule in checked(text).rules]
     assert any("(next (a " in one and "(not (true (step " in one for one in texts)
     assert not any("(free" in one for one in texts)
 

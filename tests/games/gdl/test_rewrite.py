@@ -6,7 +6,7 @@ from games.gdl.demand import demand
 from games.gdl.estimate import Estimates
 from games.gdl.ground import ground
 from games.gdl.rewrite import project, split
-from games.gdl.rules import normalise, rule_text
+from games.gdl.rules import normalise
 from protocol.kif import read_rulesheet
 
 NUMBERS = "".join(f"(succ {i} {i + 1})" for i in range(40))
@@ -16,7 +16,7 @@ def test_project_shares_auxiliaries() -> None:
     """A variable that stands in one place only moves to an auxiliary rule, shared by equal literals."""
     rules = project(normalise(read_rulesheet("(<= (p ?x) (q ?x ?y) (r ?x)) (<= (s ?a) (q ?a ?b) (t ?a))")))
     assert len(rules) == 3
-    assert rule_text(rules[2]).endswith("(q ?0 ?1))")
+    assert str(rules[2]).endswith("(q ?0 ?1))")
 
 
 def test_split_breaks_up_a_chain() -> None:
@@ -41,7 +41,7 @@ def test_demand_restricts_counting() -> None:
     (<= (goal r ?n) (count 0 0 ?n))
     """
     rules = normalise(read_rulesheet(text))
-    assert any("demand count" in rule_text(rule) for rule in demand(rules, Estimates(rules)))
+    assert any("demand count" in str(rule) for rule in demand(rules, Estimates(rules)))
     plain, asked = (ground(rules, ["r"], variant=variant) for variant in ("plain", "demand"))
     assert [value for value, _ in plain.goals[0]] == [value for value, _ in asked.goals[0]]
     assert len(asked.body) < len(plain.body)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from games.gdl.rules import Diagnostic, InvalidRulesError, normalise, resolve, rule_text, unify
+from games.gdl.rules import Diagnostic, InvalidRulesError, normalise, resolve, unify
 from games.machine import Term
 from protocol.kif import read_rulesheet
 
 
 def normal(text: str) -> list[str]:
     """The normal form of a rulesheet, as text."""
-    return [rule_text(rule) for rule in normalise(read_rulesheet(text))]
+    return [str(rule) for rule in normalise(read_rulesheet(text))]
 
 
 def test_facts_and_propositions() -> None:
