@@ -21,7 +21,7 @@ N_STAGES = 12
 """By how much of the cells that both may cover is left."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def survey(tables, position, candidates, n_candidates, scratch, slot, features, n_live):
     """Features of both players (float64[2, N_FEATURES]) and how many moves each has.
 

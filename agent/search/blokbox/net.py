@@ -100,7 +100,7 @@ def net_shapes(n_shapes: int) -> dict[str, tuple[int, ...]]:
     }
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def observe(position, scratch, slot, live, n_shapes, active):
     """List the active inputs of a position in `active` (int32[...]); returns how many they are.
 
@@ -146,7 +146,7 @@ def observe(position, scratch, slot, live, n_shapes, active):
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def look(net, position, scratch, slot, live, n_shapes, desk):
     """Fill `desk.hidden` for a position; for the arguments in between see `observe`."""
     n = observe(position, scratch, slot, live, n_shapes, desk.active)
@@ -156,7 +156,7 @@ def look(net, position, scratch, slot, live, n_shapes, desk):
         hidden[unit] = max(hidden[unit], np.float32(0.0))
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=True, forceinline=True)
 def expect(net, hidden, second):
     """The logit of the player to move winning; `second` (float32[SECOND]) becomes the second layer."""
     logit = net.output[SECOND]
@@ -196,7 +196,7 @@ def crowd(tables, scratch, slot, live, density):
         density /= np.float32(total)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def hint(tables, move, player, boards, densities, hints):
     """Write what is easily seen of a move of the player to move to `hints` (float32[N_HINTS]).
 
@@ -231,7 +231,7 @@ def hint_weights(net, hidden, weights):
         weights[index] = total
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=True, forceinline=True)
 def prefer(net, hidden, weights, hints, move):
     """The logit of a move, from the hidden layer, the hints and their weights."""
     logit = net.move_bias[move]

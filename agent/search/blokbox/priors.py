@@ -39,7 +39,7 @@ def divide(position, boards):
         boards[4, word] = other_free & position[CORNERS + other + word]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def describe(tables, move, boards, features):
     """Write the `N_FEATURES` counts of a move of the player to move to `features` (floats); `boards` by `divide`."""
     shape = move // BOARD_CELLS

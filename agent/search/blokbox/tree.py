@@ -101,7 +101,7 @@ def _divide(tree: Tree, used: int) -> None:
     tree.regions[:, 1] = borders[1:]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _choose(tree, node, tuning):
     """The child to visit next, or -1 where all are lost; a won child is returned as it is met."""
     first = tree.first[node]
@@ -181,7 +181,7 @@ def _expand(tables, position, tree, node, region, tuning, scratch, live, moves, 
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _judge_leaf(tables, position, tuning, scratch, live, features, desk, seed):
     """The value of a position for who moved into it, and its proof if that is easily seen."""
     player = np.int64(position[TURN])

@@ -5,6 +5,9 @@ finds all moves of a player anew: with whole boards in vector registers (see `bi
 shapes of a 14x14 board. What is kept from ply to ply is the list of *live* shapes, because cells that a player may
 cover only ever get fewer: a shape that fits in nowhere, touching a corner or not, is out for the rest of the match.
 
+Kernels that are called for every ply are inlined by force, here and in the search: a call hands a tuple of arrays over
+word by word, seven words per array, which takes as long as the work that these kernels do.
+
 Positions and moves are laid out as `variant` describes them.
 """
 
@@ -57,7 +60,7 @@ def new_scratch(variant: Variant, slots: int) -> Scratch:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def placements(tables, position, player, candidates, n_candidates, scratch, slot):
     """All moves of `player` with the first `n_candidates` shapes of `candidates` (int64[...]).
 
@@ -93,7 +96,7 @@ def placements(tables, position, player, candidates, n_candidates, scratch, slot
     return live, total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def play(tables, position, move):
     """Place the piece of the player to move, in place."""
     player = np.int64(position[TURN])
@@ -109,7 +112,7 @@ def play(tables, position, move):
     position[TURN] = np.uint64(1 - player)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def select(board, rank):
     """The cell of the set bit number `rank` (from 0) of a board (uint64[4])."""
     for word in range(WORDS):
@@ -121,7 +124,7 @@ def select(board, rank):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def list_moves(scratch, slot, live, moves):
     """Write the moves of a slot with `live` shapes to `moves` (int64[...]), by shape and cell. Returns their number."""
     n = 0
@@ -152,7 +155,7 @@ def random_below(seed, bound):
     return np.int64(((next_random(seed) >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def random_move(scratch, slot, live, weights, seed):
     """A random move of a slot with at least one; each has the weight (int64) of its shape."""
     total = 0
