@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.search.blokbox import evaluation
+from agent.cli import main
+from agent.search.blokbox import evaluation, nets, tuning
 from agent.search.blokbox.alphabeta import BEST_MOVE, FINISHED, SCORE, WIN, iterate, new_stacks, new_table
 from agent.search.blokbox.campaign import Plan, run
 from agent.search.blokbox.matches import TreePlayer, duel
@@ -190,6 +191,23 @@ def test_training_goes_on_where_it_stopped(tmp_path: Path) -> None:
     second = run(plan, lambda line: None)
     assert [result.number for result in second] == [2]
     assert second[0].positions % 2 == 0
+
+
+def test_what_was_trained_is_shipped_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command's two ways to install: the network for its own game, the weights for games without a network."""
+    shipped = tmp_path / "shipped"
+    shipped.mkdir()
+    monkeypatch.setattr(nets, "SHIPPED", shipped)
+    monkeypatch.setattr(tuning, "SHIPPED", shipped / "weights.npz")
+    command = ["train", "blokbox", "blokbox", str(tmp_path / "work"), "--rounds", "1", "--games", "2", "--visits", "30"]
+    command += ["--match-games", "2", "--scratch", "--cores", "1"]
+    assert main(command) == 0
+    assert not list(shipped.iterdir())
+    assert main([*command, "--install", "--install-general"]) == 0
+    net, geometry = nets.load(shipped / "blokbox.npz")
+    assert geometry.size == (14, 14)
+    assert np.isfinite(net.rows).all()
+    assert np.isfinite(Weights.load(shipped / "weights.npz").evaluation).all()
 
 
 def test_training_finds_that_moves_are_worth_having(tmp_path: Path) -> None:
