@@ -1,4 +1,4 @@
-"""What `net` computes with, as LLVM intrinsics for Numba kernels. Addresses are `array.ctypes.data`."""
+"""What `net` adds its rows up with, as an LLVM intrinsic for Numba kernels. Addresses are `array.ctypes.data`."""
 
 from __future__ import annotations
 
@@ -10,28 +10,15 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from games.native.blokbox.bits import WORDS
-
 WIDTH = 32
 """Numbers in a row."""
 
 _WORD = ir.IntType(64)
-_BOARD = ir.VectorType(_WORD, WORDS)
 _ROW = ir.VectorType(ir.FloatType(), WIDTH)
 
 
 def _load(builder: ir.IRBuilder, address: Any, type_: ir.Type) -> Any:
     return builder.load(builder.inttoptr(address, type_.as_pointer()), align=4)
-
-
-def _call(builder: ir.IRBuilder, name: str, result: ir.Type, argument: Any) -> Any:
-    signature = ir.FunctionType(result, [argument.type])
-    return builder.call(cgutils.get_or_insert_function(builder.module, signature, name), [argument])
-
-
-def _count(builder: ir.IRBuilder, board: Any) -> Any:
-    counts = _call(builder, "llvm.ctpop.v4i64", _BOARD, board)
-    return _call(builder, "llvm.vector.reduce.add.v4i64", _WORD, counts)
 
 
 def _sum_rows(typing_context: Any, *arguments: Any) -> Any:
@@ -54,30 +41,6 @@ def _sum_rows(typing_context: Any, *arguments: Any) -> Any:
     return types.void(*[types.int64] * 5), generate
 
 
-def _overlap(typing_context: Any, *arguments: Any) -> Any:
-    """`overlap(one, other) -> int64`: how many cells are on both boards (addresses of uint64[4])."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        one, other = (_load(builder, address, _BOARD) for address in arguments)
-        return _count(builder, builder.and_(one, other))
-
-    return types.int64(*[types.int64] * 2), generate
-
-
-def _overlap_beyond(typing_context: Any, *arguments: Any) -> Any:
-    """`overlap_beyond(one, other, without) -> int64`: as `overlap`, leaving out the cells of a third board."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        one, other, without = (_load(builder, address, _BOARD) for address in arguments)
-        return _count(builder, builder.and_(builder.and_(one, other), builder.not_(without)))
-
-    return types.int64(*[types.int64] * 3), generate
-
-
 sum_rows: Callable[..., None] = intrinsic(
     lambda typing_context, rows, bias, active, n, target: _sum_rows(typing_context)
-)
-overlap: Callable[..., Any] = intrinsic(lambda typing_context, one, other: _overlap(typing_context))
-overlap_beyond: Callable[..., Any] = intrinsic(
-    lambda typing_context, one, other, without: _overlap_beyond(typing_context)
 )

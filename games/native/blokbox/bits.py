@@ -177,7 +177,29 @@ def _diagonals(typing_context: Any, board: Any, target: Any) -> Any:
     return types.void(types.int64, types.int64), generate
 
 
+def _overlap(typing_context: Any, *arguments: Any) -> Any:
+    """`overlap(one, other) -> int64`: how many cells are on both boards (addresses of uint64[4])."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        one, other = (_load(builder, address, _WORD_VECTOR) for address in arguments)
+        return _count(builder, builder.and_(one, other))
+
+    return types.int64(*[types.int64] * 2), generate
+
+
+def _overlap_beyond(typing_context: Any, *arguments: Any) -> Any:
+    """`overlap_beyond(one, other, without) -> int64`: as `overlap`, leaving out the cells of a third board."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        one, other, without = (_load(builder, address, _WORD_VECTOR) for address in arguments)
+        return _count(builder, builder.and_(builder.and_(one, other), builder.not_(without)))
+
+    return types.int64(*[types.int64] * 3), generate
+
+
 store_shifted: Any = intrinsic(_store_shifted)
 diagonals: Any = intrinsic(_diagonals)
 spread: Any = intrinsic(lambda typing_context, anchors, offsets, size, cells: _spread(typing_context))
 fit: Any = intrinsic(lambda typing_context, free, corners, offsets, size, anchors, legal: _fit(typing_context))
+overlap: Any = intrinsic(lambda typing_context, one, other: _overlap(typing_context))
+overlap_beyond: Any = intrinsic(lambda typing_context, one, other, without: _overlap_beyond(typing_context))
