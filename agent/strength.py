@@ -54,6 +54,7 @@ def _native(machine: CircuitMachine, role: int) -> Engine | None:
 ENGINES: dict[str, Maker] = {
     "native": _native,
     "general": tree.make_engine,
+    "playouts": lambda machine, role: tree.TreeSearch(machine, role, judging=False),
     "montecarlo": MonteCarlo,
     "plain": plain_reversi,
 }

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from agent.search.tree.lanes import HELD, WIDTH
+from agent.search.tree.lanes import ACTIVE, HELD, WIDTH
 from agent.search.tree.lock import lock, unlock
 from agent.search.tree.store import FIRST, GOAL, LOCK, N_PLAYOUTS, PROVEN, SIZE, STATUS, TOTAL, prove
 from games.bits import lowest
 from games.gdl.kernels import ONE, ZERO, evaluate
+from games.gdl.layout import FIRST_FLUENT
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -95,3 +96,39 @@ def collect(net, tree, lanes, parameters, goals):
         back_up(tree, lanes, lane, side, goals, bit, lanes.held_played, parameters)
     unlock(tree.counts, LOCK)
     lanes.mask[HELD] = ZERO
+
+
+@njit(cache=True, nogil=True, inline="always")
+def judge_lanes(tree, lanes, parameters, due, goals, sums):
+    """Backs up what the judge makes of the states of these lanes, and ends their matches.
+
+    `goals` (float64[roles]) and `sums` (float64[64, roles]) are scratch.
+    """
+    roles = len(goals)
+    weights = parameters.judge_weights
+    sums[:] = parameters.judge_bias
+    for f in range(len(weights)):
+        rest = lanes.slots[FIRST_FLUENT + f] & due
+        while rest != ZERO:
+            lane = lowest(rest)
+            rest &= rest - ONE
+            for role in range(roles):
+                sums[lane, role] += weights[f, role]
+    lock(tree)
+    rest = due
+    while rest != ZERO:
+        lane = lowest(rest)
+        bit = ONE << np.uint64(lane)
+        rest &= ~bit
+        for role in range(roles):
+            # As far ahead as the weights may see a role, the best goal stays ahead.
+            worst, best = parameters.worst_goal[role], parameters.best_goal[role]
+            half = max(0.5 * (best - worst), 1e-3)
+            middle = worst + half
+            goals[role] = middle + half * np.tanh((sums[lane, role] - middle) / half)
+        back_up(tree, lanes, lane, lanes.side[lane], goals, bit, lanes.played, parameters)
+        lanes.work[0] += 1.0
+    unlock(tree.counts, LOCK)
+    for move in range(len(lanes.played)):
+        lanes.played[move] &= ~due
+    lanes.mask[ACTIVE] &= ~due

@@ -10,6 +10,7 @@ import time
 import numpy as np
 
 from agent.engine import Engine, Opinion, Report, StopFlag
+from agent.search.tree import judge
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.kernels import finish, root_node, search
 from agent.search.tree.lanes import Lanes, Parameters, clear_lanes, new_lanes
@@ -52,6 +53,12 @@ REPORT_SECONDS = 0.25
 MIXING_SHARE = 0.3
 """Where several roles choose at once, moves with this share of the most tried one's playouts are all candidates."""
 
+LEARNING_SHARE = 0.25
+"""How much of its time the first thread learns to judge positions, until it has learnt enough."""
+
+HORIZON = 4
+"""Random plies between the tree and a judged state."""
+
 
 class TreeSearch(Engine):
     """Monte-Carlo tree search on a compiled game, for any number of roles."""
@@ -66,6 +73,7 @@ class TreeSearch(Engine):
         threads: int | None = None,
         memory_bytes: int = MEMORY_BYTES,
         like_weight: float = LIKE_WEIGHT,
+        judging: bool = True,
         seed: int | None = None,
     ) -> None:
         self._machine = machine
@@ -76,13 +84,21 @@ class TreeSearch(Engine):
         self._lanes = [new_lanes(machine.net, self._random.getrandbits(63)) for _ in range(n_threads)]
         values = [sorted(values) or [0] for values in machine.game.goals]
         roles = [str(name).lower() for name in machine.roles]
+        self._playout_exploration = np.full(len(roles), EXPLORATION * 0.5)
         self._parameters = Parameters(
-            exploration=np.full(len(roles), EXPLORATION * 0.5),
+            exploration=self._playout_exploration.copy(),
             best_goal=np.array([v[-1] / 100 for v in values]),
             worst_goal=np.array([v[0] / 100 for v in values]),
             random_role=roles.index("random") if "random" in roles else -1,
             like_weight=like_weight,
+            horizon=np.full(1, -1),
+            judge_weights=np.zeros((len(machine.game.fluents), len(roles)), np.float32),
+            judge_bias=np.zeros(len(roles)),
         )
+        self._learner: judge.Learner | None = None
+        if judging and len(roles) > 1 and len(machine.game.fluents) <= judge.MAX_FLUENTS:
+            self._learner = judge.Learner(machine, self._random.getrandbits(63))
+        self._learning_debt = 0.0
         self._scaled = False
         self._budget = 256
         self._breadth = BreadthFirst(machine, memory_bytes // 4) if len(machine.roles) == 1 else None
@@ -148,8 +164,14 @@ class TreeSearch(Engine):
         last: Opinion | None = None
         while not stop[0] and not done[0] and tree.node[tree.counts[ROOT], STATUS] == OPEN:
             begin = time.monotonic()
+            if report is not None and self._learner is not None and self._learning_debt >= 0.0:
+                self._learn(stop)
+                now = time.monotonic()
+                self._learning_debt -= now - begin
+                begin = now
             played = self._slice(lanes, stop, budget)
             now = time.monotonic()
+            self._learning_debt += (now - begin) * LEARNING_SHARE / (1.0 - LEARNING_SHARE)
             rate = played / max(now - begin, 1e-6)
             budget = int(min(max(16.0, rate * SLICE_SECONDS), 4.0 * budget + 16))
             if report is not None:
@@ -173,6 +195,22 @@ class TreeSearch(Engine):
                 self._take_breadth_line(lanes)
                 return budget
         return search(self._machine.net, self._tree, lanes, self._parameters, stop, budget)
+
+    def _learn(self, stop: StopFlag) -> None:
+        """Learns to judge positions for a moment, and judges by what it has learnt where that is good enough."""
+        learner, tree = self._learner, self._tree
+        assert learner is not None
+        if learner.work(tree.state[tree.counts[ROOT]].copy(), stop):
+            judgement = learner.judgement
+            assert judgement is not None
+            parameters = self._parameters
+            parameters.judge_weights[:] = judgement.weights
+            parameters.judge_bias[:] = judgement.bias
+            parameters.horizon[0] = HORIZON if judgement.good else -1
+            judged = np.clip(EXPLORATION * judgement.spread, 0.02, 0.7)
+            parameters.exploration[:] = judged if judgement.good else self._playout_exploration
+        if learner.done:
+            self._learner = None
 
     def _begin_breadth(self, state: State) -> None:
         if self._breadth is not None:
@@ -216,7 +254,9 @@ class TreeSearch(Engine):
         if sample.playouts >= 32:
             mean = sample.goal_sums / sample.playouts
             deviation = np.sqrt(np.maximum(sample.goal_squares / sample.playouts - mean**2, 0.0)) / 100
-            self._parameters.exploration[:] = np.clip(EXPLORATION * deviation, 0.1, 0.7)
+            self._playout_exploration = np.clip(EXPLORATION * deviation, 0.1, 0.7)
+            if self._parameters.horizon[0] < 0:
+                self._parameters.exploration[:] = self._playout_exploration
             self._scaled = True
 
     # -- opinions -----------------------------------------------------------------------------------------------------
@@ -298,3 +338,4 @@ def warm_kernels(machine: CircuitMachine) -> None:
     breadth = BreadthFirst(machine, 1 << 16)
     breadth.begin(machine.initial())
     breadth.run(np.zeros(1, np.uint8), 64)
+    judge.warm_kernels(machine)

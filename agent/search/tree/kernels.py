@@ -6,6 +6,9 @@ the others do: no batch waits for its slowest lane. UCT (Kocsis & Szepesvari 200
 at once: Shafiei et al. 2009), virtual loss (Chaslot et al. 2008), all-moves-as-first values (RAVE, Gelly & Silver
 2007), proven values (MCTS-Solver, Winands et al. 2008, for any number of roles), transpositions.
 
+Where a judge of positions has been learnt (`judge`), a lane's match ends a few plies after it has left the tree, with
+what the judge makes of the state.
+
 Several threads may search one tree, each with its own `Lanes`: what touches the tree is under a spin lock, the circuit
 is not.
 """
@@ -15,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from agent.search.tree.backup import back_up, collect
+from agent.search.tree.backup import back_up, collect, judge_lanes
 from agent.search.tree.descent import LEAF, descend
 from agent.search.tree.lanes import ACTIVE, FORCED, FRESH, HELD, MAX_PLIES, WIDTH, clear_lanes
 from agent.search.tree.lock import lock, unlock
@@ -221,6 +224,10 @@ def search(net, tree, lanes, parameters, stop, playouts):
     n_fluents = len(net.next_slot)
     state = np.zeros(tree.state.shape[1], np.uint64)
     goals = np.zeros(len(net.role_start) - 1, np.float64)
+    sums = np.zeros((64, len(goals)), np.float64)
+    horizon = parameters.horizon[0]
+    if horizon < 0:
+        lanes.since[:] = ZERO
     keep = np.full(1, ALL)
     done = 0
     ply = 0
@@ -235,9 +242,18 @@ def search(net, tree, lanes, parameters, stop, playouts):
                 continue
         evaluate(net.legal, lanes.slots, WIDTH)
         over = lanes.slots[net.terminal_slot] & lanes.mask[ACTIVE]
+        lanes.since[0] = lanes.mask[FRESH]
         if lanes.mask[FRESH] != ZERO:
             _grow_tree(net, tree, lanes, over, state)
         over &= ~lanes.mask[FORCED]
+        if horizon >= 0:
+            due = lanes.since[horizon] & lanes.mask[ACTIVE] & ~over
+            if due != ZERO:
+                judge_lanes(tree, lanes, parameters, due, goals, sums)
+                done += popcount(due)
+                if lanes.mask[ACTIVE] == ZERO:
+                    lanes.since[:] = ZERO
+                    continue
         over |= _enter_moves(net, tree, lanes, over)
         rest = lanes.mask[ACTIVE]
         lanes.work[1] += popcount(rest)
@@ -257,6 +273,8 @@ def search(net, tree, lanes, parameters, stop, playouts):
             share = 4.0 * len(net.goal.inputs) / playout_work
             if popcount(lanes.mask[HELD]) >= min(48.0, max(1.0, share)):
                 collect(net, tree, lanes, parameters, goals)
+        for n in range(horizon, 0, -1):
+            lanes.since[n] = lanes.since[n - 1] & lanes.mask[ACTIVE]
         evaluate(net.next, lanes.slots, WIDTH)
         advance(net, lanes.slots, WIDTH, keep)
     return done

@@ -16,6 +16,8 @@ from games.gdl.playouts import Chooser, make_chooser
 WIDTH = (0,)
 MAX_DEPTH = 512
 """Longest path in the tree; deeper nodes are only played out from."""
+MAX_HORIZON = 32
+"""Longest playout before a judgement (see `Parameters.horizon`)."""
 MAX_PLIES = 4096
 """A playout longer than this is cut off; its goals count as they stand."""
 
@@ -51,6 +53,8 @@ class Lanes(NamedTuple):
     """(64) whether the state after the forced move is to become a node."""
     plies: NDArray[np.int32]
     """(64) plies played since the lane left the tree."""
+    since: NDArray[np.uint64]
+    """(MAX_HORIZON + 1) `since[n]`: the lanes that left the tree n plies ago."""
     played: NDArray[np.uint64]
     """Per move (all roles), the lanes in whose match it was made."""
     held_played: NDArray[np.uint64]
@@ -78,6 +82,12 @@ class Parameters(NamedTuple):
     """The role that moves at random, or -1."""
     like_weight: float
     """Playouts that the all-moves-as-first value of a move is worth (k in RAVE's schedule); 0 turns it off."""
+    horizon: NDArray[np.int64]
+    """[1]: random plies after the tree before the state is judged; -1 where matches are played out instead."""
+    judge_weights: NDArray[np.float32]
+    """(fluents, roles): what a fluent adds to the goal to be expected (see `judge`)."""
+    judge_bias: NDArray[np.float64]
+    """(roles)"""
 
 
 def new_lanes(net: Net, seed: int) -> Lanes:
@@ -99,6 +109,7 @@ def new_lanes(net: Net, seed: int) -> Lanes:
         leaf=np.full((2, 64), -1, np.int32),
         grow=np.zeros(64, np.bool_),
         plies=np.zeros(64, np.int32),
+        since=np.zeros(MAX_HORIZON + 1, np.uint64),
         played=np.zeros(moves, np.uint64),
         held_played=np.zeros(moves, np.uint64),
         trail=np.zeros((2, 64, trail), np.int32),
@@ -118,5 +129,6 @@ def clear_lanes(net, lanes):
     lanes.goal_slots[:] = ZERO
     lanes.goal_slots[SLOT_TRUE] = ALL
     lanes.mask[:] = ZERO
+    lanes.since[:] = ZERO
     lanes.played[:] = ZERO
     lanes.held_played[:] = ZERO
