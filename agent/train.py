@@ -49,8 +49,8 @@ def add_commands(add: AddCommand) -> None:
         "let two engines play each other",
         "Plays games between two engines at equal time without pondering, from random openings, each in both seats. "
         "Prints the first one's score with its 95 % interval, also by who had the first move after the opening, and "
-        "when results were proven. Engines: native, general, montecarlo, and plain (Reversi at 6 plies without "
-        "patterns). Needs jobs x cores cores that do nothing else.",
+        "when results were proven. Engines: native, general, playouts (general, but always playing out), "
+        "montecarlo, and plain (Reversi at 6 plies without patterns). Needs jobs x cores cores that do nothing else.",
     )
     strength.add_argument("file", metavar="FILE", help="a rulesheet file, or the name of an own rulesheet")
     strength.add_argument("first", metavar="ENGINE")

@@ -32,7 +32,7 @@ SHARED_DEVIATION = 0.2
 
 FIRST_FIT, LAST_FIT = 1 << 11, 1 << 17
 """States after which the equations are solved for the first time and, doubling in between, for the last time."""
-HOPELESS_FIT = 1 << 15
+HOPELESS_FIT = 1 << 14
 """States after which learning ends where the judge is still far from being good."""
 WORDS = 8
 """Words of states that are counted at once."""
