@@ -39,7 +39,7 @@ WORDS = 8
 
 COPIES = 8
 """Random matches from each state that shows how good the judge is."""
-ERROR_PER_PLY = 0.001
+ERROR_PER_PLY = 0.0005
 """How wrong a judge may be for each ply of random play that it saves, see `Judgement.good`; decided by matches."""
 
 

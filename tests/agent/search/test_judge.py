@@ -32,7 +32,7 @@ def _kernels() -> None:
     warm_kernels(warm_circuits())
 
 
-def learnt(machine: CircuitMachine, states: int = 16_000) -> Judgement:
+def learnt(machine: CircuitMachine, states: int = 32_000) -> Judgement:
     """What is learnt from so many states or a little more."""
     learner = Learner(machine, seed=1)
     root = machine.pack(machine.initial())
