@@ -99,6 +99,7 @@ class TreeSearch(Engine):
         if judging and len(roles) > 1 and len(machine.game.fluents) <= judge.MAX_FLUENTS:
             self._learner = judge.Learner(machine, self._random.getrandbits(63))
         self._learning_debt = 0.0
+        """Seconds that the first thread has yet to learn, for its share."""
         self._scaled = False
         self._budget = 256
         self._breadth = BreadthFirst(machine, memory_bytes // 4) if len(machine.roles) == 1 else None
@@ -171,7 +172,8 @@ class TreeSearch(Engine):
                 begin = now
             played = self._slice(lanes, stop, budget)
             now = time.monotonic()
-            self._learning_debt += (now - begin) * LEARNING_SHARE / (1.0 - LEARNING_SHARE)
+            if report is not None:
+                self._learning_debt += (now - begin) * LEARNING_SHARE / (1.0 - LEARNING_SHARE)
             rate = played / max(now - begin, 1e-6)
             budget = int(min(max(16.0, rate * SLICE_SECONDS), 4.0 * budget + 16))
             if report is not None:
@@ -200,7 +202,7 @@ class TreeSearch(Engine):
         """Learns to judge positions for a moment, and judges by what it has learnt where that is good enough."""
         learner, tree = self._learner, self._tree
         assert learner is not None
-        if learner.work(tree.state[tree.counts[ROOT]].copy(), stop):
+        if learner.work(tree.state[tree.counts[ROOT]], stop):
             judgement = learner.judgement
             assert judgement is not None
             parameters = self._parameters

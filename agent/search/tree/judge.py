@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.engine import StopFlag
-from agent.search.tree.sampling import PER_MATCH, digest, new_sampler, play_batch
+from agent.search.tree.sampling import PER_MATCH, digest, in_lanes, new_sampler, packed_states, play_batch
 from games.gdl.machine import CircuitMachine
 from games.machine import Term
 
@@ -172,7 +172,7 @@ class Learner:
 
     def _take(self, usable: int) -> None:
         """Add the sampler's states to the equations."""
-        goals = self._sampler.goals[[lane for lane in range(64) if usable >> lane & 1]].astype(np.float64)
+        goals = self._sampler.goals[in_lanes(usable)].astype(np.float64)
         self._states += PER_MATCH * len(goals)
         self._total += PER_MATCH * goals.sum(axis=0)
         self._squares += PER_MATCH * (goals**2).sum(axis=0)
@@ -187,19 +187,14 @@ class Learner:
 
     def _draw_checks(self, usable: int) -> None:
         """Choose states to check the next fit on, in groups that one batch can play from."""
-        bits = (self._sampler.drawn[0][None, :] >> np.arange(64, dtype=np.uint64)[:, None]) & np.uint64(1)
-        chosen = [lane for lane in range(64) if usable >> lane & 1]
-        padded = np.zeros((len(chosen), -(-bits.shape[1] // 64) * 64), np.uint8)
-        padded[:, : bits.shape[1]] = bits[chosen]
-        states = np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+        states = packed_states(self._sampler.drawn[0])[in_lanes(usable)]
         group = 64 // COPIES
         self._to_check = [states[i : i + group] for i in range(0, len(states) // group * group, group)]
 
     def _check(self, states: NDArray[np.uint64], stop: StopFlag) -> None:
         """See what random play makes of these states."""
         _, ended, _ = play_batch(self._net, self._sampler, states, stop)
-        lanes = np.array([int(ended) >> lane & 1 for lane in range(64)], np.bool_)
-        known = lanes.reshape(COPIES, len(states)).all(axis=0)
+        known = in_lanes(int(ended)).reshape(COPIES, len(states)).all(axis=0)
         if stop[0] or not known.any():
             return
         results = self._sampler.goals.reshape(COPIES, len(states), -1)[:, known].astype(np.float64)

@@ -47,6 +47,19 @@ def new_sampler(net: Net, seed: int) -> Sampler:
     )
 
 
+def in_lanes(word: int) -> NDArray[np.bool_]:
+    """(64): which bits of a word are set."""
+    return (np.uint64(word) >> np.arange(64, dtype=np.uint64)) & np.uint64(1) != 0
+
+
+def packed_states(drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The 64 states of one row of `Sampler.drawn`, packed: (64, words)."""
+    bits = (drawn[None, :] >> np.arange(64, dtype=np.uint64)[:, None]) & np.uint64(1)
+    padded = np.zeros((64, max(1, -(-len(drawn) // 64)) * 64), np.uint8)
+    padded[:, : len(drawn)] = bits
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+
+
 @njit(cache=True, nogil=True)
 def _redraw(sampler, active, ply, n_fluents):
     """Makes the state of each active match one of its drawn states with the chance that keeps all plies equally likely.

@@ -9,7 +9,7 @@ import pytest
 
 from agent.search.tree.engine import TreeSearch, warm_kernels
 from agent.search.tree.judge import Judgement, Learner, shared_forms
-from agent.search.tree.sampling import digest, new_sampler, play_batch
+from agent.search.tree.sampling import digest, new_sampler, packed_states, play_batch
 from agent.search.tree.store import ROOT, TOTAL, VISITS
 from games import rulesheets
 from games.gdl.check import check
@@ -52,10 +52,7 @@ def test_draws_states_of_the_matches_that_it_plays() -> None:
     assert plies > 64 * 20
     assert set(map(tuple, sampler.goals.tolist())) == {(1.0, 0.0), (0.0, 1.0)}
     for drawn in sampler.drawn:
-        bits = (drawn[None, :] >> np.arange(64, dtype=np.uint64)[:, None]) & np.uint64(1)
-        padded = np.zeros((64, 64 * machine.words), np.uint8)
-        padded[:, : bits.shape[1]] = bits
-        states = np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+        states = packed_states(drawn)
         legal, terminal = machine.legal_of(states)
         assert not terminal.any()
         assert legal.any(axis=1).all()
