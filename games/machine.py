@@ -62,7 +62,7 @@ class GameError(Exception):
     """Anything that is wrong with a game's rules or with what is asked of them.
 
     GameError
-    ├── RulesError          the rulesheet has no meaning (see `games.gdl.check` for its diagnostics)
+    ├── RulesError          the rulesheet has no meaning (see `games.gdl.rules.check` for its diagnostics)
     ├── IllegalMoveError    a move no role can ever make
     ├── UnknownFactError    a fact that no state can hold
     └── LimitError          a bound on time, memory or size was reached

@@ -1,1 +1,5 @@
-"""Search: the general tree search on a stream of lanes, and the alpha-beta engines of the native families."""
+"""Search. `engine` is the contract, `registry` says which engine plays a game, `score` counts results of games.
+
+`tree` searches any game that has a circuit, `montecarlo` any game at all; `reversi` and `blokbox` are the engines of
+the native families. Imports `games`, nothing else of `agent`.
+"""

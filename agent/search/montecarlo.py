@@ -12,7 +12,7 @@ import random
 import time
 from contextlib import suppress
 
-from agent.engine import Engine, Opinion, Report, StopFlag
+from agent.search.engine import Engine, Opinion, Report, StopFlag
 from games.machine import Interrupted, State, StateMachine, Term
 
 EXPLORATION = 0.7

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import TypeAlias
 
-from agent.engine import Engine
-from agent.search import blokbox
+from agent.search.engine import Engine
 from agent.search.montecarlo import MonteCarlo
-from agent.search.reversi import engine as reversi
 from agent.search.tree import engine as tree
+from games.families import FAMILIES
 from games.gdl.compile import warm_kernels
 from games.machine import StateMachine
 
@@ -19,7 +19,12 @@ log = logging.getLogger(__name__)
 EngineFactory: TypeAlias = Callable[[StateMachine, int], Engine | None]
 """Makes an engine for one role (by index) of the game that a machine plays; None where the game is not its kind."""
 
-FACTORIES: list[EngineFactory] = [reversi.make_engine, blokbox.make_engine, tree.make_engine, MonteCarlo]
+_NATIVE = [import_module(f"agent.search.{family.name}.engine") for family in FAMILIES]
+
+NATIVE_FACTORIES: list[EngineFactory] = [module.make_engine for module in _NATIVE]
+"""Those of the native families."""
+
+FACTORIES: list[EngineFactory] = [*NATIVE_FACTORIES, tree.make_engine, MonteCarlo]
 """Best first: native families, tree search on the circuit, Monte-Carlo search on any machine."""
 
 
@@ -38,5 +43,5 @@ def engines_for(machine: StateMachine, role: int) -> Iterator[Engine]:
 def warm_up() -> None:
     """Compiles all kernels or loads them from the cache, so that no match has to wait for them."""
     tree.warm_kernels(warm_kernels())
-    reversi.warm_kernels()
-    blokbox.warm_up()
+    for module in _NATIVE:
+        module.warm_kernels()

@@ -1,1 +1,6 @@
-"""From GDL rules to a `StateMachine`: check, normalise, rewrite, ground, circuit, kernels; an interpreter beside it."""
+"""From GDL rules to a `StateMachine`, in stages that are folders: `rules` (checked and normalised), `grounding`
+(without variables), `circuit` (boolean gates), `running` (kernels); `interpreter` evaluates the checked rules without
+any of these.
+
+`compile` runs the stages in child processes within bounds. Each stage imports only those before it.
+"""

@@ -23,12 +23,12 @@ from multiprocessing.process import BaseProcess
 
 import numpy as np
 
-from games.gdl.check import CheckedRules, check
-from games.gdl.circuit import build_circuit
-from games.gdl.ground import VARIANTS, estimated_instances, ground
-from games.gdl.kernels import WIDTHS
-from games.gdl.machine import CircuitMachine, CompiledGame, compiled_game
-from games.gdl.net import grow
+from games.gdl.circuit.circuit import build_circuit
+from games.gdl.circuit.pool import grow
+from games.gdl.grounding.ground import VARIANTS, estimated_instances, ground
+from games.gdl.rules.check import CheckedRules, check
+from games.gdl.running.kernels import WIDTHS
+from games.gdl.running.machine import CircuitMachine, CompiledGame, compiled_game
 from games.machine import GameError, LimitError
 
 _PARENT_CHECK = 0.5
@@ -60,7 +60,7 @@ class Limits:
     huge_patience_seconds: float = 30.0
     """The same for a variant that looks as if it alone could succeed."""
     variants: Sequence[str] | None = None
-    """Names of `games.gdl.ground.VARIANTS`, in the order in which they are started; None: as estimates advise."""
+    """Names of `ground.VARIANTS`, in the order in which they are started; None: as estimates advise."""
 
 
 @dataclass(frozen=True)

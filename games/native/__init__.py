@@ -1,1 +1,4 @@
-"""Native implementations of the home-ground families and their recognition in a ground program."""
+"""Families of games with native rules, on bitboards. Each recognises its rulesheets by how they behave, never by name.
+
+`games.families` lists them. They import `games.gdl.running.machine` to look at a compiled rulesheet.
+"""

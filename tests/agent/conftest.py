@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from games.gdl.check import check
-from games.gdl.interpreter import Interpreter
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import check
 from games.machine import State, StateMachine, Term
 from protocol.kif import read_one, read_rulesheet, write
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LAUNCHER = """
 import asyncio, logging, sys
 from pathlib import Path
-from agent.player import ServeOptions, serve
+from agent.serving.player import ServeOptions, serve
 margin, journal, ponder, port = float(sys.argv[1]), sys.argv[2], sys.argv[3] == "True", int(sys.argv[4])
 logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
 options = ServeOptions(port=port, margin=margin, journal=Path(journal) if journal else None, ponder=ponder, workers=2)

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import INTERRUPTED, OK, WRONG_INPUT, main
+from agent.cli import main
+from agent.commands.options import INTERRUPTED, OK, WRONG_INPUT
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from games import rulesheets
-from games.gdl.check import check
 from games.gdl.compile import compile_rules
+from games.gdl.rules.check import check
 from games.machine import State, StateMachine, Term
 from protocol.kif import read_rulesheet
 

@@ -9,15 +9,15 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
-from agent.search.blokbox.alphabeta import WIN
-from agent.search.blokbox.evaluation import room
-from agent.search.blokbox.judgement import hardest_move
-from agent.search.blokbox.nets import shipped_net
-from agent.search.blokbox.prover import Prover
+from agent.search.blokbox.guiding.evaluation import room
+from agent.search.blokbox.guiding.judgement import hardest_move
+from agent.search.blokbox.guiding.tuning import Weights, tuning_for
+from agent.search.blokbox.proving.alphabeta import WIN
+from agent.search.blokbox.proving.prover import Prover
 from agent.search.blokbox.tree import LEAF, LOST, WON, Tree, best_child, clear, grow, keep_subtree, new_thread, new_tree
-from agent.search.blokbox.tuning import Weights, tuning_for
-from games.gdl.machine import CircuitMachine
+from agent.search.blokbox.weights.networks import shipped_net
+from agent.search.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
+from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
 from games.native.blokbox.binding import Binding, BindingError
 from games.native.blokbox.recognise import recognise
@@ -48,7 +48,7 @@ def make_engine(machine: StateMachine, role: int) -> BlokboxEngine | None:
     return None if binding is None else BlokboxEngine(machine, binding, role)
 
 
-def warm_up() -> None:
+def warm_kernels() -> None:
     """Compile all kernels of the search, or load them from the cache, by thinking about a board of four cells."""
     cell = Shape(0, ((0, 0),), frozenset({(0, 1), (1, 0)}))
     starts = frozenset({(0, 0)}), frozenset({(1, 1)})

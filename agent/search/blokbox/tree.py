@@ -19,9 +19,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.blokbox.evaluation import N_FEATURES, survey
-from agent.search.blokbox.judgement import chance, rate_moves
-from agent.search.blokbox.net import Desk, new_desk
+from agent.search.blokbox.guiding.evaluation import N_FEATURES, survey
+from agent.search.blokbox.guiding.judgement import chance, rate_moves
+from agent.search.blokbox.guiding.network import Desk, new_desk
 from games.native.blokbox.rules import Scratch, list_moves, new_scratch, placements, play, playout
 from games.native.blokbox.variant import POSITION_WORDS, TURN, Variant
 

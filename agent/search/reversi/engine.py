@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from agent.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
+from agent.search.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
 from agent.search.reversi.analysis import Analyser, Verdict
 from agent.search.reversi.training.quick import learn_quickly
-from agent.search.reversi.weights import HEURISTIC, Weights, weights_for
-from games.gdl.machine import CircuitMachine
+from agent.search.reversi.weights.shipped import HEURISTIC, Weights, weights_for
+from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term, UnknownFactError
 from games.native.reversi import verify
 from games.native.reversi.binding import Binding

@@ -12,7 +12,7 @@ from agent.search.reversi.evaluation import Board
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import EXACT, margins
 from agent.search.reversi.table import new_table
-from agent.search.reversi.weights import weights_for
+from agent.search.reversi.weights.shipped import weights_for
 from games.native.reversi.rules import Variant
 
 _LINE = re.compile(r"([XO-]{64}) ([XO]);")

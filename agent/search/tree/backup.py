@@ -8,9 +8,9 @@ from numba import njit
 from agent.search.tree.lanes import ACTIVE, HELD, WIDTH
 from agent.search.tree.lock import lock, unlock
 from agent.search.tree.store import FIRST, GOAL, LOCK, N_PLAYOUTS, PROVEN, SIZE, STATUS, TOTAL, prove
-from games.bits import lowest
-from games.gdl.kernels import ONE, ZERO, evaluate
-from games.gdl.layout import FIRST_FLUENT
+from games.bits.words import lowest
+from games.gdl.running.kernels import ONE, ZERO, evaluate
+from games.gdl.running.layout import FIRST_FLUENT
 
 
 @njit(cache=True, nogil=True, inline="always")

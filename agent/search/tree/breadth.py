@@ -13,12 +13,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.engine import StopFlag
+from agent.search.engine import StopFlag
 from agent.search.tree.store import find_state
-from games.bits import aligned_words, transpose
-from games.gdl.kernels import ALL, ONE, ZERO, clear_sets, enter_move, evaluate
-from games.gdl.layout import FIRST_FLUENT, SLOT_TRUE
-from games.gdl.machine import CircuitMachine
+from games.bits.words import aligned_words, transpose
+from games.gdl.running.kernels import ALL, ONE, ZERO, clear_sets, enter_move, evaluate
+from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
+from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 
 _WIDTH = (0,)

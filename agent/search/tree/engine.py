@@ -9,9 +9,9 @@ import time
 
 import numpy as np
 
-from agent.engine import Engine, Opinion, Report, StopFlag
-from agent.search.tree import judge
+from agent.search.engine import Engine, Opinion, Report, StopFlag
 from agent.search.tree.breadth import BreadthFirst
+from agent.search.tree.judge import judge
 from agent.search.tree.kernels import finish, root_node, search
 from agent.search.tree.lanes import Lanes, Parameters, clear_lanes, new_lanes
 from agent.search.tree.store import (
@@ -32,7 +32,7 @@ from agent.search.tree.store import (
     keep_reachable,
     new_tree,
 )
-from games.gdl.machine import CircuitMachine
+from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
 
 MEMORY_BYTES = 1 << 30

@@ -36,8 +36,8 @@ from agent.search.tree.store import (
     get_child,
     set_child,
 )
-from games.bits import lowest, popcount, transpose
-from games.gdl.kernels import (
+from games.bits.words import lowest, popcount, transpose
+from games.gdl.running.kernels import (
     ALL,
     ONE,
     ZERO,
@@ -48,8 +48,8 @@ from games.gdl.kernels import (
     load_state,
     store_state,
 )
-from games.gdl.layout import FIRST_FLUENT
-from games.gdl.playouts import choose_random
+from games.gdl.running.layout import FIRST_FLUENT
+from games.gdl.running.playouts import choose_random
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -8,10 +8,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from games.bits import aligned_words
-from games.gdl.kernels import ALL, ZERO, Net, reset
-from games.gdl.layout import SLOT_TRUE
-from games.gdl.playouts import Chooser, make_chooser
+from games.bits.words import aligned_words
+from games.gdl.running.kernels import ALL, ZERO, Net, reset
+from games.gdl.running.layout import SLOT_TRUE
+from games.gdl.running.playouts import Chooser, make_chooser
 
 WIDTH = (0,)
 MAX_DEPTH = 512

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from games.gdl.machine import CircuitMachine, Positions
+from games.gdl.running.machine import CircuitMachine, Positions
 from games.native.blokbox.variant import BOARD_CELLS, MAX_PIECES
 
 Bits = NDArray[np.bool_]

@@ -14,7 +14,7 @@ from collections.abc import Hashable
 import numpy as np
 from numpy.typing import NDArray
 
-from games.gdl.machine import CircuitMachine
+from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 from games.native.blokbox.binding import Binding
 from games.native.blokbox.geometry import Neighbourhoods, embed

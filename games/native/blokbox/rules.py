@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from games.bits import lowest, popcount, select_bit
+from games.bits.words import lowest, popcount, select_bit
 from games.native.blokbox.bits import SHIFTED_BYTES, WORDS, fit, store_shifted
 from games.native.blokbox.variant import (
     BLOCKED,

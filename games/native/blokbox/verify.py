@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from games.gdl.machine import CircuitMachine
+from games.gdl.running.machine import CircuitMachine
 from games.native.blokbox.binding import Binding
 from games.native.blokbox.rules import list_moves, new_scratch, placements, play
 from games.native.blokbox.variant import BOARD_CELLS, POSITION_WORDS, SIDE, TURN

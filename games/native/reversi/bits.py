@@ -1,4 +1,4 @@
-"""Bitboard primitives as LLVM intrinsics for Numba kernels: mobility and flips, beside those on words of `games.bits`.
+"""Bitboard primitives as LLVM intrinsics for Numba kernels: mobility and flips, beside those of `games.bits.words`.
 
 A board is a pair of `uint64` (`player`, `opponent`), seen from the side to move. Cell `8 * row + column` is bit
 `8 * row + column`. Smaller boards and boards with blocked cells are embedded: a cell in neither set stops every line,
@@ -17,8 +17,8 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from games.bits import lowest as lowest
-from games.bits import popcount as popcount
+from games.bits.words import lowest as lowest
+from games.bits.words import popcount as popcount
 
 FULL = 0xFFFFFFFFFFFFFFFF
 """All 64 cells."""

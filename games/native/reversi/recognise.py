@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from games.gdl.machine import CircuitMachine
+from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 from games.native.reversi.binding import Binding
 from games.native.reversi.geometry import Triple, embed

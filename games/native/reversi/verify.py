@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from games.gdl.machine import CircuitMachine, Positions
+from games.gdl.running.machine import CircuitMachine, Positions
 from games.machine import Term
 from games.native.reversi.binding import Binding
 from games.native.reversi.bits import flips, legal_moves, popcount

@@ -8,10 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from agent.engine import Opinion
+from agent.search.engine import Opinion
 from agent.search.montecarlo import MonteCarlo
-from games.gdl.check import check
-from games.gdl.interpreter import Interpreter
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import check
 from games.machine import StateMachine
 from protocol.kif import read_rulesheet
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from games import rulesheets
-from games.gdl.check import CheckedRules, check
 from games.gdl.compile import Compilation, Limits, compile_rules, start_compilation, warm_kernels
-from games.gdl.ground import VARIANTS
+from games.gdl.grounding.ground import VARIANTS
+from games.gdl.rules.check import CheckedRules, check
 from games.machine import LimitError
 from protocol import kif
 

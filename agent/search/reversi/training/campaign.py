@@ -24,8 +24,16 @@ from agent.search.reversi.table import new_table
 from agent.search.reversi.training.errors import MIN_EMPTIES, fit_errors, measure
 from agent.search.reversi.training.fit import Design, finished, fit, held_out_error
 from agent.search.reversi.training.matches import Limited, compare
-from agent.search.reversi.training.selfplay import Play, Positions, play_games
-from agent.search.reversi.weights import HEURISTIC, TRAINED, Weights, extent, load_weights, save_weights, weights_for
+from agent.search.reversi.training.self_play import Play, Positions, play_games
+from agent.search.reversi.weights.shipped import (
+    HEURISTIC,
+    TRAINED,
+    Weights,
+    extent,
+    load_weights,
+    save_weights,
+    weights_for,
+)
 from agent.search.score import Score
 from games.native.reversi.rules import Variant
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import EXACT, Coefficients, probe_depth
-from agent.search.reversi.training.selfplay import Positions
+from agent.search.reversi.training.self_play import Positions
 
 MIN_EMPTIES = 12
 _BUCKET = 6

@@ -15,7 +15,7 @@ from numba import njit
 from agent.search.reversi.evaluation import EXTRAS, STAGES, UNIT, Board, Evaluation, parity_number, scratch, stage_of
 from agent.search.reversi.lanes import pattern_numbers
 from agent.search.reversi.patterns import PatternSet
-from agent.search.reversi.training.selfplay import Positions
+from agent.search.reversi.training.self_play import Positions
 from games.native.reversi.bits import legal_moves, popcount
 
 

@@ -12,8 +12,8 @@ from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import margins
 from agent.search.reversi.table import new_table
 from agent.search.reversi.training.fit import Design, finished, fit
-from agent.search.reversi.training.selfplay import Play, Positions, play_games
-from agent.search.reversi.weights import Weights
+from agent.search.reversi.training.self_play import Play, Positions, play_games
+from agent.search.reversi.weights.shipped import Weights
 from games.native.reversi.rules import Variant
 
 ROUNDS = (

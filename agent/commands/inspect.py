@@ -1,0 +1,31 @@
+"""`ggp-agent inspect`: what the agent makes of a rulesheet."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from agent.commands.options import OK, SHEET_HELP, add_command
+
+if TYPE_CHECKING:
+    from agent.commands.options import Commands
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "inspect",
+        run,
+        "show what the agent makes of a rulesheet",
+        "Shows a rulesheet's roles, kind and size, what it is recognised as, the engine that would play it, how long "
+        "setting up takes, random playouts per second, and all warnings.",
+    )
+    parser.add_argument("file", metavar="FILE", help=SHEET_HELP)
+
+
+def run(options: argparse.Namespace) -> tuple[int, object]:
+    """Prints what there is to say."""
+    from agent.measuring.describe import describe
+
+    return OK, describe(options.file)

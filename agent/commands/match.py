@@ -1,0 +1,71 @@
+"""`ggp-agent match`: is the manager of one match."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.commands.options import DIFFERENT, INTERRUPTED, OK, add_command, count, own_rulesheets, write_json
+
+if TYPE_CHECKING:
+    from agent.commands.options import Commands
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "match",
+        run,
+        "run a match between players over HTTP",
+        "Acts as the game manager of one match: sends the rules, keeps the clocks, checks every move, shows the match "
+        "as it goes. Errors of players are recorded and do not end the match.",
+        epilog=own_rulesheets(),
+    )
+    parser.add_argument("game", metavar="GAME", help="name of an own rulesheet (see below) or a rulesheet file")
+    parser.add_argument(
+        "--players",
+        type=_players,
+        required=True,
+        metavar="A,B[,C..]",
+        help="one player per role, in the order of the roles: an address such as http://localhost:9147, or one of "
+        "`agent` (a new process of this agent), `random`, `legal` (always the first legal move). A role named "
+        "`random` is played by the referee and takes no player",
+    )
+    parser.add_argument(
+        "--start-clock", type=count, default=30, metavar="S", help="seconds to get ready in (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--play-clock", type=count, default=5, metavar="S", help="seconds for each move (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--scramble",
+        choices=("none", "ggp-base", "dresden"),
+        default="none",
+        help="hide the rules' names from the players, as that manager does, and speak like it (default: %(default)s)",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="for scrambling and random moves (default: 0)")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="file for the match record (JSON)")
+
+
+def run(options: argparse.Namespace) -> tuple[int, object]:
+    """Plays the match to its end."""
+    from agent.refereeing.hosting import host_match
+
+    record = host_match(
+        options.game,
+        options.players,
+        start_clock=options.start_clock,
+        play_clock=options.play_clock,
+        scramble=options.scramble,
+        seed=options.seed,
+    )
+    result = record.as_json()
+    if options.record is not None:
+        write_json(options.record, result)
+    return {"finished": OK, "stalled": DIFFERENT, "aborted": INTERRUPTED}[record.outcome], result
+
+
+def _players(text: str) -> list[str]:
+    return [player.strip() for player in text.split(",") if player.strip()]

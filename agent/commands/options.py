@@ -1,0 +1,64 @@
+"""What the commands share: how their parsers are made, types of options, exit statuses, JSON files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from agent.errors import InputError
+
+if TYPE_CHECKING:
+    # At run time, argparse's own name for it is private.
+    Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
+
+Run: TypeAlias = Callable[[argparse.Namespace], tuple[int, object]]
+"""Runs a command; returns its exit status and its result as JSON data."""
+
+OK, DIFFERENT, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+"""Exit statuses: all well, it ran but not as it should, it could not run, interrupted by the user."""
+
+SHEET_HELP = "a rulesheet file, or the name of an own rulesheet"
+
+
+def add_command(
+    commands: Commands, name: str, run: Run, summary: str, description: str, epilog: str | None = None
+) -> argparse.ArgumentParser:
+    """Adds a command that writes its result as JSON on request; returns its parser."""
+    parser = commands.add_parser(name, help=summary, description=description, epilog=epilog)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to FILE as JSON as well")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def write_json(path: Path, result: object) -> None:
+    """Writes JSON data to a file. Raises `InputError` where that is not possible."""
+    try:
+        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def own_rulesheets() -> str:
+    """The names of the project's own rulesheets, as a line of help."""
+    from games import rulesheets
+
+    return "own rulesheets: " + ", ".join(rulesheets.names())
+
+
+def count(text: str) -> int:
+    """An option that is a whole number from 1 on."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def seconds(text: str) -> float:
+    """An option that is a time in seconds."""
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError("no number of seconds")
+    return number

@@ -1,0 +1,74 @@
+"""`ggp-agent strength`: lets two engines play each other."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.commands.options import OK, SHEET_HELP, add_command
+from agent.errors import InputError
+
+if TYPE_CHECKING:
+    from agent.commands.options import Commands
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "strength",
+        run,
+        "let two engines play each other",
+        "Plays games between two engines at equal time without pondering, from random openings, each with the roles "
+        "exchanged. Prints the first one's score with its 95 % interval, also by who had the first move after the "
+        "opening, and when results were proven. Engines: native, general, playouts (general, but always playing out), "
+        "montecarlo, and plain (Reversi at 6 plies without patterns). Needs jobs x cores cores that do nothing else.",
+    )
+    parser.add_argument("file", metavar="FILE", help=SHEET_HELP)
+    parser.add_argument("first", metavar="ENGINE")
+    parser.add_argument("second", metavar="ENGINE")
+    parser.add_argument("--games", type=int, default=100, metavar="N", help="(default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.2, metavar="S", help="per move (default: %(default)s)")
+    parser.add_argument(
+        "--opening",
+        type=int,
+        default=8,
+        metavar="N",
+        help="plies at random; fewer where few decide a match, as in Blokbox: 2 (default: %(default)s, for Reversi)",
+    )
+    parser.add_argument(
+        "--balanced",
+        action="store_true",
+        help="only openings that the first engine values at 40 to 60 after a quarter of a second",
+    )
+    parser.add_argument("--cores", type=int, default=1, metavar="N", help="for each engine (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="games at once (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the openings (default: %(default)s)")
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help="add each game to this file (JSON lines), and do not play those in it"
+    )
+
+
+def run(options: argparse.Namespace) -> tuple[int, object]:
+    """Plays the games. Raises `InputError` for an unknown engine or a number that makes no sense."""
+    from agent.measuring.strength_game import ENGINES, Series
+    from agent.measuring.strength_series import run_series
+
+    names = (options.first, options.second)
+    for name in names:
+        if name not in ENGINES:
+            raise InputError(f"{name}: no engine; there are {', '.join(ENGINES)}")
+    if min(options.games, options.jobs, options.cores) < 1 or options.opening < 0 or not options.seconds > 0:
+        raise InputError("games, jobs, cores and seconds are positive, and openings not negative")
+    series = Series(
+        options.file, names, options.seconds, options.opening, options.cores, options.seed, options.balanced
+    )
+
+    def tell(line: str) -> None:
+        print(line, flush=True)
+
+    summary = run_series(series, games=options.games, jobs=options.jobs, log=options.log, tell=tell)
+    for line in summary.lines():
+        print(line)
+    return OK, summary.as_json()

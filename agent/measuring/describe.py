@@ -1,0 +1,102 @@
+"""What the agent makes of a rulesheet, for people."""
+
+from __future__ import annotations
+
+from agent.measuring.bench import speed_of
+from agent.measuring.playouts import Sample, sample, timed
+from agent.search.registry import engines_for
+from agent.sheet import Sheet, load
+from games.families import FAMILIES
+from games.gdl.running.machine import CircuitMachine
+from games.machine import StateMachine
+from protocol.kif import write
+
+PLAYOUT_SECONDS = 1.0
+
+
+def describe(file: str) -> dict[str, object]:
+    """Prints what there is to say about a rulesheet (file or own sheet's name); returns it as JSON data."""
+    sheet, reading = timed(lambda: load(file))
+    machine, setup = timed(sheet.machine)
+    found = sample(machine)
+    family, recognising = timed(lambda: _family(machine))
+    speed = speed_of(machine, PLAYOUT_SECONDS)
+    result: dict[str, object] = {
+        "game": sheet.name,
+        "roles": [write(role) for role in sheet.roles],
+        "kind": _kind(machine, found),
+        "constant_sum": found.constant_sum,
+        "sample": {
+            "matches": found.matches,
+            "dead_ends": found.dead_ends,
+            "mean_steps": round(found.steps / max(1, found.matches + found.dead_ends), 1),
+            "mean_moves": round(found.moves / max(1, found.choices), 1),
+        },
+        "size": _size(sheet, machine),
+        "machine": "circuit" if isinstance(machine, CircuitMachine) else "interpreter",
+        "family": family,
+        "engine": next(engines_for(machine, 0)).name,
+        "setup_cpu_seconds": round(reading + setup, 4),
+        "recognition_cpu_seconds": round(recognising, 4),
+        "playouts_per_s": round(speed.playouts_per_s, 2),
+        "transitions_per_s": round(speed.transitions_per_s, 2),
+        "warnings": sheet.warnings(),
+    }
+    _print(result)
+    return result
+
+
+def _kind(machine: StateMachine, found: Sample) -> str:
+    return "one player" if len(machine.roles) == 1 else f"{len(machine.roles)} players, {found.kind}"
+
+
+def _size(sheet: Sheet, machine: StateMachine) -> dict[str, int]:
+    size = {"statements": len(sheet.rulesheet), "rules": len(sheet.checked.rules)}
+    if isinstance(machine, CircuitMachine):
+        game = machine.game
+        size |= {
+            "facts": len(game.fluents) + len(game.always),
+            "moves": sum(map(len, game.moves)),
+            "circuit_edges": game.edges,
+        }
+    return size
+
+
+def _family(machine: StateMachine) -> str | None:
+    if isinstance(machine, CircuitMachine):
+        for family in FAMILIES:
+            if family.recognise(machine) is not None:
+                return family.name
+    return None
+
+
+def _print(result: dict[str, object]) -> None:
+    labels = {
+        key: key.replace("_", " ").replace(" per s", "/s").replace("cpu seconds", "CPU seconds") for key in result
+    }
+    width = max(map(len, labels.values()))
+    for key, value in result.items():
+        if key == "warnings":
+            continue
+        print(f"{labels[key]:{width}}  {_text(value)}")
+    warnings = result["warnings"]
+    assert isinstance(warnings, list)
+    print(f"{'warnings':{width}}  {len(warnings) or 'none'}")
+    for warning in warnings:
+        print(warning)
+
+
+def _text(value: object) -> str:
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(map(str, value))
+        case dict():
+            return ", ".join(f"{key.replace('_', ' ')} {number:,}" for key, number in value.items())
+        case float() if value >= 100:
+            return f"{value:,.0f}"
+        case _:
+            return str(value)

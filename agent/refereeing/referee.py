@@ -1,0 +1,182 @@
+"""The referee: runs a match over HTTP as a game manager does, and trusts nobody.
+
+Every move is checked with the reference machine. For a reply that is late, missing, unreadable or illegal, a random
+legal move is played and the error recorded, as ggp-base does; the match goes on. The clocks are exact: no second of
+grace is added to them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from agent.refereeing.record import Kind, MatchRecord, PlayerError, Request
+from games.machine import GameError, State, StateMachine, Term
+from protocol.client import ClientError, Late, Malformed, PlayerClient
+from protocol.kif import write
+from protocol.messages import Abort, Message, Play, Start, Stop
+from protocol.scramble import Scrambler
+
+RANDOM_ROLE = "random"
+"""The role of that name is nature: the referee plays it, uniformly at random."""
+
+ABORT_SECONDS = 1.0
+"""How long players may take to confirm that a match was aborted."""
+
+JointMove: TypeAlias = tuple[Term, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Seat:
+    """A role and who plays it."""
+
+    role: Term
+    player: str
+    """What the record calls the player."""
+    client: PlayerClient | None
+    """None where the referee itself plays."""
+
+
+class Watcher:
+    """Hears of a match as it goes; does nothing with it unless overridden."""
+
+    def started(self, record: MatchRecord) -> None:
+        """All players have answered START, or failed to."""
+
+    def stepped(self, record: MatchRecord) -> None:
+        """A joint move was made: the record holds it, its times and the state after it."""
+
+    def ended(self, record: MatchRecord) -> None:
+        """The match is over and STOP is out."""
+
+
+class Referee:
+    """Runs one match."""
+
+    def __init__(
+        self,
+        machine: StateMachine,
+        rulesheet: tuple[Term, ...],
+        scrambler: Scrambler,
+        seats: Sequence[Seat],
+        record: MatchRecord,
+        watcher: Watcher | None = None,
+    ) -> None:
+        self._machine = machine
+        self._rulesheet = rulesheet
+        self._scrambler = scrambler
+        self._seats = seats
+        self._watcher = watcher or Watcher()
+        self._random = random.Random(record.seed)
+        self.record = record
+        """Filled while the match runs."""
+
+    async def run(self) -> MatchRecord:
+        """Plays the match to its end.
+
+        Raises `GameError` where the reference machine gives up. Then, and when cancelled, players are told ABORT first.
+        """
+        try:
+            await self._play()
+        except (asyncio.CancelledError, GameError):
+            await self._abort()
+            raise
+        return self.record
+
+    async def _play(self) -> None:
+        machine, record = self._machine, self.record
+        record.seconds = [[] for _ in self._seats]
+        state = machine.initial()
+        record.states.append(machine.facts(state))
+        await self._ask_all(0, "start")
+        self._watcher.started(record)
+        while not await asyncio.to_thread(machine.terminal, state):
+            legal = await asyncio.to_thread(self._legal, state)
+            if not all(legal):
+                record.outcome = "stalled"
+                break
+            joint_move = await self._joint_move(legal)
+            state = await asyncio.to_thread(machine.next, state, joint_move)
+            record.moves.append(joint_move)
+            record.states.append(machine.facts(state))
+            self._watcher.stepped(record)
+        else:
+            record.goals = [machine.goal(state, role) for role in range(len(machine.roles))]
+            record.outcome = "finished"
+        await self._ask_all(len(record.moves) + 1, "stop")
+        self._watcher.ended(record)
+
+    def _legal(self, state: State) -> list[list[Term]]:
+        return [self._machine.legal(state, role) for role in range(len(self._seats))]
+
+    async def _joint_move(self, legal: Sequence[list[Term]]) -> JointMove:
+        """One legal move per role: what the players answer, or what is played in their place."""
+        step = len(self.record.moves) + 1
+        replies = await self._ask_all(step, "play")
+        return tuple(
+            self._judge(seat, step, reply, moves)
+            for seat, reply, moves in zip(self._seats, replies, legal, strict=True)
+        )
+
+    def _judge(self, seat: Seat, step: int, reply: Term | None, legal: list[Term]) -> Term:
+        if reply is not None:
+            # Compared as the player spells it, so that only what the rules it was sent call legal is taken.
+            for move in legal:
+                if self._scrambler.scramble(move) == reply:
+                    return move
+            self._blame(seat, step, "play", "illegal", write(reply))
+        return self._random.choice(legal)
+
+    async def _ask_all(self, step: int, request: Request) -> list[Term | None]:
+        """Asks all players at once; None for those without a readable reply and for the referee's own roles."""
+        return await asyncio.gather(*(self._ask(seat, step, request) for seat in self._seats))
+
+    async def _ask(self, seat: Seat, step: int, request: Request) -> Term | None:
+        seconds = 0.0
+        try:
+            if seat.client is None:
+                return None
+            answer = await seat.client.send(self._message(seat, request), timeout=self._clock(request))
+            seconds = answer.seconds
+            return answer.term
+        except ClientError as error:
+            seconds = error.seconds
+            self._blame(seat, step, request, _kind(error), str(error))
+            return None
+        finally:
+            if request == "play":
+                self.record.seconds[self._seats.index(seat)].append(seconds)
+
+    def _clock(self, request: Request) -> float:
+        return self.record.start_clock if request == "start" else self.record.play_clock
+
+    def _message(self, seat: Seat, request: Request) -> Message:
+        record, scramble = self.record, self._scrambler.scramble
+        if request == "start":
+            rules = tuple(map(scramble, self._rulesheet))
+            return Start(record.match_id, scramble(seat.role), rules, record.start_clock, record.play_clock)
+        moves = tuple(map(scramble, record.moves[-1])) if record.moves else None
+        return Play(record.match_id, moves) if request == "play" else Stop(record.match_id, moves)
+
+    def _blame(self, seat: Seat, step: int, request: Request, kind: Kind, detail: str) -> None:
+        self.record.errors.append(PlayerError(seat.role, step, request, kind, detail))
+
+    async def _abort(self) -> None:
+        clients = [seat.client for seat in self._seats if seat.client is not None]
+        message = Abort(self.record.match_id)
+        await asyncio.gather(
+            *(client.send(message, timeout=ABORT_SECONDS) for client in clients), return_exceptions=True
+        )
+
+
+def _kind(error: ClientError) -> Kind:
+    match error:
+        case Late():
+            return "late"
+        case Malformed():
+            return "malformed"
+        case _:
+            return "unreachable"

@@ -1,0 +1,98 @@
+"""A static evaluation for *last mover wins*: who will run out of moves first, from what both can place now and later.
+
+The features of a position are taken for both players in the same way; the evaluation is the logistic function of a
+weighted sum of their differences, with weights by stage of the match (`train`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from games.bits.words import popcount
+from games.native.blokbox.bits import WORDS
+from games.native.blokbox.rules import placements
+from games.native.blokbox.variant import CORNERS, FREE, TURN
+
+N_FEATURES = 8
+"""Per player: log of moves, shapes that can be placed, shapes that fit in somewhere, free cells, usable corners, cells
+shapes with a single move, corners that the other player may cover too, placeable shapes of at most three cells."""
+N_STAGES = 12
+"""By how much of the cells that both may cover is left."""
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def survey(tables, position, candidates, n_candidates, scratch, slot, features, n_live):
+    """Features of both players (float64[2, N_FEATURES]) and how many moves each has.
+
+    Uses the slots `slot` + player of `scratch` for the moves; the first `n_candidates[player]` of `candidates[player]`
+    may be live, and `n_live[player]` becomes how many of them are.
+    """
+    totals0 = 0
+    totals1 = 0
+    for player in range(2):
+        own = WORDS * player
+        other = WORDS - own
+        live, total = placements(
+            tables, position, player, candidates[player], n_candidates[player], scratch, slot + player
+        )
+        n_live[player] = live
+        placeable = 0
+        small = 0
+        single = 0
+        for index in range(live):
+            if scratch.counts[slot + player, index] > 0:
+                placeable += 1
+                single += scratch.counts[slot + player, index] == 1
+                shape = scratch.shapes[slot + player, index]
+                if tables.first[shape + 1] - tables.first[shape] <= 3:
+                    small += 1
+        free = 0
+        corners = 0
+        shared = 0
+        for word in range(WORDS):
+            mine = position[FREE + own + word]
+            usable = position[CORNERS + own + word] & mine
+            free += popcount(mine)
+            corners += popcount(usable)
+            shared += popcount(usable & position[FREE + other + word])
+        features[player, 0] = np.log(1.0 + total)
+        features[player, 1] = placeable
+        features[player, 2] = live
+        features[player, 3] = free
+        features[player, 4] = corners
+        features[player, 5] = single
+        features[player, 6] = shared
+        features[player, 7] = small
+        if player == 0:
+            totals0 = total
+        else:
+            totals1 = total
+    return totals0, totals1
+
+
+@njit(cache=True, nogil=True)
+def room(position):
+    """How many cells both players may still cover, cells of both counted twice."""
+    cells = 0
+    for word in range(2 * WORDS):
+        cells += popcount(position[FREE + word])
+    return cells
+
+
+@njit(cache=True, nogil=True)
+def stage_of(features, room_at_start):
+    """The stage (0..N_STAGES - 1) of a position with these features; the first one had `room_at_start`."""
+    spent = room_at_start - features[0, 3] - features[1, 3]
+    return max(0, min(N_STAGES - 1, np.int64(N_STAGES * spent) // room_at_start))
+
+
+@njit(cache=True, nogil=True)
+def judge(position, features, weights, room_at_start):
+    """The logit of the player to move winning; `weights` is float64[N_STAGES, N_FEATURES + 1], a bias last."""
+    player = np.int64(position[TURN])
+    stage = stage_of(features, room_at_start)
+    total = weights[stage, N_FEATURES]
+    for feature in range(N_FEATURES):
+        total += weights[stage, feature] * (features[player, feature] - features[1 - player, feature])
+    return total

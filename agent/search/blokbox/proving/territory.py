@@ -1,0 +1,92 @@
+"""Proofs without search, from what each player can still cover and the other one never can.
+
+A move takes free cells from both players, and never gives the opponent anything. So what a player can do only gets
+less by what the other one does:
+
+- A player never makes more placements than it could if the other one passed for ever (`most`).
+- Cells that only one player can ever cover are its *territory*. A sequence of placements that stays inside can be made
+  at any time, whatever the opponent does; so its length is certain (`least`).
+
+The player to move wins if its `least` is greater than the opponent's `most`, and loses if its `most` is not greater
+than the opponent's `least`. Where no cell is left to both, the two are the same and decide every position, but for the
+length of the solo searches that find them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from agent.search.blokbox.proving.regions import PRIVATE, narrow, region_ceiling
+from agent.search.blokbox.proving.solo import solo, witnessed
+from games.native.blokbox.bits import WORDS
+from games.native.blokbox.variant import CORNERS, FREE, OWNED, TURN
+
+WON = 1
+LOST = -1
+
+PRIVATE_NODES = 20
+"""Placements that a solo search in a territory may try: what it finds later is hardly ever better."""
+SOLO_NODES = 100
+"""Placements that a solo search for a player's `most` may try."""
+
+_ONE = np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def _outlasts(tables, territory, player, lead):
+    """Whether `player` certainly makes `lead` placements more than the other one ever can."""
+    other = 1 - player
+    region = PRIVATE + player
+    usable = False
+    for word in range(WORDS):
+        private = territory.cells[player, word] & ~territory.cells[other, word]
+        territory.cells[region, word] = private
+        territory.corners[region, word] = territory.corners[player, word]
+        usable |= (territory.corners[player, word] & private) != 0
+    if not usable:
+        return False
+    territory.pieces[region] = territory.pieces[player]
+    territory.n_shapes[region] = territory.n_shapes[player]
+    for index in range(territory.n_shapes[player]):
+        territory.shapes[region, index] = territory.shapes[player, index]
+    # Most positions are undecided. Each step is dearer than the one before it, and sorts most of them out.
+    at_most = region_ceiling(territory, region)
+    if at_most < lead or witnessed(territory, other, at_most - lead + 1):
+        return False
+    narrow(tables, territory, region)
+    at_most = region_ceiling(territory, region)
+    if at_most < lead or witnessed(territory, other, at_most - lead + 1):
+        return False
+    least, _ = solo(tables, territory, region, at_most, PRIVATE_NODES)
+    if least < lead or witnessed(territory, other, least - lead + 1):
+        return False
+    _, most = solo(tables, territory, other, least - lead + 1, SOLO_NODES)
+    return most + lead <= least
+
+
+@njit(cache=True, nogil=True)
+def verdict(tables, position, candidates, n_candidates, expected, territory):
+    """`WON` or `LOST` for the player to move if territories decide the match, else 0.
+
+    Only `expected`, which is one of the two, is looked for: evaluations are nearly always right about which one it can
+    be. The first `n_candidates[player]` (int64[2]) of `candidates[player]` may be live. Writes to `territory` only.
+    """
+    for player in range(2):
+        own = WORDS * player
+        for word in range(WORDS):
+            territory.cells[player, word] = position[FREE + own + word]
+            territory.corners[player, word] = position[CORNERS + own + word]
+        owned = position[OWNED + player]
+        n_shapes = 0
+        for index in range(n_candidates[player]):
+            shape = candidates[player, index]
+            if (owned >> np.uint64(tables.piece[shape])) & _ONE:
+                territory.shapes[player, n_shapes] = shape
+                n_shapes += 1
+        territory.n_shapes[player] = n_shapes
+        narrow(tables, territory, player)
+    mover = np.int64(position[TURN])
+    if expected == WON:
+        return WON if _outlasts(tables, territory, mover, 1) else 0
+    return LOST if _outlasts(tables, territory, 1 - mover, 0) else 0

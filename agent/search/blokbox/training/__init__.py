@@ -1,0 +1,1 @@
+"""Learns from self-play, in rounds (`campaign`): `self_play` and `matches` play, `learning` and `regression` learn."""

@@ -1,0 +1,139 @@
+"""Rounds of self-play and learning, each followed by a match against the network before; resumable.
+
+The folder holds the samples of each part of each round, and per round the network and, for variants that have none,
+the weights of the general evaluation.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.search.blokbox.guiding.network import Net
+from agent.search.blokbox.guiding.tuning import Tuning, Weights, tuning_for
+from agent.search.blokbox.training.learning import Teacher, new_net
+from agent.search.blokbox.training.matches import TreePlayer, duel
+from agent.search.blokbox.training.regression import fit
+from agent.search.blokbox.training.self_play import Samples, self_play
+from agent.search.blokbox.weights import networks as nets
+from agent.search.score import Score
+from games.native.blokbox.variant import Variant
+
+PART = 500
+"""Matches of self-play that are saved together."""
+KEPT_ROUNDS = 4
+"""A network learns from the samples of so many rounds."""
+EPOCHS = 6
+RATE = 0.002
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do."""
+
+    variant: Variant
+    folder: Path
+    """Where samples and networks of each round are kept."""
+    rounds: int
+    games: int
+    """Matches of self-play per round."""
+    visits: int
+    """Visits of the tree search for a thorough move of self-play, and for a move of the matches."""
+    match_games: int
+    scratch: bool
+    """Begin with playouts alone instead of what is shipped."""
+    cores: int
+
+
+@dataclass(frozen=True)
+class Round:
+    """What came of a round."""
+
+    number: int
+    positions: int
+    """That the network learnt from."""
+    losses: tuple[float, float]
+    """On held-out positions: cross entropy of the values, divergence of the visits."""
+    score: Score
+    """Of the new network against what was there before."""
+
+
+def run(plan: Plan, say: Callable[[str], None]) -> list[Round]:
+    """Carry out what the folder does not hold yet, and report all rounds that were carried out now."""
+    plan.folder.mkdir(parents=True, exist_ok=True)
+    tuning = _first_tuning(plan)
+    results = []
+    for number in range(1, plan.rounds + 1):
+        path = network_path(plan.folder, number)
+        if path.exists():
+            tuning = _tuning(plan.variant, nets.load(path)[0])
+            continue
+        _play(plan, tuning, number, say)
+        recent = range(max(1, number - KEPT_ROUNDS + 1), number + 1)
+        parts = [Samples.load(path) for kept in recent for path in sorted(plan.folder.glob(f"samples-{kept}-*.npz"))]
+        # The last part is held out, unless there is no other.
+        lessons = Samples.joined(parts[:-1] or parts).lessons()
+        teacher = Teacher(plan.variant, new_net(len(plan.variant.shapes)))
+        for losses in teacher.teach(lessons, epochs=EPOCHS, rate=RATE, seed=number):
+            say(f"round {number}: {len(lessons)} positions, losses {losses[0]:.4f} and {losses[1]:.4f}")
+        losses = teacher.examine(parts[-1].lessons())
+        say(f"round {number}: losses on held-out positions {losses[0]:.4f} and {losses[1]:.4f}")
+        fit(plan.variant, lessons).save(weights_path(plan.folder, number))
+        new = _tuning(plan.variant, teacher.net)
+        players = [TreePlayer(plan.variant, each, visits=plan.visits, seed=number) for each in (new, tuning)]
+        score = duel(plan.variant, players[0], players[1], games=plan.match_games, seed=number)
+        nets.save(path, teacher.net, plan.variant)
+        results.append(Round(number, len(lessons), losses, score))
+        say(f"round {number}: the new network scored {score}")
+        tuning = new
+    return results
+
+
+def network_path(folder: Path, number: int) -> Path:
+    """Where the network of a round is kept."""
+    return folder / f"round-{number}.npz"
+
+
+def weights_path(folder: Path, number: int) -> Path:
+    """Where the weights of a round are kept that are for variants without a network."""
+    return folder / f"weights-{number}.npz"
+
+
+def _tuning(variant: Variant, net: Net) -> Tuning:
+    return tuning_for(variant, Weights.load(), net)
+
+
+def _first_tuning(plan: Plan) -> Tuning:
+    if plan.scratch:
+        return tuning_for(plan.variant, Weights.none())._replace(playout_share=1.0)
+    return tuning_for(plan.variant, Weights.load(), nets.shipped_net(plan.variant))
+
+
+def _play(plan: Plan, tuning: Tuning, number: int, say: Callable[[str], None]) -> None:
+    """The self-play of a round, in parts that are saved as they are done, on all cores."""
+    missing = [
+        (part, min(PART, plan.games - first))
+        for part, first in enumerate(range(0, plan.games, PART))
+        if not _part_path(plan.folder, number, part).exists()
+    ]
+    if not missing:
+        return
+    # Not forked: threads of Numba and of the caller may hold locks.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(plan.cores, len(missing)), mp_context=context) as pool:
+        tasks = [pool.submit(_play_part, plan, tuning, number, part, matches) for part, matches in missing]
+        for done, task in enumerate(as_completed(tasks), 1):
+            task.result()
+            say(f"round {number}: {done} of {len(missing)} parts of self-play")
+
+
+def _play_part(plan: Plan, tuning: Tuning, number: int, part: int, matches: int) -> None:
+    samples = self_play(plan.variant, tuning, matches=matches, visits=plan.visits, seed=1_000_000 * number + part)
+    samples.save(_part_path(plan.folder, number, part))
+
+
+def _part_path(folder: Path, number: int, part: int) -> Path:
+    return folder / f"samples-{number}-{part}.npz"

@@ -1,0 +1,100 @@
+"""Weights for variants without a network of their own: regression on self-play of a variant that has one.
+
+The evaluation learns, by logistic regression, what `learning` teaches networks; the priors learn, by softmax
+regression, how the visits of a position were spread over its moves. Weights of neighbouring stages are held close to
+each other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.blokbox.guiding import evaluation, priors
+from agent.search.blokbox.guiding.evaluation import N_STAGES, stage_of, survey
+from agent.search.blokbox.guiding.priors import N_BOARDS, describe, divide
+from agent.search.blokbox.guiding.tuning import Weights
+from agent.search.blokbox.training.learning import Lessons
+from agent.search.blokbox.training.matches import MoveLister
+from games.native.blokbox.bits import WORDS
+from games.native.blokbox.rules import new_scratch
+from games.native.blokbox.variant import TURN, Variant
+
+MAX_POSITIONS = 20_000
+"""The weights are few: more positions would not tell more."""
+SMOOTHNESS = 0.01
+DECAY = 0.001
+
+
+def fit(variant: Variant, lessons: Lessons, seed: int = 0) -> Weights:
+    """Weights that explain the lessons best, or a random part of them where there are many."""
+    chosen = np.random.default_rng(seed).permutation(len(lessons))[:MAX_POSITIONS]
+    return Weights(_fit_evaluation(variant, lessons, chosen), _fit_priors(variant, lessons, chosen))
+
+
+def _fit_evaluation(
+    variant: Variant, lessons: Lessons, chosen: NDArray[np.int64], *, steps: int = 3000
+) -> NDArray[np.float64]:
+    """Logistic regression per stage by gradient descent, on features scaled to their deviation."""
+    room = int(evaluation.room(variant.start))
+    n = len(chosen)
+    features = np.zeros((n, evaluation.N_FEATURES + 1))
+    features[:, -1] = 1.0
+    stages = np.zeros(n, np.int64)
+    scratch = new_scratch(variant, 2)
+    candidates = np.tile(np.arange(len(variant.shapes)), (2, 1))
+    numbers = np.full(2, len(variant.shapes))
+    both = np.zeros((2, evaluation.N_FEATURES))
+    for index, position in enumerate(lessons.positions[chosen]):
+        survey(variant.tables, position, candidates, numbers, scratch, 0, both, np.zeros(2, np.int64))
+        player = int(position[TURN])
+        features[index, :-1] = both[player] - both[1 - player]
+        stages[index] = stage_of(both, room)
+    scale = features.std(axis=0) + 1e-9
+    scale[-1] = 1.0
+    features /= scale
+    target = lessons.values[chosen]
+    weights = np.zeros((N_STAGES, features.shape[1]))
+    counts = np.bincount(stages, minlength=N_STAGES)[:, None] + 30.0
+    for _ in range(steps):
+        predicted = 1.0 / (1.0 + np.exp(-(features * weights[stages]).sum(axis=1)))
+        gradient = np.zeros_like(weights)
+        np.add.at(gradient, stages, (predicted - target)[:, None] * features)
+        steps_up = np.diff(weights, axis=0)
+        roughness = np.zeros_like(weights)
+        roughness[1:] += steps_up
+        roughness[:-1] -= steps_up
+        weights -= 2.0 * (0.3 * gradient / counts + SMOOTHNESS * roughness + DECAY * weights)
+    return weights / scale
+
+
+def _fit_priors(
+    variant: Variant, lessons: Lessons, chosen: NDArray[np.int64], *, steps: int = 300
+) -> NDArray[np.float64]:
+    """Softmax regression over the moves of each position, by gradient descent."""
+    numbers = np.diff(lessons.starts)[chosen]
+    rows = chosen[numbers > 1]
+    sizes = numbers[numbers > 1]
+    if len(rows) == 0:
+        return np.zeros(priors.N_FEATURES)
+    described = np.zeros((int(sizes.sum()), priors.N_FEATURES))
+    lister = MoveLister(variant)
+    cursor = 0
+    boards = np.zeros((N_BOARDS, WORDS), np.uint64)
+    for position in lessons.positions[rows]:
+        divide(position, boards)
+        for move in lister.moves(position):
+            describe(variant.tables, move, boards, described[cursor])
+            cursor += 1
+    target = np.concatenate([lessons.shares[lessons.starts[row] : lessons.starts[row + 1]] for row in rows])
+    begin = np.r_[0, np.cumsum(sizes)[:-1]]
+    scale = described.std(axis=0) + 1e-9
+    described /= scale
+    weights = np.zeros(priors.N_FEATURES)
+    for _ in range(steps):
+        scores = described @ weights
+        scores -= np.repeat(np.maximum.reduceat(scores, begin), sizes)
+        shares = np.exp(scores)
+        shares /= np.repeat(np.add.reduceat(shares, begin), sizes)
+        weights -= 0.5 * (described.T @ (shares - target) / len(rows) + DECAY * weights)
+    return weights / scale

@@ -1,0 +1,1 @@
+"""The trained weights: `general.npz` for variants without a network, the others networks, which `networks` finds."""

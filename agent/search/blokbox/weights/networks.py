@@ -1,0 +1,190 @@
+"""The networks that come with the package: one file per variant, found again however its board is turned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.blokbox.guiding.network import CELL_STATES, Net, net_shapes
+from games.native.blokbox.bits import SIDE
+from games.native.blokbox.variant import BOARD_CELLS, Cell, Variant
+
+SHIPPED = Path(__file__).parent
+SUFFIX = ".npz"
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """What a network has to know of the variant that it was trained for."""
+
+    size: tuple[int, int]
+    shapes: tuple[frozenset[Cell], ...]
+    """The cells of each shape, from its anchor."""
+    pieces: tuple[int, ...]
+    """The piece of each shape."""
+    starts: frozenset[frozenset[Cell]]
+    """The cells that one colour lies on at the start, and those of the other colour."""
+
+    @classmethod
+    def of(cls, variant: Variant) -> Geometry:
+        """That of a variant."""
+        return cls(
+            (variant.width, variant.height),
+            tuple(frozenset(shape.cells) for shape in variant.shapes),
+            tuple(shape.piece for shape in variant.shapes),
+            frozenset(variant.starts),
+        )
+
+
+@dataclass(frozen=True)
+class _Symmetry:
+    """One of the eight ways to lay a rectangle on itself or on its transpose."""
+
+    transpose: bool
+    flip_x: bool
+    flip_y: bool
+
+    def cell(self, cell: Cell, size: tuple[int, int]) -> Cell:
+        """Where a cell of a board of that size goes."""
+        x, y = cell
+        width, height = size
+        if self.flip_x:
+            x = width - 1 - x
+        if self.flip_y:
+            y = height - 1 - y
+        return (y, x) if self.transpose else (x, y)
+
+    def size(self, size: tuple[int, int]) -> tuple[int, int]:
+        """The size of the board then."""
+        return (size[1], size[0]) if self.transpose else size
+
+
+def load(path: Path) -> tuple[Net, Geometry]:
+    """A network and its geometry from a file. Raises `ValueError` where the arrays do not have their shapes."""
+    with np.load(path) as arrays:
+        shapes: dict[int, set[Cell]] = {}
+        for shape, x, y in arrays["shape_cells"].tolist():
+            shapes.setdefault(shape, set()).add((x, y))
+        starts: dict[int, set[Cell]] = {}
+        for player, x, y in arrays["start_cells"].tolist():
+            starts.setdefault(player, set()).add((x, y))
+        width, height = arrays["size"].tolist()
+        geometry = Geometry(
+            (width, height),
+            tuple(frozenset(shapes[index]) for index in range(len(shapes))),
+            tuple(arrays["pieces"].tolist()),
+            frozenset(frozenset(cells) for cells in starts.values()),
+        )
+        net = Net(*(arrays[name].astype(np.float32) for name in Net._fields))
+    if {name: array.shape for name, array in net._asdict().items()} != net_shapes(len(shapes)):
+        raise ValueError(f"{path}: these are not the weights of a network of this version")
+    return net, geometry
+
+
+def save(path: Path, net: Net, variant: Variant) -> None:
+    """Write a network and the geometry of its variant to a file; the weights lose half of their digits."""
+    np.savez_compressed(
+        path,
+        size=np.array([variant.width, variant.height]),
+        pieces=np.array([shape.piece for shape in variant.shapes]),
+        shape_cells=np.array([(index, *cell) for index, shape in enumerate(variant.shapes) for cell in shape.cells]),
+        start_cells=np.array([(player, *cell) for player, cells in enumerate(variant.starts) for cell in cells]),
+        **{name: array.astype(np.float16) for name, array in net._asdict().items()},
+    )
+
+
+def shipped_net(variant: Variant, folder: Path = SHIPPED) -> Net | None:
+    """The network for a variant, laid out for the numbering of its shapes and cells; None where there is none."""
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        net, geometry = load(path)
+        if (laid_out := lay_out(net, geometry, variant)) is not None:
+            return laid_out
+    return None
+
+
+def no_net() -> Net:
+    """What stands for a network where there is none."""
+    return Net(*(np.zeros((0,) * len(shape), np.float32) for shape in net_shapes(0).values()))
+
+
+def lay_out(net: Net, geometry: Geometry, variant: Variant) -> Net | None:
+    """The network of one geometry for a variant that differs from it by numbering and a symmetry; else None."""
+    for symmetry in _symmetries():
+        match = _matching_moves(geometry, symmetry, variant)
+        if match is None:
+            continue
+        shapes, moves = match
+        n_shapes = len(shapes)
+        board = list(product(range(geometry.size[0]), range(geometry.size[1])))
+        sources = [SIDE * y + x for x, y in board]
+        targets = [SIDE * y + x for x, y in (symmetry.cell(cell, geometry.size) for cell in board)]
+        rows = np.zeros_like(net.rows)
+        fitting = BOARD_CELLS * CELL_STATES
+        placing = fitting + 2 * n_shapes
+        n_moves = n_shapes * BOARD_CELLS
+        rows[:fitting].reshape(BOARD_CELLS, -1)[targets] = net.rows[:fitting].reshape(BOARD_CELLS, -1)[sources]
+        for side in range(2):
+            fit = fitting + side * n_shapes
+            rows[fit + shapes] = net.rows[fit : fit + n_shapes]
+            place = placing + side * n_moves
+            _move_rows(net.rows[place : place + n_moves], moves, rows[place : place + n_moves])
+        move_vectors = np.zeros_like(net.moves)
+        move_bias = np.zeros_like(net.move_bias)
+        _move_rows(net.moves, moves, move_vectors)
+        _move_rows(net.move_bias, moves, move_bias)
+        return net._replace(rows=rows, moves=move_vectors, move_bias=move_bias)
+    return None
+
+
+def _move_rows(source: NDArray[np.float32], moves: NDArray[np.int64], target: NDArray[np.float32]) -> None:
+    known = moves.reshape(-1) >= 0
+    target[moves.reshape(-1)[known]] = source[known]
+
+
+def _symmetries() -> Iterator[_Symmetry]:
+    for transpose, flip_x, flip_y in product((False, True), repeat=3):
+        yield _Symmetry(transpose, flip_x, flip_y)
+
+
+def _matching_moves(
+    geometry: Geometry, symmetry: _Symmetry, variant: Variant
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """The variant's shape for each shape of the geometry, and its move for each move; None where they differ.
+
+    The moves are int64[shapes, 256], -1 where there is none.
+    """
+    if symmetry.size(geometry.size) != (variant.width, variant.height):
+        return None
+    turned = frozenset(frozenset(symmetry.cell(cell, geometry.size) for cell in cells) for cells in geometry.starts)
+    if turned != frozenset(variant.starts) or len(geometry.shapes) != len(variant.shapes):
+        return None
+    numbers = {frozenset(shape.cells): index for index, shape in enumerate(variant.shapes)}
+    shapes = np.zeros(len(geometry.shapes), np.int64)
+    moves = np.full((len(geometry.shapes), BOARD_CELLS), -1, np.int64)
+    pieces: dict[int, int] = {}
+    for index, cells in enumerate(geometry.shapes):
+        _, shape_cells = _anchored(symmetry.cell(cell, geometry.size) for cell in cells)
+        number = numbers.get(shape_cells)
+        if number is None:
+            return None
+        shapes[index] = number
+        if pieces.setdefault(geometry.pieces[index], variant.shapes[number].piece) != variant.shapes[number].piece:
+            return None
+        for x, y in product(range(geometry.size[0]), range(geometry.size[1])):
+            moved = [symmetry.cell((x + dx, y + dy), geometry.size) for dx, dy in cells]
+            corner, _ = _anchored(iter(moved))
+            if corner in variant.shapes[number].anchors:
+                moves[index, SIDE * y + x] = BOARD_CELLS * number + SIDE * corner[1] + corner[0]
+    return (shapes, moves) if len(set(pieces.values())) == len(pieces) else None
+
+
+def _anchored(cells: Iterator[Cell]) -> tuple[Cell, frozenset[Cell]]:
+    """The least x and y of some cells, and the cells from there."""
+    listed = list(cells)
+    left, top = min(x for x, _ in listed), min(y for _, y in listed)
+    return (left, top), frozenset((x - left, y - top) for x, y in listed)

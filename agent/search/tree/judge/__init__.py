@@ -1,0 +1,1 @@
+"""A linear evaluation of positions, learnt from random play: `judge` fits it, `sampling` plays the matches."""

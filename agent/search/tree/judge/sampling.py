@@ -1,0 +1,161 @@
+"""Random matches from a position, 64 at a time, and states drawn from them: what `judge` learns from.
+
+States stay as the lanes have them, one word per fluent for 64 states, so that recording costs a few instructions per
+fluent, and counting which fluents hold together is a matter of popcounts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from agent.search.tree.lanes import MAX_PLIES, WIDTH
+from games.bits.words import aligned_words, lowest, popcount
+from games.gdl.running.kernels import ALL, ONE, ZERO, Net, advance, clear_sets, enter_move, evaluate, load_state, reset
+from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
+from games.gdl.running.playouts import Chooser, choose_random, make_chooser, random32
+
+PER_MATCH = 4
+"""States drawn from each match."""
+
+
+class Sampler(NamedTuple):
+    """What a batch of 64 matches needs, and what it leaves behind."""
+
+    slots: NDArray[np.uint64]
+    goal_slots: NDArray[np.uint64]
+    chooser: Chooser
+    rng: NDArray[np.uint64]
+    drawn: NDArray[np.uint64]
+    """(PER_MATCH, fluents): bit i of `drawn[k, f]` says whether fluent f holds in the k-th state of match i."""
+    goals: NDArray[np.float32]
+    """(64, roles): 0..1."""
+
+
+def new_sampler(net: Net, seed: int) -> Sampler:
+    """Memory for batches of matches."""
+    return Sampler(
+        slots=aligned_words(net.n_slots),
+        goal_slots=aligned_words(net.n_goal_slots),
+        chooser=make_chooser(net),
+        rng=np.array([seed], np.uint64),
+        drawn=np.zeros((PER_MATCH, len(net.next_slot)), np.uint64),
+        goals=np.zeros((64, len(net.role_start) - 1), np.float32),
+    )
+
+
+def in_lanes(word: int) -> NDArray[np.bool_]:
+    """(64): which bits of a word are set."""
+    return (np.uint64(word) >> np.arange(64, dtype=np.uint64)) & np.uint64(1) != 0
+
+
+def packed_states(drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The 64 states of one row of `Sampler.drawn`, packed: (64, words)."""
+    bits = (drawn[None, :] >> np.arange(64, dtype=np.uint64)[:, None]) & np.uint64(1)
+    padded = np.zeros((64, max(1, -(-len(drawn) // 64)) * 64), np.uint8)
+    padded[:, : len(drawn)] = bits
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+
+
+@njit(cache=True, nogil=True)
+def _redraw(sampler, active, ply, n_fluents):
+    """Makes the state of each active match one of its drawn states with the chance that keeps all plies equally likely.
+
+    Reservoir sampling (Vitter 1985) with one place, done `PER_MATCH` times independently.
+    """
+    for k in range(PER_MATCH):
+        chosen = ZERO
+        rest = active
+        while rest != ZERO:
+            lane = lowest(rest)
+            rest &= rest - ONE
+            if (random32(sampler.rng) * np.uint64(ply)) >> np.uint64(32) == ZERO:
+                chosen |= ONE << np.uint64(lane)
+        if chosen != ZERO:
+            for f in range(n_fluents):
+                word = sampler.slots[FIRST_FLUENT + f]
+                sampler.drawn[k, f] ^= (sampler.drawn[k, f] ^ word) & chosen
+
+
+@njit(cache=True, nogil=True)
+def play_batch(net, sampler, starts, stop):
+    """Plays 64 random matches to the end, match i from the packed state `starts[i % len(starts)]`.
+
+    Fills `sampler.drawn` with states between a match's start and its end, both left out, and `sampler.goals`. Returns
+    the matches (a word) that came to an end with a goal for each role after two plies or more, so that a state could be
+    drawn, all that came to an end with goals, and the number of plies played. `stop[0]` ends it early.
+    """
+    n_fluents = len(net.next_slot)
+    roles = len(net.role_start) - 1
+    slots, goal_slots = sampler.slots, sampler.goal_slots
+    reset(net, slots, WIDTH)
+    goal_slots[:] = ZERO
+    goal_slots[SLOT_TRUE] = ALL
+    for lane in range(64):
+        load_state(net, slots, WIDTH, lane, starts[lane % len(starts)])
+    active = ALL
+    drawn_from = ZERO
+    ended = ZERO
+    keep = np.full(1, ALL)
+    plies = 0
+    for ply in range(MAX_PLIES):
+        evaluate(net.legal, slots, WIDTH)
+        over = slots[net.terminal_slot] & active
+        if over != ZERO:
+            for f in range(FIRST_FLUENT, FIRST_FLUENT + n_fluents):
+                goal_slots[f] = (goal_slots[f] & ~over) | (slots[f] & over)
+            ended |= over
+            active &= ~over
+        if active == ZERO or stop[0] != 0:
+            break
+        if ply > 0:
+            _redraw(sampler, active, ply, n_fluents)
+            drawn_from |= active
+        clear_sets(net, slots, WIDTH)
+        for role in range(roles):
+            n, stuck = choose_random(net, slots, WIDTH, 0, role, active, sampler.rng, sampler.chooser)
+            active &= ~stuck
+            for i in range(n):
+                if sampler.chooser.chosen[i] != ZERO:
+                    enter_move(net, slots, WIDTH, 0, sampler.chooser.move[i], sampler.chooser.chosen[i])
+        plies += popcount(active)
+        evaluate(net.next, slots, WIDTH)
+        advance(net, slots, WIDTH, keep)
+    evaluate(net.goal, goal_slots, WIDTH)
+    for role in range(roles):
+        known = ZERO
+        for i in range(len(net.goal_slot)):
+            if net.goal_role[i] == role:
+                rest = goal_slots[net.goal_slot[i]] & ended & ~known
+                known |= rest
+                while rest != ZERO:
+                    sampler.goals[lowest(rest), role] = net.goal_value[i] / 100.0
+                    rest &= rest - ONE
+        ended &= known
+    return drawn_from & ended, ended, plies
+
+
+@njit(cache=True, nogil=True)
+def digest(columns, goals, pairs, sums):
+    """Adds to `pairs[f, g]`, f <= g, in how many states two fluents hold together, to `sums[f]` the goals where f does.
+
+    `columns` is uint64[fluents, words], a bit per state; `goals` float32[64 * words, roles]; `pairs` int64[fluents,
+    fluents]; `sums` float64[fluents, roles].
+    """
+    n, words = columns.shape
+    for f in range(n):
+        for g in range(f, n):
+            total = 0
+            for word in range(words):
+                total += popcount(columns[f, word] & columns[g, word])
+            pairs[f, g] += total
+        for word in range(words):
+            rest = columns[f, word]
+            while rest != ZERO:
+                state = 64 * word + lowest(rest)
+                rest &= rest - ONE
+                for role in range(goals.shape[1]):
+                    sums[f, role] += goals[state, role]

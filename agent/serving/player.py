@@ -1,0 +1,244 @@
+"""The player: answers every message of the protocol, and the server that it runs in."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiohttp import web
+
+from agent.serving.clock import DEFAULT_MARGIN, Clock
+from agent.serving.journal import Journal
+from agent.serving.match import Match, MatchOptions
+from agent.serving.worker_pool import WorkerPool, memory_share
+from protocol.messages import (
+    Abort,
+    Aborted,
+    Busy,
+    Done,
+    Info,
+    Message,
+    MoveReply,
+    Ping,
+    Play,
+    Preview,
+    Ready,
+    Reply,
+    Start,
+    Status,
+    Stop,
+)
+from protocol.server import Received, make_app, make_runner
+
+log = logging.getLogger(__name__)
+
+NAME = "ggp-agent"
+
+MAX_MESSAGE = 1 << 20
+"""Bytes of a message that are read; the largest rulesheet in use has 68,000."""
+
+PRIORITY = -5
+"""Niceness of the server process, where the system lets it choose and the user has not chosen: replies have to leave on
+time on a loaded machine. Workers do without it."""
+
+SWEEP_SECONDS = 10.0
+"""How often it is looked whether a match was forgotten by its manager."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """What `ggp-agent serve` can be told."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    """0 takes a free one."""
+    margin: float = DEFAULT_MARGIN
+    """Seconds kept back from every clock."""
+    journal: Path | None = None
+    """Where running matches are noted; None to forget them when the server ends."""
+    workers: int = 2
+    """How many matches are played at the same time; each has its own process."""
+    ponder: bool = True
+    """Whether to think while others move."""
+
+
+class Player:
+    """Plays up to `workers` matches at a time. `handle` is what `protocol.server.make_app` wants."""
+
+    def __init__(self, options: ServeOptions) -> None:
+        self._options = options
+        self._matches: dict[str, Match] = {}
+        self._match_options = MatchOptions(Clock(options.margin), options.ponder)
+        self._journal = Journal(options.journal) if options.journal is not None else None
+        self._pool = WorkerPool(memory_share(options.workers))
+        self._sweeper: asyncio.Task[None] | None = None
+
+    @property
+    def available(self) -> bool:
+        """Whether a match could start at once: the kernels are warm and a worker is free."""
+        return self._pool.warm and self._free()
+
+    @property
+    def matches(self) -> tuple[Match, ...]:
+        """The running matches."""
+        return tuple(self._matches.values())
+
+    async def open(self) -> None:
+        """Starts the first worker and takes up what the journal holds."""
+        self._pool.start()
+        self._sweeper = asyncio.create_task(self._sweep())
+        if self._journal is None:
+            return
+        for found in self._journal.unfinished(time.time()):
+            match = Match(found.start, self._pool, self._match_options, found.journal, found.history)
+            match.heard -= found.age
+            if match.overdue:
+                match.abort()
+                continue
+            self._matches[match.match_id] = match
+            log.info("%s: taken up again at turn %d", match.match_id, match.turn)
+
+    async def close(self) -> None:
+        """Ends all work. Matches that are still running stay in the journal."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            await asyncio.gather(self._sweeper, return_exceptions=True)
+        for match in self._matches.values():
+            match.suspend()
+        self._matches.clear()
+        await self._pool.close()
+
+    async def handle(self, message: Message, received: Received) -> Reply:
+        """The reply to a message, in time."""
+        match message:
+            case Info():
+                return Status(NAME, "available" if self.available else "busy", "alien")
+            case Ping() | Preview():
+                return Ready()
+            case Start():
+                return await self._start(message, received)
+            case Play():
+                return await self._play(message, received)
+            case Stop():
+                if (running := self._take_out(message, received)) is None:
+                    return Busy()
+                await running.stop(message)
+                return Done()
+            case Abort():
+                if (running := self._take_out(message, received)) is None:
+                    return Busy()
+                running.abort()
+                log.info("%s: aborted by the manager", message.match_id)
+                return Aborted()
+
+    async def _start(self, message: Start, received: Received) -> Reply:
+        name = message.match_id
+        running = self._matches.get(name)
+        if running is not None and running.start_message != message:
+            if running.start_message.rules == message.rules and running.start_message.role != message.role:
+                log.error("%s: START refused: the match is being played in another role", name)
+                return Busy()
+            log.warning("%s: START of another match with the same name: the old one is dropped", name)
+            self._drop(running)
+            running = None
+        if running is None:
+            if not self._free():
+                self._drop_overdue()
+            if not self._free():
+                log.error("%s: START refused: all %d workers are playing", name, self._options.workers)
+                return Busy()
+            journal = self._journal.match(name) if self._journal is not None else None
+            running = self._matches[name] = Match(message, self._pool, self._match_options, journal)
+            clocks = f"{message.start_clock} s and {message.play_clock} s"
+            log.info("%s: START from %s: %d statements, clocks %s", name, received.peer, len(message.rules), clocks)
+        ready = await running.start(received.at)
+        if not ready:
+            if self._matches.get(name) is running:
+                self._drop(running)
+            return Busy()
+        return Ready()
+
+    async def _play(self, message: Play, received: Received) -> Reply:
+        running = self._matches.get(message.match_id)
+        if running is None:
+            log.error("%s: PLAY from %s for an unknown match: answered busy", message.match_id, received.peer)
+            return Busy()
+        return MoveReply(await running.play(message, received.at))
+
+    def _take_out(self, message: Stop | Abort, received: Received) -> Match | None:
+        running = self._matches.pop(message.match_id, None)
+        if running is None:
+            kind = type(message).__name__.upper()
+            log.error("%s: %s from %s for an unknown match: answered busy", message.match_id, kind, received.peer)
+        return running
+
+    def _free(self) -> bool:
+        return len(self._matches) < self._options.workers
+
+    def _drop(self, match: Match) -> None:
+        self._matches.pop(match.match_id, None)
+        match.abort()
+
+    def _drop_overdue(self) -> None:
+        for match in list(self._matches.values()):
+            if match.overdue:
+                log.warning("%s: nothing heard of its manager for long: dropped", match.match_id)
+                self._drop(match)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            self._drop_overdue()
+
+
+async def serve(options: ServeOptions, started: Callable[[int], None] | None = None) -> None:
+    """Serves until it is cancelled or the process is told to end (SIGINT, SIGTERM).
+
+    `started` is called with the port once messages are answered. Raises `OSError` where the port is taken.
+    """
+    if os.getpriority(os.PRIO_PROCESS, 0) == 0:
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+    player = Player(options)
+
+    async def playing(_: web.Application) -> AsyncIterator[None]:
+        await player.open()
+        yield
+        await player.close()
+
+    runner = make_runner(make_app(player.handle, max_body=MAX_MESSAGE, cleanup_ctx=[playing]))
+    await runner.setup()
+    announcer: asyncio.Task[None] | None = None
+    try:
+        site = web.TCPSite(runner, options.host, options.port)
+        await site.start()
+        port = runner.addresses[0][1]
+        log.info("listening on http://%s:%d (process %d)", options.host, port, os.getpid())
+        if started is not None:
+            started(port)
+        announcer = asyncio.create_task(_announce(player))
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.add_signal_handler(number, ended.set)
+        await ended.wait()
+        log.info("ending")
+    finally:
+        if announcer is not None:
+            announcer.cancel()
+        await runner.cleanup()
+
+
+async def _announce(player: Player) -> None:
+    log.info("loading kernels (the first time they are compiled, which takes a minute or so) ...")
+    while not player.available:
+        await asyncio.sleep(0.05)
+    log.info("available")

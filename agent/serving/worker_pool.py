@@ -1,0 +1,198 @@
+"""Worker processes as the server process sees them: started ahead of need, spoken to without blocking."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import pickle
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from agent.serving.clock import Instant, now
+from agent.worker.messages import HEADER, Alive, Command, Report, Warm, frame
+
+log = logging.getLogger(__name__)
+
+RESPAWN_DELAY = 1.0
+"""Seconds until the next spare is started: the match that took the last one is compiling on all cores."""
+
+FAILURE_DELAY = 5.0
+"""Seconds until a worker is tried again after one that could not even start."""
+
+MIN_MEMORY = 2 << 30
+"""Bytes of address space that a worker needs in any case: compiled kernels reserve much more than they use."""
+
+
+def memory_share(workers: int) -> int:
+    """Bytes of address space for each of the workers and their spare, so that the machine never runs out."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(MIN_MEMORY, int(physical * 0.8) // (workers + 1))
+
+
+class Worker:
+    """One worker process. Reports arrive through `on_report`, the end of the process through `on_lost`."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.on_report: Callable[[Worker, Report], None] | None = None
+        self.on_lost: Callable[[Worker], None] | None = None
+        self.warm = asyncio.Event()
+        """Set when the kernels are loaded."""
+        self.lost = asyncio.Event()
+        """Set when the process has ended."""
+        self.heard: Instant | None = None
+        """When it last gave a sign of life; None before it began a match."""
+        self._process = process
+        self._reading = asyncio.create_task(self._read())
+
+    @classmethod
+    async def start(cls, memory: int) -> Worker:
+        """Starts a process with at most `memory` bytes of address space."""
+        root = str(Path(__file__).resolve().parents[2])
+        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "agent.worker.main",
+            f"--memory={memory}",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            start_new_session=True,
+        )
+        return cls(process)
+
+    @property
+    def pid(self) -> int:
+        """The process id, which is also that of the process group with the worker's own children."""
+        return self._process.pid
+
+    def send(self, command: Command) -> None:
+        """Hands a command over; never blocks, also when the worker hangs. Nothing happens where it is gone."""
+        if not self.lost.is_set() and self._process.stdin is not None:
+            with contextlib.suppress(ConnectionError):
+                self._process.stdin.write(frame(command))
+
+    async def close(self) -> None:
+        """Ends the process and everything that it started."""
+        self.on_report = self.on_lost = None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        await self._reading
+        await self._process.wait()
+
+    async def _read(self) -> None:
+        stream = self._process.stdout
+        assert stream is not None
+        try:
+            while True:
+                (length,) = HEADER.unpack(await stream.readexactly(HEADER.size))
+                report: Report = pickle.loads(await stream.readexactly(length))
+                if isinstance(report, Warm):
+                    self.warm.set()
+                elif self.on_report is not None:
+                    self.heard = now()
+                    if not isinstance(report, Alive):
+                        self.on_report(self, report)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            self.lost.set()
+            self.warm.set()
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+            if self.on_lost is not None:
+                self.on_lost(self)
+
+
+class WorkerPool:
+    """Keeps one warm spare beside the workers that were given out."""
+
+    def __init__(self, memory: int) -> None:
+        """`memory` bounds the address space of each worker, in bytes."""
+        self._memory = memory
+        self._spare: Worker | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._wanted = asyncio.Event()
+        self._there = asyncio.Condition()
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def warm(self) -> bool:
+        """Whether a spare waits with its kernels loaded."""
+        return self._spare is not None and self._spare.warm.is_set() and not self._spare.lost.is_set()
+
+    def start(self) -> None:
+        """Starts the first spare."""
+        self._wanted.set()
+        self._keeper = asyncio.create_task(self._keep())
+
+    async def close(self) -> None:
+        """Ends the spare, and waits for the workers that were released."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+        if self._spare is not None:
+            self.release(self._spare)
+            self._spare = None
+        await asyncio.gather(*self._closing)
+
+    async def acquire(self) -> Worker:
+        """A warm worker, as soon as there is one."""
+        while True:
+            if not self.warm:
+                self._wanted.set()
+            async with self._there:
+                await self._there.wait_for(lambda: self.warm)
+                spare, self._spare = self._spare, None
+            if spare is not None and not spare.lost.is_set():
+                return spare
+
+    def take_back(self, worker: Worker) -> None:
+        """Keeps a worker that waits for a match again as the spare, if there is none."""
+        worker.on_report = worker.on_lost = worker.heard = None
+        if self._spare is None and not worker.lost.is_set():
+            self._spare = worker
+        else:
+            self.release(worker)
+
+    def release(self, worker: Worker) -> None:
+        """Ends a worker that is no longer needed."""
+        task = asyncio.create_task(worker.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def _keep(self) -> None:
+        """Sees to it that there is a spare: at once where one is waited for, else a little later."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), RESPAWN_DELAY)
+            self._wanted.clear()
+            if self._spare is not None:
+                if not self._spare.lost.is_set():
+                    await self._announce()
+                    continue
+                self.release(self._spare)
+                self._spare = None
+            started = time.monotonic()
+            try:
+                worker = self._spare = await Worker.start(self._memory)
+                await worker.warm.wait()
+            except OSError as error:
+                log.error("a worker cannot be started: %s", error)
+                await asyncio.sleep(FAILURE_DELAY)
+                continue
+            if worker.lost.is_set():
+                log.error("a worker ended while it was loading its kernels")
+                await asyncio.sleep(FAILURE_DELAY)
+                continue
+            log.info("worker %d is warm after %.1f s", worker.pid, time.monotonic() - started)
+            await self._announce()
+
+    async def _announce(self) -> None:
+        async with self._there:
+            self._there.notify_all()

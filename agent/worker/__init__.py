@@ -1,0 +1,5 @@
+"""The process that thinks about one match: `main` is its control thread, `gamer` plays a role with one machine.
+
+`reference` follows the match's state, `messages` is all that passes between this process and `agent.serving`. Imports
+`agent.search` and `games`.
+"""

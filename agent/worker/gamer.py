@@ -1,0 +1,222 @@
+"""A seat at the board: the thread of a worker that follows the match on one machine and thinks with one engine."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from agent.search.engine import Engine, Opinion
+from agent.search.registry import engines_for
+from agent.worker.messages import Position, Received, Report, Rewind, Situation, Thought, Turn
+from agent.worker.reference import Reference
+from games.machine import GameError, State, StateMachine, Term
+
+log = logging.getLogger(__name__)
+
+REPEAT_AFTER = 0.1
+"""Seconds before an opinion is sent again whose move has not changed."""
+
+
+class Seat:
+    """Follows the match, sends every turn's situation at once, then thinks until the next turn.
+
+    While the circuit is being compiled, the interpreter's seat already plays; then the circuit's takes over. A seat
+    that is no longer wanted may be stuck in a slow machine: it is a daemon, and what it still sends is dropped.
+    """
+
+    def __init__(
+        self,
+        make_machine: Callable[[], StateMachine],
+        role: Term,
+        position: Position,
+        send: Callable[[Report], None],
+        *,
+        thinking: bool,
+        seconds: float | None,
+        engines: Callable[[StateMachine, int], Iterator[Engine]] = engines_for,
+    ) -> None:
+        """`make_machine` runs in the seat's thread. `thinking` is whether to think before the next turn begins,
+        `seconds` how long the present turn lasts where one is running, `engines` the choice of engines, best first."""
+        self.seated = threading.Event()
+        """Set when the first situation was sent and the engine is at work, or when the seat has failed."""
+        self.failed: str | None = None
+        """Why this seat cannot play."""
+        self._make_machine = make_machine
+        self._role_term = role
+        self._position = position
+        self._send_report = send
+        self._tasks: deque[Turn | Rewind] = deque()
+        self._changed = threading.Condition()
+        self._stop = np.zeros(1, np.uint8)
+        self._thinking = thinking
+        self._seconds = seconds
+        self._retired = False
+        self._engine: Engine | None = None
+        self._engines: Iterator[Engine] = iter(())
+        self._choose_engines = engines
+        self._situation: Situation | None = None
+        self._sent: tuple[Opinion | None, float] = (None, 0.0)
+        self._thread = threading.Thread(target=self._run, name="seat", daemon=True)
+
+    # --- from the control thread
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    @property
+    def engine_name(self) -> str:
+        """The engine that thinks here."""
+        return self._engine.name if self._engine else "none"
+
+    def turn(self, turn: Turn) -> None:
+        """Begins a turn: stops the present thoughts, follows the joint move, thinks on."""
+        with self._changed:
+            self._thinking = True
+            self._assign(turn)
+
+    def rewind(self) -> None:
+        """Goes back to the initial state."""
+        with self._changed:
+            self._assign(Rewind())
+
+    def _assign(self, task: Turn | Rewind) -> None:
+        self._tasks.append(task)
+        self._stop[0] = 1
+        self._changed.notify()
+
+    def ponder(self) -> None:
+        """Begins to think if it does not already."""
+        with self._changed:
+            if not self._thinking:
+                self._thinking = True
+                self._changed.notify()
+
+    def rest(self) -> None:
+        """Stops thinking until the next turn."""
+        with self._changed:
+            self._thinking = False
+            self._stop[0] = 1
+
+    def retire(self) -> None:
+        """Stops for good and sends nothing more."""
+        with self._changed:
+            self._retired = True
+            self._stop[0] = 1
+            self._changed.notify()
+
+    # --- the thread
+
+    def _run(self) -> None:
+        try:
+            machine = self._make_machine()
+            role = machine.roles.index(self._role_term)
+            reference = Reference(machine, role, self._position)
+            self._announce(reference)
+            self._engines = self._choose_engines(machine, role)
+            self._next_engine(reference.state)
+            self.seated.set()
+            self._play(reference)
+        except (BrokenPipeError, EOFError):
+            pass
+        except Exception as error:
+            self.failed = f"{type(error).__name__}: {error}"
+            if not self._retired:
+                log.exception("the seat fails")
+        finally:
+            self.seated.set()
+
+    def _play(self, reference: Reference) -> None:
+        exhausted = False
+        while True:
+            with self._changed:
+                while not (self._retired or self._tasks or (self._thinking and not exhausted)):
+                    self._changed.wait()
+                if self._retired:
+                    return
+                task = self._tasks.popleft() if self._tasks else None
+            if task is not None:
+                exhausted = False
+            if isinstance(task, Turn):
+                self._seconds = task.seconds
+                if task.joint_move is not None:
+                    self._follow(reference, task.joint_move)
+            elif isinstance(task, Rewind):
+                reference = Reference(reference.machine, reference.role, Position())
+                self._announce(reference)
+                self._engines = self._choose_engines(reference.machine, reference.role)
+                self._next_engine(reference.state)
+            with self._changed:
+                if self._tasks or self._retired or not self._thinking:
+                    continue
+                self._stop[0] = 0
+            assert self._situation is not None
+            if not self._situation.terminal:
+                self._think(reference.state)
+            # An engine that was not stopped has nothing to gain from thinking on.
+            exhausted = not self._stop[0]
+
+    def _follow(self, reference: Reference, received: Received) -> None:
+        steps = reference.follow(received)
+        self._announce(reference)
+        for joint_move, state in steps:
+            engine = self._engine
+            if engine is None:
+                return
+            try:
+                engine.advance(joint_move, state)
+            except Exception:
+                log.exception("engine %s cannot follow the match: dropped", engine.name)
+                self._next_engine(reference.state)
+                return
+
+    def _announce(self, reference: Reference) -> None:
+        self._situation = reference.situation()
+        self._sent = (None, 0.0)
+        self._send(self._situation)
+
+    def _next_engine(self, state: State) -> None:
+        """Puts the next best engine to work; with none left, the match goes on with any legal move."""
+        for engine in self._engines:
+            try:
+                engine.begin(state)
+            except Exception:
+                log.exception("engine %s cannot begin: dropped", engine.name)
+                continue
+            self._engine = engine
+            return
+        self._engine = None
+
+    def _think(self, state: State) -> None:
+        while self._engine is not None and not self._stop[0]:
+            try:
+                self._engine.think(self._stop, self._report, self._seconds)
+                return
+            except (BrokenPipeError, EOFError):
+                raise
+            except Exception:
+                log.exception("engine %s fails: dropped", self._engine.name)
+                self._next_engine(state)
+
+    def _report(self, opinion: Opinion) -> None:
+        situation = self._situation
+        assert situation is not None
+        if self._stop[0]:
+            return
+        if opinion.move not in situation.legal:
+            raise GameError(f"the engine wants {opinion.move}, which is not legal")
+        before, at = self._sent
+        now = time.monotonic()
+        news = before is None or opinion.move != before.move or opinion.proven != before.proven
+        if news or now - at >= REPEAT_AFTER:
+            self._sent = (opinion, now)
+            self._send(Thought(situation.turn, opinion, self.engine_name))
+
+    def _send(self, report: Report) -> None:
+        if not self._retired:
+            self._send_report(report)

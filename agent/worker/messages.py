@@ -1,0 +1,203 @@
+"""What passes between the server process and a match's worker process, and the channel that carries it.
+
+One pickled object per frame, four bytes of length in front. Both ends are our own code on one machine.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import struct
+import threading
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from agent.search.engine import Opinion
+from games.machine import Term
+from protocol.messages import Start
+
+JointMove: TypeAlias = tuple[Term, ...]
+"""One move per role, in the order of the roles."""
+
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+"""Of both processes: they write to the same console."""
+
+PULSE = 0.5
+"""Seconds between two signs of life."""
+
+HEADER = struct.Struct("!I")
+"""The length of the frame that follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """A joint move of which only the own part is known, as in a game of imperfect information."""
+
+    own: Term | None
+    """The own move as the manager executed it; None where that is not known either."""
+
+
+Received: TypeAlias = JointMove | Unseen
+"""What a PLAY or STOP says about the last joint move."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A point of a match: some known state, and what was received from there on."""
+
+    turn: int = 0
+    """How many joint moves had been received when the known state was reached."""
+    facts: frozenset[Term] | None = None
+    """The known state; None for the initial one."""
+    disputed: JointMove | None = None
+    """The last joint move received before it, where that was not legal (see `agent.worker.reference`)."""
+    since: tuple[Received, ...] = ()
+    """What was received after the known state."""
+
+
+# ------------------------------------------------------------------------------------------- server -> worker
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Take part in a match. The first command that a worker gets."""
+
+    start: Start
+    position: Position
+    seconds: float | None
+    """How long the first turn lasts, where one is running."""
+    ponder: bool
+    """Whether to think while no turn is running."""
+    compile: bool
+    """Whether to try for a circuit; without, the match is played by the interpreter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn begins."""
+
+    joint_move: Received | None
+    """What the roles did last; None where the position has not changed."""
+    seconds: float | None
+    """How long the turn lasts; None where no answer is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The turn was answered; think no more until the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """The match begins again from its initial state."""
+
+
+Command: TypeAlias = Begin | Turn | Rest | Rewind
+
+
+# ------------------------------------------------------------------------------------------- worker -> server
+
+
+@dataclass(frozen=True, slots=True)
+class Warm:
+    """The kernels are loaded; `Begin` can be served at full speed."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The match cannot be played at all: the rules have no meaning or the role does not exist."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The match will be played with this engine; nothing is gained by waiting any longer."""
+
+    engine: str
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The reference state of a turn."""
+
+    turn: int
+    """How many joint moves were received until here."""
+    role: int
+    """The own role's index."""
+    legal: tuple[Term, ...]
+    """The own legal moves; empty where the rules leave none."""
+    terminal: bool
+    goals: tuple[int | None, ...] | None
+    """In a terminal state, per role."""
+    position: Position
+    """This state, for whoever has to take the match over from here."""
+    joint_move: JointMove | None
+    """The joint move that led here, completed by a guess where it was `Unseen`; None at the start."""
+    repeatable: bool
+    """Whether that joint move would be legal once more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """The engine's newest opinion on a turn."""
+
+    turn: int
+    opinion: Opinion
+    engine: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """Nothing but a sign of life, sent every `PULSE` seconds during a match."""
+
+
+Report: TypeAlias = Warm | Refused | Ready | Situation | Thought | Alive
+
+
+def frame(message: object) -> bytes:
+    """A message as it travels."""
+    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    return HEADER.pack(len(body)) + body
+
+
+class Channel:
+    """The worker's end: blocking, reads in one thread, writes from any."""
+
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self._read_fd = read_fd
+        self._write_fd = write_fd
+        self._lock = threading.Lock()
+
+    def send(self, report: Report) -> None:
+        """Writes one report. Raises `BrokenPipeError` when the server is gone."""
+        rest = memoryview(frame(report))
+        with self._lock:
+            while rest:
+                rest = rest[os.write(self._write_fd, rest) :]
+
+    def receive(self, timeout: float | None = None) -> Command | None:
+        """The next command; None when none came within `timeout` seconds. Raises `EOFError` when the server is gone."""
+        if timeout is not None and not select.select([self._read_fd], [], [], timeout)[0]:
+            return None
+        (length,) = HEADER.unpack(self._read(HEADER.size))
+        command: Command = pickle.loads(self._read(length))
+        return command
+
+    def close(self) -> None:
+        """Closes both directions: a forked child must not keep them open when the worker itself has died."""
+        os.close(self._read_fd)
+        os.close(self._write_fd)
+
+    def _read(self, count: int) -> bytes:
+        parts: list[bytes] = []
+        while count:
+            part = os.read(self._read_fd, min(count, 1 << 20))
+            if not part:
+                raise EOFError
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)

@@ -1,0 +1,1 @@
+"""Word-level bit operations for kernels: every one that is LLVM intrinsics stands here."""

@@ -1,0 +1,69 @@
+"""From a ground program to a boolean circuit: legal moves, terminal, goals and next facts over one pool of signals.
+
+Order of work: gates from rules (`gates`); fluents that never change from their first value become constants (`sweep`);
+gates that feed only one gate are merged into it (`rebuild`); what many gates share is factored out (`factor`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from games.gdl.circuit.factor import factor
+from games.gdl.circuit.gates import build_gates
+from games.gdl.circuit.outputs import Outputs
+from games.gdl.circuit.pool import FALSE, TRUE, Pool
+from games.gdl.circuit.rebuild import rebuild
+from games.gdl.circuit.sweep import constant_fluents
+from games.gdl.grounding.ground import GroundProgram
+from games.machine import Term
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """The rules of a game as a net. `fluents` are the facts that really change; `always` those true in every state."""
+
+    roles: tuple[Term, ...]
+    fluents: list[Term]
+    always: list[Term]
+    initial: NDArray[np.bool_]
+    """Per fluent."""
+    moves: list[list[Term]]
+    """Per role."""
+    goals: list[list[int]]
+    """Per role, the values in the order of `Outputs.goal`."""
+    pool: Pool
+    outputs: Outputs
+
+
+def build_circuit(program: GroundProgram) -> Circuit:
+    """The simplified circuit of a ground program.
+
+    Time and memory are linear in its size, but for the bounded rounds of factoring.
+    """
+    pool, outputs = build_gates(program)
+    n_fluents = len(program.fluents)
+    initial = np.zeros(n_fluents, np.bool_)
+    initial[program.initial] = True
+    constant = constant_fluents(pool, outputs, initial)
+    kept = np.flatnonzero(~constant).astype(np.int32)
+    if len(kept) < n_fluents:
+        values = np.where(initial, TRUE, FALSE).astype(np.int32)
+        values[kept] = 2 * (np.arange(len(kept), dtype=np.int32) + 1)
+        outputs = outputs._replace(next=outputs.next[kept])
+        pool, outputs = rebuild(pool, outputs, values, len(kept), inline=False)
+    itself = np.arange(2, 2 * len(kept) + 2, 2, dtype=np.int32)
+    pool, outputs = rebuild(pool, outputs, itself, len(kept), inline=True)
+    pool = factor(pool, outputs)
+    return Circuit(
+        roles=program.roles,
+        fluents=[program.fluents[i] for i in kept],
+        always=[program.fluents[i] for i in np.flatnonzero(constant & initial)],
+        initial=initial[kept],
+        moves=program.moves,
+        goals=[[value for value, _ in values] for values in program.goals],
+        pool=pool,
+        outputs=outputs,
+    )

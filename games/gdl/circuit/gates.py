@@ -1,0 +1,244 @@
+"""From ground rules to gates: each atom that an output needs as an OR of ANDs, atoms of positive cycles as `LOOP`s.
+
+Atoms are taken component by component of their dependencies (Tarjan, "Depth-first search and linear graph algorithms",
+1972; iterative).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from games.gdl.circuit.outputs import Literals, Outputs
+from games.gdl.circuit.pool import (
+    BLOCK,
+    FALSE,
+    MOVE_SET,
+    NO_ROOM,
+    TRUE,
+    Pool,
+    conjoin,
+    grow,
+    intern,
+    new_loop,
+    new_pool,
+)
+from games.gdl.grounding.ground import GroundProgram
+
+_UNDEFINED = -1
+
+
+def build_gates(program: GroundProgram) -> tuple[Pool, Outputs]:
+    """The net of a ground program as it stands, but for what folds while it is built."""
+    n_atoms = program.n_atoms
+    n_moves = np.array([len(moves) for moves in program.moves], np.int32)
+    order_by_head = np.argsort(program.rule_head, kind="stable").astype(np.int64)
+    first_rule = np.zeros(n_atoms + 2, np.int64)
+    np.cumsum(np.bincount(program.rule_head, minlength=n_atoms + 1), out=first_rule[1:])
+
+    pool = new_pool(
+        len(program.fluents), n_moves, len(program.fluents) + 2 * n_atoms + 1024, 2 * len(program.body) + 4096
+    )
+    literal_of = np.full(n_atoms + 1, _UNDEFINED, np.int32)
+    used = program.true_atom > 0
+    literal_of[program.true_atom[used]] = 2 * (np.flatnonzero(used) + 1)
+    for role, atoms in enumerate(program.does_atom):
+        for move in np.flatnonzero(np.asarray(atoms) > 0):
+            single = np.array([move], np.int32)
+            while True:
+                literal = _single_move(pool, role, single, int(n_moves[role]))
+                if literal != NO_ROOM:
+                    break
+                pool = grow(pool)
+            literal_of[atoms[move]] = literal
+
+    legal = np.concatenate([np.asarray(atoms, np.int32) for atoms in program.legal_atom])
+    goal = np.array([atom for values in program.goals for _, atom in values], np.int32)
+    terminal = np.array([program.terminal_atom], np.int32)
+    nexts = np.asarray(program.next_atom, np.int32)
+    wanted = np.concatenate((legal, nexts, terminal, goal))
+    wanted = np.unique(wanted[wanted > 0])
+    order, first_of_component = _components(
+        wanted, literal_of, first_rule, order_by_head, program.body_start, program.body
+    )
+    position = 0
+    loops = np.full(n_atoms + 1, -1, np.int32)
+    definitions = np.full(n_atoms + 1, -1, np.int32)
+    while True:
+        position = _define_atoms(
+            pool, order, first_of_component, position, literal_of, loops, definitions, first_rule, order_by_head,
+            program.body_start, program.body,
+        )  # fmt: skip
+        if position == len(first_of_component) - 1:
+            break
+        pool = grow(pool)
+
+    def literals(atoms: NDArray[np.int32]) -> Literals:
+        return np.where(atoms == 0, FALSE, np.where(atoms < 0, TRUE, literal_of[np.maximum(atoms, 0)])).astype(np.int32)
+
+    looped = np.flatnonzero(loops >= 0)
+    outputs = Outputs(
+        literals(legal), literals(nexts), literals(terminal), literals(goal), loops[looped], definitions[looped]
+    )
+    return pool, outputs
+
+
+def _single_move(pool: Pool, role: int, move: NDArray[np.int32], n_moves: int) -> int:
+    if n_moves == 1:
+        return TRUE
+    signal = intern(pool, MOVE_SET, np.int32(role), move, 1)
+    return NO_ROOM if signal == NO_ROOM else 2 * signal
+
+
+@njit(cache=True, nogil=True)
+def _components(wanted, literal_of, first_rule, rules, body_start, body):
+    """Tarjan's algorithm from the wanted atoms.
+
+    Returns the atoms ordered by component, dependencies first, and where in that order each component starts.
+    """
+    n = len(literal_of)
+    index = np.zeros(n, np.int32)
+    low = np.zeros(n, np.int32)
+    on_stack = np.zeros(n, np.bool_)
+    order = np.empty(n, np.int32)
+    firsts = np.empty(n + 1, np.int32)
+    stack = np.empty(n, np.int32)
+    calls = np.empty(n, np.int32)
+    rule_at = np.zeros(n, np.int64)  # per open call: which rule, and which literal of it, comes next
+    body_at = np.zeros(n, np.int64)
+    n_order = 0
+    n_components = 0
+    n_stack = 0
+    clock = 0
+    for root in wanted:
+        if literal_of[root] >= 0 or index[root] > 0:
+            continue
+        n_calls = 1
+        calls[0] = root
+        clock += 1
+        index[root] = clock
+        low[root] = clock
+        stack[n_stack] = root
+        n_stack += 1
+        on_stack[root] = True
+        rule_at[root] = first_rule[root]
+        body_at[root] = body_start[rules[first_rule[root]]] if first_rule[root] < first_rule[root + 1] else 0
+        while n_calls > 0:
+            atom = calls[n_calls - 1]
+            child = np.int32(-1)
+            while rule_at[atom] < first_rule[atom + 1]:
+                rule = rules[rule_at[atom]]
+                if body_at[atom] == body_start[rule + 1]:
+                    rule_at[atom] += 1
+                    if rule_at[atom] < first_rule[atom + 1]:
+                        body_at[atom] = body_start[rules[rule_at[atom]]]
+                    continue
+                other = abs(body[body_at[atom]])
+                body_at[atom] += 1
+                if literal_of[other] >= 0:
+                    continue
+                if index[other] == 0:
+                    child = other
+                    break
+                if on_stack[other]:
+                    low[atom] = min(low[atom], index[other])
+            if child >= 0:
+                clock += 1
+                index[child] = clock
+                low[child] = clock
+                stack[n_stack] = child
+                n_stack += 1
+                on_stack[child] = True
+                rule_at[child] = first_rule[child]
+                body_at[child] = (
+                    body_start[rules[first_rule[child]]] if first_rule[child] < first_rule[child + 1] else 0
+                )
+                calls[n_calls] = child
+                n_calls += 1
+                continue
+            n_calls -= 1
+            if n_calls > 0:
+                parent = calls[n_calls - 1]
+                low[parent] = min(low[parent], low[atom])
+            if low[atom] == index[atom]:
+                firsts[n_components] = n_order
+                n_components += 1
+                while True:
+                    n_stack -= 1
+                    member = stack[n_stack]
+                    on_stack[member] = False
+                    order[n_order] = member
+                    n_order += 1
+                    if member == atom:
+                        break
+    firsts[n_components] = n_order
+    return order[:n_order], firsts[: n_components + 1]
+
+
+@njit(cache=True, nogil=True)
+def _define_atoms(pool, order, firsts, position, literal_of, loops, definitions, first_rule, rules, body_start, body):
+    """Gives every atom its literal, component by component; returns the component at which the pool ran out of room."""
+    longest = 1
+    for rule in range(len(body_start) - 1):
+        longest = max(longest, body_start[rule + 1] - body_start[rule])
+    widest = 1
+    for i in range(len(order)):
+        widest = max(widest, first_rule[order[i] + 1] - first_rule[order[i]])
+    conjunction = np.empty(longest, np.int32)
+    disjunction = np.empty(widest, np.int32)
+    while position < len(firsts) - 1:
+        begin = firsts[position]
+        end = firsts[position + 1]
+        cyclic = end - begin > 1
+        if cyclic:
+            pool.counts[BLOCK] = position
+            for i in range(begin, end):
+                atom = order[i]
+                if loops[atom] < 0:
+                    loops[atom] = new_loop(pool)
+                    if loops[atom] == NO_ROOM:
+                        return position
+                literal_of[atom] = 2 * loops[atom]
+        for i in range(end - 1, begin - 1, -1):
+            atom = order[i]
+            n_bodies = 0
+            holds = False
+            for k in range(first_rule[atom], first_rule[atom + 1]):
+                rule = rules[k]
+                size = 0
+                trivial = False
+                for j in range(body_start[rule], body_start[rule + 1]):
+                    other = body[j]
+                    if other == atom:  # an atom supports itself: says nothing in a least model
+                        trivial = True
+                        break
+                    literal = literal_of[abs(other)]
+                    if literal < 0:
+                        literal = FALSE
+                    conjunction[size] = literal if other > 0 else literal ^ 1
+                    size += 1
+                if trivial:
+                    continue
+                literal = conjoin(pool, conjunction, size)
+                if literal == NO_ROOM:
+                    return position
+                if literal == TRUE:
+                    holds = True
+                    break
+                disjunction[n_bodies] = literal ^ 1
+                n_bodies += 1
+            if holds:
+                result = TRUE
+            else:
+                literal = conjoin(pool, disjunction, n_bodies)
+                if literal == NO_ROOM:
+                    return position
+                result = literal ^ 1
+            if cyclic:
+                definitions[atom] = result
+            else:
+                literal_of[atom] = result
+        pool.counts[BLOCK] = -1
+        position += 1
+    return position

@@ -1,0 +1,70 @@
+"""What a circuit computes, as literals over a pool of signals, and which signals that needs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from games.gdl.circuit.pool import GATE, LOOP, N_SIGNALS
+
+Literals = NDArray[np.int32]
+
+
+class Outputs(NamedTuple):
+    """What the circuit computes, as literals."""
+
+    legal: Literals
+    """All roles' moves, one after the other, in the order of `Circuit.moves`."""
+    next: Literals
+    """One per fluent."""
+    terminal: Literals
+    """One element."""
+    goal: Literals
+    """One per (role, value) in the order of `Circuit.goals`."""
+    loop_signal: NDArray[np.int32]
+    """The signals of kind `LOOP`."""
+    loop_definition: Literals
+    """The definition of each `LOOP` signal; least fixpoint, all loops of a component start false."""
+
+    def roots(self) -> tuple[Literals, NDArray[np.int32], Literals]:
+        """All outputs one after the other, and the loops: what `mark_live` starts from."""
+        everything = np.concatenate((self.legal, self.next, self.terminal, self.goal))
+        return everything, self.loop_signal, self.loop_definition
+
+
+@njit(cache=True, nogil=True)
+def mark_live(pool, roots, loop_signal, loop_definition):
+    """Which signals the roots need, as a boolean per signal; loops pull in their definitions."""
+    n = pool.counts[N_SIGNALS]
+    live = np.zeros(n, np.bool_)
+    definition = np.full(n, -1, np.int32)
+    for i in range(len(loop_signal)):
+        definition[loop_signal[i]] = loop_definition[i]
+    stack = np.empty(n, np.int32)
+    top = 0
+    for literal in roots:
+        signal = literal >> 1
+        if not live[signal]:
+            live[signal] = True
+            stack[top] = signal
+            top += 1
+    while top > 0:
+        top -= 1
+        signal = stack[top]
+        if pool.kind[signal] == GATE:
+            for i in range(pool.start[signal], pool.start[signal] + pool.size[signal]):
+                other = pool.items[i] >> 1
+                if not live[other]:
+                    live[other] = True
+                    stack[top] = other
+                    top += 1
+        elif pool.kind[signal] == LOOP:
+            other = definition[signal] >> 1
+            if not live[other]:
+                live[other] = True
+                stack[top] = other
+                top += 1
+    return live

@@ -1,0 +1,131 @@
+"""Copies the part of a net that outputs need, with fluents replaced and gates merged into their only readers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from games.gdl.circuit.outputs import Literals, Outputs, mark_live
+from games.gdl.circuit.pool import (
+    BLOCK,
+    GATE,
+    LOOP,
+    MOVE_SET,
+    N_SIGNALS,
+    NO_ROOM,
+    TRUE,
+    Pool,
+    conjoin,
+    grow,
+    intern,
+    new_loop,
+    new_pool,
+)
+
+_UNDEFINED = -1
+
+
+def rebuild(
+    pool: Pool, outputs: Outputs, fluent_value: Literals, n_fluents: int, *, inline: bool
+) -> tuple[Pool, Outputs]:
+    """The live part of the net again, with fluents replaced by literals of the new pool.
+
+    With `inline`, gates that have one reader are merged into it.
+    """
+    live = mark_live(pool, *outputs.roots())
+    n = int(pool.counts[N_SIGNALS])
+    fresh = new_pool(n_fluents, pool.moves, n + 64, int(pool.size[:n][live[:n]].sum()) + 4096)
+    mapped = np.full(n, _UNDEFINED, np.int32)
+    mapped[0] = TRUE
+    old_fluents = len(fluent_value)
+    mapped[1 : old_fluents + 1] = fluent_value
+    merge = _single_readers(pool, live, *outputs.roots()) if inline else np.zeros(n, np.bool_)
+    position = old_fluents + 1
+    while True:
+        position = _copy_signals(pool, fresh, live, merge, mapped, position)
+        if position == n:
+            break
+        fresh = grow(fresh)
+
+    def moved(literals: Literals) -> Literals:
+        return (mapped[literals >> 1] ^ (literals & 1)).astype(np.int32)
+
+    used = live[outputs.loop_signal]
+    return fresh, Outputs(
+        moved(outputs.legal),
+        moved(outputs.next),
+        moved(outputs.terminal),
+        moved(outputs.goal),
+        (mapped[outputs.loop_signal[used]] >> 1).astype(np.int32),
+        moved(outputs.loop_definition[used]),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _single_readers(pool, live, roots, loop_signal, loop_definition):
+    """Gates that exactly one gate reads, un-negated, and that are no output: the reader can take over their inputs."""
+    n = pool.counts[N_SIGNALS]
+    reads = np.zeros(n, np.int32)
+    for literal in roots:
+        reads[literal >> 1] += 2
+    for literal in loop_definition:
+        reads[literal >> 1] += 2
+    for gate in range(n):
+        if live[gate] and pool.kind[gate] == GATE:
+            for i in range(pool.start[gate], pool.start[gate] + pool.size[gate]):
+                literal = pool.items[i]
+                reads[literal >> 1] += 2 if (literal & 1 or pool.owner[gate] >= 0) else 1
+    merge = np.zeros(n, np.bool_)
+    for gate in range(n):
+        merge[gate] = live[gate] and pool.kind[gate] == GATE and reads[gate] == 1 and pool.owner[gate] < 0
+    return merge
+
+
+@njit(cache=True, nogil=True)
+def _copy_signals(old, fresh, live, merge, mapped, position):
+    """Copies signals in order; returns where the new pool ran out of room, or the number of old signals."""
+    n = old.counts[N_SIGNALS]
+    literals = np.empty(64, np.int32)
+    stack = np.empty(64, np.int32)
+    for signal in range(position, n):
+        if not live[signal] or merge[signal]:
+            continue
+        kind = old.kind[signal]
+        if kind == MOVE_SET:
+            start = old.start[signal]
+            size = old.size[signal]
+            result = intern(fresh, MOVE_SET, old.owner[signal], old.items[start : start + size], size)
+            if result == NO_ROOM:
+                return signal
+            mapped[signal] = 2 * result
+        elif kind == LOOP:
+            fresh.counts[BLOCK] = old.owner[signal]
+            result = new_loop(fresh)
+            if result == NO_ROOM:
+                return signal
+            mapped[signal] = 2 * result
+        elif kind == GATE:
+            k = 0
+            top = 1
+            stack[0] = signal
+            while top > 0:
+                top -= 1
+                gate = stack[top]
+                for i in range(old.start[gate], old.start[gate] + old.size[gate]):
+                    literal = old.items[i]
+                    if merge[literal >> 1]:
+                        if top == len(stack):
+                            stack = np.concatenate((stack, np.empty(len(stack), np.int32)))
+                        stack[top] = literal >> 1
+                        top += 1
+                        continue
+                    if k == len(literals):
+                        literals = np.concatenate((literals, np.empty(len(literals), np.int32)))
+                    literals[k] = mapped[literal >> 1] ^ (literal & 1)
+                    k += 1
+            fresh.counts[BLOCK] = old.owner[signal]
+            result = conjoin(fresh, literals, k)
+            if result == NO_ROOM:
+                return signal
+            mapped[signal] = result
+    return n

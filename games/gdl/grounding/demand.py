@@ -1,0 +1,163 @@
+"""Demand transformation: derive of a relation only what some rule can ever ask of it.
+
+Sheets written top-down (`(count_loop ?x ?y ?white ?black ...)`: counting with accumulators, following paths) define
+relations that are huge when enumerated bottom-up, though few of their atoms are ever asked for. Magic sets (Beeri,
+Ramakrishnan: On the Power of Magic, 1991) restrict each of them to the arguments that its callers have bound, with
+*one* adornment per relation, the weakest of its calls.
+
+What is asked for depends on the state; as part of the rules it would be wired into the circuit. So it is computed for
+all states at once, on a positive copy of the rules in which `true` and `does` hold whatever can ever hold: a static
+relation, which grounding simplifies away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+from typing import NamedTuple, TypeAlias
+
+from games.gdl.grounding.estimate import Estimates
+from games.gdl.rules.dependencies import dependency_graph, reachable
+from games.gdl.rules.rules import Atom, Literal, Predicate, Rule, body_variables, predicate, variables
+
+_LARGE = 500.0
+"""Relations estimated smaller are enumerated: demand would cost more than it saves."""
+
+_STATE_INPUTS = {("true", 1): (("init", 1), ("next", 1)), ("does", 2): (("legal", 2),)}
+"""The relations given from outside, and those that say what they can hold."""
+
+_GAME = frozenset({("init", 1), ("next", 1), ("legal", 2), ("goal", 2), ("terminal", 0), *_STATE_INPUTS})
+
+Adornments: TypeAlias = Mapping[Predicate, tuple[int, ...]]
+"""Of relations on demand: the argument positions (from 1) that every caller binds."""
+
+
+def demand(rules: Sequence[Rule], estimates: Estimates) -> list[Rule]:
+    """Rules in which large relations with bound arguments are derived on demand; the same rules if there are none."""
+    adornments = _weakest_adornments(rules, estimates)
+    if not adornments:
+        return list(rules)
+    copied = _copied_relations(rules, adornments)
+    guarded: list[Rule] = []
+    asking: list[Rule] = []
+    for rule in rules:
+        guard = _guard(rule.head, adornments)
+        guarded.append(Rule(rule.head, (*guard, *rule.body), rule.statement))
+        if predicate(rule.head) in copied:
+            body = (*guard, *_possible(rule.body, copied))
+            asking.append(Rule(_renamed(rule.head, copied), body, rule.statement))
+        for call in _calls(rule, adornments, estimates):
+            asking.append(_demanding_rule(rule, call, guard, adornments, copied))
+    for relation, sources in _STATE_INPUTS.items():
+        arguments = [f"?{i}" for i in range(relation[1])]
+        for name, _ in sources:
+            source = Literal(True, _renamed((name, *arguments), copied))
+            asking.append(Rule(_renamed((relation[0], *arguments), copied), (source,), 0))
+    graph = dependency_graph(asking)
+    needed = reachable(graph, [p for p in graph if p[0].startswith("demand ")])
+    return guarded + [rule for rule in dict.fromkeys(asking) if predicate(rule.head) in needed]
+
+
+class _Call(NamedTuple):
+    """A literal of a relation on demand, where it stands."""
+
+    literal: Literal
+    bound: frozenset[str]
+    """Variables that have values when it is called."""
+    before: tuple[Literal, ...]
+    """The positive literals that gave them these."""
+
+
+def _weakest_adornments(rules: Sequence[Rule], estimates: Estimates) -> Adornments:
+    """Adornments of the large derived relations, by fixpoint from the strongest; those left with none are not there."""
+    derived = {predicate(rule.head) for rule in rules if rule.body} - _GAME
+    adornments = {p: tuple(range(1, p[1] + 1)) for p in derived if p[1] and estimates.size(p) >= _LARGE}
+    while True:
+        weaker = dict(adornments)
+        for rule in rules:
+            for call in _calls(rule, adornments, estimates):
+                atom = call.literal.atom
+                bound = [i for i in weaker[predicate(atom)] if variables(atom[i]).keys() <= call.bound]
+                weaker[predicate(atom)] = tuple(bound)
+        weaker = {relation: adornment for relation, adornment in weaker.items() if adornment}
+        if weaker == adornments:
+            return adornments
+        adornments = weaker
+
+
+def _calls(rule: Rule, adornments: Adornments, estimates: Estimates) -> list[_Call]:
+    """The calls of a body, joined greedily: the literal with the fewest matches next, negative ones last."""
+    if not any(predicate(literal.atom) in adornments for literal in rule.body):
+        return []
+    domains = estimates.domains(rule.body)
+    bound = frozenset(body_variables(_guard(rule.head, adornments)))
+    waiting = [literal for literal in rule.body if literal.positive and literal.atom[0] != "distinct"]
+    negative = [literal for literal in rule.body if not literal.positive]
+    before: list[Literal] = []
+    calls: list[_Call] = []
+
+    def matches(literal: Literal) -> float:
+        known = [domains.get(name, 1.0) for name in variables(literal.atom) if name in bound]
+        return estimates.join([literal], domains) / max(1.0, prod(known))
+
+    while waiting or negative:
+        chosen = min(waiting, key=matches) if waiting else negative.pop()
+        if predicate(chosen.atom) in adornments:
+            calls.append(_Call(chosen, bound, tuple(before)))
+        if chosen.positive:
+            waiting.remove(chosen)
+            before.append(chosen)
+            bound |= variables(chosen.atom).keys()
+    return calls
+
+
+def _guard(head: Atom, adornments: Adornments) -> tuple[Literal, ...]:
+    """The literal that holds where a rule with this head is asked for; none if its relation is not on demand."""
+    adornment = adornments.get(predicate(head))
+    if adornment is None:
+        return ()
+    return (Literal(True, (f"demand {head[0]}/{len(head) - 1}", *[head[i] for i in adornment])),)
+
+
+def _demanding_rule(
+    rule: Rule, call: _Call, guard: tuple[Literal, ...], adornments: Adornments, copied: set[Predicate]
+) -> Rule:
+    """What a call asks for, given the literals before it (as far as they have to do with its arguments)."""
+    (asked,) = _guard(call.literal.atom, adornments)
+    connected = set(variables(asked.atom))
+    body: dict[Literal, None] = {}
+    waiting = [*guard, *call.before]
+    while joined := [literal for literal in waiting if connected & variables(literal.atom).keys()]:
+        for literal in joined:
+            waiting.remove(literal)
+            body[literal] = None
+            connected |= variables(literal.atom).keys()
+    for literal in rule.body:
+        if (not literal.positive or literal.atom[0] == "distinct") and variables(literal.atom).keys() <= connected:
+            body[literal] = None
+    return Rule(asked.atom, _possible(body, copied), rule.statement)
+
+
+# ------------------------------------------------------------------------------------------------ the positive copy
+
+
+def _copied_relations(rules: Iterable[Rule], adornments: Adornments) -> set[Predicate]:
+    """The relations that are not static, or on demand, or depend on such."""
+    users: dict[Predicate, list[Predicate]] = {}
+    for rule in rules:
+        for literal in rule.body:
+            users.setdefault(predicate(literal.atom), []).append(predicate(rule.head))
+    return reachable(users, [*_STATE_INPUTS, *adornments])
+
+
+def _renamed(atom: Atom, copied: set[Predicate]) -> Atom:
+    return (f"possible {atom[0]}", *atom[1:]) if predicate(atom) in copied else atom
+
+
+def _possible(body: Iterable[Literal], copied: set[Predicate]) -> tuple[Literal, ...]:
+    """The body over the copied relations, without their negations: no less than what it can hold for."""
+    return tuple(
+        Literal(literal.positive, _renamed(literal.atom, copied))
+        for literal in body
+        if literal.positive or predicate(literal.atom) not in copied
+    )

@@ -1,0 +1,149 @@
+"""Rewritings that keep the meaning of rules and make their grounding smaller.
+
+The ground instances of a rule are as many as the joins of its body. `split` breaks a body up: it eliminates one
+variable after the other, moving the literals that mention it to an auxiliary rule over their remaining variables
+(bucket elimination: Dechter, 1999), as long as estimates say that this pays. `project` does only the simplest case, a
+variable that stands in one literal alone. Auxiliary predicates are shared by all bodies that need the same one; their
+names have a space, which no token has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+
+from games.gdl.grounding.estimate import Estimates
+from games.gdl.rules.rules import Literal, Rule, body_variables, substitute_atom, variables
+
+
+class Auxiliaries:
+    """The auxiliary rules made so far: one predicate for all bodies that differ in the names of variables only."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._relations: dict[object, str] = {}
+        self.rules: list[Rule] = []
+
+    def _canonical(self, kept: Sequence[str], body: Iterable[Literal]) -> tuple[list[str], tuple[Literal, ...]]:
+        body = tuple(body)
+        renaming = {name: f"?{i}" for i, name in enumerate(dict.fromkeys((*kept, *body_variables(body))))}
+        renamed = tuple([Literal(lit.positive, substitute_atom(lit.atom, renaming)) for lit in body])
+        return [renaming[name] for name in kept], renamed
+
+    def knows(self, kept: Sequence[str], body: Iterable[Literal]) -> bool:
+        """Whether there is a predicate already for what the body says of the variables `kept`."""
+        return (len(kept), frozenset(self._canonical(kept, body)[1])) in self._relations
+
+    def literal(self, kept: Sequence[str], body: Iterable[Literal], statement: int) -> Literal:
+        """A literal that says what the body says of the variables `kept`."""
+        arguments, renamed = self._canonical(kept, body)
+        key = (len(kept), frozenset(renamed))
+        relation = self._relations.get(key)
+        if relation is None:
+            relation = self._relations[key] = f"{self._prefix} {len(self._relations)}"
+            self.rules.append(Rule((relation, *arguments), renamed, statement))
+        return Literal(True, (relation, *kept))
+
+
+def project(rules: Iterable[Rule]) -> list[Rule]:
+    """Rules in whose bodies, if they have several literals, no variable stands in a single place."""
+    auxiliaries = Auxiliaries("some")
+    result = [_project_rule(rule, auxiliaries) for rule in rules]
+    return result + auxiliaries.rules
+
+
+def _project_rule(rule: Rule, auxiliaries: Auxiliaries) -> Rule:
+    if len(rule.body) < 2:
+        return rule
+    uses = Counter(name for literal in rule.body for name in variables(literal.atom))
+    uses.update(list(variables(rule.head)))
+    body = []
+    for literal in rule.body:
+        names = variables(literal.atom)
+        if literal.positive and any(uses[name] == 1 for name in names):
+            kept = [name for name in names if uses[name] > 1]
+            literal = auxiliaries.literal(kept, (literal,), rule.statement)
+        body.append(literal)
+    return Rule(rule.head, tuple(dict.fromkeys(body)), rule.statement)
+
+
+def split(rules: Iterable[Rule], estimates: Estimates) -> list[Rule]:
+    """Rules whose bodies are broken up wherever the estimates say that this saves ground instances.
+
+    Makes the auxiliary relations known to `estimates`.
+    """
+    auxiliaries = Auxiliaries("join")
+    result = [_split_rule(rule, auxiliaries, estimates) for rule in rules]
+    done = 0
+    while done < len(auxiliaries.rules):
+        auxiliaries.rules[done] = _split_rule(auxiliaries.rules[done], auxiliaries, estimates)
+        done += 1
+    return result + auxiliaries.rules
+
+
+_GAIN = 0.9
+"""A split must bring the estimated cost below this share: estimates are rough, and each auxiliary atom costs a gate."""
+
+_INSTANCE = 0.3
+"""Cost of a ground instance beside that of its literals that stay: gringo's time for it."""
+
+
+def _cost(body: Iterable[Literal], instances: float, estimates: Estimates) -> float:
+    return instances * (_INSTANCE + sum(not estimates.is_static(literal) for literal in body))
+
+
+def _combinations(names: Iterable[str], domains: Mapping[str, float]) -> float:
+    return prod([domains.get(name, 1.0) for name in names])
+
+
+def _split_rule(rule: Rule, auxiliaries: Auxiliaries, estimates: Estimates) -> Rule:
+    head = variables(rule.head)
+    while len(rule.body) > 1:
+        domains = estimates.domains(rule.body)
+        best_cost = _GAIN * _cost(rule.body, estimates.join(rule.body, domains), estimates)
+        best: tuple[tuple[Literal, ...], list[str]] | None = None
+        buckets = {_bucket(rule.body, name, estimates): None for name in body_variables(rule.body) if name not in head}
+        for bucket in buckets:
+            inside = body_variables(bucket)
+            rest = tuple([literal for literal in rule.body if literal not in bucket])
+            outside = head | body_variables(rest)
+            kept = [name for name in inside if name in outside]
+            if not rest or len(kept) == len(inside):
+                continue
+            instances = estimates.join(bucket, domains)
+            cost = 0.0 if auxiliaries.knows(kept, bucket) else _cost(bucket, instances, estimates)
+            # The auxiliary literal joins with the rest as a relation that holds for `share` of its arguments.
+            share = min(1.0, instances / max(1.0, _combinations(kept, domains)))
+            new = [name for name in kept if name not in body_variables(rest)]
+            shorter = estimates.join(rest, domains) * _combinations(new, domains) * share
+            cost += _cost(rest, shorter, estimates) + shorter
+            if cost < best_cost:
+                best_cost, best = cost, (bucket, kept)
+        if best is None:
+            break
+        bucket, kept = best
+        known = len(auxiliaries.rules)
+        literal = auxiliaries.literal(kept, bucket, rule.statement)
+        if len(auxiliaries.rules) > known:
+            size = min(estimates.join(bucket, domains), _combinations(kept, domains))
+            estimates.add(auxiliaries.rules[-1], size)
+        rule = Rule(rule.head, (*[lit for lit in rule.body if lit not in bucket], literal), rule.statement)
+    return rule
+
+
+def _bucket(body: Sequence[Literal], name: str, estimates: Estimates) -> tuple[Literal, ...]:
+    """The literals to join in order to eliminate a variable; empty where some literal stands in the way.
+
+    Those that mention it, and those that cost nothing and narrow the join.
+    """
+    bucket = [lit for lit in body if lit.positive and lit.atom[0] != "distinct" and name in variables(lit.atom)]
+    bound = body_variables(bucket)
+    for literal in body:
+        names = variables(literal.atom)
+        if literal in bucket or any(other not in bound for other in names):
+            if name in names and literal not in bucket:
+                return ()
+        elif name in names or estimates.is_static(literal):
+            bucket.append(literal)
+    return tuple(bucket)

@@ -1,0 +1,177 @@
+"""Takes rules about moves apart: as a role makes exactly one move, what is said of its parts can be said separately.
+
+    next(cell(X2, Y2, P)) :- does(R, move(X1, Y1, X2, Y2)), true(cell(X1, Y1, P))
+
+has one instance for each move and piece. But the move is the same wherever `does(R, ...)` stands, so the rule means
+
+    moved(R, P)           :- does(R, move(X1, Y1, _, _)), true(cell(X1, Y1, P))
+    next(cell(X2, Y2, P)) :- does(R, move(_, _, X2, Y2)), moved(R, P)
+
+with a few instances for each square. No rewriting of plain logic programs may do this; it rests on `does` being a
+function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from games.gdl.grounding.estimate import Estimates
+from games.gdl.grounding.rewrite import Auxiliaries
+from games.gdl.rules.rules import (
+    Atom,
+    Literal,
+    Predicate,
+    Rule,
+    Substitution,
+    body_variables,
+    predicate,
+    resolve,
+    substitute_atom,
+    unify,
+    variables,
+)
+
+
+def separate_moves(rules: Iterable[Rule], estimates: Estimates) -> list[Rule]:
+    """Rules in which literals that depend on different parts of a move are joined with those parts only.
+
+    Makes the auxiliary relations known to `estimates`.
+    """
+    rules = _unfold_aliases(list(rules))
+    auxiliaries = Auxiliaries("part")
+    domains = _Domains(estimates)
+    result = [_separate(rule, auxiliaries, domains) for rule in rules]
+    made = domains.rules + auxiliaries.rules
+    for rule in domains.rules:
+        estimates.add(rule, len(domains.rules))
+    for rule in auxiliaries.rules:
+        estimates.add(rule, estimates.join(rule.body, estimates.domains(rule.body)))
+    return result + made
+
+
+class _Domains:
+    """Static relations that hold for the constants a variable can stand for."""
+
+    def __init__(self, estimates: Estimates) -> None:
+        self._estimates = estimates
+        self._relations: dict[frozenset[str], str] = {}
+        self.rules: list[Rule] = []
+
+    def literal(self, body: Sequence[Literal], name: str, statement: int) -> Literal | None:
+        """A literal that binds the variable to all it can be here; None where that is not a set of constants."""
+        constants = self._estimates.constants(body, name)
+        if constants is None:
+            return None
+        relation = self._relations.get(constants)
+        if relation is None:
+            relation = self._relations[constants] = f"domain {len(self._relations)}"
+            self.rules += [Rule((relation, constant), (), statement) for constant in sorted(constants)]
+        return Literal(True, (relation, name))
+
+
+def _unfold_aliases(rules: list[Rule]) -> list[Rule]:
+    """Puts `does` in the place of relations that only rename it, where they stand un-negated."""
+    by_head: dict[Predicate, list[Rule]] = {}
+    for rule in rules:
+        by_head.setdefault(predicate(rule.head), []).append(rule)
+    aliases = {
+        relation: members[0]
+        for relation, members in by_head.items()
+        if len(members) == 1
+        and relation[0] not in ("next", "legal", "goal", "terminal", "init", "sees")
+        and len(members[0].body) == 1
+        and members[0].body[0].positive
+        and members[0].body[0].atom[0] == "does"
+    }
+    if not aliases:
+        return rules
+    return [_unfold(rule, aliases) for rule in rules]
+
+
+def _unfold(rule: Rule, aliases: dict[Predicate, Rule]) -> Rule:
+    for number, literal in enumerate(rule.body):
+        alias = aliases.get(predicate(literal.atom))
+        if alias is None or not literal.positive:
+            continue
+        fresh = {name: f"{name} {number}" for name in (*variables(alias.head), *body_variables(alias.body))}
+        binding = unify(substitute_atom(alias.head, fresh), literal.atom)
+        if binding is None:
+            continue
+        does = Literal(True, substitute_atom(alias.body[0].atom, fresh))
+        body = (*rule.body[:number], does, *rule.body[number + 1 :])
+        resolved = [Literal(part.positive, _resolve_atom(part.atom, binding)) for part in body]
+        rule = Rule(_resolve_atom(rule.head, binding), tuple(resolved), rule.statement)
+    return rule
+
+
+def _resolve_atom(atom: Atom, binding: Substitution) -> Atom:
+    return (atom[0], *[resolve(part, binding) for part in atom[1:]])
+
+
+def _separate(rule: Rule, auxiliaries: Auxiliaries, domains: _Domains) -> Rule:
+    for does in rule.body:
+        if does.positive and does.atom[0] == "does" and isinstance(does.atom[2], tuple):
+            rule = _separate_move(rule, does, auxiliaries, domains)
+    return rule
+
+
+def _separate_move(rule: Rule, does: Literal, auxiliaries: Auxiliaries, domains: _Domains) -> Rule:
+    """The rule with the literals that depend on the move `does` grouped by what connects them besides the move."""
+    role = variables(does.atom[1])
+    parts = [name for name in variables(does.atom[2]) if name not in role]
+    head = variables(rule.head)
+    others = [literal for literal in rule.body if literal != does]
+    groups = [
+        group
+        for group in _connected(others, {*parts, *head, *role})
+        if any(name in parts and name not in head for name in body_variables(group))
+    ]
+    grouped = {literal for group in groups for literal in group}
+    rest = [literal for literal in others if literal not in grouped]
+    shown = [name for name in parts if name in head or name in body_variables(rest)]
+    used = [[name for name in parts if name in body_variables(group)] for group in groups]
+    if not groups:
+        return rule
+    if len(groups) == 1 and set(shown) <= set(used[0]) and set(head) & set(body_variables(rest)) <= set(used[0]):
+        return rule
+    if any(len(names) == len(parts) for names in (shown, *used)):
+        return rule
+    body = list(rest)
+    if shown:
+        body.append(_part(does, [*role, *shown], auxiliaries, rule.statement))
+    for group, names in zip(groups, used, strict=True):
+        inner = [_part(does, [*role, *names], auxiliaries, rule.statement), *group]
+        positive = [literal for literal in inner if literal.positive and literal.atom[0] != "distinct"]
+        for name in body_variables(group):
+            if name not in body_variables(positive):
+                binder = domains.literal(rule.body, name, rule.statement)
+                if binder is None:
+                    return rule
+                inner.append(binder)
+        kept = [name for name in body_variables(inner) if name in head or name in role]
+        body.append(auxiliaries.literal(kept, inner, rule.statement))
+    return Rule(rule.head, tuple(dict.fromkeys(body)), rule.statement)
+
+
+def _part(does: Literal, names: Sequence[str], auxiliaries: Auxiliaries, statement: int) -> Literal:
+    """What `does` says of some of its variables."""
+    if len(names) == len(variables(*does.atom[1:])):
+        return does
+    return auxiliaries.literal(names, (does,), statement)
+
+
+def _connected(literals: Iterable[Literal], given: set[str]) -> list[list[Literal]]:
+    """Groups of literals that share variables which are not given, in order."""
+    groups: list[tuple[list[Literal], set[str]]] = []
+    for literal in literals:
+        names = set(variables(literal.atom)) - given
+        members = [literal]
+        apart = []
+        for group, shared in groups:
+            if shared & names:
+                members = group + members
+                names |= shared
+            else:
+                apart.append((group, shared))
+        groups = [*apart, (members, names)]
+    return [group for group, _ in groups]

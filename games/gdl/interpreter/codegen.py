@@ -1,0 +1,408 @@
+"""Python source for the rules: one function per rule and binding pattern, a nest of loops over indexed relations.
+
+A binding pattern has a letter per argument: `b` bound by the caller, `f` free and wanted, `e` free and not looked at.
+Literals are ordered greedily: tests first, then what has the fewest answers. Literals that are not connected to the
+rest through unbound variables, and bind nothing that is wanted, only have to hold once: they become functions of their
+own that return at the first success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from games.gdl.interpreter.naming import Linker, Names, fact_source, value_source
+from games.gdl.interpreter.planning import Sizes
+from games.gdl.interpreter.program import DISTINCT, TRUE, Program
+from games.gdl.rules.rules import Atom, Literal, Predicate, Rule, is_variable, iterate_variables, predicate, variables
+from games.machine import Term
+
+MAX_LOOPS = 12
+"""Loops inside one another in one function; Python allows 20 blocks."""
+
+UNCOUNTED_LOOPS = 2
+"""Only loops inside so many others count their iterations as steps; elsewhere the steps of calls are enough."""
+
+SELECTIVE = 1.0
+"""Facts looked up with no more expected answers than this come before tests that need rules."""
+
+
+RECURSION = 3.0
+"""Cost of a recursive call beside its answers."""
+
+FREE_IN_RECURSION, FREE_IN_ENDLESS_RECURSION = 3.0, 8.0
+"""Factor of that cost for each value that the call has to find. Sizes of recursive relations are guesses; and where
+recursion builds terms, what ends with everything bound may be endless with less."""
+
+
+class RuleWriter:
+    """Writes the functions of one rule for one binding pattern."""
+
+    def __init__(self, program: Program, sizes: Sizes, linker: Linker, prefix: str) -> None:
+        self._program = program
+        self._sizes = sizes
+        self._linker = linker
+        self._prefix = prefix
+        self._functions = 0
+        self.in_recursion = False
+        """Whether the rule is part of a recursion: a call with free arguments may well be the present one."""
+        self.source: list[str] = []
+        """Lines of finished functions."""
+
+    def write(self, rule: Rule, pattern: str) -> str:
+        """Writes the rule's function and returns its name.
+
+        Its parameters are the bound arguments and, where values are wanted, the dict to add answers to; else it returns
+        whether the rule's body holds.
+        """
+        self.in_recursion = predicate(rule.head) in self._program.recursive
+        names = Names()
+        arguments = rule.head[1:]
+        parameters = []
+        matches: list[tuple[Term, str]] = []
+        for argument, letter in zip(arguments, pattern, strict=True):
+            if letter == "b":
+                if is_variable(argument) and argument not in names.bound:
+                    parameters.append(names.bind(str(argument)))
+                else:
+                    parameters.append(names.fresh())
+                    matches.append((argument, parameters[-1]))
+        wanted = [argument for argument, letter in zip(arguments, pattern, strict=True) if letter == "f"]
+        unit = _Unit(self, names, "f" in pattern, wanted)
+        for term, expression in matches:
+            unit.match(term, expression)
+        unit.body(list(rule.body))
+        return self.finish(unit, parameters)
+
+    def finish(self, unit: _Unit, parameters: list[str]) -> str:
+        """Adds a unit's function to the source."""
+        name = f"{self._prefix}_{self._functions}"
+        self._functions += 1
+        if unit.collects:
+            parameters = [*parameters, "out"]
+        self.source.append(f"def {name}({', '.join(parameters)}):")
+        self.source.extend("    " + line for line in unit.lines)
+        if not unit.collects:
+            self.source.append("    return False")
+        return name
+
+    def exists(self, literals: list[Literal], names: Names) -> str:
+        """A condition that some binding of the unbound variables satisfies all the literals."""
+        inner = Names()
+        shared = [name for literal in literals for name in variables(literal.atom) if name in names.bound]
+        shared = list(dict.fromkeys(shared))
+        parameters = [inner.bind(name) for name in shared]
+        unit = _Unit(self, inner, False, [])
+        unit.emit("R.steps -= 1")
+        unit.emit("if R.steps < 0: R.check()")
+        unit.body(literals)
+        name = self.finish(unit, parameters)
+        return f"{name}({', '.join(names.bound[variable] for variable in shared)})"
+
+    @property
+    def may_be_endless(self) -> bool:
+        """Whether the rule is part of a recursion that builds terms."""
+        return self.in_recursion and self._program.builds_terms
+
+    @property
+    def program(self) -> Program:
+        """The program whose rules are written."""
+        return self._program
+
+    @property
+    def sizes(self) -> Sizes:
+        """The estimates that order literals."""
+        return self._sizes
+
+    @property
+    def linker(self) -> Linker:
+        """Where relations come from."""
+        return self._linker
+
+
+class _Unit:
+    """One function: a nest of loops that ends in adding an answer, or in returning true."""
+
+    def __init__(self, writer: RuleWriter, names: Names, collects: bool, wanted: list[Term]) -> None:
+        self._writer = writer
+        self._linker = writer.linker
+        self.names = names
+        self.collects = collects
+        self._wanted = wanted
+        self._needed = set(variables(*wanted))
+        self._loops = 0
+        self.lines: list[str] = []
+
+    def emit(self, line: str) -> None:
+        """Adds a line inside the present loops."""
+        self.lines.append("    " * self._loops + line)
+
+    def require(self, condition: str) -> None:
+        """Goes on only where a condition holds."""
+        failure = "continue" if self._loops else "return" if self.collects else "return False"
+        self.emit(f"if not {condition}: {failure}")
+
+    def match(self, term: Term, expression: str) -> None:
+        """Makes a value match a term, binding the variables that are not bound yet."""
+        if isinstance(term, str):
+            if term.startswith("?") and term not in self.names.bound:
+                self.emit(f"{self.names.bind(term)} = {expression}")
+            else:
+                self.require(f"{expression} == {self.names.expression(term)}")
+            return
+        if self.names.is_bound(term):
+            self.require(f"{expression} == {self.names.expression(term)}")
+            return
+        self.require(f"({expression}.__class__ is tuple and len({expression}) == {len(term)})")
+        for i, part in enumerate(term):
+            self.match(part, f"{expression}[{i}]")
+
+    # ------------------------------------------------------------------------------------------------------- ordering
+
+    def body(self, literals: list[Literal]) -> None:
+        """Writes the code for all the literals and what follows them."""
+        remaining = literals
+        while True:
+            remaining = self._simple_tests(remaining)
+            if not remaining:
+                self._act()
+                return
+            if self._loops >= MAX_LOOPS:
+                self._continue_elsewhere(remaining)
+                return
+            parts = _components(remaining, self.names.bound)
+            checks = [part for part in parts if not self._binds_wanted(part)]
+            if len(parts) == 1 and not self.collects and self._is_enumerable(parts[0]):
+                checks = []
+            candidates = [
+                literal for part in parts if part not in checks for literal in part if self._is_enumerable([literal])
+            ]
+            best = min(candidates, key=lambda literal: self._cost(literal, remaining), default=None)
+            if checks:
+                check = min(checks, key=lambda part: self._check_cost(part, remaining))
+                selective = best is not None and not self._linker.is_derived(predicate(best.atom))
+                if not (selective and best and self._fanout(best, remaining) <= SELECTIVE and self._needs_rules(check)):
+                    self._check(check)
+                    remaining = [literal for literal in remaining if literal not in check]
+                    continue
+            assert best is not None
+            remaining = [literal for literal in remaining if literal is not best]
+            self._enumerate(best, remaining)
+
+    def _simple_tests(self, literals: list[Literal]) -> list[Literal]:
+        """Tests whatever needs no more than a look; returns the other literals."""
+        remaining = []
+        for literal in literals:
+            relation = predicate(literal.atom)
+            if not self.names.is_bound(literal.atom[1:]) or (
+                relation != DISTINCT and self._linker.is_derived(relation)
+            ):
+                remaining.append(literal)
+            else:
+                condition = self._ground_condition(literal.atom)
+                self.require(condition if literal.positive else f"(not {condition})")
+        return remaining
+
+    def _ground_condition(self, atom: Atom) -> str:
+        relation = predicate(atom)
+        parts = [self.names.expression(part) for part in atom[1:]]
+        if relation == DISTINCT:
+            return f"({parts[0]} != {parts[1]})"
+        if self._writer.program.base(relation) == TRUE:
+            return f"({fact_source(self._writer.program.unfoldings.get(relation), parts)} in S.facts)"
+        return f"({value_source(parts)} in {self._index(relation, 'b' * len(parts))})"
+
+    def _index(self, relation: Predicate, pattern: str) -> str:
+        name = self._linker.index(relation, pattern)
+        return f"({name}.table or {name}.build())" if self._linker.is_varying(relation) else name
+
+    def _binds_wanted(self, part: Iterable[Literal]) -> bool:
+        return any(
+            name in self._needed and name not in self.names.bound for lit in part for name in variables(lit.atom)
+        )
+
+    def _is_enumerable(self, part: Iterable[Literal]) -> bool:
+        """Whether one of these literals can bind a variable."""
+        return any(
+            literal.positive and predicate(literal.atom) != DISTINCT and not self.names.is_bound(literal.atom[1:])
+            for literal in part
+        )
+
+    def _needs_rules(self, part: Iterable[Literal]) -> bool:
+        return any(self._linker.is_derived(predicate(literal.atom)) for literal in part)
+
+    def _pattern(self, literal: Literal, others: Iterable[Literal]) -> str:
+        """The binding pattern for a call of the literal, before the other literals are looked at."""
+        used = dict(self.names.bound)
+        counts: dict[str, int] = {}
+        for name in iterate_variables(literal.atom[1:]):
+            counts[name] = counts.get(name, 0) + 1
+        elsewhere = {name for other in others if other is not literal for name in variables(other.atom)}
+        letters = []
+        for argument in literal.atom[1:]:
+            if all(name in used for name in iterate_variables((argument,))):
+                letters.append("b")
+            elif (
+                isinstance(argument, str)
+                and argument not in self._needed
+                and argument not in elsewhere
+                and counts[argument] == 1
+            ):
+                letters.append("e")
+            else:
+                letters.append("f")
+        return "".join(letters)
+
+    def _fanout(self, literal: Literal, others: Iterable[Literal]) -> float:
+        wanted = [letter == "f" for letter in self._pattern(literal, others)]
+        return self._writer.sizes.fanout(literal, self.names.bound, wanted)
+
+    def _cost(self, literal: Literal, others: Iterable[Literal]) -> float:
+        """What decides the order: expected answers, more for calls, most for calls that compute a whole relation."""
+        cost = self._fanout(literal, others)
+        relation = predicate(literal.atom)
+        if self._linker.is_derived(relation):
+            cost = 2.0 * cost + 1.0
+            program = self._writer.program
+            if relation in program.recursive and (program.builds_terms or not self._writer.in_recursion):
+                factor = FREE_IN_ENDLESS_RECURSION if program.builds_terms else FREE_IN_RECURSION
+                cost = (cost + RECURSION) * factor ** self._pattern(literal, others).count("f")
+            if not any(self.names.is_bound(argument) for argument in literal.atom[1:]):
+                cost += self._writer.sizes.size(relation).rows
+        return cost
+
+    def _check_cost(self, part: Sequence[Literal], others: Iterable[Literal]) -> float:
+        cost = 0.0
+        for literal in part:
+            ground = self.names.is_bound(literal.atom[1:])
+            if self._linker.is_derived(predicate(literal.atom)):
+                cost += 10.0 if ground else 20.0
+            if not ground and literal.positive and predicate(literal.atom) != DISTINCT:
+                cost += self._fanout(literal, others)
+        return cost
+
+    # -------------------------------------------------------------------------------------------------------- writing
+
+    def _act(self) -> None:
+        if not self.collects:
+            self.emit("return True")
+        else:
+            self.emit(f"out[{value_source([self.names.expression(term) for term in self._wanted])}] = None")
+
+    def _check(self, part: list[Literal]) -> None:
+        if len(part) > 1:
+            self.require(self._writer.exists(part, self.names))
+            return
+        literal = part[0]
+        pattern = self._pattern(literal, ())
+        if "f" in pattern:
+            self.require(self._writer.exists(part, self.names))
+            return
+        rows = self._rows(literal.atom, pattern)
+        self.require(rows if literal.positive else f"(not {rows})")
+
+    def _rows(self, atom: Atom, pattern: str) -> str:
+        """An expression for the answers of a literal, or whether there are any if none is wanted."""
+        relation = predicate(atom)
+        bound = [self.names.expression(term) for term, letter in zip(atom[1:], pattern, strict=True) if letter == "b"]
+        key = value_source(bound)
+        if not self._linker.is_derived(relation):
+            index = self._index(relation, pattern)
+            return f"{index}.get({key}, ())" if "f" in pattern else f"({key} in {index})"
+        suffix = self._linker.table(relation, pattern)
+        self.emit(f"k = {key}")
+        self.emit(f"r = T{suffix}.get(k)")
+        call = f"R.solve(P{suffix}, k)" if self._linker.is_recursive(relation) else f"C{suffix}(k)"
+        self.emit(f"if r is None: r = {call}")
+        return "r"
+
+    def _enumerate(self, literal: Literal, others: list[Literal]) -> None:
+        pattern = self._pattern(literal, others)
+        rows = self._rows(literal.atom, pattern)
+        if "f" not in pattern:
+            self.require(rows)
+            return
+        targets = []
+        matches: list[tuple[Term, str]] = []
+        for argument, letter in zip(literal.atom[1:], pattern, strict=True):
+            if letter != "f":
+                continue
+            if is_variable(argument) and argument not in self.names.bound:
+                targets.append(self.names.bind(str(argument)))
+            else:
+                targets.append(self.names.fresh())
+                matches.append((argument, targets[-1]))
+        self.emit(f"for {', '.join(targets)} in {rows}:")
+        self._loops += 1
+        if self._loops > UNCOUNTED_LOOPS or self._writer.may_be_endless:
+            self.emit("R.steps -= 1")
+            self.emit("if R.steps < 0: R.check()")
+        for term, expression in matches:
+            self.match(term, expression)
+
+    def _continue_elsewhere(self, remaining: list[Literal]) -> None:
+        """Goes on in a function of its own, for bodies with more loops than Python nests."""
+        inner = Names()
+        shared = list(self.names.bound)
+        parameters = [inner.bind(name) for name in shared]
+        unit = _Unit(self._writer, inner, self.collects, self._wanted)
+        unit.body(remaining)
+        name = self._writer.finish(unit, parameters)
+        arguments = [self.names.bound[variable] for variable in shared]
+        if self.collects:
+            self.emit(f"{name}({', '.join([*arguments, 'out'])})")
+        else:
+            self.emit(f"if {name}({', '.join(arguments)}): return True")
+
+
+def _components(literals: list[Literal], bound: dict[str, str]) -> list[list[Literal]]:
+    """The literals in groups that share no unbound variables."""
+    groups: list[tuple[set[str], list[Literal]]] = []
+    for literal in literals:
+        free = {name for name in variables(literal.atom) if name not in bound}
+        joined = [literal]
+        rest = []
+        for names, members in groups:
+            if names & free:
+                free = free | names
+                joined = members + joined
+            else:
+                rest.append((names, members))
+        groups = [*rest, (free, joined)]
+    return [members for _, members in groups]
+
+
+def write_table(
+    writer_of: Callable[[str], RuleWriter], rules: Sequence[Rule], pattern: str, suffix: str, recursive: bool
+) -> str:
+    """The source of a predicate with a binding pattern.
+
+    It defines `C<suffix>(k)`: for recursive predicates the function of `Table.run`, otherwise one that also enters the
+    answers into the table's complete ones, `T<suffix>`, and returns them.
+    """
+    lines: list[str] = []
+    functions = []
+    for number, rule in enumerate(rules):
+        writer = writer_of(f"r{suffix}_{number}")
+        functions.append(writer.write(rule, pattern))
+        lines.extend(writer.source)
+    parameters = [f"a{i}" for i in range(pattern.count("b"))]
+    collects = "f" in pattern
+    lines.append(f"def C{suffix}(k{', out' if recursive else ''}):")
+    if not recursive:
+        lines.append("    R.steps -= 1")
+        lines.append("    if R.steps < 0: R.check()")
+    if parameters:
+        lines.append(f"    {', '.join(parameters)} = k")
+    if collects:
+        if not recursive:
+            lines.append("    out = {}")
+        lines.extend(f"    {function}({', '.join([*parameters, 'out'])})" for function in functions)
+        lines.append("    return False" if recursive else f"    T{suffix}[k] = answers = list(out)")
+        if not recursive:
+            lines.append("    return answers")
+    else:
+        calls = " or ".join(f"{function}({', '.join(parameters)})" for function in functions) or "False"
+        lines.append(f"    return {calls}" if recursive else f"    T{suffix}[k] = holds = {calls}")
+        if not recursive:
+            lines.append("    return holds")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,218 @@
+"""Relations at run time: which rows and tables there are, compiled when first asked for, and valid for how long."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from games.gdl.interpreter.codegen import RuleWriter, write_table
+from games.gdl.interpreter.planning import Sizes
+from games.gdl.interpreter.program import DOES, TRUE, Program, Scope
+from games.gdl.interpreter.tables import MAX_STEPS, MAX_STEPS_BUILDING_TERMS, Evaluation, Index, Key, Table, group
+from games.gdl.rules.rules import Predicate
+from games.machine import LimitError, Term
+
+MAX_STATIC_ROWS = 20_000
+"""Derived relations that are the same in all states are computed at once if they are not expected to be larger."""
+
+STATIC_STEPS = 100_000
+"""Bound on the effort for each of them; those that take more are evaluated on demand."""
+
+STATIC_SECONDS = 1.0
+"""Bound on the time for all of them."""
+
+
+class Snapshot:
+    """The state and the joint move that are looked at."""
+
+    def __init__(self) -> None:
+        self.facts: frozenset[Term] = frozenset()
+        self.moves: tuple[tuple[Term, Term], ...] = ()
+        """Pairs of role and move."""
+        self._by_function: dict[tuple[str, int], list[tuple[Term, ...]]] | None = None
+
+    def set_facts(self, facts: frozenset[Term]) -> None:
+        """Looks at another state."""
+        self.facts = facts
+        self._by_function = None
+
+    def facts_of(self, function: str, arity: int) -> list[tuple[Term, ...]]:
+        """The arguments of the facts that are built by one function."""
+        if self._by_function is None:
+            groups: dict[tuple[str, int], list[tuple[Term, ...]]] = defaultdict(list)
+            for fact in self.facts:
+                if isinstance(fact, tuple):
+                    groups[str(fact[0]), len(fact) - 1].append(fact[1:])
+            self._by_function = dict(groups)
+        return self._by_function.get((function, arity), [])
+
+
+class Linked:
+    """The relations of a program, linked to each other."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.sizes = Sizes(program)
+        self.snapshot = Snapshot()
+        self.evaluation = Evaluation(MAX_STEPS_BUILDING_TERMS if program.builds_terms else MAX_STEPS)
+        self._rows: dict[Predicate, list[tuple[Term, ...]]] = dict(program.facts)
+        self._scope: dict[str, Any] = {"R": self.evaluation, "S": self.snapshot}
+        """The global variables of the generated code."""
+        self._tables: dict[tuple[Predicate, str], tuple[str, Table]] = {}
+        self._tables_by_scope: dict[Scope, list[Table]] = {scope: [] for scope in Scope}
+        self._indices: dict[tuple[Predicate, str], str] = {}
+        self._indices_by_scope: dict[Scope, list[Index]] = {scope: [] for scope in Scope}
+        end = time.monotonic() + STATIC_SECONDS
+        for relation in program.statics():
+            if time.monotonic() < end:
+                self._compute_static(relation)
+        self.sizes.forget_guesses([relation for relation in program.rules if relation not in self._rows])
+
+    # ---------------------------------------------------------------------------------------- for generated code
+
+    def is_recursive(self, relation: Predicate) -> bool:
+        """Whether calls of the relation go through `Evaluation.solve`."""
+        return relation in self.program.recursive
+
+    def is_derived(self, relation: Predicate) -> bool:
+        """Whether the relation is evaluated by rules, call by call."""
+        return relation in self.program.rules and relation not in self._rows
+
+    def is_varying(self, relation: Predicate) -> bool:
+        """Whether the relation's rows belong to the state or the joint move."""
+        return self.program.base(relation) in (TRUE, DOES)
+
+    def index(self, relation: Predicate, pattern: str) -> str:
+        """The name of the index of a relation that has rows, for a binding pattern."""
+        name = self._indices.get((relation, pattern))
+        if name is None:
+            name = self._indices[relation, pattern] = f"I{len(self._indices)}"
+            bound = tuple([i for i, letter in enumerate(pattern) if letter == "b"])
+            free = tuple([i for i, letter in enumerate(pattern) if letter == "f"])
+            if self.is_varying(relation):
+                index = Index(lambda: self._varying_rows(relation), bound, free)
+                self._indices_by_scope[self.program.scope(relation)].append(index)
+                self._scope[name] = index
+            else:
+                self._scope[name] = group(self._rows.get(relation, ()), bound, free)
+        return name
+
+    def table(self, relation: Predicate, pattern: str) -> str:
+        """The suffix of the global names of a derived relation's table: `T<suffix>`, `P<suffix>`, `C<suffix>`."""
+        return self._table(relation, pattern)[0]
+
+    def _varying_rows(self, relation: Predicate) -> Iterable[tuple[Term, ...]]:
+        unfolding = self.program.unfoldings.get(relation)
+        if self.program.base(relation) == TRUE:
+            if unfolding is None:
+                return [(fact,) for fact in self.snapshot.facts]
+            _, function, arity = unfolding.functions[0]
+            return self.snapshot.facts_of(function, arity)
+        if unfolding is None:
+            return self.snapshot.moves
+        flat = [unfolding.flatten(move) for move in self.snapshot.moves]
+        return [row for row in flat if row is not None]
+
+    def _table(self, relation: Predicate, pattern: str) -> tuple[str, Table]:
+        found = self._tables.get((relation, pattern))
+        if found is None:
+            suffix = str(len(self._tables))
+            recursive = self.is_recursive(relation)
+            builds_terms = recursive and self.program.builds_terms
+            table = Table("f" not in pattern, builds_terms)
+            found = self._tables[relation, pattern] = (suffix, table)
+            self._tables_by_scope[self.program.scope(relation)].append(table)
+            self._scope[f"T{suffix}"] = table.complete
+            self._scope[f"P{suffix}"] = table
+
+            def compile_first(*arguments: Any) -> Any:
+                self._compile(relation, pattern, suffix, table)
+                return self._scope[f"C{suffix}"](*arguments)
+
+            self._scope[f"C{suffix}"] = table.run = compile_first
+        return found
+
+    def _compile(self, relation: Predicate, pattern: str, suffix: str, table: Table) -> None:
+        source = write_table(
+            lambda prefix: RuleWriter(self.program, self.sizes, self, prefix),
+            self.program.rules[relation],
+            pattern,
+            suffix,
+            self.is_recursive(relation),
+        )
+        exec(compile(source, f"<rules of {relation[0]} {pattern}>", "exec"), self._scope)
+        table.run = self._scope[f"C{suffix}"]
+
+    # ------------------------------------------------------------------------------------------------- for queries
+
+    def ask(self, relation: Predicate, pattern: str, key: Key) -> Any:
+        """The answers of a call: a list of values (tuples if there are several), or a bool if none is wanted."""
+        if relation in self._rows:
+            index = self._scope[self.index(relation, pattern)]
+            return index.get(key, []) if "f" in pattern else key in index
+        suffix, table = self._table(relation, pattern)
+        answers = table.complete.get(key)
+        if answers is None:
+            try:
+                if self.is_recursive(relation):
+                    answers = self.evaluation.solve(table, key)
+                else:
+                    answers = self._scope[f"C{suffix}"](key)
+            except RecursionError:
+                self.evaluation.abandon()
+                raise LimitError("rules call one another too deeply") from None
+            except BaseException:
+                self.evaluation.abandon()
+                raise
+        return answers
+
+    def set_state(self, facts: frozenset[Term]) -> None:
+        """Looks at another state: what depended on the last one is forgotten."""
+        self.snapshot.set_facts(facts)
+        self._clear(Scope.STATE)
+        self._clear(Scope.JOINT_MOVE)
+
+    def set_moves(self, moves: tuple[tuple[Term, Term], ...]) -> None:
+        """Looks at another joint move, as pairs of role and move."""
+        self.snapshot.moves = moves
+        self._clear(Scope.JOINT_MOVE)
+
+    def clear_static(self, limit: int) -> None:
+        """Frees the tables that would stay valid for ever if they hold more than `limit` calls."""
+        if sum(len(table.complete) for table in self._tables_by_scope[Scope.STATIC]) > limit:
+            self._clear(Scope.STATIC)
+
+    def learn_state(self) -> None:
+        """Takes the present state as typical for how many facts there are."""
+        unfolded = [relation for relation in self.program.unfoldings if self.program.base(relation) == TRUE]
+        for relation in unfolded:
+            rows = list(self._varying_rows(relation))
+            if rows:
+                self.sizes.learn(relation, rows)
+        self.sizes.learn(TRUE, [(fact,) for fact in self.snapshot.facts])
+        self.sizes.forget_guesses([relation for relation in self.program.rules if relation not in self._rows])
+
+    def _clear(self, scope: Scope) -> None:
+        for table in self._tables_by_scope[scope]:
+            table.complete.clear()
+            table.pending.clear()
+        for index in self._indices_by_scope[scope]:
+            index.table = None
+
+    def _compute_static(self, relation: Predicate) -> None:
+        if relation[0] == "init" or self.sizes.size(relation).rows > MAX_STATIC_ROWS:
+            return
+        self.evaluation.begin(STATIC_STEPS)
+        try:
+            answers = self.ask(relation, "f" * relation[1], ())
+        except LimitError:
+            return
+        finally:
+            self.evaluation.begin()
+        if relation[1] == 0:
+            self._rows[relation] = [()] if answers else []
+        else:
+            self._rows[relation] = [(value,) for value in answers] if relation[1] == 1 else answers
+        self.sizes.learn(relation, self._rows[relation])

@@ -1,0 +1,115 @@
+"""`Interpreter`: the rules played as they stand, one state at a time, for games that do not ground.
+
+Queries are answered goal-directed: each rule is compiled to Python for every pattern of bound arguments in which it
+is called, answers are tabled, and what does not depend on state or joint move stays tabled (see the package).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import cast
+
+from games.gdl.interpreter.linking import Linked
+from games.gdl.interpreter.program import Program
+from games.gdl.rules.check import CheckedRules
+from games.gdl.rules.rules import predicate, term_text, unify, variables
+from games.machine import IllegalMoveError, State, StateMachine, Term
+
+RECURSION_LIMIT = 150_000
+"""Python frames for recursive rules. Generated code calls itself without C stack: it is a matter of memory."""
+
+MAX_STATIC_CALLS = 500_000
+"""Tabled calls kept from state to state."""
+
+
+class Interpreter(StateMachine):
+    """A game played from its rules; states are frozensets of facts. Safe to use from several threads, one at a time.
+
+    Every query may raise `LimitError`: for rules whose evaluation does not end.
+    """
+
+    def __init__(self, checked: CheckedRules) -> None:
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
+        self.roles = checked.roles
+        self._legal_heads = [rule.head for rule in checked.rules if predicate(rule.head) == ("legal", 2)]
+        self._lock = threading.RLock()
+        self._linked = Linked(Program(checked.rules))
+        self._facts: frozenset[Term] | None = None
+        self._moves: tuple[tuple[Term, Term], ...] = ()
+        self._initial = frozenset(cast(list[Term], self._linked.ask(("init", 1), "f", ())))
+        self._load(self._initial)
+        self._linked.learn_state()
+
+    def initial(self) -> State:
+        return self._initial
+
+    def legal(self, state: State, role: int) -> list[Term]:
+        with self._lock:
+            self._load(state)
+            return sorted(self._linked.ask(("legal", 2), "bf", self.roles[role]), key=term_text)
+
+    def next(self, state: State, joint_move: Sequence[Term]) -> State:
+        """The state after one move per role, whether or not the moves are legal: the manager's joint move is the truth.
+
+        Raises `IllegalMoveError` for a number of moves other than that of the roles, and for a move that no `legal`
+        rule of its role could ever conclude (unless the role has no legal move at all: what is sent then is its
+        manager's own affair).
+        """
+        if len(joint_move) != len(self.roles):
+            raise IllegalMoveError(f"a joint move has {len(self.roles)} moves, not {len(joint_move)}")
+        with self._lock:
+            for role, move in enumerate(joint_move):
+                if not self._is_known(role, move) and self.legal(state, role):
+                    raise IllegalMoveError(f"role {term_text(self.roles[role])} can never play {term_text(move)}")
+            self._load(state, tuple(zip(self.roles, joint_move, strict=True)))
+            return frozenset(self._linked.ask(("next", 1), "f", ()))
+
+    def terminal(self, state: State) -> bool:
+        with self._lock:
+            self._load(state)
+            return bool(self._linked.ask(("terminal", 0), "", ()))
+
+    def goal(self, state: State, role: int) -> int | None:
+        with self._lock:
+            self._load(state)
+            terms = self._linked.ask(("goal", 2), "bf", self.roles[role])
+        values = {int(term) for term in terms if isinstance(term, str) and term.isdecimal() and int(term) <= 100}
+        return values.pop() if len(values) == 1 else None
+
+    def facts(self, state: State) -> frozenset[Term]:
+        return cast(frozenset[Term], state)
+
+    def state(self, facts: Iterable[Term]) -> State:
+        """The state of any facts: whether a fact can ever be true is not known here."""
+        return frozenset(facts)
+
+    @contextmanager
+    def interruptible(self, stop: Callable[[], bool]) -> Iterator[None]:
+        evaluation = self._linked.evaluation
+        before, evaluation.stop = evaluation.stop, stop
+        try:
+            yield
+        finally:
+            evaluation.stop = before
+
+    def _load(self, state: State, moves: tuple[tuple[Term, Term], ...] = ()) -> None:
+        """Looks at a state, and at a joint move as pairs of role and move."""
+        self._linked.evaluation.begin()
+        if state is not self._facts and state != self._facts:
+            self._facts = cast(frozenset[Term], state)
+            self._linked.clear_static(MAX_STATIC_CALLS)
+            self._linked.set_state(self._facts)
+        if moves != self._moves:
+            self._moves = moves
+            self._linked.set_moves(moves)
+
+    def _is_known(self, role: int, move: Term) -> bool:
+        """Whether the move has a shape that some `legal` rule concludes for the role."""
+        return any(
+            unify((self.roles[role], move), (head[1], head[2])) is not None
+            for head in self._legal_heads
+            if not variables(move)
+        )

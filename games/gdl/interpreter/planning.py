@@ -1,0 +1,113 @@
+"""How large relations are, roughly: what the order of a join's literals is decided by.
+
+Facts and the initial state are counted; rules are taken as joins of independent relations (Selinger et al.: Access Path
+Selection in a Relational Database Management System, 1979).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from games.gdl.interpreter.program import DISTINCT, DOES, Program
+from games.gdl.rules.rules import Literal, Predicate, Rule, is_variable, iterate_variables, predicate
+from games.machine import Term
+
+UNSEEN_FACTS = 8.0
+"""Guess for the facts of a relation that the initial state has none of."""
+
+RECURSIVE_DISTINCT = 8.0
+"""Guess for the values of an argument of a relation that is defined by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Estimated rows of a relation, and distinct values in each column."""
+
+    rows: float
+    distinct: tuple[float, ...]
+
+
+def measure(rows: Collection[tuple[Term, ...]], arity: int) -> Size:
+    """The true size of some rows."""
+    return Size(float(len(rows)), tuple([float(len({row[i] for row in rows})) for i in range(arity)]))
+
+
+class Sizes:
+    """Estimates for all predicates of a program."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._known: dict[Predicate, Size] = {}
+        for relation, rows in program.facts.items():
+            self._known[relation] = measure(rows, relation[1])
+
+    def learn(self, relation: Predicate, rows: Collection[tuple[Term, ...]]) -> None:
+        """Makes known what rows a relation has, or has in a typical state."""
+        self._known[relation] = measure(rows, relation[1])
+
+    def forget_guesses(self, relations: Collection[Predicate]) -> None:
+        """Drops estimates, to be made again from what was learned meanwhile."""
+        for relation in relations:
+            self._known.pop(relation, None)
+
+    def size(self, relation: Predicate) -> Size:
+        """The size of a relation."""
+        known = self._known.get(relation)
+        if known is None:
+            arity = relation[1]
+            if relation in self._program.rules:
+                # Stands in while the relation's own rules are looked at.
+                self._known[relation] = Size(RECURSIVE_DISTINCT ** min(arity, 3), (RECURSIVE_DISTINCT,) * arity)
+                known = self._derived(relation)
+            elif self._program.base(relation) == DOES:
+                known = Size(1.0, (1.0,) * arity)
+            else:
+                known = Size(UNSEEN_FACTS, (UNSEEN_FACTS / 2,) * arity)
+            self._known[relation] = known
+        return known
+
+    def fanout(self, literal: Literal, bound: Collection[str], wanted: Sequence[bool]) -> float:
+        """The expected number of answers of a positive literal; `wanted` says which columns are looked at."""
+        size = self.size(predicate(literal.atom))
+        rows = size.rows
+        limit = 1.0
+        for argument, distinct, is_wanted in zip(literal.atom[1:], size.distinct, wanted, strict=True):
+            if all(name in bound for name in iterate_variables((argument,))):
+                rows /= max(1.0, distinct)
+            elif is_wanted:
+                limit *= max(1.0, distinct)
+        return min(rows, limit)
+
+    def _derived(self, relation: Predicate) -> Size:
+        rules = self._program.rules[relation]
+        sizes = [self._of_rule(rule) for rule in rules]
+        rows = sum(size.rows for size in sizes)
+        distinct = tuple([max(1.0, sum(size.distinct[i] for size in sizes)) for i in range(relation[1])])
+        return Size(min(rows, prod(distinct)), tuple([min(count, max(1.0, rows)) for count in distinct]))
+
+    def _of_rule(self, rule: Rule) -> Size:
+        values: dict[str, float] = {}
+        rows = 1.0
+        for literal in rule.body:
+            relation = predicate(literal.atom)
+            if not literal.positive or relation == DISTINCT:
+                continue
+            size = self.size(relation)
+            rows *= size.rows
+            for argument, distinct in zip(literal.atom[1:], size.distinct, strict=True):
+                if not is_variable(argument):
+                    rows /= max(1.0, distinct)
+                    for name in iterate_variables((argument,)):
+                        values.setdefault(name, distinct)
+                    continue
+                assert isinstance(argument, str)
+                if argument in values:
+                    rows /= max(1.0, distinct, values[argument])
+                    values[argument] = min(values[argument], distinct)
+                else:
+                    values[argument] = distinct
+        distinct_of = [prod([values.get(n, 1.0) for n in iterate_variables((argument,))]) for argument in rule.head[1:]]
+        rows = min(rows, prod(distinct_of))
+        return Size(rows, tuple(distinct_of))

@@ -1,0 +1,175 @@
+"""The rules as the interpreter wants them: predicates with their rules, function arguments unfolded, classified.
+
+A literal such as `(true (cell ?x ?y b))` or `(legal2 ?p (move ?m ?x ?y))` gets a predicate of its own for that
+function at that argument, `true 0:cell/3` over three columns instead of one: bindings of the inner arguments then pass
+into the call, and facts are indexed by them. One level is unfolded, so the number of predicates stays finite.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from games.gdl.rules.dependencies import components, reachable
+from games.gdl.rules.rules import Atom, Literal, Predicate, Rule, predicate, substitute_rule
+from games.machine import Term
+
+TRUE: Predicate = ("true", 1)
+DOES: Predicate = ("does", 2)
+DISTINCT: Predicate = ("distinct", 2)
+
+MIN_INDEXED_FACTS = 4
+"""From this number on, the facts of a predicate that has rules as well are looked up rather than tried in turn."""
+
+
+class Scope(IntEnum):
+    """What a predicate depends on, that is, how long its tables stay valid."""
+
+    STATIC = 0
+    STATE = 1
+    JOINT_MOVE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Unfolding:
+    """A predicate made of another one by unfolding functions at some of its arguments."""
+
+    original: Predicate
+    functions: tuple[tuple[int, str, int], ...]
+    """Argument number, function name, function arity."""
+
+    def flatten(self, arguments: Sequence[Term]) -> tuple[Term, ...] | None:
+        """The arguments with these functions taken away; None if one has another function, or is a constant."""
+        flat: list[Term] = []
+        functions = {position: (name, arity) for position, name, arity in self.functions}
+        for position, argument in enumerate(arguments):
+            if position not in functions:
+                flat.append(argument)
+                continue
+            name, arity = functions[position]
+            if not isinstance(argument, tuple) or argument[0] != name or len(argument) != arity + 1:
+                return None
+            flat.extend(argument[1:])
+        return tuple(flat)
+
+
+class Program:
+    """All predicates that can be asked for, starting from the relations of the game itself."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._sources: dict[Predicate, list[Rule]] = defaultdict(list)
+        for rule in rules:
+            self._sources[predicate(rule.head)].append(rule)
+        self.unfoldings: dict[Predicate, Unfolding] = {}
+        self.rules: dict[Predicate, list[Rule]] = {}
+        """Predicates defined by rules. Those without any rule are never true."""
+        self.facts: dict[Predicate, list[tuple[Term, ...]]] = {}
+        """Predicates defined by facts alone, as rows without repeats."""
+        roots: list[Predicate] = [("init", 1), ("legal", 2), ("next", 1), ("terminal", 0), ("goal", 2), ("role", 1)]
+        self._add_all(roots)
+        graph = {
+            relation: {predicate(literal.atom): None for rule in rules for literal in rule.body}
+            for relation, rules in self.rules.items()
+        }
+        self.recursive: set[Predicate] = set()
+        for members in components(graph):
+            if len(members) > 1 or members[0] in graph.get(members[0], ()):
+                self.recursive.update(members)
+        self.builds_terms = any(
+            isinstance(argument, tuple)
+            for relation in self.recursive
+            for rule in self.rules[relation]
+            for atom in (rule.head, *[literal.atom for literal in rule.body])
+            for argument in atom[1:]
+        )
+        """Whether any recursion puts functions around terms, so that its relations may be infinite."""
+        users: dict[Predicate, list[Predicate]] = defaultdict(list)
+        for relation, used in graph.items():
+            for other in used:
+                users[other].append(relation)
+        self._on_state = reachable(users, [relation for relation in users if self.base(relation) == TRUE])
+        self._on_moves = reachable(users, [relation for relation in users if self.base(relation) == DOES])
+
+    def base(self, relation: Predicate) -> Predicate:
+        """The predicate of the rulesheet that this one was unfolded from."""
+        while relation in self.unfoldings:
+            relation = self.unfoldings[relation].original
+        return relation
+
+    def scope(self, relation: Predicate) -> Scope:
+        """What the predicate depends on."""
+        if relation in self._on_moves or self.base(relation) == DOES:
+            return Scope.JOINT_MOVE
+        return Scope.STATE if relation in self._on_state or self.base(relation) == TRUE else Scope.STATIC
+
+    def statics(self) -> list[Predicate]:
+        """The derived predicates that are the same in all states, each after those it depends on."""
+        graph = {
+            relation: [predicate(literal.atom) for rule in rules for literal in rule.body]
+            for relation, rules in self.rules.items()
+        }
+        order = [relation for members in components(graph) for relation in members]
+        return [relation for relation in order if relation in self.rules and self.scope(relation) == Scope.STATIC]
+
+    def _add_all(self, roots: list[Predicate]) -> None:
+        pending = list(roots)
+        while pending:
+            relation = pending.pop()
+            if relation in self.rules or relation in self.facts or self.base(relation) in (TRUE, DOES, DISTINCT):
+                continue
+            rules = [self._unfold_body(rule) for rule in self._rules_of(relation)]
+            facts = list(dict.fromkeys(rule.head[1:] for rule in rules if not rule.body))
+            proper = [rule for rule in rules if rule.body]
+            if not proper:
+                self.facts[relation] = facts
+                continue
+            if len(facts) >= MIN_INDEXED_FACTS:
+                given: Predicate = (f"{relation[0]} given", relation[1])
+                self.facts[given] = facts
+                names = tuple([f"?{i}" for i in range(relation[1])])
+                proper.append(Rule((relation[0], *names), (Literal(True, (given[0], *names)),), -1))
+            else:
+                proper.extend(rule for rule in rules if not rule.body)
+            self.rules[relation] = proper
+            pending.extend(predicate(literal.atom) for rule in proper for literal in rule.body)
+
+    def _rules_of(self, relation: Predicate) -> list[Rule]:
+        unfolding = self.unfoldings.get(relation)
+        if unfolding is None:
+            return self._sources.get(relation, [])
+        result = []
+        for rule in self._rules_of(unfolding.original):
+            binding: dict[str, Term] = {}
+            for position, name, arity in unfolding.functions:
+                argument = rule.head[1 + position]
+                if isinstance(argument, str) and argument.startswith("?") and argument not in binding:
+                    binding[argument] = (name, *[f"{argument} {position} {i}" for i in range(arity)])
+            if binding:
+                rule = substitute_rule(rule, binding)
+            head = unfolding.flatten(rule.head[1:])
+            if head is not None:
+                result.append(Rule((relation[0], *head), rule.body, rule.statement))
+        return result
+
+    def _unfold_body(self, rule: Rule) -> Rule:
+        body = tuple([Literal(literal.positive, self._unfold(literal.atom)) for literal in rule.body])
+        return Rule(rule.head, body, rule.statement)
+
+    def _unfold(self, atom: Atom) -> Atom:
+        relation = predicate(atom)
+        if relation == DISTINCT or relation in self.unfoldings:
+            return atom
+        functions = tuple(
+            [(i, str(part[0]), len(part) - 1) for i, part in enumerate(atom[1:]) if isinstance(part, tuple)]
+        )
+        if not functions:
+            return atom
+        unfolding = Unfolding(relation, functions)
+        arguments = unfolding.flatten(atom[1:])
+        assert arguments is not None
+        name = " ".join([str(atom[0]), *[f"{i}:{function}/{arity}" for i, function, arity in functions]])
+        unfolded = (f"{name} of {len(atom) - 1}", len(arguments))
+        self.unfoldings[unfolded] = unfolding
+        return (unfolded[0], *arguments)

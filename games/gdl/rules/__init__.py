@@ -1,0 +1,1 @@
+"""Rules as data, and whether they mean anything: normal form, checks, safety, dependencies between relations."""

@@ -1,0 +1,196 @@
+"""What a rulesheet means, and what is wrong with it.
+
+`check` is lenient: real rulesheets break the letter of the specification in many ways, and whenever a meaning exists
+the match goes on with a warning. Only what has no meaning is an error: statements that are no rules, variables that
+nothing binds, recursion through negation, roles or an initial state that depend on the state, no roles.
+
+Reference: Love, Hinrichs, Haley, Schkufza, Genesereth: General Game Playing: Game Description Language Specification,
+2008.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from games.gdl.grounding.estimate import Estimates
+from games.gdl.rules.dependencies import components, dependency_components, dependency_graph, reachable
+from games.gdl.rules.rules import (
+    Diagnostic,
+    InvalidRulesError,
+    Predicate,
+    Rule,
+    is_variable,
+    normalise,
+    predicate,
+    substitute_atom,
+    term_text,
+    unify,
+    variables,
+)
+from games.gdl.rules.safety import make_safe
+from games.machine import Term
+
+KEYWORD_ARITIES = {"role": 1, "init": 1, "true": 1, "next": 1, "legal": 2, "does": 2, "goal": 2, "terminal": 0}
+"""Arguments that the relations of the game itself take."""
+
+
+_MOST_SUSPECTS = 1000
+"""Rules that are compared in pairs to tell whether recursion goes through negation; more of them count as doing so."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRules:
+    """A rulesheet that has a meaning."""
+
+    rules: tuple[Rule, ...]
+    """Safe and stratified, in the order of the statements."""
+    roles: tuple[Term, ...]
+    """In the order in which joint moves list them."""
+    diagnostics: tuple[Diagnostic, ...]
+    """Warnings only."""
+
+
+def check(rulesheet: Sequence[Term]) -> CheckedRules:
+    """Normalises and checks a rulesheet. Raises `InvalidRulesError` (with all diagnostics) where it has no meaning."""
+    diagnostics: list[Diagnostic] = []
+    rules = normalise(rulesheet, diagnostics)
+    atoms = [index for index, statement in enumerate(rulesheet) if isinstance(statement, str)]
+    if atoms:
+        diagnostics.append(_warning(f"a bare atom, {rulesheet[atoms[0]]}, as a statement: taken for a fact", atoms[0]))
+    rules = make_safe(rules, diagnostics)
+    _check_arities(rules, diagnostics)
+    _check_stratification(rules, diagnostics)
+    _check_recursion(rules, diagnostics)
+    roles = _find_roles(rules, diagnostics)
+    _check_required(rules, diagnostics)
+    if any(found.severity == "error" for found in diagnostics):
+        raise InvalidRulesError(diagnostics)
+    return CheckedRules(tuple(rules), roles, tuple(diagnostics))
+
+
+def _error(message: str, *path: int) -> Diagnostic:
+    return Diagnostic("error", message, path)
+
+
+def _warning(message: str, *path: int) -> Diagnostic:
+    return Diagnostic("warning", message, path)
+
+
+# ------------------------------------------------------------------------------------------------------ predicates
+
+
+def _check_arities(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> None:
+    """Warns of names with several arities and of relations that no rule concludes."""
+    arities: dict[str, dict[int, int]] = defaultdict(dict)
+    concluded: set[Predicate] = {("true", 1), ("does", 2), ("distinct", 2)}
+    for rule in rules:
+        concluded.add(predicate(rule.head))
+        arities[str(rule.head[0])].setdefault(len(rule.head) - 1, rule.statement)
+    missing: dict[Predicate, int] = {}
+    for rule in rules:
+        for literal in rule.body:
+            name, arity = predicate(literal.atom)
+            arities[name].setdefault(arity, rule.statement)
+            if (name, arity) not in concluded:
+                missing.setdefault((name, arity), rule.statement)
+    for name, found in arities.items():
+        if name in KEYWORD_ARITIES:
+            for arity, statement in found.items():
+                if arity != KEYWORD_ARITIES[name]:
+                    message = f"`{name}` takes {KEYWORD_ARITIES[name]} arguments, not {arity}"
+                    diagnostics.append(_warning(message, statement))
+        elif len(found) > 1:
+            counts = " and ".join(map(str, found))
+            diagnostics.append(_warning(f"`{name}` is used with {counts} arguments", max(found.values())))
+    for (name, arity), statement in missing.items():
+        diagnostics.append(_warning(f"`{name}` with {arity} arguments is never true: no rule concludes it", statement))
+
+
+def _check_stratification(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> None:
+    """Errors for recursion through negation, naming the relations of the cycle.
+
+    Sheets write `(<= (goal ?p 0) (not (goal ?p 100)))`. So where a predicate depends on its own negation, it is the
+    single rules that decide: one depends on another if a literal of its body unifies with the other's head.
+    """
+    rules = list(rules)
+    component = {p: i for i, members in enumerate(dependency_components(rules)) for p in members}
+    suspects = {
+        component[predicate(rule.head)]
+        for rule in rules
+        for literal in rule.body
+        if not literal.positive and component.get(predicate(literal.atom)) == component[predicate(rule.head)]
+    }
+    for number in sorted(suspects):
+        members = [rule for rule in rules if component[predicate(rule.head)] == number]
+        heads = [substitute_atom(rule.head, {name: f"{name}'" for name in variables(rule.head)}) for rule in members]
+        graph: dict[int, list[int]] = {}
+        negative: list[tuple[int, int]] = []
+        if len(members) > _MOST_SUSPECTS:
+            name = members[0].head[0]
+            diagnostics.append(_error(f"`{name}` may depend on its own negation", members[0].statement))
+            continue
+        for i, rule in enumerate(members):
+            graph[i] = []
+            for literal in rule.body:
+                for j, head in enumerate(heads):
+                    if unify(literal.atom, head) is not None:
+                        graph[i].append(j)
+                        if not literal.positive:
+                            negative.append((i, j))
+        place = {i: n for n, cycle in enumerate(components(graph)) for i in cycle}
+        for i, j in negative:
+            if place[i] == place[j]:
+                names = sorted({f"{name}/{arity}" for name, arity in (predicate(rule.head) for rule in members)})
+                message = f"`{members[i].head[0]}` depends on its own negation through {' '.join(names)}"
+                diagnostics.append(_error(message, members[i].statement))
+                break
+
+
+def _check_recursion(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> None:
+    """Warns of recursion that wraps terms in functions again and again: the reachable terms may have no end."""
+    if not any(isinstance(part, tuple) for rule in rules if rule.body for part in rule.head):
+        return
+    for relation in Estimates(rules).deep_relations:
+        statement = next((rule.statement for rule in rules if predicate(rule.head) == relation), 0)
+        diagnostics.append(_warning(f"`{relation[0]}` may build terms without end", statement))
+
+
+def _find_roles(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> tuple[Term, ...]:
+    graph = dependency_graph(rules)
+    for relation in (("role", 1), ("init", 1)):
+        if not reachable(graph, [relation]).isdisjoint([("true", 1), ("does", 2)]):
+            statement = next(rule.statement for rule in rules if predicate(rule.head) == relation and rule.body)
+            diagnostics.append(_error(f"`{relation[0]}` depends on the state", statement))
+            return ()
+    concluding = [rule for rule in rules if predicate(rule.head) == ("role", 1)]
+    roles = dict.fromkeys(rule.head[1] for rule in concluding)
+    if any(rule.body for rule in concluding) and all(found.severity == "warning" for found in diagnostics):
+        from games.gdl.grounding.ground import static_atoms  # only here: it takes clingo and Numba
+
+        roles = dict.fromkeys(atom[1] for atom in static_atoms(rules, ("role", 1)))
+    if not roles:
+        diagnostics.append(_error("no roles"))
+    return tuple(roles)
+
+
+def _check_required(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> None:
+    heads = {predicate(rule.head) for rule in rules}
+    consequences = {
+        ("init", 1): "the game starts with nothing true",
+        ("next", 1): "nothing is true after the first move",
+        ("legal", 2): "nobody ever has a move",
+        ("goal", 2): "nothing is ever won",
+        ("terminal", 0): "the game never ends",
+    }
+    for required, consequence in consequences.items():
+        if required not in heads:
+            diagnostics.append(_warning(f"no rule concludes `{required[0]}`: {consequence}"))
+    for rule in rules:
+        if predicate(rule.head) == ("goal", 2) and not _is_goal_value(rule.head[2]):
+            diagnostics.append(_warning(f"no integer from 0 to 100: {term_text(rule.head)}", rule.statement))
+
+
+def _is_goal_value(value: Term) -> bool:
+    return is_variable(value) or (isinstance(value, str) and value.isdecimal() and int(value) <= 100)

@@ -1,0 +1,163 @@
+"""Makes rules safe: every variable bound by some positive literal of the body, whatever the order of the literals.
+
+Sheets are written for top-down provers, which call `(<= (free ?x) (not (occupied ?x)))` with `?x` known. Bottom-up
+such a rule has no instances, so it is unfolded into the rules that call it. What remains open in a negation means `for
+no ...`; in a `distinct`, that some value differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from games.gdl.rules.dependencies import dependency_components, dependency_graph
+from games.gdl.rules.rules import (
+    Diagnostic,
+    Literal,
+    Predicate,
+    Rule,
+    body_variables,
+    iterate_variables,
+    predicate,
+    resolve,
+    resolve_distinct,
+    substitute_rule,
+    term_text,
+    unify,
+    variables,
+)
+
+_GAME = frozenset({"init", "next", "legal", "goal", "terminal", "role"})
+
+_MOST_RULES = 20_000
+"""Unfolding stops, with an error, when there are more rules than this besides those that were there."""
+
+
+def make_safe(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> list[Rule]:
+    """Safe rules of the same meaning; adds to `diagnostics` what was odd, and errors for rules that have no meaning."""
+    if all(_is_safe(rule) for rule in rules):
+        return list(rules)
+    rules = _unfold_unsafe(rules, diagnostics)
+    result: list[Rule] = []
+    for rule in rules:
+        unbound = _unbound_in_head(rule)
+        if unbound:
+            message = f"nothing binds {' '.join(unbound)} in {term_text(rule.head)}"
+            diagnostics.append(Diagnostic("error", message, (rule.statement,)))
+        elif _is_safe(rule):
+            result.append(rule)
+        else:
+            result += _close(rule, f"any {len(result)}", diagnostics)
+    return result
+
+
+def _bound(body: Iterable[Literal]) -> set[str]:
+    return set(body_variables([lit for lit in body if lit.positive and lit.atom[0] != "distinct"]))
+
+
+def _is_safe(rule: Rule) -> bool:
+    if not rule.body:
+        return not any(True for _ in iterate_variables(rule.head))
+    bound = _bound(rule.body)
+    return bound.issuperset(iterate_variables(rule.head)) and all(
+        bound.issuperset(iterate_variables(literal.atom)) for literal in rule.body
+    )
+
+
+def _unbound_in_head(rule: Rule) -> list[str]:
+    bound = _bound(rule.body)
+    return [name for name in variables(rule.head) if name not in bound]
+
+
+def _close(rule: Rule, relation: str, diagnostics: list[Diagnostic]) -> list[Rule]:
+    """A rule with a safe head, and the auxiliary rules that give its other open variables their meaning."""
+    bound = _bound(rule.body)
+    body: list[Literal] = []
+    made: list[Rule] = []
+    for literal in rule.body:
+        free = [name for name in variables(literal.atom) if name not in bound]
+        if not free:
+            body.append(literal)
+            continue
+        names, text = " ".join(free), term_text(literal.atom)
+        if literal.atom[0] == "distinct":
+            message = f"nothing binds {names} in {text}: always true"
+        else:
+            message = f"nothing binds {names} in (not {text}): read as `for no {names}`"
+            kept = [name for name in variables(literal.atom) if name in bound]
+            some = (f"{relation}.{len(made)}", *kept)
+            made.append(Rule(some, (Literal(True, literal.atom),), rule.statement))
+            body.append(Literal(False, some))
+        diagnostics.append(Diagnostic("warning", message, (rule.statement,)))
+    return [Rule(rule.head, tuple(body), rule.statement), *made]
+
+
+def _unfold_unsafe(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> list[Rule]:
+    """Replaces calls of relations with unsafe heads by the bodies of their rules, callees first.
+
+    Recursive relations and those of the game itself stay as they are.
+    """
+    recursive = _recursive_relations(rules)
+    result = list(rules)
+    limit = len(result) + _MOST_RULES
+    for members in dependency_components(rules):
+        relation = members[0]
+        if relation in recursive or relation[0] in _GAME:
+            continue
+        definition = [rule for rule in result if predicate(rule.head) == relation]
+        if not any(_unbound_in_head(rule) for rule in definition):
+            continue
+        for rule in definition:
+            if unbound := _unbound_in_head(rule):
+                message = f"nothing binds {' '.join(unbound)} in {term_text(rule.head)}: left to its callers"
+                diagnostics.append(Diagnostic("warning", message, (rule.statement,)))
+        unfolded: list[Rule] = []
+        for rule in result:
+            if predicate(rule.head) != relation:
+                unfolded += _unfold(rule, relation, definition, f"such {len(unfolded)}")
+            if len(unfolded) > limit:
+                message = f"`{relation[0]}` has rules that bind too little, and too many callers"
+                diagnostics.append(Diagnostic("error", message, (rule.statement,)))
+                return list(rules)
+        result = unfolded
+    return result
+
+
+def _recursive_relations(rules: Iterable[Rule]) -> set[Predicate]:
+    rules = list(rules)
+    graph = dependency_graph(rules)
+    return {
+        relation
+        for members in dependency_components(rules)
+        for relation in members
+        if len(members) > 1 or relation in graph.get(relation, ())
+    }
+
+
+def _unfold(rule: Rule, relation: Predicate, definition: Sequence[Rule], name: str) -> list[Rule]:
+    """The rules that say the same as `rule` without calling `relation`; `name` is new, for auxiliary relations."""
+    for literal in rule.body:
+        if predicate(literal.atom) != relation:
+            continue
+        others = tuple([other for other in rule.body if other != literal])
+        if not literal.positive:
+            # An auxiliary relation, over what the rule binds, takes the call; that is unfolded in turn.
+            arguments = [variable for variable in variables(literal.atom) if variable in _bound(others)]
+            auxiliary = (name, *arguments)
+            context = tuple([other for other in others if other.positive])
+            call = Rule(auxiliary, (*context, Literal(True, literal.atom)), rule.statement)
+            rest = Rule(rule.head, (*others, Literal(False, auxiliary)), rule.statement)
+            return _unfold(call, relation, definition, name + ".") + _unfold(rest, relation, definition, name + "'")
+        unfolded: list[Rule] = []
+        for i, callee in enumerate(definition):
+            apart = substitute_rule(
+                callee, {v: f"{v} {i}" for v in (*variables(callee.head), *body_variables(callee.body))}
+            )
+            binding = unify(literal.atom, apart.head)
+            if binding is None:
+                continue
+            solved = {variable: resolve(variable, binding) for variable in binding}
+            joined = resolve_distinct(substitute_rule(Rule(rule.head, (*others, *apart.body), rule.statement), solved))
+            if joined is not None:
+                unfolded += _unfold(joined, relation, definition, f"{name}.{i}")
+        return unfolded
+    return [rule]

@@ -1,0 +1,278 @@
+"""The referee against well-behaved and misbehaving players, over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+
+import pytest
+from aiohttp import web
+
+from agent.refereeing.house_players import house_player
+from agent.refereeing.record import MatchRecord
+from agent.refereeing.referee import Referee, Seat
+from games import rulesheets
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import check
+from games.machine import StateMachine, Term
+from protocol.client import PlayerClient
+from protocol.kif import read_one, read_rulesheet
+from protocol.scramble import ScrambleStyle, make_scrambler
+
+Answer = Callable[[str], Awaitable[str]]
+"""A player reduced to its core: from the text of a message to the text of the reply."""
+
+PLAY_CLOCK = 1
+
+NATURE = """
+(role random) (role player)
+(init (step 0)) (after 0 1) (after 1 2)
+(<= (legal random (throw ?n)) (after ?n ?m))
+(legal player (bet 0)) (legal player (bet 1))
+(<= (next (step ?n)) (true (step ?m)) (after ?m ?n))
+(<= (next (right)) (does random (throw ?n)) (does player (bet ?n)))
+(<= terminal (true (step 2)))
+(<= (goal player 100) (true (right))) (<= (goal player 0) (not (true (right))))
+(goal random 0)
+"""
+
+DEAD_END = """
+(role a) (init (f 1))
+(<= (legal a go) (true (f 1)))
+(<= (next (f 2)) (does a go))
+(<= terminal (true (f 3)))
+(goal a 0)
+"""
+
+
+@contextlib.asynccontextmanager
+async def served(answer: Answer) -> AsyncIterator[str]:
+    """Serves a player; yields its address."""
+
+    async def handle(request: web.Request) -> web.Response:
+        return web.Response(text=await answer(await request.text()))
+
+    app = web.Application()
+    app.router.add_post("/{path:.*}", handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+def replies(play: Callable[[str], str]) -> Answer:
+    """A player that answers PLAY as told and everything else as it should."""
+
+    async def answer(text: str) -> str:
+        return play(text) if "PLAY" in text else "ready"
+
+    return answer
+
+
+async def referee_match(
+    source: str, players: Sequence[Answer | str | None], scramble: ScrambleStyle = "none"
+) -> MatchRecord:
+    """Runs a match between players: functions, built-in ones by name, addresses, or None for the referee itself."""
+    async with AsyncExitStack() as stack:
+        return await (await open_referee(stack, source, players, scramble)).run()
+
+
+async def open_referee(
+    stack: AsyncExitStack, source: str, players: Sequence[Answer | str | None], scramble: ScrambleStyle = "none"
+) -> Referee:
+    """The referee of a match that is about to begin."""
+    rulesheet = read_rulesheet(source)
+    machine = Interpreter(check(rulesheet))
+    scrambler = make_scrambler(scramble, 7)
+    seats = []
+    for role, player in zip(machine.roles, players, strict=True):
+        client = None
+        if player is not None:
+            if player in ("random", "legal"):
+                url = await stack.enter_async_context(house_player(str(player), machine, scrambler, 1))
+            elif isinstance(player, str):
+                url = player
+            else:
+                url = await stack.enter_async_context(served(player))
+            style = "dresden" if scramble == "dresden" else "ggp-base"
+            client = await stack.enter_async_context(PlayerClient(url, style=style))
+        seats.append(Seat(role, "player", client))
+    names = tuple(seat.player for seat in seats)
+    record = MatchRecord("game", "match.1", machine.roles, names, 5, PLAY_CLOCK, scramble, 7)
+    return Referee(machine, rulesheet, scrambler, seats, record)
+
+
+def tic_tac_toe() -> str:
+    """The source of a game that is quickly over."""
+    return rulesheets.text("tic_tac_toe")
+
+
+def replay(source: str, moves: Sequence[tuple[Term, ...]]) -> tuple[StateMachine, list[object]]:
+    """A machine and the states that the moves lead through on it; fails if one of them is not legal."""
+    machine = Interpreter(check(read_rulesheet(source)))
+    states = [machine.initial()]
+    for joint_move in moves:
+        for role, move in enumerate(joint_move):
+            assert move in machine.legal(states[-1], role)
+        states.append(machine.next(states[-1], joint_move))
+    return machine, states
+
+
+@pytest.mark.parametrize("scramble", ["none", "ggp-base", "dresden"])
+async def test_good_players_finish_without_errors(scramble: ScrambleStyle) -> None:
+    """A match between built-in players ends by the rules, and its record replays to the same states and goals."""
+    record = await referee_match(tic_tac_toe(), ["random", "legal"], scramble)
+    assert record.outcome == "finished"
+    assert record.errors == []
+    machine, states = replay(tic_tac_toe(), record.moves)
+    assert machine.terminal(states[-1])
+    assert record.states == [machine.facts(state) for state in states]
+    assert record.goals == [machine.goal(states[-1], role) for role in (0, 1)]
+    assert [len(seconds) for seconds in record.seconds] == [len(record.moves)] * 2
+
+
+async def test_record_is_json() -> None:
+    """The record survives JSON and has what scripts look for."""
+    record = await referee_match(tic_tac_toe(), ["legal", "legal"])
+    data = json.loads(json.dumps(record.as_json()))
+    assert data["roles"] == ["x", "o"]
+    assert data["steps"] == len(data["moves"]) == len(data["states"]) - 1
+    assert data["errors"] == []
+    assert len(data["goals"]) == len(data["seconds"]) == 2
+    assert data["moves"][0][1] == "noop"
+    assert data["states"][0] == ["(control x)"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [("(mark 9 9)", "illegal"), ("noop", "illegal"), ("((", "malformed"), ("", "malformed"), ("a b", "malformed")],
+)
+async def test_bad_replies_are_replaced_and_recorded(reply: str, kind: str) -> None:
+    """For a reply that is no legal move, a random legal one is played, the error recorded, and the match goes on."""
+    record = await referee_match(tic_tac_toe(), [replies(lambda _: reply), "random"])
+    assert record.outcome == "finished"
+    replay(tic_tac_toe(), record.moves)
+    own_turns = [step for step in range(1, len(record.moves) + 1) if step % 2 or reply != "noop"]
+    assert [(error.role, error.step, error.kind) for error in record.errors] == [("x", s, kind) for s in own_turns]
+
+
+async def test_late_player_is_replaced_at_the_deadline() -> None:
+    """A player that thinks for too long loses that move only, and the match waits no longer than the clock."""
+    first = True
+
+    async def answer(text: str) -> str:
+        nonlocal first
+        if "PLAY" in text and first:
+            first = False
+            await asyncio.sleep(PLAY_CLOCK + 1.0)
+        return "noop"
+
+    record = await referee_match(tic_tac_toe(), ["legal", answer])
+    late = [error for error in record.errors if error.kind == "late"]
+    assert [(error.role, error.step, error.request) for error in late] == [("o", 1, "play")]
+    assert record.seconds[1][0] == pytest.approx(PLAY_CLOCK, abs=0.3)
+    assert record.outcome == "finished"
+
+
+async def test_unreachable_player_is_played_for() -> None:
+    """A player that is not there is recorded at START and at every step; its moves are played at random."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    record = await referee_match(tic_tac_toe(), ["legal", f"http://127.0.0.1:{port}"])
+    assert record.outcome == "finished"
+    assert {error.kind for error in record.errors} == {"unreachable"}
+    assert [error.step for error in record.errors] == list(range(len(record.moves) + 2))
+    assert [error.request for error in record.errors[:2]] == ["start", "play"]
+    assert record.errors[-1].request == "stop"
+
+
+async def test_players_are_asked_at_the_same_time() -> None:
+    """A step takes as long as its slowest player, not as all of them together."""
+
+    async def slow(text: str) -> str:
+        await asyncio.sleep(0.2)
+        return "(show rock)" if "PLAY" in text else "ready"
+
+    begin = time.monotonic()
+    record = await referee_match(rulesheets.text("rock_paper_scissors"), [slow, slow])
+    assert record.errors == []
+    assert record.goals == [50, 50]
+    assert time.monotonic() - begin < (len(record.moves) + 2) * 0.35
+
+
+@pytest.mark.parametrize("scramble", ["ggp-base", "dresden"])
+async def test_scrambled_players_never_see_the_rules_words(scramble: ScrambleStyle) -> None:
+    """What a player is sent has no word of the sheet, and a move in the sheet's own words is illegal."""
+    heard = []
+
+    async def answer(text: str) -> str:
+        heard.append(text)
+        return "(mark 1 1)" if "PLAY" in text else "ready"
+
+    record = await referee_match(tic_tac_toe(), [answer, "random"], scramble)
+    assert not any(word in text.lower() for text in heard for word in ("mark", "noop", "control", "column"))
+    assert {error.kind for error in record.errors} == {"illegal"}
+    assert all(joint_move[1] == "noop" or joint_move[0] == "noop" for joint_move in record.moves)
+
+
+async def test_referee_plays_nature() -> None:
+    """The role `random` needs no player; its moves are legal and told to the others."""
+    heard = []
+
+    async def answer(text: str) -> str:
+        heard.append(text)
+        return "(bet 0)" if "PLAY" in text else "ready"
+
+    record = await referee_match(NATURE, [None, answer])
+    assert record.errors == []
+    assert [joint_move[1] for joint_move in record.moves] == [("bet", "0"), ("bet", "0")]
+    assert {joint_move[0] for joint_move in record.moves} <= {("throw", "0"), ("throw", "1")}
+    assert read_one(heard[-1])[0] == "STOP"
+    assert read_one(heard[-1])[2] == record.moves[-1]
+
+
+async def test_dead_end_stops_the_match() -> None:
+    """A state that is not terminal but leaves a role no move ends the match without goals, and players hear STOP."""
+    heard = []
+
+    async def answer(text: str) -> str:
+        heard.append(text)
+        return "go"
+
+    record = await referee_match(DEAD_END, [answer])
+    assert record.outcome == "stalled"
+    assert record.goals == []
+    assert len(record.moves) == 1
+    assert "STOP" in heard[-1]
+
+
+async def test_interrupted_match_is_aborted() -> None:
+    """When the referee is interrupted, every player is told ABORT."""
+    heard = []
+    thinking = asyncio.Event()
+
+    async def answer(text: str) -> str:
+        heard.append(text)
+        if "PLAY" in text:
+            thinking.set()
+            await asyncio.sleep(10)
+        return "ready"
+
+    async with AsyncExitStack() as stack:
+        referee = await open_referee(stack, tic_tac_toe(), [answer, "random"])
+        match = asyncio.create_task(referee.run())
+        await thinking.wait()
+        match.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await match
+    assert referee.record.outcome == "aborted"
+    assert "ABORT match.1" in heard[-1]

@@ -1,0 +1,156 @@
+"""The Blokbox engine: its opinions, its following of a match, its proofs and its obedience to the stop flag."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agent.search.blokbox.engine import BlokboxEngine, make_engine, warm_kernels
+from agent.search.engine import EngineMismatchError, Opinion
+from games.gdl.circuit.circuit import build_circuit
+from games.gdl.grounding.ground import ground
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import check
+from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.machine import State
+from games.native.blokbox.binding import Binding
+from games.native.blokbox.recognise import propose
+from protocol.kif import read_rulesheet
+
+SHEET = Path(__file__).parents[3] / "games" / "rulesheets" / "blokbox.kif"
+CAPACITY = 300_000
+
+
+@pytest.fixture(scope="module")
+def machine() -> CircuitMachine:
+    checked = check(read_rulesheet(SHEET.read_text()))
+    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+
+
+@pytest.fixture(scope="module")
+def binding(machine: CircuitMachine) -> Binding:
+    warm_kernels()
+    return propose(machine)
+
+
+def think(engine: BlokboxEngine, seconds: float) -> tuple[list[Opinion], float]:
+    """All opinions, and how long the engine took to stop."""
+    opinions: list[Opinion] = []
+    stop = np.zeros(1, np.uint8)
+    thread = threading.Thread(target=engine.think, args=(stop, opinions.append, seconds))
+    thread.start()
+    thread.join(seconds)
+    stop[0] = 1
+    begin = time.monotonic()
+    thread.join(5)
+    return opinions, time.monotonic() - begin
+
+
+def late_state(machine: CircuitMachine, plies_left: int, seed: int) -> State:
+    """A state so many plies before the end of a random match."""
+    sample = machine.random_matches(1, seed)
+    return machine.unpack(sample.states[-1 - plies_left])
+
+
+def test_match_between_two_engines(machine: CircuitMachine, binding: Binding) -> None:
+    """Two engines play a whole match by legal moves, follow each other, and agree on who has won."""
+    engines = [BlokboxEngine(machine, binding, role, capacity=CAPACITY) for role in (0, 1)]
+    state = machine.initial()
+    for engine in engines:
+        engine.begin(state)
+    while not machine.terminal(state):
+        opinions = [think(engine, 0.05)[0][-1] for engine in engines]
+        joint = opinions[0].move, opinions[1].move
+        assert all(joint[role] in machine.legal(state, role) for role in (0, 1))
+        if opinions[0].proven and opinions[1].proven:
+            assert opinions[0].value is not None
+            assert opinions[1].value == 100 - opinions[0].value
+        state = machine.next(state, joint)
+        if not machine.terminal(state):
+            for engine in engines:
+                engine.advance(joint, state)
+
+
+def test_one_opinion_even_if_stopped_before(machine: CircuitMachine, binding: Binding) -> None:
+    """With the stop flag already set the engine still reports a legal move, for either role, and returns."""
+    state = machine.initial()
+    stop = np.ones(1, np.uint8)
+    for role in (0, 1):
+        engine = BlokboxEngine(machine, binding, role, capacity=CAPACITY)
+        engine.begin(state)
+        opinions: list[Opinion] = []
+        engine.think(stop, opinions.append, None)
+        assert opinions
+        assert opinions[-1].move in machine.legal(state, role)
+
+
+def test_endings_are_solved(machine: CircuitMachine, binding: Binding) -> None:
+    """A few plies before the end the result is proven, and it is what exhaustive search of the rules says."""
+    for seed in range(1, 6):
+        state = late_state(machine, 4, seed)
+        role = int(len(machine.legal(state, 0)) == 1)
+        engine = BlokboxEngine(machine, binding, role, capacity=CAPACITY)
+        engine.begin(state)
+        opinions, _ = think(engine, 20)
+        assert opinions[-1].proven
+        assert opinions[-1].value == (100 if wins(machine, state, role) else 0)
+        if opinions[-1].value == 100:
+            joint = [machine.legal(state, other)[0] for other in (0, 1)]
+            joint[role] = opinions[-1].move
+            assert not wins(machine, machine.next(state, joint), 1 - role)
+
+
+def wins(machine: CircuitMachine, state: State, role: int) -> bool:
+    """Whether the role in control wins, by trying everything."""
+    if machine.terminal(state):
+        return machine.goal(state, role) == 100
+    joint = [machine.legal(state, other)[0] for other in (0, 1)]
+    for move in machine.legal(state, role):
+        joint[role] = move
+        if not wins(machine, machine.next(state, joint), 1 - role):
+            return True
+    return False
+
+
+def test_stop_is_obeyed(machine: CircuitMachine, binding: Binding) -> None:
+    """The engine returns soon after the flag is set (the bound leaves room for a busy machine)."""
+    engine = BlokboxEngine(machine, binding, 0, capacity=CAPACITY)
+    engine.begin(machine.initial())
+    think(engine, 0.05)
+    assert min(think(engine, 0.05)[1] for _ in range(5)) < 0.05
+
+
+def test_searched_subtree_is_kept(machine: CircuitMachine, binding: Binding) -> None:
+    """After a move that was searched, its visits are still there."""
+    engine = BlokboxEngine(machine, binding, 0, capacity=CAPACITY)
+    state = machine.initial()
+    engine.begin(state)
+    opinions, _ = think(engine, 0.3)
+    joint = opinions[-1].move, machine.legal(state, 1)[0]
+    engine.advance(joint, machine.next(state, joint))
+    kept, _ = think(engine, 0.01)
+    visits, new = kept[-1].info["visits"], kept[-1].info["new_visits"]
+    assert isinstance(visits, int)
+    assert isinstance(new, int)
+    assert visits > new
+
+
+def test_differences_are_noticed(machine: CircuitMachine, binding: Binding) -> None:
+    """A state that does not follow from the joint move is refused."""
+    engine = BlokboxEngine(machine, binding, 0, capacity=CAPACITY)
+    state = machine.initial()
+    engine.begin(state)
+    first, second = machine.legal(state, 0)[:2]
+    waiting = machine.legal(state, 1)[0]
+    with pytest.raises(EngineMismatchError):
+        engine.advance((first, waiting), machine.next(state, (second, waiting)))
+
+
+def test_only_compiled_games_are_recognised() -> None:
+    """A machine that is no circuit gets no native engine."""
+    checked = check(read_rulesheet((SHEET.parent / "tic_tac_toe.kif").read_text()))
+    assert make_engine(Interpreter(checked), 0) is None

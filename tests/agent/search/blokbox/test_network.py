@@ -1,0 +1,201 @@
+"""Blokbox's network: the same judgement however a board is turned, learning, and what is made of its judgements."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from agent.search.blokbox.guiding.evaluation import N_FEATURES, survey
+from agent.search.blokbox.guiding.judgement import chance, hardest_move, rate_moves
+from agent.search.blokbox.guiding.network import Net, new_desk
+from agent.search.blokbox.guiding.tuning import Tuning, Weights, tuning_for
+from agent.search.blokbox.training.learning import Teacher, new_net
+from agent.search.blokbox.training.matches import MoveLister
+from agent.search.blokbox.training.self_play import self_play
+from agent.search.blokbox.weights.networks import Geometry, lay_out, load, no_net, save, shipped_net
+from agent.sheet import load as load_sheet
+from games.gdl.compile import compile_rules
+from games.native.blokbox.recognise import recognise
+from games.native.blokbox.rules import new_scratch, play
+from games.native.blokbox.variant import BOARD_CELLS, TURN, Cell, Shape, Variant
+
+Position = NDArray[np.uint64]
+GO = np.zeros(1, np.uint8)
+PIECES = [
+    [(0, 0)],
+    [(0, 0), (1, 0)],
+    [(0, 0), (0, 1), (0, 2)],
+    [(0, 0), (1, 0), (0, 1)],
+    [(0, 1), (1, 1), (1, 0), (2, 0)],
+]
+
+
+def variant_of(pieces: list[list[Cell]], width: int, height: int, starts: tuple[Cell, Cell]) -> Variant:
+    shapes = tuple(
+        Shape(
+            index,
+            tuple(cells),
+            frozenset(
+                (x, y)
+                for x in range(width - max(dx for dx, _ in cells))
+                for y in range(height - max(dy for _, dy in cells))
+            ),
+        )
+        for index, cells in enumerate(pieces)
+    )
+    owned = frozenset(range(len(pieces)))
+    return Variant(width, height, shapes, (owned, owned), (frozenset({starts[0]}), frozenset({starts[1]})))
+
+
+VARIANT = variant_of(PIECES, 6, 5, ((1, 1), (3, 3)))
+NET = new_net(len(PIECES), seed=3)
+
+
+def judgement(variant: Variant, tuning: Tuning, position: Position) -> tuple[float, dict[int, float]]:
+    """The chance of the player to move, and the prior of each of its moves."""
+    scratch, desk = new_scratch(variant, 4), new_desk(len(variant.shapes))
+    features, live = np.zeros((2, N_FEATURES)), np.zeros(2, np.int64)
+    everything = np.tile(np.arange(len(variant.shapes)), (2, 1))
+    numbers = np.full(2, len(variant.shapes))
+    survey(variant.tables, position, everything, numbers, scratch, 0, features, live)
+    value = chance(variant.tables, position, tuning, scratch, live, features, desk)
+    moves = MoveLister(variant).moves(position).copy()
+    priors = np.zeros(len(moves), np.float32)
+    if len(moves):
+        rate_moves(variant.tables, position, tuning, scratch, live, moves, len(moves), desk, priors)
+    return float(value), dict(zip(moves.tolist(), priors.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("flip_x", [False, True])
+@pytest.mark.parametrize("flip_y", [False, True])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_a_turned_board_is_judged_alike(transpose: bool, flip_x: bool, flip_y: bool) -> None:
+    """With turned cells and pieces in another order, values and priors of corresponding positions are the same."""
+
+    def turn(cell: Cell) -> Cell:
+        x, y = cell
+        x, y = (5 - x if flip_x else x), (4 - y if flip_y else y)
+        return (y, x) if transpose else (x, y)
+
+    def anchored(cells: list[Cell]) -> tuple[Cell, list[Cell]]:
+        left, top = min(x for x, _ in cells), min(y for _, y in cells)
+        return (left, top), sorted((x - left, y - top) for x, y in cells)
+
+    order = [3, 1, 4, 0, 2]
+    pieces = [anchored([turn(cell) for cell in PIECES[piece]])[1] for piece in order]
+    size = (5, 6) if transpose else (6, 5)
+    other = variant_of(pieces, *size, (turn((1, 1)), turn((3, 3))))
+    net = lay_out(NET, Geometry.of(VARIANT), other)
+    assert net is not None
+    tunings = tuning_for(VARIANT, Weights.load(), NET), tuning_for(other, Weights.load(), net)
+    position, turned = VARIANT.start.copy(), other.start.copy()
+    rng = random.Random(5)
+    while True:
+        value, priors = judgement(VARIANT, tunings[0], position)
+        other_value, other_priors = judgement(other, tunings[1], turned)
+        assert value == pytest.approx(other_value, rel=1e-3)
+        partner = {}
+        for move in priors:
+            shape, anchor = divmod(move, BOARD_CELLS)
+            y, x = divmod(anchor, 16)
+            corner, _ = anchored([turn((x + dx, y + dy)) for dx, dy in PIECES[shape]])
+            partner[move] = BOARD_CELLS * order.index(shape) + 16 * corner[1] + corner[0]
+        assert {partner[move]: pytest.approx(prior, rel=1e-3) for move, prior in priors.items()} == other_priors
+        if not priors:
+            break
+        move = rng.choice(sorted(priors))
+        play(VARIANT.tables, position, move)
+        play(other.tables, turned, partner[move])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        variant_of(PIECES, 6, 6, ((1, 1), (3, 3))),
+        variant_of(PIECES, 6, 5, ((1, 1), (4, 3))),
+        variant_of(PIECES[:-1], 6, 5, ((1, 1), (3, 3))),
+        variant_of([*PIECES[:-1], [(0, 0), (0, 1), (1, 1)]], 6, 5, ((1, 1), (3, 3))),
+    ],
+    ids=["board", "starts", "fewer shapes", "another shape"],
+)
+def test_a_network_is_for_its_own_variant_only(other: Variant) -> None:
+    """Another board, other starting cells or other shapes have no use for it."""
+    assert lay_out(NET, Geometry.of(VARIANT), other) is None
+
+
+def test_networks_survive_being_saved(tmp_path: Path) -> None:
+    """A saved network is found for its variant, and a file of another version is refused."""
+    save(tmp_path / "small.npz", NET, VARIANT)
+    found = shipped_net(VARIANT, tmp_path)
+    assert found is not None
+    value, priors = judgement(VARIANT, tuning_for(VARIANT, Weights.load(), NET), VARIANT.start)
+    found_value, found_priors = judgement(VARIANT, tuning_for(VARIANT, Weights.load(), found), VARIANT.start)
+    assert found_value == pytest.approx(value, rel=1e-2)
+    assert found_priors == {move: pytest.approx(prior, rel=1e-2) for move, prior in priors.items()}
+    assert shipped_net(variant_of(PIECES, 6, 6, ((1, 1), (3, 3))), tmp_path) is None
+    save(tmp_path / "small.npz", NET._replace(bias=np.zeros(5, np.float32)), VARIANT)
+    with pytest.raises(ValueError, match=r"small\.npz"):
+        load(tmp_path / "small.npz")
+
+
+def test_the_fifth_description_has_a_network() -> None:
+    """The own sheet and every other one of that game are played with the shipped network."""
+    binding = recognise(compile_rules(load_sheet("blokbox").checked))
+    assert binding is not None
+    assert shipped_net(binding.variant) is not None
+
+
+def test_a_network_learns_what_self_play_shows() -> None:
+    """Both losses fall well below those of a new network, and the expected winners mostly are the winners."""
+    tuning = tuning_for(VARIANT, Weights.none())._replace(playout_share=1.0)
+    lessons = self_play(VARIANT, tuning, matches=300, visits=120, seed=4).lessons()
+    teacher = Teacher(VARIANT, NET)
+    before = teacher.examine(lessons)
+    for _ in teacher.teach(lessons, epochs=12, rate=0.01):
+        pass
+    after = teacher.examine(lessons)
+    assert after[0] < 0.8 * before[0]
+    assert after[1] < 0.8 * before[1]
+
+
+def lost_positions(n: int) -> list[Position]:
+    """Positions in which the player to move can move, and has lost whatever it does."""
+    lister = MoveLister(VARIANT)
+    rng = random.Random(1)
+
+    def moves(position: Position) -> list[int]:
+        return [int(move) for move in lister.moves(position)]
+
+    def after(position: Position, move: int) -> Position:
+        child = position.copy()
+        play(VARIANT.tables, child, move)
+        return child
+
+    def won(position: Position) -> bool:
+        return any(not won(after(position, move)) for move in moves(position))
+
+    found: list[Position] = []
+    while len(found) < n:
+        position = VARIANT.start
+        for _ in range(4):
+            if options := moves(position):
+                position = after(position, rng.choice(options))
+        if moves(position) and not won(position):
+            found.append(position)
+    return found
+
+
+@pytest.mark.parametrize("net", [no_net(), NET], ids=["no net", "net"])
+def test_lost_positions_are_played_on(net: Net) -> None:
+    """There is a move for every lost position, also where there is no time to compare."""
+    tuning = tuning_for(VARIANT, Weights.load(), net if len(net.rows) else None)
+    scratch, desk = new_scratch(VARIANT, 4), new_desk(len(PIECES))
+    for position in lost_positions(5):
+        options = MoveLister(VARIANT).moves(position).tolist()
+        assert hardest_move(VARIANT.tables, position, tuning, GO, scratch, desk) in options
+        assert hardest_move(VARIANT.tables, position, tuning, np.ones(1, np.uint8), scratch, desk) == options[0]
+        assert int(position[TURN]) in (0, 1)

@@ -1,0 +1,208 @@
+"""The Reversi engine behind the agent's contract, and the tools that train and measure it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agent.cli import main
+from agent.search.engine import EngineMismatchError, Opinion
+from agent.search.registry import engines_for
+from agent.search.reversi.analysis import Analyser
+from agent.search.reversi.engine import ReversiEngine, expected_goal, make_engine
+from agent.search.reversi.evaluation import UNIT, Board
+from agent.search.reversi.search import Searcher
+from agent.search.reversi.selectivity import margins
+from agent.search.reversi.table import new_table
+from agent.search.reversi.training.campaign import Plan, run
+from agent.search.reversi.training.fit import Design, held_out_error
+from agent.search.reversi.training.matches import Limited, compare, openings
+from agent.search.reversi.training.quick import learn_quickly
+from agent.search.reversi.training.self_play import Play, play_games
+from agent.search.reversi.weights.shipped import weights_for
+from agent.search.score import Score
+from games import rulesheets
+from games.gdl.circuit.circuit import build_circuit
+from games.gdl.grounding.ground import ground
+from games.gdl.rules.check import check
+from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.native.reversi.rules import Variant, central_start, rectangle
+from protocol.kif import read_rulesheet
+
+
+def machine_of(name: str) -> CircuitMachine:
+    """The circuit of one of the project's rulesheets."""
+    checked = check(read_rulesheet(rulesheets.text(name)))
+    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+
+
+@pytest.fixture(scope="module", params=["reversi_holes", "reversi_keep_turn"])
+def machine(request: pytest.FixtureRequest) -> CircuitMachine:
+    """A game of the family, with noops and without."""
+    return machine_of(request.param)
+
+
+def think(engine: ReversiEngine, seconds: float) -> list[Opinion]:
+    """What the engine reports in that time."""
+    stop = np.zeros(1, np.uint8)
+    opinions: list[Opinion] = []
+    timer = threading.Timer(seconds, lambda: stop.__setitem__(0, 1))
+    timer.start()
+    engine.think(stop, opinions.append, seconds)
+    timer.cancel()
+    return opinions
+
+
+def test_engine_is_chosen_for_the_family() -> None:
+    """The registry offers the native engine first for Reversi, and not at all for other games."""
+    assert next(engines_for(machine_of("reversi"), 0)).name == "reversi"
+    assert make_engine(machine_of("connect_four"), 0) is None
+
+
+def test_plays_a_whole_match(machine: CircuitMachine) -> None:
+    """Both seats always report a legal move, and agree in the end with the goals that they called certain."""
+    engines = [make_engine(machine, role) for role in (0, 1)]
+    state = machine.initial()
+    certain: list[float | None] = [None, None]
+    for engine in engines:
+        assert isinstance(engine, ReversiEngine)
+        engine.begin(state)
+    while not machine.terminal(state):
+        joint = []
+        for role, engine in enumerate(engines):
+            assert isinstance(engine, ReversiEngine)
+            legal = machine.legal(state, role)
+            opinions = think(engine, 0.01) if len(legal) > 1 else think(engine, 0.0)
+            assert all(opinion.move in legal for opinion in opinions)
+            joint.append(opinions[-1].move)
+            if opinions[-1].proven and len(legal) > 1:
+                assert certain[role] in (None, opinions[-1].value)
+                certain[role] = opinions[-1].value
+        state = machine.next(state, joint)
+        for engine in engines:
+            assert engine is not None
+            engine.advance(tuple(joint), state)
+    for role in (0, 1):
+        assert certain[role] in (None, machine.goal(state, role))
+
+
+def test_different_view_is_an_error(machine: CircuitMachine) -> None:
+    """A state that does not follow from the joint move by the native rules is refused."""
+    engine = make_engine(machine, 0)
+    assert engine is not None
+    state = machine.initial()
+    engine.begin(state)
+    first, second = machine.legal(state, 0)[:2]
+    waits = machine.legal(state, 1)[0]
+    with pytest.raises(EngineMismatchError):
+        engine.advance((first, waits), machine.next(state, (second, waits)))
+
+
+def test_only_move_is_certain_at_once(machine: CircuitMachine) -> None:
+    """Where there is nothing to decide the first opinion says so."""
+    engine = make_engine(machine, 1)
+    assert isinstance(engine, ReversiEngine)
+    engine.begin(machine.initial())
+    begin = time.monotonic()
+    opinions = think(engine, 0.05)
+    assert opinions[0].proven
+    assert opinions[0].move == machine.legal(machine.initial(), 1)[0]
+    assert time.monotonic() - begin >= 0.04, "it goes on thinking about what follows"
+
+
+def test_expected_goal_grows_with_the_score() -> None:
+    """An even score is worth the middle, certainty grows towards the end, and the constants are the rulesheet's."""
+    assert expected_goal(0, 30, (0, 50, 100)) == 50
+    assert 50 < expected_goal(4, 30, (0, 50, 100)) < expected_goal(4, 10, (0, 50, 100)) < 100
+    assert expected_goal(-64, 0, (20, 50, 80)) == pytest.approx(20)
+
+
+def test_trained_weights_beat_rules_of_thumb() -> None:
+    """At equal depth the shipped evaluation mostly wins against an untrained one."""
+    variant = Variant()
+    weights = weights_for(variant)
+    trained = Analyser(variant, weights.evaluation, weights.coefficients, megabytes=4)
+    plain = weights_for(variant, Path("nowhere"))
+    untrained = Analyser(variant, plain.evaluation, plain.coefficients, megabytes=4)
+    score = compare(variant, Limited(trained, depth=5), Limited(untrained, depth=5), 40)
+    assert score.games == 40
+    assert score.share > 0.6
+
+
+def test_quick_learning_explains_games() -> None:
+    """Weights learnt in a moment for an unknown board predict its results better than rules of thumb; it can stop."""
+    variant = central_start(5, 6, rectangle(5, 6))
+    begin = weights_for(variant)
+    play = Play(depth=1, solve=8)
+    learnt = learn_quickly(variant, begin, np.zeros(1, np.uint8), [(play, 1000)])
+    assert learnt is not None
+    board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+    searcher = Searcher(board, learnt.evaluation.tables, margins(learnt.coefficients), new_table(1))
+    positions = play_games(variant, searcher, play, 100, 77)
+    errors = [
+        held_out_error(
+            Design.of(positions, board, weights.evaluation.patterns), weights.evaluation.weights / np.float32(UNIT)
+        )[0]
+        for weights in (learnt, begin)
+    ]
+    assert errors[0] < errors[1]
+    assert learn_quickly(variant, begin, np.ones(1, np.uint8)) is None
+
+
+def test_score_interval() -> None:
+    """The interval of a score is Wilson's: inside 0..1 even for a clean sweep."""
+    sweep = Score(wins=100)
+    assert sweep.share == 1
+    assert sweep.interval()[0] == pytest.approx(0.963, abs=0.001)
+    assert Score(40, 20, 40).interval() == pytest.approx((0.404, 0.596), abs=0.001)
+
+
+def test_openings_differ() -> None:
+    """Openings are different positions, eight plies from the start."""
+    found = list(openings(Variant(), 50, 0))
+    assert len(set(found)) == 50
+    assert {Variant().empty(position).bit_count() for position in found} == {52}
+
+
+def test_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """A campaign writes shards, weights and measurements, and does not repeat what is there."""
+    plan = Plan(
+        "blocked", tmp_path, games=1000, play=Play(depth=1, solve=8), epochs=2, match_games=4, match_depth=2,
+        error_positions=100, error_depth=4,
+    )  # fmt: skip
+    lines: list[str] = []
+    (first,) = run(plan, lines.append)
+    assert first.positions > 10_000
+    assert 5 < first.error < 64
+    assert first.score["wins"] + first.score["draws"] + first.score["losses"] == 4
+    assert (tmp_path / "round-1" / "weights.npz").stat().st_size < 4_000_000
+    lines.clear()
+    (again,) = run(plan, lines.append)
+    assert lines == []
+    assert again.error == first.error
+
+
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`perft` and `agree` print and write what they found; unknown variants are an error."""
+    result = tmp_path / "result.json"
+    assert main(["perft", "6", "--json", str(result)]) == 0
+    assert json.loads(result.read_text())["leaves"] == 8200
+    assert main(["agree", "reversi", "--positions", "5000"]) == 0
+    assert "positions agree" in capsys.readouterr().out
+    assert main(["train", "reversi", "nothing", str(tmp_path)]) == 2
+
+
+def test_solve_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`solve` compares with the best score of the file, and names a line that is no position."""
+    board = "X" * 30 + "O" * 30 + "-X--"
+    problems = tmp_path / "problems.obf"
+    problems.write_text(f"{board} X; A8:+2;\n")
+    status = main(["solve", str(problems), "--megabytes", "1"])
+    assert ("WRONG" in capsys.readouterr().out) == (status == 1)
+    problems.write_text("nothing\n")
+    assert main(["solve", str(problems)]) == 2

@@ -1,0 +1,229 @@
+"""The search of the Reversi family: endings, evaluation, the transposition table, and iterative deepening."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agent.search.reversi.analysis import Analyser, Verdict
+from agent.search.reversi.endings import SMALL, small_stack, solve_small
+from agent.search.reversi.evaluation import Board, Evaluation, evaluate, pattern_set, scratch
+from agent.search.reversi.search import Searcher
+from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, EXACT, margins
+from agent.search.reversi.stability import stable_discs
+from agent.search.reversi.table import new_table
+from agent.search.reversi.weights.shipped import INNER_CORNERS, TRAINED, weights_for
+from games.native.reversi.bits import FULL
+from games.native.reversi.rules import Position, Variant, cells_of, rectangle
+
+VARIANTS = [
+    Variant(),
+    Variant(minority=True),
+    Variant(FULL & ~INNER_CORNERS),
+    Variant(FULL & ~INNER_CORNERS, minority=True),
+    Variant(rectangle(7, 6), (1 << 18 | 1 << 27, 1 << 19 | 1 << 26)),
+]
+
+
+def plain_score(variant: Variant, position: Position) -> int:
+    """The exact score for the side to move, by trying everything."""
+    moves = variant.moves(position)
+    if moves:
+        return max(-plain_score(variant, variant.play(position, cell)) for cell in cells_of(moves))
+    if not variant.terminal(position):
+        return -plain_score(variant, Position(position.discs, 1 - position.turn))
+    margin = position.player.bit_count() - position.opponent.bit_count()
+    empties = variant.empty(position).bit_count()
+    return variant.sign * (margin + empties * ((margin > 0) - (margin < 0)))
+
+
+def random_position(variant: Variant, empties: int, generator: random.Random) -> Position:
+    """A position with that many empty cells from a random game."""
+    while True:
+        position = variant.initial()
+        while not variant.terminal(position) and variant.empty(position).bit_count() > empties:
+            moves = list(cells_of(variant.moves(position)))
+            if moves:
+                position = variant.play(position, generator.choice(moves))
+            else:
+                position = Position(position.discs, 1 - position.turn)
+        if variant.empty(position).bit_count() == empties:
+            return position
+
+
+def searcher_for(variant: Variant, megabytes: int = 4) -> Searcher:
+    """A searcher with the weights of the variant."""
+    weights = weights_for(variant)
+    board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+    return Searcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(megabytes))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_small_endings_are_exact(variant: Variant) -> None:
+    """Up to seven empty cells every window gives a bound that the true score respects."""
+    generator = random.Random(1)
+    words, ints = small_stack()
+    nodes = np.zeros(1, np.int64)
+    playable = np.uint64(variant.playable)
+    for empties in [*range(SMALL + 1), 5, 6]:
+        position = random_position(variant, empties, generator)
+        true = plain_score(variant, position)
+        player, opponent = np.uint64(position.player), np.uint64(position.opponent)
+        for alpha, beta in ((-127, 127), (true - 1, true), (true, true + 1), (-1, 1), (true - 9, true - 8)):
+            found = solve_small(
+                player, opponent, alpha, beta, playable, variant.cells, variant.sign, words, ints, nodes
+            )
+            if alpha < true < beta:
+                assert found == true
+            elif true >= beta:
+                assert beta <= found <= true
+            else:
+                assert true <= found <= alpha
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_search_to_the_end_is_exact(variant: Variant) -> None:
+    """The principal variation search agrees with trying everything, for scores and for results."""
+    generator = random.Random(2)
+    searcher = searcher_for(variant)
+    for _ in range(3):
+        position = random_position(variant, 9, generator)
+        true = plain_score(variant, position)
+        player, opponent = position.player, position.opponent
+        assert searcher.score(player, opponent, -variant.cells, variant.cells, 64) == true
+        assert np.sign(searcher.score(player, opponent, -1, 1, 64)) == np.sign(true)
+
+
+@pytest.mark.parametrize(("number", "best"), [(40, 38), (41, 0)])
+def test_known_endings(corpus: Path, number: int, best: int) -> None:
+    """Positions of the FFO suite with 20 and 22 empty cells have their known scores."""
+    line = (corpus.parent / "reversi" / "ffo-40-46.obf").read_text().splitlines()[number - 40]
+    cells, side = line.split()[0], line.split()[1][0]
+    discs = {mark: sum(1 << index for index, cell in enumerate(cells) if cell == mark) for mark in "XO"}
+    player, opponent = discs[side], discs["O" if side == "X" else "X"]
+    searcher = searcher_for(Variant(), 64)
+    empties = 64 - (player | opponent).bit_count()
+    for depth in range(2, 11, 2):
+        searcher.score(player, opponent, -64, 64, depth, 0)
+    for level in (0, 2, EXACT):
+        score = searcher.score(player, opponent, -64, 64, empties, level)
+    assert score == best
+
+
+def test_stable_discs_are_never_turned() -> None:
+    """No random continuation turns a disc that was called stable."""
+    generator = random.Random(4)
+    for variant in VARIANTS:
+        for _ in range(10):
+            position = random_position(variant, generator.randrange(4, 20), generator)
+            colours = [np.uint64(discs) for discs in position.discs]
+            stable = [
+                int(stable_discs(colours[colour], colours[1 - colour], np.uint64(variant.playable)))
+                for colour in (0, 1)
+            ]
+            while not variant.terminal(position):
+                moves = list(cells_of(variant.moves(position)))
+                if moves:
+                    position = variant.play(position, generator.choice(moves))
+                else:
+                    position = Position(position.discs, 1 - position.turn)
+            assert [stable[colour] & ~position.discs[colour] for colour in (0, 1)] == [0, 0]
+
+
+def test_evaluation_is_the_same_for_images_of_a_position() -> None:
+    """Mirroring and turning the board changes no score."""
+    generator = random.Random(5)
+    tables = weights_for(Variant()).evaluation.tables
+    board = Board(np.uint64(FULL), 64, 1)
+
+    def image(discs: int, swap: bool, flip: bool) -> int:
+        result = 0
+        for cell in cells_of(discs):
+            row, column = divmod(cell, 8)
+            row, column = (column, row) if swap else (row, column)
+            result |= 1 << (8 * row + (7 - column if flip else column))
+        return result
+
+    for _ in range(20):
+        position = random_position(Variant(), generator.randrange(10, 50), generator)
+        values = {
+            int(
+                evaluate(
+                    np.uint64(image(position.player, swap, flip)),
+                    np.uint64(image(position.opponent, swap, flip)),
+                    board,
+                    tables,
+                    scratch(),
+                )
+            )
+            for swap in (False, True)
+            for flip in (False, True)
+        }
+        assert len(values) == 1
+
+
+def test_weights_survive_saving(tmp_path: Path) -> None:
+    """What is loaded is what was saved, mirror images included."""
+    patterns = pattern_set(6, 5)
+    generator = np.random.default_rng(0)
+    evaluation = Evaluation.heuristic(6, 5, 1)
+    weights = generator.integers(-999, 999, evaluation.weights.shape).astype(np.int16)
+    weights[:, : len(patterns.canonical)] = weights[:, patterns.canonical]
+    Evaluation(patterns, weights).save(tmp_path / "w.npz")
+    assert (Evaluation.load(tmp_path / "w.npz").weights == weights).all()
+
+
+def test_weights_of_the_nearest_variant() -> None:
+    """Trained variants have their own weights, others those of the nearest board, other shapes rules of thumb."""
+    for name, variant in TRAINED.items():
+        assert weights_for(variant).source == name
+    assert weights_for(Variant(FULL & ~(1 << 18))).source == "standard"
+    assert weights_for(Variant(FULL & ~(1 << 18 | 1 << 21 | 1 << 42))).source == "blocked"
+    assert weights_for(Variant(rectangle(6, 6))).source == "heuristic"
+
+
+def test_search_stops_when_told() -> None:
+    """A search of the first position, which never ends, returns within milliseconds of the stop flag."""
+    variant = Variant()
+    weights = weights_for(variant)
+    analyser = Analyser(variant, weights.evaluation, weights.coefficients, threads=2, megabytes=4)
+    stop = np.zeros(1, np.uint8)
+    told = []
+
+    def tell() -> None:
+        told.append(time.monotonic())
+        stop[0] = 1
+
+    threading.Timer(0.3, tell).start()
+    verdicts: list[Verdict] = []
+    start = variant.initial()
+    assert not analyser.analyse(start.player, start.opponent, stop, verdicts.append)
+    late = time.monotonic() - told[0]
+    analyser.close()
+    assert verdicts[-1].step.depth > 5
+    assert late < 0.1, "far more than the 5 ms that it takes on an idle machine"
+
+
+def test_analysis_proves_the_result() -> None:
+    """An ending is searched until its result is certain, and the last verdict says so."""
+    generator = random.Random(6)
+    for variant in VARIANTS[:2]:
+        weights = weights_for(variant)
+        analyser = Analyser(variant, weights.evaluation, DEFAULT_COEFFICIENTS, megabytes=4)
+        position = random_position(variant, 13, generator)
+        while not variant.moves(position):
+            position = random_position(variant, 13, generator)
+        verdicts: list[Verdict] = []
+        stop = np.zeros(1, np.uint8)
+        assert analyser.analyse(position.player, position.opponent, stop, verdicts.append)
+        true = searcher_for(variant).score(position.player, position.opponent, -64, 64, 64)
+        assert verdicts[-1].proven
+        assert np.sign(verdicts[-1].score) == np.sign(true)
+        after = variant.play(position, verdicts[-1].cell)
+        reply = searcher_for(variant).score(after.player, after.opponent, -64, 64, 64)
+        assert np.sign(-reply) == np.sign(true)

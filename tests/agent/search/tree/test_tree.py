@@ -1,0 +1,405 @@
+"""The general tree search: exact endings, puzzles, simultaneous moves, more players, chance, time and memory."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import pytest
+
+from agent.search.engine import Opinion
+from agent.search.tree.engine import TreeSearch, warm_kernels
+from agent.search.tree.store import N_EDGES, N_NODES, ROOT, STATUS, TERMINAL, TOTAL, VISITS, find_node, keep_reachable
+from games import rulesheets
+from games.gdl.circuit.circuit import build_circuit
+from games.gdl.compile import warm_kernels as warm_circuits
+from games.gdl.grounding.ground import ground
+from games.gdl.rules.check import check
+from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.machine import State, Term
+from protocol import kif
+
+PENNIES = """
+(role even) (role odd) (init (left 3)) (succ 0 1) (succ 1 2) (succ 2 3)
+(side heads) (side tails)
+(<= (legal ?r ?s) (role ?r) (side ?s))
+(<= (next (won even)) (does even ?s) (does odd ?s))
+(<= (next (won odd)) (does even ?s) (does odd ?t) (distinct ?s ?t))
+(<= terminal (true (won ?r)))
+(<= (goal ?r 100) (true (won ?r)))
+(<= (goal ?r 0) (role ?r) (not (true (won ?r))))
+"""
+"""Matching pennies: neither side is better, and who can be foreseen loses."""
+
+DILEMMA = """
+(role a) (role b) (init first)
+(<= (legal ?r (take ?x)) (role ?r) (amount ?x))
+(amount 1) (amount 2) (amount 3)
+(<= (next (took ?r ?x)) (does ?r (take ?x)))
+(<= terminal (true (took ?r ?x)))
+(<= (goal ?r 100) (true (took ?r 3)))
+(<= (goal ?r 60) (true (took ?r 2)))
+(<= (goal ?r 0) (true (took ?r 1)))
+(<= (goal ?r 0) (role ?r) (true first))
+"""
+"""Both choose at once, and one choice is best whatever the other does."""
+
+LOTTERY = """
+(role player) (role random) (init start)
+(<= (legal player (buy ?x)) (true start) (ticket ?x))
+(<= (legal player wait) (not (true start)))
+(<= (legal random wait) (true start))
+(<= (legal random (draw ?n)) (not (true start)) (number ?n))
+(ticket safe) (ticket bold) (ticket mad) (number 1) (number 2) (number 3) (number 4)
+(<= (next (bought ?x)) (does player (buy ?x)))
+(<= (next (bought ?x)) (true (bought ?x)))
+(<= (next (drawn ?n)) (does random (draw ?n)))
+(<= terminal (true (drawn ?n)))
+(<= (goal player 40) (true (bought safe)))
+(<= (goal player 80) (true (bought bold)) (true (drawn ?n)) (distinct ?n 1))
+(<= (goal player 0) (true (bought bold)) (true (drawn 1)))
+(<= (goal player 100) (true (bought mad)) (true (drawn 1)))
+(<= (goal player 0) (true (bought mad)) (true (drawn ?n)) (distinct ?n 1))
+(<= (goal player 0) (not (true (drawn 1))) (not (true (drawn 2))) (not (true (drawn 3))) (not (true (drawn 4))))
+(goal random 0)
+"""
+"""Expected goals 40, 60 and 25: `random` draws, it does not choose what is worst (or best) for the player."""
+
+LOCKS = """
+(role solver) (init (at 0))
+(succ 0 1) (succ 1 2) (succ 2 3) (succ 3 4) (succ 4 5) (succ 5 6)
+(key 0 c) (key 1 a) (key 2 b) (key 3 b) (key 4 d) (key 5 a)
+(letter a) (letter b) (letter c) (letter d)
+(<= (legal solver (try ?k)) (letter ?k))
+(<= (next (at ?y)) (true (at ?x)) (succ ?x ?y))
+(<= (next wrong) (true wrong))
+(<= (next wrong) (true (at ?x)) (does solver (try ?k)) (not (key ?x ?k)))
+(<= terminal (true (at 6)))
+(<= (goal solver 80) (true (at 6)) (not (true wrong)))
+(<= (goal solver 10) (true wrong))
+(<= (goal solver 0) (not (true (at 6))) (not (true wrong)))
+"""
+"""One of 4096 lines is right; the best goal is not 100."""
+
+
+@cache
+def machine_of(text: str) -> CircuitMachine:
+    """The circuit of a rulesheet's text."""
+    warm_kernels(warm_circuits())
+    checked = check(kif.read_rulesheet(text))
+    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+
+
+def own(name: str) -> CircuitMachine:
+    """The circuit of one of the package's sheets."""
+    return machine_of(rulesheets.text(name))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _kernels() -> None:
+    """Compile the kernels before a clock runs."""
+    warm_kernels(own("tic_tac_toe"))
+
+
+def think(engine: TreeSearch, seconds: float) -> Opinion:
+    """The last opinion after thinking for so long, or until the engine stops by itself."""
+    opinions: list[Opinion] = []
+    stop = np.zeros(1, np.uint8)
+    timer = threading.Timer(seconds, stop.fill, (1,))
+    timer.start()
+    engine.think(stop, opinions.append, seconds)
+    timer.cancel()
+    return opinions[-1]
+
+
+def opinion_at(machine: CircuitMachine, state: State, role: int, seconds: float = 0.5, **options: int) -> Opinion:
+    """What a fresh engine thinks of a state."""
+    engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 24, seed=1, **options)
+    engine.begin(state)
+    return think(engine, seconds)
+
+
+def board(*rows: str, turn: str) -> State:
+    """A state of tic-tac-toe, rows from the top."""
+    facts: list[Term] = [("control", turn)]
+    for y, row in enumerate(rows, 1):
+        facts += [("cell", str(x), str(y), mark) for x, mark in enumerate(row, 1) if mark != "."]
+    return own("tic_tac_toe").state(facts)
+
+
+def mark(x: int, y: int) -> Term:
+    """A move of tic-tac-toe."""
+    return ("mark", str(x), str(y))
+
+
+def test_proves_a_mate_in_one() -> None:
+    """The winning move is found, proven, and reported without waiting for the flag."""
+    machine = own("tic_tac_toe")
+    begin = time.monotonic()
+    opinion = opinion_at(machine, board("xx.", "oo.", "...", turn="x"), 0, seconds=10.0)
+    assert (opinion.move, opinion.value, opinion.proven) == (mark(3, 1), 100.0, True)
+    assert time.monotonic() - begin < 5.0
+
+
+def test_proves_a_mate_in_two() -> None:
+    """A fork wins whatever the opponent does; the opponent knows that it is lost."""
+    machine = own("tic_tac_toe")
+    fork = board("x..", ".o.", "o.x", turn="x")
+    opinion = opinion_at(machine, fork, 0, seconds=10.0)
+    assert (opinion.move, opinion.value, opinion.proven) == (mark(3, 1), 100.0, True)
+    lost = machine.next(fork, [mark(3, 1), "noop"])
+    opinion = opinion_at(machine, lost, 1, seconds=10.0)
+    assert (opinion.value, opinion.proven) == (0.0, True)
+
+
+def test_proves_the_only_defence() -> None:
+    """Against a threat only one move does not lose; a whole small game is proven a draw."""
+    machine = own("tic_tac_toe")
+    opinion = opinion_at(machine, board("xx.", ".o.", "...", turn="o"), 1, seconds=10.0)
+    assert opinion.move == mark(3, 1)
+    opinion = opinion_at(machine, machine.initial(), 0, seconds=20.0)
+    assert (opinion.value, opinion.proven) == (50.0, True)
+
+
+def test_waits_with_an_opinion_where_it_has_no_choice() -> None:
+    """With one legal move that move is reported, with the value of what follows."""
+    opinion = opinion_at(own("tic_tac_toe"), board("xx.", "oo.", "...", turn="x"), 1, seconds=5.0)
+    assert (opinion.move, opinion.value) == ("noop", 0.0)
+
+
+def play_alone(machine: CircuitMachine, seconds: float) -> tuple[int | None, list[bool]]:
+    """Plays a puzzle to its end; its goal, and whether each move was proven."""
+    engine = TreeSearch(machine, 0, threads=1, seed=1)
+    state = machine.initial()
+    engine.begin(state)
+    proven = []
+    while not machine.terminal(state):
+        opinion = think(engine, seconds)
+        proven.append(opinion.proven)
+        state = machine.next(state, [opinion.move])
+        engine.advance((opinion.move,), state)
+    return machine.goal(state, 0), proven
+
+
+def test_finds_the_solution_of_a_puzzle_and_follows_it() -> None:
+    """Once a line reaches the best goal there is (here 80) every move is proven and the line is played out."""
+    goal, proven = play_alone(machine_of(LOCKS), 5.0)
+    assert goal == 80
+    assert all(proven)
+
+
+def test_keeps_its_best_line_when_a_puzzle_is_not_proven() -> None:
+    """The best match seen so far is worth more than averages, and is not lost between moves."""
+    machine = machine_of(LOCKS)
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
+    engine.begin(machine.initial())
+    engine._parameters.best_goal[0] = 1.0  # as if the rules named a goal that no line reaches
+    first = think(engine, 5.0)
+    assert first.value == 80.0
+    state = machine.next(machine.initial(), [first.move])
+    engine.advance((first.move,), state)
+    stop = np.ones(1, np.uint8)
+    opinions: list[Opinion] = []
+    engine.think(stop, opinions.append, None)
+    assert opinions[-1].value == 80.0
+
+
+def test_mixes_where_any_fixed_choice_would_lose() -> None:
+    """In matching pennies both sides come up, and neither is expected to do better than even."""
+    machine = machine_of(PENNIES)
+    moves = set()
+    for seed in range(8):
+        engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=seed)
+        engine.begin(machine.initial())
+        opinion = think(engine, 0.1)
+        moves.add(opinion.move)
+        assert opinion.value is not None
+        assert 30 < opinion.value < 70
+        assert not opinion.proven
+    assert moves == {"heads", "tails"}
+
+
+def test_finds_the_dominant_choice_of_a_simultaneous_game() -> None:
+    """What is best against everything is played without mixing."""
+    machine = machine_of(DILEMMA)
+    assert {opinion_at(machine, machine.initial(), role, 0.2).move for role in (0, 1)} == {("take", "3")}
+
+
+def test_three_players_each_look_after_themselves() -> None:
+    """A player completes its own line, and stops the next player's."""
+    machine = own("three_way_line")
+    facts = [("cell", str(x), "1", "red") for x in (1, 2)] + [("cell", str(x), "3", "green") for x in (1, 2)]
+    facts += [("cell", "2", "5", "blue")]
+    state = machine.state([*facts, ("turn", "red")])
+    opinion = opinion_at(machine, state, 0, seconds=5.0)
+    assert (opinion.move, opinion.value, opinion.proven) == (("mark", "3", "1"), 100.0, True)
+    state = machine.state([fact for fact in facts if "red" not in fact] + [("turn", "red")])
+    assert opinion_at(machine, state, 0).move == ("mark", "3", "3")
+
+
+def test_the_random_role_plays_at_random() -> None:
+    """Chance is averaged over, not chosen: the expected goal decides, and no bet is proven."""
+    machine = machine_of(LOTTERY)
+    opinion = opinion_at(machine, machine.initial(), 0, 0.5)
+    assert opinion.move == ("buy", "bold")
+    assert opinion.value == pytest.approx(60, abs=8)
+
+
+@pytest.mark.parametrize("name", ["breakthrough", "reversi", "eight_puzzle"])
+def test_stops_soon_after_the_flag(name: str) -> None:
+    """Thinking ends within milliseconds of the flag (measured in CPU time: machines that test are busy)."""
+    machine = own(name)
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
+    engine.begin(machine.initial())
+    think(engine, 0.3)
+    late = []
+    for _ in range(5):
+        stop = np.zeros(1, np.uint8)
+        at = []
+
+        def raise_flag(stop: np.ndarray = stop, at: list[float] = at) -> None:
+            stop[0] = 1
+            at.append(time.process_time())
+
+        timer = threading.Timer(0.1, raise_flag)
+        timer.start()
+        engine.think(stop, lambda opinion: None, None)
+        timer.join()
+        late.append(time.process_time() - at[0])
+    assert sorted(late)[2] < 0.005
+
+
+def consistent(engine: TreeSearch) -> None:
+    """Fails unless no playout is under way and every visit of a node went on by one of its edges."""
+    tree = engine._tree
+    roles = (tree.node.shape[1] - 2) // 4
+    for node in range(int(tree.counts[N_NODES])):
+        assert tree.node[node, STATUS] == TERMINAL or tree.node[node, VISITS] >= 0
+        for role in range(roles):
+            first, size = tree.node[node, 2 + 4 * role : 4 + 4 * role]
+            edges = tree.edge[first : first + size]
+            assert (edges["tried"] >= 0).all()
+            assert edges["tried"].sum() <= tree.node[node, VISITS] + 1e-9
+            assert (edges["won"] <= edges["tried"] + 1e-6).all()
+            assert (edges["child"] < tree.counts[N_NODES]).all()
+
+
+@pytest.mark.parametrize("name", ["connect_four", "rock_paper_scissors"])
+def test_keeps_what_it_knows_of_the_next_position(name: str) -> None:
+    """After a joint move the subtree is the tree: its playouts are counted on, not begun anew."""
+    machine = own(name)
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
+    engine.begin(machine.initial())
+    think(engine, 0.3)
+    consistent(engine)
+    state = machine.next(machine.initial(), [machine.legal(machine.initial(), role)[0] for role in range(2)])
+    node, _ = find_node(engine._tree, machine.pack(state))
+    visits = int(engine._tree.node[node, VISITS])
+    assert visits > 20
+    engine.advance((machine.legal(machine.initial(), 0)[0], machine.legal(machine.initial(), 1)[0]), state)
+    root = int(engine._tree.counts[ROOT])
+    assert engine._tree.node[root, VISITS] == visits
+    think(engine, 0.1)
+    assert engine._tree.node[int(engine._tree.counts[ROOT]), VISITS] > visits
+
+
+@pytest.mark.parametrize("name", ["connect_four", "rock_paper_scissors"])
+def test_compaction_keeps_the_statistics_of_what_it_keeps(name: str) -> None:
+    """Every node below the new root has its visits, goals and edges; nothing else is left; the search goes on."""
+    machine = own(name)
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
+    engine.begin(machine.initial())
+    think(engine, 0.3)
+    tree = engine._tree
+    state = machine.next(machine.initial(), [machine.legal(machine.initial(), role)[-1] for role in range(2)])
+    root, _ = find_node(tree, machine.pack(state))
+    before = {}
+    for node in range(int(tree.counts[N_NODES])):
+        first, size = int(tree.node[node, 2]), int(tree.node[node, 3])
+        tried = tree.edge["tried"][first : first + size].tolist()
+        before[tree.state[node].tobytes()] = (tree.node[node, VISITS], tree.value[node, TOTAL], tried)
+    n_nodes, n_edges = int(tree.counts[N_NODES]), int(tree.counts[N_EDGES])
+    tree.counts[ROOT] = keep_reachable(tree, root)
+    assert tree.state[tree.counts[ROOT]].tobytes() == machine.pack(state).tobytes()
+    assert 10 < tree.counts[N_NODES] < n_nodes
+    assert tree.counts[N_EDGES] < n_edges
+    for node in range(int(tree.counts[N_NODES])):
+        first, size = int(tree.node[node, 2]), int(tree.node[node, 3])
+        tried = tree.edge["tried"][first : first + size].tolist()
+        assert before[tree.state[node].tobytes()] == (tree.node[node, VISITS], tree.value[node, TOTAL], tried)
+        assert find_node(tree, tree.state[node])[0] == node
+    think(engine, 0.1)
+    consistent(engine)
+
+
+@pytest.mark.parametrize("name", ["connect_four", "rock_paper_scissors", "eight_puzzle", "three_way_line"])
+def test_a_full_tree_does_not_stop_the_search(name: str) -> None:
+    """With hardly any memory the search goes on, through a whole match, with legal moves."""
+    machine = own(name)
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1, seed=1)
+    state = machine.initial()
+    engine.begin(state)
+    rng = random.Random(1)
+    fullest = 0.0
+    for _ in range(12):
+        if machine.terminal(state):
+            break
+        opinion = think(engine, 0.1)
+        tree = engine._tree
+        used = max(tree.counts[N_NODES] / len(tree.node), tree.counts[N_EDGES] / len(tree.edge))
+        fullest = max(fullest, float(used))
+        assert used <= 1.0
+        assert opinion.move in machine.legal(state, 0)
+        others = [rng.choice(machine.legal(state, role)) for role in range(1, len(machine.roles))]
+        joint = (opinion.move, *others)
+        state = machine.next(state, joint)
+        engine.advance(joint, state)
+    assert fullest > 0.5 or name == "rock_paper_scissors"  # which has only a few hundred states
+
+
+def test_several_threads_search_one_tree() -> None:
+    """Two threads leave a consistent tree and the same proof as one."""
+    machine = own("connect_four")
+    engine = TreeSearch(machine, 0, threads=2, memory_bytes=1 << 24, seed=1)
+    engine.begin(machine.initial())
+    think(engine, 0.4)
+    consistent(engine)
+    engine = TreeSearch(own("tic_tac_toe"), 0, threads=2, memory_bytes=1 << 24, seed=1)
+    engine.begin(own("tic_tac_toe").initial())
+    opinion = think(engine, 20.0)
+    assert (opinion.value, opinion.proven) == (50.0, True)
+
+
+def result(machine: CircuitMachine, role: int, seconds: float, rng: random.Random) -> int | None:
+    """The goal of the tree search in one match against random players."""
+    engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 24, seed=rng.getrandbits(30))
+    state = machine.initial()
+    engine.begin(state)
+    while not machine.terminal(state):
+        joint: Sequence[Term] = [rng.choice(machine.legal(state, other)) for other in range(len(machine.roles))]
+        move = think(engine, seconds).move
+        joint = tuple(move if other == role else theirs for other, theirs in enumerate(joint))
+        state = machine.next(state, joint)
+        engine.advance(joint, state)
+    return machine.goal(state, role)
+
+
+def test_beats_a_random_player() -> None:
+    """In connect four, as either side, with very little time."""
+    rng = random.Random(3)
+    assert [result(own("connect_four"), role, 0.03, rng) for role in (0, 1, 0, 1)] == [100] * 4
+
+
+def test_says_nothing_where_it_has_no_move() -> None:
+    """In a terminal state there is nothing to report, and thinking ends at once."""
+    machine = own("tic_tac_toe")
+    state = board("xxx", "oo.", "...", turn="o")
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20)
+    engine.begin(state)
+    opinions: list[Opinion] = []
+    engine.think(np.zeros(1, np.uint8), opinions.append, None)
+    assert opinions == []

@@ -1,0 +1,78 @@
+"""The journal of running matches."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from agent.serving.journal import Journal
+from agent.worker.messages import Unseen
+from protocol.messages import Start
+
+START = Start("a/b.1", "x", (("role", "x"), ("<=", "terminal", ("true", ("f", "?X")))), 30, 15)
+
+
+async def test_unfinished_match_is_found_again(tmp_path: Path) -> None:
+    """A match comes back with its START and everything received since."""
+    match = Journal(tmp_path).match(START.match_id)
+    await match.start(START)
+    await match.received((("mark", "1", "1"), "noop"))
+    await match.received(Unseen(None))
+    match.close()
+    (found,) = Journal(tmp_path).unfinished(time.time())
+    assert found.start == START
+    assert found.history == ((("mark", "1", "1"), "noop"), Unseen(None))
+    assert found.age < 60
+
+
+async def test_unfinished_match_goes_on_in_the_same_file(tmp_path: Path) -> None:
+    """What is received after a restart is added to what was there."""
+    match = Journal(tmp_path).match(START.match_id)
+    await match.start(START)
+    match.close()
+    (found,) = Journal(tmp_path).unfinished(time.time())
+    await found.journal.received(("left",))
+    found.journal.close()
+    (again,) = Journal(tmp_path).unfinished(time.time())
+    assert again.history == (("left",),)
+
+
+async def test_finished_match_leaves_nothing(tmp_path: Path) -> None:
+    """A match that is over is not taken up again."""
+    match = Journal(tmp_path).match(START.match_id)
+    await match.start(START)
+    match.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_half_written_line_is_ignored(tmp_path: Path) -> None:
+    """A line that the server did not finish writing was not yet acted on."""
+    match = Journal(tmp_path).match(START.match_id)
+    await match.start(START)
+    match.close()
+    (path,) = tmp_path.iterdir()
+    with open(path, "a") as file:
+        file.write('{"moves": ["le')
+    (found,) = Journal(tmp_path).unfinished(time.time())
+    assert found.history == ()
+
+
+async def test_unreadable_file_does_not_hide_the_others(tmp_path: Path) -> None:
+    """A damaged file costs its own match only."""
+    journal = Journal(tmp_path)
+    match = journal.match(START.match_id)
+    await match.start(START)
+    match.close()
+    (path,) = tmp_path.iterdir()
+    path.with_name("0" + path.name).write_bytes(b"\xff{}\n")
+    assert [found.start for found in journal.unfinished(time.time())] == [START]
+
+
+async def test_failing_disk_does_not_stop_a_match(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What cannot be written is reported, and the match goes on."""
+    match = Journal(tmp_path).match(START.match_id)
+    tmp_path.rmdir()
+    await match.start(START)
+    assert "cannot write" in caplog.text

@@ -1,0 +1,161 @@
+"""A seat with engines that do as they like."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from agent.search.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
+from agent.worker.gamer import Seat
+from agent.worker.messages import Position, Situation, Thought, Turn
+from agent.worker.messages import Report as WorkerReport
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import check
+from games.machine import State, StateMachine, Term
+from protocol.kif import read_rulesheet
+
+RULES = """
+(role solo)
+(init (at 0))
+(next-to 0 1) (next-to 1 2) (next-to 2 3)
+(<= (legal solo walk) (true (at ?x)))
+(<= (legal solo rest) (true (at ?x)))
+(<= (next (at ?y)) (does solo walk) (true (at ?x)) (next-to ?x ?y))
+(<= (next (at ?x)) (does solo rest) (true (at ?x)))
+(<= terminal (true (at 3)))
+(<= (goal solo 100) (true (at 3)))
+"""
+
+
+class Scripted(Engine):
+    """Wants the same move always, and fails where it is told to."""
+
+    def __init__(self, name: str, move: Term, failing: str = "") -> None:
+        self.name = name
+        self.move = move
+        self.failing = failing
+
+    def begin(self, state: State) -> None:
+        if self.failing == "begin":
+            raise MemoryError
+
+    def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
+        if self.failing == "advance":
+            raise EngineMismatchError("seen otherwise")
+
+    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        if self.failing == "think":
+            raise ValueError("lost")
+        while not stop[0]:
+            report(Opinion(self.move))
+            time.sleep(0.001)
+
+
+class Board:
+    """A seat, and what it reports."""
+
+    def __init__(self, *engines: Engine, thinking: bool = True) -> None:
+        self.reports: queue.Queue[WorkerReport] = queue.Queue()
+        rules = check(read_rulesheet(RULES))
+
+        def choose(machine: StateMachine, role: int) -> Iterator[Engine]:
+            return iter(engines)
+
+        self.seat = Seat(
+            lambda: Interpreter(rules),
+            "solo",
+            Position(),
+            self.reports.put,
+            thinking=thinking,
+            seconds=None,
+            engines=choose,
+        )
+        self.seat.start()
+
+    def situation(self) -> Situation:
+        """The next situation reported."""
+        while not isinstance(report := self.reports.get(timeout=5), Situation):
+            pass
+        return report
+
+    def thought(self) -> Thought:
+        """The next opinion reported."""
+        while not isinstance(report := self.reports.get(timeout=5), Thought):
+            pass
+        return report
+
+
+@pytest.fixture
+def failing(request: pytest.FixtureRequest) -> Scripted:
+    """An engine that fails at some point."""
+    return Scripted("bad", "walk", request.param)
+
+
+def test_situation_comes_before_any_thought() -> None:
+    """The legal moves are reported at once, then what the engine thinks."""
+    board = Board(Scripted("good", "walk"))
+    assert board.reports.get(timeout=5) == board.seat._situation
+    assert board.thought() == Thought(0, Opinion("walk"), "good")
+    board.seat.retire()
+
+
+def test_turn_is_followed_and_thought_about() -> None:
+    """After a joint move, the new situation and opinions about it are reported."""
+    board = Board(Scripted("good", "walk"), thinking=False)
+    board.situation()
+    board.seat.turn(Turn(("walk",), 1.0))
+    situation = board.situation()
+    assert situation.turn == 1
+    assert situation.position.facts == {("at", "1")}
+    assert board.thought().turn == 1
+    board.seat.retire()
+
+
+@pytest.mark.parametrize("failing", ["begin", "think", "advance"], indirect=True)
+def test_failing_engine_gives_way_to_the_next_one(failing: Scripted) -> None:
+    """Wherever an engine fails, the next best one plays on."""
+    board = Board(failing, Scripted("good", "rest"))
+    board.situation()
+    board.seat.turn(Turn(("walk",), 1.0))
+    board.situation()
+    while (thought := board.thought()).turn == 0:
+        pass
+    assert (thought.engine, thought.opinion.move) == ("good", "rest")
+    board.seat.retire()
+
+
+def test_illegal_opinion_disqualifies_its_engine() -> None:
+    """An engine that wants an illegal move is dropped before anybody hears of it."""
+    board = Board(Scripted("bad", "fly"), Scripted("good", "rest"))
+    assert board.thought().opinion.move == "rest"
+    board.seat.retire()
+
+
+def test_resting_seat_reports_nothing() -> None:
+    """Between its answer and the next turn a seat that may not ponder is silent."""
+    board = Board(Scripted("good", "walk"))
+    board.thought()
+    board.seat.rest()
+    time.sleep(0.05)
+    while not board.reports.empty():
+        board.reports.get()
+    time.sleep(0.25)
+    assert board.reports.empty()
+    board.seat.turn(Turn(None, 1.0))
+    assert board.thought().turn == 0
+    board.seat.retire()
+
+
+def test_match_that_begins_again_is_followed_from_the_start() -> None:
+    """A rewound seat is back in the initial state."""
+    board = Board(Scripted("good", "walk"))
+    board.situation()
+    board.seat.turn(Turn(("walk",), 1.0))
+    board.situation()
+    board.seat.rewind()
+    situation = board.situation()
+    assert (situation.turn, situation.position.facts) == (0, {("at", "0")})
+    board.seat.retire()

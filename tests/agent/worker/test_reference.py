@@ -1,0 +1,98 @@
+"""Following a match on the reference machine, whatever the manager sends."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.worker.messages import Position, Unseen
+from agent.worker.reference import Reference
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import check
+from protocol.kif import read_rulesheet
+
+RULES = """
+(role left) (role right)
+(init (count 0)) (init (turn left))
+(succ 0 1) (succ 1 2) (succ 2 3)
+(<= (legal ?r add) (true (turn ?r)) (true (count ?n)) (succ ?n ?m))
+(<= (legal ?r wait) (role ?r) (not (true (turn ?r))))
+(<= (next (count ?m)) (does ?r add) (true (count ?n)) (succ ?n ?m))
+(<= (next (count ?n)) (true (count ?n)) (not added))
+(<= added (does ?r add))
+(<= (next (turn left)) (true (turn right)))
+(<= (next (turn right)) (true (turn left)))
+(<= (goal ?r 100) (role ?r) (true (count 3)))
+(<= terminal (true (count 3)))
+"""
+
+
+@pytest.fixture
+def reference() -> Reference:
+    """The left player's match, at its start."""
+    return Reference(Interpreter(check(read_rulesheet(RULES))), 0, Position())
+
+
+def count(reference: Reference) -> str:
+    """What was counted so far."""
+    (number,) = [fact[1] for fact in reference.machine.facts(reference.state) if fact[0] == "count"]
+    return str(number)
+
+
+def test_legal_joint_move_is_applied(reference: Reference) -> None:
+    """A legal joint move leads to the next state, which the situation describes."""
+    ((joint_move, state),) = reference.follow(("add", "wait"))
+    assert joint_move == ("add", "wait")
+    assert state == reference.state
+    situation = reference.situation()
+    assert (situation.turn, situation.legal, situation.terminal) == (1, ("wait",), False)
+
+
+def test_illegal_joint_move_is_not_applied(reference: Reference) -> None:
+    """A move that is illegal for its role changes nothing but the number of the turn."""
+    assert reference.follow(("add", "add")) == []
+    assert count(reference) == "0"
+    assert reference.situation().turn == 1
+    assert len(reference.follow(("add", "wait"))) == 1
+
+
+def test_joint_move_of_wrong_length_is_not_applied(reference: Reference) -> None:
+    """One move for two roles changes nothing."""
+    assert reference.follow(("add",)) == []
+    assert count(reference) == "0"
+
+
+def test_refused_joint_move_is_applied_once_the_next_one_needs_it(reference: Reference) -> None:
+    """The manager meant an illegal joint move if it goes on from there."""
+    reference.follow(("wait", "wait"))
+    assert [joint_move for joint_move, _ in reference.follow(("wait", "add"))] == [("wait", "wait"), ("wait", "add")]
+    assert count(reference) == "1"
+
+
+def test_unseen_joint_move_is_completed(reference: Reference) -> None:
+    """Where only the own move is known, the others are taken to have done something legal."""
+    reference.follow(Unseen("add"))
+    assert reference.situation().joint_move == ("add", "wait")
+    assert count(reference) == "1"
+
+
+def test_situation_tells_another_reference_where_to_go_on(reference: Reference) -> None:
+    """A second machine takes the match up from the reported position."""
+    reference.follow(("add", "wait"))
+    position = reference.situation().position
+    other = Reference(reference.machine, 1, position)
+    assert (other.turn, other.legal) == (1, [["wait"], ["add"]])
+
+
+def test_terminal_situation_has_goals(reference: Reference) -> None:
+    """At the end the result is part of the situation."""
+    for joint_move in (("add", "wait"), ("wait", "add"), ("add", "wait")):
+        reference.follow(joint_move)
+    situation = reference.situation()
+    assert situation.terminal
+    assert situation.goals == (100, 100)
+
+
+def test_joint_move_is_repeatable_only_where_legal_again(reference: Reference) -> None:
+    """What alternates cannot be made twice in a row."""
+    reference.follow(("add", "wait"))
+    assert not reference.situation().repeatable

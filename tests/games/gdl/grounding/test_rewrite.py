@@ -1,0 +1,56 @@
+"""Rewritings before grounding."""
+
+from __future__ import annotations
+
+from games.gdl.grounding.demand import demand
+from games.gdl.grounding.estimate import Estimates
+from games.gdl.grounding.ground import ground
+from games.gdl.grounding.rewrite import project, split
+from games.gdl.rules.rules import normalise
+from protocol.kif import read_rulesheet
+
+NUMBERS = "".join(f"(succ {i} {i + 1})" for i in range(40))
+
+
+def test_project_shares_auxiliaries() -> None:
+    """A variable that stands in one place only moves to an auxiliary rule, shared by equal literals."""
+    rules = project(normalise(read_rulesheet("(<= (p ?x) (q ?x ?y) (r ?x)) (<= (s ?a) (q ?a ?b) (t ?a))")))
+    assert len(rules) == 3
+    assert str(rules[2]).endswith("(q ?0 ?1))")
+
+
+def test_split_breaks_up_a_chain() -> None:
+    """A chain of joins is eliminated variable by variable."""
+    facts = "".join(f"(init (f {i} {j}))" for i in range(20) for j in range(20))
+    text = facts + "(<= (next (f ?a ?d)) (true (f ?a ?b)) (true (f ?b ?c)) (true (f ?c ?d)))"
+    rules = normalise(read_rulesheet(text))
+    found = split(rules, Estimates(rules))
+    assert len(found) == len(rules) + 1
+    assert len(ground(rules, ["r"], variant="plain").body) > 3 * len(ground(rules, ["r"], variant="split").body)
+
+
+def test_demand_restricts_counting() -> None:
+    """Of counting with an accumulator only what is asked for is derived."""
+    text = f"""
+    (role r) (init (on 0)) (init (on 5)) {NUMBERS}
+    (<= (next ?f) (true ?f))
+    (<= (next (on ?y)) (true (on ?x)) (succ ?x ?y))
+    (<= (count ?i ?n ?m) (true (on ?i)) (succ ?n ?k) (succ ?i ?j) (count ?j ?k ?m))
+    (<= (count ?i ?n ?m) (not (true (on ?i))) (succ ?i ?j) (succ ?n ?l) (count ?j ?n ?m))
+    (<= (count 40 ?n ?n) (succ ?n ?k))
+    (<= (goal r ?n) (count 0 0 ?n))
+    """
+    rules = normalise(read_rulesheet(text))
+    assert any("demand count" in str(rule) for rule in demand(rules, Estimates(rules)))
+    plain, asked = (ground(rules, ["r"], variant=variant) for variant in ("plain", "demand"))
+    assert [value for value, _ in plain.goals[0]] == [value for value, _ in asked.goals[0]]
+    assert len(asked.body) < len(plain.body)
+
+
+def test_estimates() -> None:
+    """Sizes of relations given by facts are exact, domains follow through rules and states."""
+    rules = normalise(read_rulesheet("(p a) (p b) (q a c) (init (f a)) (<= (next (f ?y)) (true (f ?x)) (q ?x ?y))"))
+    estimates = Estimates(rules)
+    assert estimates.size(("p", 1)) == 2
+    assert estimates.size(("true", 1)) == 2
+    assert estimates.domains(rules[-1].body) == {"?x": 1.0, "?y": 1.0}

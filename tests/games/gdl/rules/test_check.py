@@ -1,0 +1,112 @@
+"""What is wrong with rulesheets, and what is only odd."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from games.gdl.rules.check import CheckedRules, check
+from games.gdl.rules.rules import InvalidRulesError
+from protocol.kif import read_rulesheet
+
+GAME = """
+(role white) (role black) (init (step 1)) (succ 1 2)
+(<= (legal ?r wait) (role ?r))
+(<= (next (step ?y)) (true (step ?x)) (succ ?x ?y))
+(<= terminal (true (step 2)))
+(<= (goal ?r 50) (role ?r))
+"""
+
+
+def checked(text: str) -> CheckedRules:
+    return check(read_rulesheet(text))
+
+
+def test_clean_game() -> None:
+    """A game by the book gives no diagnostics, its roles in order."""
+    found = checked(GAME)
+    assert found.roles == ("white", "black")
+    assert found.diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ("(<= (q ?x) (p ?y)) (p a)", None),
+        ("(<= (next (q ?x)) (succ ?y ?z))", "nothing binds"),
+        ("(next (q ?x))", "nothing binds"),
+        ("(<= a (not b)) (<= b (not a))", "own negation"),
+        ("(<= (init (p ?x)) (true (step ?x)))", "depends on the state"),
+        ("(<= (role ?x) (does ?x wait))", "depends on the state"),
+        ("(?x)", "variable"),
+    ],
+)
+def test_no_meaning(extra: str, message: str | None) -> None:
+    """What has no meaning is an error that says why; an unsafe rule that nothing calls does no harm."""
+    if message is None:
+        assert checked(GAME + extra).diagnostics
+        return
+    with pytest.raises(InvalidRulesError, match=message):
+        checked(GAME + extra)
+
+
+def test_no_roles() -> None:
+    """Without roles there is no game."""
+    with pytest.raises(InvalidRulesError, match="no roles"):
+        checked("(init (p a))")
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ("word", "bare atom"),
+        ("(succ 2)", "1 arguments|2 and 1"),
+        ("(legal white)", "takes 2 arguments"),
+        ("(goal white 1000)", "0 to 100"),
+        ("(<= (next p) (unknown a))", "never true"),
+        ("(<= (next p) (not (true (step ?any))))", "for no"),
+        ("(<= (next (step (s ?x))) (true (step ?x)))", "without end"),
+    ],
+)
+def test_oddities_are_warnings(extra: str, message: str) -> None:
+    """What is odd but has a meaning is a warning."""
+    with pytest.raises(AssertionError, match=message):
+        assert not [str(found) for found in checked(GAME + extra).diagnostics]
+
+
+def test_negation_between_goal_values() -> None:
+    """`goal` may depend on the negation of another goal value: the rules decide, not the predicate."""
+    assert checked(GAME + "(<= (goal white 0) (not (goal white 50)))").diagnostics == ()
+
+
+def test_rules_for_top_down_provers() -> None:
+    """A rule that leaves its variables to its callers is unfolded into them, below negations too."""
+    text = (
+        GAME
+        + """
+    (<= (free ?x) (not (true (step ?x))))
+    (<= (next (a ?x)) (succ ?x ?y) (free ?x))
+    (<= (next (b ?x)) (succ ?x ?y) (not (free ?x)))
+    """
+    )
+    texts = [str(rule) for rule in checked(text).rules]
+    assert any("(next (a " in one and "(not (true (step " in one for one in texts)
+    assert not any("(free" in one for one in texts)
+
+
+def test_roles_by_rule() -> None:
+    """Roles may be concluded by rules that do not depend on the state."""
+    assert set(checked(GAME + "(<= (role ?x) (player ?x)) (player red)").roles) == {"white", "black", "red"}
+
+
+def test_large_rulesheet() -> None:
+    """Tens of thousands of statements are checked in seconds."""
+    facts = "".join(f"(fact a{i} b{i % 1000})" for i in range(40_000))
+    assert len(checked(GAME + facts).rules) > 40_000
+
+
+def test_corpus_passes(corpus: Path) -> None:
+    """Every real rulesheet has a meaning."""
+    for sheet in sorted(corpus.glob("*.kif")):
+        assert checked(sheet.read_text(errors="replace")).roles, sheet.name

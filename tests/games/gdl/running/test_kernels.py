@@ -1,0 +1,108 @@
+"""Kernels at both widths: every lane is a state of its own, and random moves are uniform."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from games import rulesheets
+from games.bits.words import aligned_words
+from games.gdl.circuit.circuit import build_circuit
+from games.gdl.compile import warm_kernels
+from games.gdl.grounding.ground import ground
+from games.gdl.rules.check import check
+from games.gdl.running import kernels, playouts
+from games.gdl.running.kernels import WIDTHS, Net
+from games.gdl.running.layout import SLOT_TRUE
+from games.gdl.running.machine import CircuitMachine, compiled_game
+from protocol import kif
+
+
+def machine_of(name: str) -> CircuitMachine:
+    """The circuit of an own sheet."""
+    checked = check(kif.read_rulesheet(rulesheets.text(name)))
+    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+
+
+def lane_bits(slots: NDArray[np.uint64], which: NDArray[np.int32], width: int, lane: int) -> list[bool]:
+    """A lane's value of these slots."""
+    return [bool(slots[slot * width + lane // 64] >> np.uint64(lane % 64) & np.uint64(1)) for slot in which]
+
+
+@pytest.mark.parametrize("width", [1, 8])
+@pytest.mark.parametrize("name", ["connect_four", "eight_puzzle"])
+def test_lanes_hold_states_of_their_own(name: str, width: int) -> None:
+    """States loaded into lanes come out again, and each lane has its own legal moves, end and successor."""
+    machine = machine_of(name)
+    net = machine.net
+    positions = machine.random_matches(10, 2, max_plies=60)
+    rows = np.flatnonzero(positions.joint[:, 0] >= 0)
+    legal, terminal = machine.legal_of(positions.states)
+    nexts = machine.next_of(positions.states, positions.joint)
+    slots = aligned_words(net.n_slots * width)
+    kernels.reset(net, slots, WIDTHS[width])
+    lanes = [int(lane) for lane in np.linspace(0, 64 * width - 1, 40)]
+    for i, lane in enumerate(lanes):
+        kernels.load_state(net, slots, WIDTHS[width], lane, positions.states[rows[i % len(rows)]])
+    kernels.evaluate(net.legal, slots, WIDTHS[width])
+    kernels.clear_sets(net, slots, WIDTHS[width])
+    packed = np.zeros(machine.words, np.uint64)
+    for i, lane in enumerate(lanes):
+        row = rows[i % len(rows)]
+        kernels.store_state(net, slots, WIDTHS[width], lane, packed)
+        assert np.array_equal(packed, positions.states[row])
+        assert lane_bits(slots, net.legal_slot, width, lane) == legal[row].tolist()
+        assert lane_bits(slots, np.array([net.terminal_slot], np.int32), width, lane) == [terminal[row]]
+        for role, move in enumerate(positions.joint[row]):
+            bit = np.uint64(1) << np.uint64(lane % 64)
+            kernels.enter_move(net, slots, WIDTHS[width], lane // 64, net.role_start[role] + move, bit)
+    kernels.evaluate(net.next, slots, WIDTHS[width])
+    keep = np.full(width, kernels.ALL)
+    keep[0] &= ~np.uint64(1)  # lane 0 starts afresh
+    kernels.advance(net, slots, WIDTHS[width], keep)
+    for i, lane in enumerate(lanes):
+        kernels.store_state(net, slots, WIDTHS[width], lane, packed)
+        expected = machine.pack(machine.initial()) if lane == 0 else nexts[rows[i % len(rows)]]
+        assert np.array_equal(packed, expected)
+
+
+def draw(net: Net, legal: NDArray[np.bool_], lanes: int, draws: int) -> NDArray[np.int64]:
+    """How often `choose_random` draws each move of role 0 in each lane, where `legal` (lanes, moves) says which may."""
+    slots = np.zeros(net.n_slots, np.uint64)
+    slots[SLOT_TRUE] = kernels.ALL
+    for move in range(legal.shape[1]):
+        slots[net.legal_slot[move]] = sum(1 << lane for lane in range(64) if legal[lane, move])
+    chooser = playouts.make_chooser(net)
+    rng = np.array([5], np.uint64)
+    counts = np.zeros(legal.shape, np.int64)
+    for _ in range(draws):
+        n, dead = playouts.choose_random(net, slots, WIDTHS[1], 0, 0, np.uint64(lanes), rng, chooser)
+        assert dead == sum(1 << lane for lane in range(64) if lanes >> lane & 1 and not legal[lane].any())
+        for i in range(n):
+            for lane in range(64):
+                counts[lane, chooser.move[i]] += int(chooser.chosen[i]) >> lane & 1
+    return counts
+
+
+@pytest.mark.parametrize("moves", [3, 64, 65, 150])
+def test_random_moves_are_legal_and_uniform(moves: int) -> None:
+    """In every lane exactly one of its legal moves is drawn, each as often as the others; also beyond 64 moves."""
+    rng = np.random.default_rng(moves)
+    legal = rng.random((64, moves)) < rng.choice([0.02, 0.5, 1.0], (64, 1))
+    legal[3] = False
+    legal[4] = np.arange(moves) == moves - 1
+    lanes = (1 << 64) - 1 & ~(1 << 9)
+    net = warm_kernels().net._replace(
+        n_slots=moves + 2,
+        legal_slot=np.arange(2, moves + 2, dtype=np.int32),
+        role_start=np.array([0, moves, moves], np.int64),
+    )
+    draws = 400
+    counts = draw(net, legal, lanes, draws)
+    assert not counts[~legal].any()
+    playing = legal.any(axis=1) & (np.arange(64) != 9)
+    assert counts.sum(axis=1).tolist() == np.where(playing, draws, 0).tolist()
+    expected = draws / legal[playing].sum(axis=1)
+    spread = np.abs(counts[playing] - expected[:, None]) / np.sqrt(expected[:, None])
+    assert spread[legal[playing]].max() < 5.5

@@ -1,0 +1,143 @@
+"""Layouts: slots are written before they are read, runs have one shape each, wide gates become trees."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from games import rulesheets
+from games.gdl.circuit.circuit import Circuit, build_circuit
+from games.gdl.circuit.pool import MOVE_SET, N_SIGNALS
+from games.gdl.grounding.ground import ground
+from games.gdl.rules.check import check
+from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, MAX_ARITY, OUT, Layout, Program, lay_out
+from protocol import kif
+
+CYCLIC = """
+(role a) (init (at 1)) (init (on 2)) (init (on 3)) (init (on 4))
+(step 1 2) (step 2 3) (step 3 4) (step 4 1)
+(<= (legal a (flip ?x)) (step ?x ?y))
+(<= (next (on ?x)) (true (on ?x)) (not (does a (flip ?x))))
+(<= (next (on ?x)) (does a (flip ?x)) (not (true (on ?x))))
+(<= (next (at ?x)) (true (at ?x)))
+(<= (next (at ?x)) (reached ?x))
+(<= (reached ?x) (true (at ?x)))
+(<= (reached ?y) (reached ?x) (step ?x ?y) (true (on ?y)))
+(<= terminal (reached 4)) (<= (goal a 100) (reached 4)) (<= (goal a 0) (not (reached 4)))
+"""
+
+WIDE = (
+    "(role a) (<= (legal a (flip ?x)) (n ?x)) "
+    + " ".join(f"(n {i}) (init (on {i}))" for i in range(100))
+    + " ".join(f"(<= (next (on {i})) (true (on {i})) (not (does a (flip {i}))))" for i in range(100))
+    + f"(<= all {' '.join(f'(true (on {i}))' for i in range(100))})"
+    + "(<= any (true (on ?x)) (n ?x)) (<= terminal (not any)) (<= (goal a 100) all) (<= (goal a 0) (not all))"
+)
+
+
+def circuit_of(text: str) -> Circuit:
+    """The circuit of a rulesheet's text."""
+    checked = check(kif.read_rulesheet(text))
+    return build_circuit(ground(checked.rules, checked.roles))
+
+
+def outputs_of(program: Program) -> set[int]:
+    """The slots that a program writes."""
+    written: set[int] = set()
+    for run in program.runs.tolist():
+        if run[ARITY]:
+            written |= set(range(run[OUT], run[OUT] + run[COUNT]))
+        else:
+            written |= set(program.inputs[run[FIRST] : run[FIRST] + 2 * run[COUNT] : 2].tolist())
+    return written
+
+
+def check_order(program: Program, given: set[int]) -> set[int]:
+    """Fails if a run reads what is not there yet; returns all slots that are there afterwards."""
+    there = set(given)
+    for run in program.runs.tolist():
+        if run[ARITY] == 0:
+            pairs = program.inputs[run[FIRST] : run[FIRST] + 2 * run[COUNT]]
+            there |= set(pairs[::2].tolist())
+            continue
+        assert 1 <= run[ARITY] <= MAX_ARITY
+        assert run[FLIP] in (0, 1)
+        read = program.inputs[run[FIRST] : run[FIRST] + run[ARITY] * run[COUNT]]
+        assert len(read) == run[ARITY] * run[COUNT]
+        assert set(read.tolist()) <= there
+        out = set(range(run[OUT], run[OUT] + run[COUNT]))
+        assert not out & there
+        there |= out
+    return there
+
+
+def sheets() -> dict[str, str]:
+    """Rulesheets of several shapes, by name."""
+    return {"cyclic": CYCLIC, "wide": WIDE} | {
+        name: rulesheets.text(name) for name in ("tic_tac_toe", "connect_four", "rock_paper_scissors", "eight_puzzle")
+    }
+
+
+@pytest.mark.parametrize("name", list(sheets()))
+def test_every_slot_is_written_once_and_before_it_is_read(name: str) -> None:
+    """From constants, fluents and move sets on; outputs are slots that are written."""
+    circuit = circuit_of(sheets()[name])
+    layout: Layout = lay_out(circuit)
+    given = {0, 1} | set(range(FIRST_FLUENT, FIRST_FLUENT + len(circuit.fluents)))
+    now = check_order(layout.legal_program, given)
+    assert set(layout.legal_slot.tolist()) <= now
+    assert layout.terminal_slot in now
+    sets = set(range(layout.first_set, layout.first_set + layout.n_sets))
+    later = check_order(layout.next_program, now | sets)
+    assert set(layout.next_slot.tolist()) <= later
+    assert max(later) < layout.n_slots
+    ends = check_order(layout.goal_program, given)
+    assert set(layout.goal_slot.tolist()) <= ends
+    assert max(ends) < layout.n_goal_slots
+
+
+def test_wide_gates_become_trees() -> None:
+    """An AND of a hundred facts is computed by gates of at most `MAX_ARITY` inputs each."""
+    circuit = circuit_of(WIDE)
+    assert circuit.pool.size.max() > MAX_ARITY
+    layout = lay_out(circuit)
+    assert layout.goal_program.runs[:, ARITY].max() <= MAX_ARITY
+    assert len(layout.goal_program.inputs) < 2 * 100 * MAX_ARITY // (MAX_ARITY - 1)
+
+
+def test_cycles_are_one_block_of_runs() -> None:
+    """The header of a cycle counts the runs of its body, and its pairs say which slot feeds which."""
+    layout = lay_out(circuit_of(CYCLIC))
+    runs = layout.legal_program.runs
+    headers = np.flatnonzero(runs[:, ARITY] == 0)
+    assert len(headers) == 1
+    header = runs[headers[0]]
+    body = runs[headers[0] + 1 : headers[0] + 1 + header[FLIP]]
+    assert (body[:, ARITY] > 0).all()
+    pairs = layout.legal_program.inputs[header[FIRST] : header[FIRST] + 2 * header[COUNT]].reshape(-1, 2)
+    inside = set(pairs[:, 0].tolist()) | {
+        slot for run in body.tolist() for slot in range(run[OUT], run[OUT] + run[COUNT])
+    }
+    assert set(pairs[:, 1].tolist()) <= inside | {0, 1}  # a definition may have become constant
+
+
+def test_move_sets_are_listed_by_move() -> None:
+    """For every move, the slots of exactly the sets it belongs to."""
+    circuit = circuit_of(sheets()["rock_paper_scissors"])
+    layout = lay_out(circuit)
+    pool = circuit.pool
+    offsets = np.concatenate(([0], np.cumsum(pool.moves)))
+    known = {
+        tuple(pool.items[pool.start[s] : pool.start[s] + pool.size[s]] + offsets[pool.owner[s]])
+        for s in np.flatnonzero(pool.kind[: pool.counts[N_SIGNALS]] == MOVE_SET)
+    }
+    members: list[list[int]] = [[] for _ in range(layout.n_sets)]
+    for move, (begin, end) in enumerate(itertools.pairwise(layout.set_start)):
+        for slot in layout.set_slot[begin:end]:
+            members[slot - layout.first_set].append(move)
+    assert len(layout.set_start) == offsets[-1] + 1
+    assert members
+    assert {tuple(moves) for moves in members} <= known
+    assert len({tuple(moves) for moves in members}) == layout.n_sets

@@ -1,0 +1,361 @@
+"""`CircuitMachine` against the interpreter and reference traces: one state, batches of states, random playouts."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+import random
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from games import rulesheets
+from games.gdl.circuit.circuit import build_circuit
+from games.gdl.grounding.ground import ground
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import CheckedRules, check
+from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.machine import IllegalMoveError, StateMachine, UnknownFactError
+from protocol import kif
+
+PATHS = """
+(role red) (role blue) (other red blue) (other blue red)
+(node 1) (node 2) (node 3) (node 4) (node 5) (node 6)
+(road 1 2) (road 2 3) (road 3 4) (road 4 5) (road 5 6) (road 6 1) (road 2 5)
+(<= (joined ?x ?y) (or (road ?x ?y) (road ?y ?x)))
+(init (turn red)) (init (free 1)) (init (free 2)) (init (free 3)) (init (free 4)) (init (free 5)) (init (free 6))
+(<= (legal ?r (take ?x)) (true (turn ?r)) (true (free ?x)))
+(<= (legal ?r wait) (role ?r) (not (true (turn ?r))))
+(<= (next (own ?r ?x)) (does ?r (take ?x)))
+(<= (next (own ?r ?x)) (true (own ?r ?x)))
+(<= (next (free ?x)) (true (free ?x)) (not (taken ?x)))
+(<= (taken ?x) (does ?r (take ?x)))
+(<= (next (turn ?r)) (true (turn ?s)) (other ?s ?r))
+(<= (link ?r ?x ?y) (true (own ?r ?x)) (true (own ?r ?y)) (joined ?x ?y))
+(<= (reach ?r ?x ?y) (link ?r ?x ?y))
+(<= (reach ?r ?x ?z) (reach ?r ?x ?y) (reach ?r ?y ?z))
+(<= (won ?r) (reach ?r 1 4))
+(<= open (true (free ?x)))
+(<= terminal (won ?r))
+(<= terminal (not open))
+(<= (goal ?r 100) (won ?r))
+(<= (goal ?r 0) (role ?r) (not (won ?r)))
+"""
+"""Connectivity as positive cycles, and facts that a chain of negations decides."""
+
+MEETING = """
+(role a) (role b) (role c)
+(init (at a 0)) (init (at b 2)) (init (at c 0)) (init (clock 0)) (init (weather fine))
+(step 0 1) (step 1 2) (step 2 3) (step 3 0) (tick 0 1) (tick 1 2) (tick 2 3) (tick 3 4)
+(<= (legal ?r (go ?y)) (true (at ?r ?x)) (or (step ?x ?y) (step ?y ?x)) (distinct ?r c))
+(<= (legal ?r stay) (role ?r) (distinct ?r b))
+(<= (legal b stay) (true (at b 2)))
+(<= (next (at ?r ?y)) (does ?r (go ?y)))
+(<= (next (at ?r ?x)) (true (at ?r ?x)) (does ?r stay))
+(<= (next (clock ?y)) (true (clock ?x)) (tick ?x ?y))
+(<= (next (weather fine)) (true (weather fine)))
+(<= (next (met ?x)) (does a (go ?x)) (does b (go ?x)))
+(<= (next (met ?x)) (true (met ?x)) (not (true (weather foul))))
+(<= terminal (true (clock 4)))
+(<= (goal ?r 100) (role ?r) (true (met ?x)))
+(<= (goal ?r 40) (role ?r) (true (at a ?x)) (true (at b ?x)))
+(<= (goal a 10) (true (at a 0)))
+"""
+"""Simultaneous moves, a role with one move, constant fluents, goals without and with several values."""
+
+STUCK = """
+(role walker) (init (at 0)) (succ 0 1) (succ 1 2) (succ 2 3)
+(<= (legal walker (to ?y)) (true (at ?x)) (succ ?x ?y))
+(<= (legal walker (jump ?y)) (true (at 0)) (succ ?x ?y))
+(<= (next (at ?y)) (does walker (to ?y)))
+(<= (next (at ?y)) (does walker (jump ?y)))
+(<= terminal (true (at 2)))
+(<= (goal walker 100) (true (at 2)))
+(<= (goal walker 0) (not (true (at 2))))
+"""
+"""Who jumps to 3 has no legal move there, though the match is not over."""
+
+GRID = (
+    " ".join(f"(n {i}) (succ {i} {i + 1})" for i in range(12))
+    + """
+(role x) (role y) (init (place 3 3)) (init (count 0))
+(<= (legal ?r (mark ?i ?j)) (role ?r) (n ?i) (n ?j) (not (true (marked ?i ?j))))
+(<= (next (marked ?i ?j)) (does ?r (mark ?i ?j)))
+(<= (next (marked ?i ?j)) (true (marked ?i ?j)))
+(<= (next (clash ?i)) (does x (mark ?i ?j)) (does y (mark ?i ?k)))
+(<= (next (count ?m)) (true (count ?k)) (succ ?k ?m))
+(<= full (true (marked 0 ?j)) (true (marked 1 ?k)) (true (marked 2 ?l)))
+(<= hit (true (marked ?i ?i)))
+(<= terminal (true (count 6)))
+(<= terminal full)
+(<= (goal ?r 100) (role ?r) hit)
+(<= (goal ?r 50) (role ?r) (not hit) full)
+(<= (goal ?r 0) (role ?r) (not hit) (not full))
+"""
+)
+"""144 moves per role, gates with many inputs."""
+
+OWN = {"paths": PATHS, "meeting": MEETING, "stuck": STUCK, "grid": GRID}
+
+
+def rules_of(name: str) -> CheckedRules:
+    """The rules of a sheet of this file or of the package."""
+    return check(kif.read_rulesheet(OWN[name] if name in OWN else rulesheets.text(name)))
+
+
+@cache
+def machine_of(name: str) -> CircuitMachine:
+    """The circuit of a sheet, built in this process."""
+    checked = rules_of(name)
+    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+
+
+def compare_in_step(mine: StateMachine, theirs: StateMachine, rng: random.Random) -> None:
+    """Plays one random match with both and compares all that a state machine tells."""
+    a, b = mine.initial(), theirs.initial()
+    for _ in range(40):
+        assert mine.facts(a) == theirs.facts(b)
+        assert mine.terminal(a) == theirs.terminal(b)
+        joint = []
+        for role in range(len(mine.roles)):
+            assert mine.goal(a, role) == theirs.goal(b, role)
+            legal = mine.legal(a, role)
+            assert sorted(map(str, legal)) == sorted(map(str, theirs.legal(b, role)))
+            joint.append(rng.choice(legal) if legal else None)
+        if mine.terminal(a) or None in joint:
+            return
+        moves = [move for move in joint if move is not None]
+        a, b = mine.next(a, moves), theirs.next(b, moves)
+
+
+@pytest.mark.parametrize(
+    ("name", "matches"),
+    [
+        ("paths", 15),
+        ("meeting", 15),
+        ("stuck", 8),
+        ("grid", 3),
+        ("tic_tac_toe", 10),
+        ("three_way_line", 3),
+        ("rock_paper_scissors", 5),
+        ("breakthrough", 1),
+    ],
+)
+def test_plays_as_the_interpreter_does(name: str, matches: int) -> None:
+    """Facts, legal moves, ends and goals agree over random matches."""
+    rng = random.Random(name)
+    reference = Interpreter(rules_of(name))
+    for _ in range(matches):
+        compare_in_step(machine_of(name), reference, rng)
+
+
+@pytest.mark.parametrize("name", ["paths", "meeting", "stuck", "grid", "connect_four"])
+def test_batches_say_what_single_states_say(name: str) -> None:
+    """Legal moves, ends, successors and goals of more than 64 states at once equal those asked one by one."""
+    machine = machine_of(name)
+    positions = machine.random_matches(70, 3)
+    states = positions.states[::5]
+    joint = positions.joint[::5]
+    legal, terminal = machine.legal_of(states)
+    nexts = machine.next_of(states, joint)
+    goals = machine.goals_of(states)
+    assert len(states) > 14
+    for i, words in enumerate(states):
+        state = machine.unpack(words)
+        assert np.array_equal(machine.pack(state), words)
+        assert machine.terminal(state) == terminal[i]
+        listed = np.split(legal[i], machine.net.role_start[1:-1])
+        for role, open_moves in enumerate(listed):
+            moves = [machine.game.moves[role][k] for k in np.flatnonzero(open_moves)]
+            assert machine.legal(state, role) == moves
+            assert machine.goal(state, role) == (int(goals[i, role]) if goals[i, role] >= 0 else None)
+        if joint[i, 0] >= 0:
+            moves = [machine.game.moves[role][k] for role, k in enumerate(joint[i])]
+            assert machine.next(state, moves) == machine.unpack(nexts[i])
+
+
+@pytest.mark.parametrize("name", ["paths", "meeting", "tic_tac_toe"])
+def test_random_matches_are_whole_and_legal(name: str) -> None:
+    """Positions of a match follow from each other by its joint moves, from the initial state to the end."""
+    machine = machine_of(name)
+    positions = machine.random_matches(100, 5)
+    nexts = machine.next_of(positions.states, positions.joint)
+    legal, terminal = machine.legal_of(positions.states)
+    assert np.array_equal(terminal, positions.terminal)
+    assert sorted(set(positions.match.tolist())) == list(range(100))
+    for match in range(100):
+        rows = np.flatnonzero(positions.match == match)
+        assert machine.unpack(positions.states[rows[0]]) == machine.initial()
+        assert terminal[rows].tolist() == [False] * (len(rows) - 1) + [True]
+        assert np.array_equal(nexts[rows[:-1]], positions.states[rows[1:]])
+        moves = positions.joint[rows[:-1]] + machine.net.role_start[:-1]
+        assert legal[rows[:-1, None], moves].all()
+
+
+def test_random_matches_are_cut_where_asked() -> None:
+    """No match has more plies than `max_plies`, and the last position has no joint move."""
+    positions = machine_of("connect_four").random_matches(5, 1, max_plies=3)
+    for match in range(5):
+        mine = positions.match == match
+        assert mine.sum() == 4
+        assert (positions.joint[mine][-1] == -1).all()
+        assert (positions.joint[mine][:-1] >= 0).all()
+
+
+def test_goals_tell_none_from_several() -> None:
+    """A role without a goal value, and one with several, has the goal None; batches tell the two apart."""
+    machine = machine_of("meeting")
+    facts = {("clock", "1"), ("weather", "fine"), ("at", "c", "0")}
+    nobody = machine.state([*facts, ("at", "a", "1"), ("at", "b", "3")])
+    several = machine.state([*facts, ("at", "a", "0"), ("at", "b", "0")])
+    assert [machine.goal(nobody, role) for role in range(3)] == [None] * 3
+    assert [machine.goal(several, role) for role in range(3)] == [None, 40, 40]
+    goals = machine.goals_of(np.stack([machine.pack(nobody), machine.pack(several)]))
+    assert goals.tolist() == [[-1, -1, -1], [-2, 40, 40]]
+
+
+def test_facts_that_never_change_belong_to_every_state() -> None:
+    """They are listed, asked for, and may not be missing; a fact that can never hold is refused."""
+    machine = machine_of("meeting")
+    state = machine.initial()
+    facts = machine.facts(state)
+    assert ("weather", "fine") in facts
+    assert machine.state(facts) == state
+    with pytest.raises(UnknownFactError, match="weather"):
+        machine.state(facts - {("weather", "fine")})
+    with pytest.raises(UnknownFactError, match="nowhere"):
+        machine.state(facts | {"nowhere"})
+
+
+def test_refuses_moves_that_nobody_can_make() -> None:
+    """An unknown move and a joint move of the wrong length are errors, not other moves."""
+    machine = machine_of("tic_tac_toe")
+    state = machine.initial()
+    good = [machine.legal(state, role)[0] for role in range(2)]
+    for joint in ([good[0]], [*good, good[1]], [good[0], "fly"], []):
+        with pytest.raises(IllegalMoveError):
+            machine.next(state, joint)
+
+
+def test_a_role_without_a_legal_move_may_send_anything() -> None:
+    """Its move is unknown to the rules and changes nothing; as with the interpreter, the match can go on."""
+    machine = machine_of("stuck")
+    stuck = machine.next(machine.initial(), [("jump", "3")])
+    assert machine.legal(stuck, 0) == []
+    assert machine.next(stuck, ["whatever"]) == machine.next(stuck, ["nil"])
+    assert machine.facts(machine.next(stuck, ["whatever"])) == set()
+
+
+def test_survives_pickling() -> None:
+    """A machine that was pickled plays the same states and moves."""
+    machine = machine_of("paths")
+    twin = pickle.loads(pickle.dumps(machine))
+    compare_in_step(twin, machine, random.Random(2))
+    assert twin.initial() == machine.initial()
+
+
+STOPPING = """
+(role r) (init (count 0))
+(succ 0 1) (succ 1 2) (succ 2 3) (succ 3 4) (succ 4 5) (succ 5 6) (succ 6 7) (succ 7 8)
+(<= (legal r stop) (true (count ?x)))
+(<= (legal r go) (true (count ?x)))
+(<= (next (count ?y)) (true (count ?x)) (succ ?x ?y) (does r go))
+(<= (next done) (does r stop))
+(<= (next (first stop)) (does r stop) (true (count 0)))
+(<= terminal (true done)) (<= terminal (true (count 8)))
+(<= (goal r 100) (true (first stop)))
+(<= (goal r 0) (not (true (first stop))))
+"""
+
+
+@cache
+def stopping() -> CircuitMachine:
+    """A match lasts one ply with probability 1/2 (and is worth 100 then), two with 1/4, ... and at most eight."""
+    checked = check(kif.read_rulesheet(STOPPING))
+    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+
+
+@pytest.mark.parametrize("width", [1, 8])
+@pytest.mark.parametrize("playouts", [1 << 9, 1 << 9 | 77, 20_000])
+def test_playouts_are_a_fair_sample(width: int, playouts: int) -> None:
+    """Short matches count no more than long ones: goals and lengths have their exact expectations, at any width."""
+    machine = stopping()
+    goal_mean = np.zeros(1)
+    plies = count = 0
+    for seed in range(1, 1 + 40_000 // playouts):
+        result = machine.random_playouts(playouts=playouts, width=width, seed=seed)
+        assert result.playouts == playouts
+        goal_mean += result.goal_sums
+        plies += result.transitions
+        count += playouts
+        assert result.goal_squares[0] == 100 * result.goal_sums[0]
+    assert goal_mean[0] / count == pytest.approx(50, abs=5 * 50 / count**0.5)
+    assert plies / count == pytest.approx(2 - 2**-7, abs=5 * 1.4 / count**0.5)
+
+
+@pytest.mark.parametrize("name", ["meeting", "paths", "three_way_line"])
+def test_playouts_agree_with_random_matches(name: str) -> None:
+    """Mean goals of playouts of both widths are those of random matches evaluated state by state."""
+    machine = machine_of(name)
+    positions = machine.random_matches(3000, 11)
+    goals = np.maximum(machine.goals_of(positions.states[positions.terminal]), 0)
+    for width in (1, 8):
+        result = machine.random_playouts(playouts=4000, width=width, seed=9)
+        assert result.dead_ends == 0
+        if name != "meeting":  # there a state may have several goal values, which playouts add up
+            assert result.goal_sums / result.playouts == pytest.approx(goals.mean(axis=0), abs=5 * 50 / 3000**0.5)
+        length = len(positions.states) / 3000 - 1
+        assert result.transitions / result.playouts == pytest.approx(length, rel=0.05)
+
+
+def test_playouts_report_dead_ends() -> None:
+    """A match in which a role has no legal move before the end stops there and is counted as such."""
+    result = machine_of("stuck").random_playouts(playouts=6000, width=1)
+    # (to 1), (jump 1), (jump 2), (jump 3): a quarter is stuck, the others arrive at 2.
+    assert result.dead_ends / result.playouts == pytest.approx(0.25, abs=0.03)
+    assert result.goal_sums[0] / result.playouts == pytest.approx(75, abs=3)
+
+
+def test_playouts_stop_when_told() -> None:
+    """With the stop flag up, no match is played to the end."""
+    stop = np.ones(1, np.uint8)
+    assert machine_of("connect_four").random_playouts(seconds=60.0, stop=stop).playouts == 0
+
+
+def test_playouts_run_for_the_time_asked() -> None:
+    """For a while, and not much longer."""
+    result = machine_of("connect_four").random_playouts(seconds=0.1)
+    assert 0.05 < result.cpu_seconds < 0.5
+    assert result.playouts > 1000
+
+
+TRACES = ["ticTacToe", "3pConnectFour", "hitori", "nim4", "biddingTicTacToe", "gt_two_thirds_4p", "pentago", "racer"]
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_circuits_agree_with_reference_traces(corpus: Path, name: str) -> None:
+    """States, legal moves, ends and goals of recorded matches of other people's rulesheets, as batches."""
+    checked = check(kif.read_rulesheet((corpus / f"{name}.kif").read_text(errors="replace")))
+    machine = CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+    games = json.loads(gzip.decompress((corpus / "traces" / f"{name}.json.gz").read_bytes()))["games"]
+    for game in games[:5]:
+        steps = game["steps"]
+        states = [machine.state(kif.read_one(fact) for fact in step["state"]) for step in steps]
+        assert states[0] == machine.initial()
+        packed = np.stack([machine.pack(state) for state in states])
+        legal, terminal = machine.legal_of(packed)
+        assert terminal.tolist() == [step["terminal"] for step in steps]
+        joint = np.full((len(steps), len(machine.roles)), -1, np.int32)
+        for i, step in enumerate(steps):
+            for role, open_moves in enumerate(np.split(legal[i], machine.net.role_start[1:-1])):
+                moves = [kif.write(machine.game.moves[role][k]) for k in np.flatnonzero(open_moves)]
+                assert step["terminal"] or sorted(moves) == step["legal"][role]
+                if not step["terminal"] and step["joint"]:
+                    joint[i, role] = machine.move_index(role, kif.read_one(step["joint"][role]))
+        assert np.array_equal(machine.next_of(packed[:-1], joint[:-1]), packed[1:])
+        if not game["capped"]:
+            goals = [None if goal < 0 else goal for goal in machine.goals_of(packed[-1:])[0].tolist()]
+            assert goals == game["goals"]
