@@ -8,7 +8,7 @@ from pathlib import Path
 from agent.errors import InputError
 from games import rulesheets
 from games.gdl.rules.check import CheckedRules, check
-from games.gdl.rules.rules import Diagnostic, InvalidRulesError
+from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
 from games.machine import LimitError, StateMachine, Term
 from protocol import kif
 from protocol.terms import Position, TextError, decode

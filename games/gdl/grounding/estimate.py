@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from games.gdl.rules.dependencies import dependency_components, reachable
-from games.gdl.rules.rules import Atom, Literal, Predicate, Rule, predicate, variables
+from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, predicate, variables
 from games.machine import Term
 
 Position: TypeAlias = tuple[object, ...]

@@ -18,7 +18,7 @@ from games.gdl.grounding.observer import DEFAULT_LIMIT, GroundRules, Int32Array,
 from games.gdl.grounding.rewrite import project, split
 from games.gdl.grounding.split_moves import separate_moves
 from games.gdl.rules.dependencies import dependency_graph, reachable
-from games.gdl.rules.rules import Atom, Predicate, Rule, predicate
+from games.gdl.rules.terms import Atom, Predicate, Rule, predicate
 from games.machine import RulesError, Term
 
 NEVER, ALWAYS = 0, -1

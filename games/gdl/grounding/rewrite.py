@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
 from games.gdl.grounding.estimate import Estimates
-from games.gdl.rules.rules import Literal, Rule, body_variables, substitute_atom, variables
+from games.gdl.rules.terms import Literal, Rule, body_variables, substitute_atom, variables
 
 
 class Auxiliaries:

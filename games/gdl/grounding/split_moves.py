@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from games.gdl.grounding.estimate import Estimates
 from games.gdl.grounding.rewrite import Auxiliaries
-from games.gdl.rules.rules import (
+from games.gdl.rules.terms import (
     Atom,
     Literal,
     Predicate,

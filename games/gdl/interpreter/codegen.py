@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from games.gdl.interpreter.naming import Linker, Names, fact_source, value_source
 from games.gdl.interpreter.planning import Sizes
 from games.gdl.interpreter.program import DISTINCT, TRUE, Program
-from games.gdl.rules.rules import Atom, Literal, Predicate, Rule, is_variable, iterate_variables, predicate, variables
+from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, is_variable, iterate_variables, predicate, variables
 from games.machine import Term
 
 MAX_LOOPS = 12

@@ -11,7 +11,7 @@ from games.gdl.interpreter.codegen import RuleWriter, write_table
 from games.gdl.interpreter.planning import Sizes
 from games.gdl.interpreter.program import DOES, TRUE, Program, Scope
 from games.gdl.interpreter.tables import MAX_STEPS, MAX_STEPS_BUILDING_TERMS, Evaluation, Index, Key, Table, group
-from games.gdl.rules.rules import Predicate
+from games.gdl.rules.terms import Predicate
 from games.machine import LimitError, Term
 
 MAX_STATIC_ROWS = 20_000

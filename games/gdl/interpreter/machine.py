@@ -15,7 +15,7 @@ from typing import cast
 from games.gdl.interpreter.linking import Linked
 from games.gdl.interpreter.program import Program
 from games.gdl.rules.check import CheckedRules
-from games.gdl.rules.rules import predicate, term_text, unify, variables
+from games.gdl.rules.terms import predicate, term_text, unify, variables
 from games.machine import IllegalMoveError, State, StateMachine, Term
 
 RECURSION_LIMIT = 150_000

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from games.gdl.interpreter.program import Unfolding
-from games.gdl.rules.rules import Predicate, iterate_variables
+from games.gdl.rules.terms import Predicate, iterate_variables
 from games.machine import Term
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from games.gdl.interpreter.program import DISTINCT, DOES, Program
-from games.gdl.rules.rules import Literal, Predicate, Rule, is_variable, iterate_variables, predicate
+from games.gdl.rules.terms import Literal, Predicate, Rule, is_variable, iterate_variables, predicate
 from games.machine import Term
 
 UNSEEN_FACTS = 8.0

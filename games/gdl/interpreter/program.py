@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from games.gdl.rules.dependencies import components, reachable
-from games.gdl.rules.rules import Atom, Literal, Predicate, Rule, predicate, substitute_rule
+from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, predicate, substitute_rule
 from games.machine import Term
 
 TRUE: Predicate = ("true", 1)

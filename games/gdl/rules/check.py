@@ -16,20 +16,10 @@ from dataclasses import dataclass
 
 from games.gdl.grounding.estimate import Estimates
 from games.gdl.rules.dependencies import components, dependency_components, dependency_graph, reachable
-from games.gdl.rules.rules import (
-    Diagnostic,
-    InvalidRulesError,
-    Predicate,
-    Rule,
-    is_variable,
-    normalise,
-    predicate,
-    substitute_atom,
-    term_text,
-    unify,
-    variables,
-)
+from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
+from games.gdl.rules.normalise import normalise
 from games.gdl.rules.safety import make_safe
+from games.gdl.rules.terms import Predicate, Rule, is_variable, predicate, substitute_atom, term_text, unify, variables
 from games.machine import Term
 
 KEYWORD_ARITIES = {"role": 1, "init": 1, "true": 1, "next": 1, "legal": 2, "does": 2, "goal": 2, "terminal": 0}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeVar
 
-from games.gdl.rules.rules import Predicate, Rule, predicate
+from games.gdl.rules.terms import Predicate, Rule, predicate
 
 Node = TypeVar("Node", bound=Hashable)
 

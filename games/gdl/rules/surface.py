@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from games.gdl.rules.rules import is_variable
+from games.gdl.rules.terms import is_variable
 from games.machine import Term
 
 

@@ -6,7 +6,7 @@ from games.gdl.grounding.demand import demand
 from games.gdl.grounding.estimate import Estimates
 from games.gdl.grounding.ground import ground
 from games.gdl.grounding.rewrite import project, split
-from games.gdl.rules.rules import normalise
+from games.gdl.rules.normalise import normalise
 from protocol.kif import read_rulesheet
 
 NUMBERS = "".join(f"(succ {i} {i + 1})" for i in range(40))

@@ -12,7 +12,7 @@ from games.gdl.grounding.ground import ground
 from games.gdl.grounding.split_moves import separate_moves
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules, check
-from games.gdl.rules.rules import Rule
+from games.gdl.rules.terms import Rule
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from protocol import kif
 

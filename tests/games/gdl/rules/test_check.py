@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from games.gdl.rules.check import CheckedRules, check
-from games.gdl.rules.rules import InvalidRulesError
+from games.gdl.rules.diagnostics import InvalidRulesError
 from protocol.kif import read_rulesheet
 
 GAME = """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from games.gdl.rules.rules import Diagnostic, InvalidRulesError, normalise, resolve, unify
+from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
+from games.gdl.rules.normalise import normalise
 from games.machine import Term
 from protocol.kif import read_rulesheet
 
@@ -80,12 +81,3 @@ def test_deep_nesting_is_refused() -> None:
         term = ("f", term)
     with pytest.raises(InvalidRulesError, match="deep"):
         normalise([("p", term)])
-
-
-def test_unify() -> None:
-    """Unification finds most general unifiers and refuses infinite terms."""
-    binding = unify(("f", "?x", "?y"), ("f", "?y", ("g", "a")))
-    assert binding is not None
-    assert resolve("?x", binding) == ("g", "a")
-    assert unify("?x", ("f", "?x")) is None
-    assert unify("a", "b") is None
