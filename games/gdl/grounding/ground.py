@@ -110,17 +110,6 @@ def relevant_rules(rules: Iterable[Rule]) -> list[Rule]:
     return [rule for rule in rules if predicate(rule.head) in needed]
 
 
-def static_atoms(rules: Iterable[Rule], relation: Predicate) -> list[Atom]:
-    """The atoms of a relation that does not depend on the state."""
-    rules = list(rules)
-    needed = reachable(dependency_graph(rules), [relation])
-    encoder = _Encoder()
-    lines = [encoder.rule(rule) for rule in rules if predicate(rule.head) in needed]
-    shown = f"#show {encoder.name(relation[0])}/{relation[1]}."
-    found = run("\n".join([*lines, shown]), encoder.constants, encoder.names, DEFAULT_LIMIT)
-    return [atom for atom, _ in found.shown if isinstance(atom, tuple)]
-
-
 class _Encoder:
     """Spells rules in clingo's language: constants as numbers, functions and relations as `f0`, `f1`, ..."""
 
