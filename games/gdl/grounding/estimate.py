@@ -37,8 +37,10 @@ class Estimates:
         self._sizes: dict[Predicate, float] = {}
         self.deep_relations: dict[Predicate, None] = {}
         """Relations with terms nested deeper than is followed here, perhaps without end (an ordered set)."""
-        self._dynamic = _dynamic_relations(rules)
+        self._dynamic = _dependents(rules, [("true", 1), ("does", 2)])
         self._find_domains(rules)
+        self._cut = _dependents(rules, self.deep_relations)
+        """Relations whose domains may lack something, because terms nested too deep were not followed."""
         self._find_sizes(rules)
 
     def domains(self, body: Iterable[Literal]) -> dict[str, float]:
@@ -47,8 +49,16 @@ class Estimates:
         return {name: self._count(mask, place) for name, (mask, place) in masks.items()}
 
     def constants(self, body: Iterable[Literal], name: str) -> frozenset[str] | None:
-        """What a variable of a body can be; None where that includes terms built by functions."""
-        mask = (self._masks(body) or {}).get(name, (0, ()))[0]
+        """All that a variable of a body can be; None where that includes terms built by functions, or is not known.
+
+        Rules are rewritten by it, so unlike the other answers this one may not be too small.
+        """
+        body = list(body)
+        masks = self._masks(body)
+        if masks is None or name not in masks or any(predicate(literal.atom) in self._cut for literal in body):
+            # Without masks the body can never hold, as far as is known here: perhaps its relations are not.
+            return None
+        mask = masks[name][0]
         found = [symbol for symbol, bit in self._bits.items() if mask & bit]
         constants = frozenset(symbol for symbol in found if isinstance(symbol, str))
         return constants if len(constants) == len(found) else None
@@ -68,6 +78,8 @@ class Estimates:
         self._sizes[relation] = size
         if any(not self.is_static(literal) for literal in rule.body):
             self._dynamic.add(relation)
+        if any(predicate(literal.atom) in self._cut for literal in rule.body):
+            self._cut.add(relation)
 
     def is_static(self, literal: Literal) -> bool:
         """Whether a literal is the same in all states, so that grounding decides it."""
@@ -251,9 +263,12 @@ def _relation(place: Position) -> Predicate:
     return name, arity
 
 
-def _dynamic_relations(rules: Iterable[Rule]) -> set[Predicate]:
+def _dependents(rules: Iterable[Rule], roots: Iterable[Predicate]) -> set[Predicate]:
+    """The relations that depend on `roots`, which are among them."""
     users: dict[Predicate, list[Predicate]] = defaultdict(list)
+    for source, relation in _SAME.items():
+        users[source].append(relation)
     for rule in rules:
         for literal in rule.body:
             users[predicate(literal.atom)].append(predicate(rule.head))
-    return reachable(users, [("true", 1), ("does", 2)])
+    return reachable(users, roots)
