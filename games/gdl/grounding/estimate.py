@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from games.gdl.rules.dependencies import dependency_components, reachable
-from games.gdl.rules.domains import Domains, fed
+from games.gdl.rules.dependencies import dependency_components
+from games.gdl.rules.domains import Domains, dependents, fed
 from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, predicate, variables
 
 
@@ -22,7 +22,7 @@ class Estimates:
         rules = list(rules)
         self._domains = Domains(rules)
         self._sizes: dict[Predicate, float] = {}
-        self._dynamic = _dynamic_relations(rules)
+        self._dynamic = dependents(rules, [("true", 1), ("does", 2)])
         self._find_sizes(rules)
 
     def domains(self, body: Iterable[Literal]) -> dict[str, float]:
@@ -30,7 +30,7 @@ class Estimates:
         return self._domains.sizes(body)
 
     def constants(self, body: Iterable[Literal], name: str) -> frozenset[str] | None:
-        """What a variable of a body can be; None where that includes terms built by functions."""
+        """All that a variable of a body can be; None where that includes terms built by functions, or is not known."""
         return self._domains.constants(body, name)
 
     def size(self, relation: Predicate) -> float:
@@ -97,11 +97,3 @@ class Estimates:
                         product *= domains.get(name, 0.0)
                     total += min(product, self.join(rule.body, domains))
                 self._sizes[relation] = min(total, self._domains.extent(relation))
-
-
-def _dynamic_relations(rules: Iterable[Rule]) -> set[Predicate]:
-    users: dict[Predicate, list[Predicate]] = defaultdict(list)
-    for rule in rules:
-        for literal in rule.body:
-            users[predicate(literal.atom)].append(predicate(rule.head))
-    return reachable(users, [("true", 1), ("does", 2)])

@@ -11,6 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
+from games.gdl.rules.dependencies import reachable
 from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, predicate
 from games.machine import Term
 
@@ -28,6 +29,17 @@ def fed(relation: Predicate) -> Predicate:
     return _FEEDS.get(relation, relation)
 
 
+def dependents(rules: Iterable[Rule], roots: Iterable[Predicate]) -> set[Predicate]:
+    """The relations that depend on `roots`, in later states as well; the roots are among them."""
+    users: dict[Predicate, list[Predicate]] = defaultdict(list)
+    for source, relation in _FEEDS.items():
+        users[source].append(relation)
+    for rule in rules:
+        for literal in rule.body:
+            users[predicate(literal.atom)].append(predicate(rule.head))
+    return reachable(users, roots)
+
+
 class Domains:
     """The symbols that can stand in each place of some rules' relations."""
 
@@ -38,7 +50,10 @@ class Domains:
         """Per place its set; a relation that can hold at all has the entry `(name, arity)`."""
         self.deep_relations: dict[Predicate, None] = {}
         """Relations with terms nested deeper than is followed here, perhaps without end (an ordered set)."""
-        self._find(list(rules))
+        rules = list(rules)
+        self._find(rules)
+        self._cut = dependents(rules, self.deep_relations)
+        """Relations whose domains may lack something, because terms nested too deep were not followed."""
 
     def sizes(self, body: Iterable[Literal]) -> dict[str, float]:
         """The number of terms that each variable of a body can be; empty if the body can never hold."""
@@ -46,8 +61,16 @@ class Domains:
         return {name: self._count(mask, place) for name, (mask, place) in masks.items()}
 
     def constants(self, body: Iterable[Literal], name: str) -> frozenset[str] | None:
-        """What a variable of a body can be; None where that includes terms built by functions."""
-        mask = (self._masks(body) or {}).get(name, (0, ()))[0]
+        """All that a variable of a body can be; None where that includes terms built by functions, or is not known.
+
+        Rules are rewritten by it, so unlike the other answers this one may not be too small.
+        """
+        body = list(body)
+        masks = self._masks(body)
+        if masks is None or name not in masks or any(predicate(literal.atom) in self._cut for literal in body):
+            # Without masks the body can never hold, as far as is known here: perhaps its relations are not.
+            return None
+        mask = masks[name][0]
         found = [symbol for symbol, bit in self._bits.items() if mask & bit]
         constants = frozenset(symbol for symbol in found if isinstance(symbol, str))
         return constants if len(constants) == len(found) else None
@@ -70,6 +93,8 @@ class Domains:
         masks = self._masks(rule.body)
         if masks is not None:
             self._put_head(rule.head, predicate(rule.head), masks)
+        if any(predicate(literal.atom) in self._cut for literal in rule.body):
+            self._cut.add(predicate(rule.head))
 
     def _bit(self, symbol: str | Predicate) -> int:
         bit = self._bits.get(symbol)
