@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from protocol.terms import MAX_DEPTH, Position, Term, TextError, decode, fold_keywords, position_of
+from protocol.terms import MAX_DEPTH, Term, TextError, TextPosition, decode, fold_keywords, position_of
 
 __all__ = ["locate", "read", "read_one", "read_rulesheet", "write", "write_list", "write_rulesheet"]
 
@@ -59,7 +59,7 @@ def read_rulesheet(text: str | bytes) -> tuple[Term, ...]:
     return fold_keywords(read(text))
 
 
-def locate(text: str | bytes, path: Sequence[int]) -> Position:
+def locate(text: str | bytes, path: Sequence[int]) -> TextPosition:
     """Where the sub-term of the *prefix* form starts that `path` leads to; `LookupError` where there is none."""
     text = decode(text)
     return position_of(text, span(text, path)[0])
