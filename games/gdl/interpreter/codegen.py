@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from games.gdl.interpreter.naming import Linker, Names, fact_source, value_source
 from games.gdl.interpreter.planning import Sizes
-from games.gdl.interpreter.program import DISTINCT, TRUE, Program
+from games.gdl.interpreter.unfolding import DISTINCT, TRUE, UnfoldedRules
 from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, is_variable, iterate_variables, predicate, variables
 from games.machine import Term
 
@@ -37,7 +37,7 @@ recursion builds terms, what ends with everything bound may be endless with less
 class RuleWriter:
     """Writes the functions of one rule for one binding pattern."""
 
-    def __init__(self, program: Program, sizes: Sizes, linker: Linker, prefix: str) -> None:
+    def __init__(self, program: UnfoldedRules, sizes: Sizes, linker: Linker, prefix: str) -> None:
         self._program = program
         self._sizes = sizes
         self._linker = linker
@@ -104,7 +104,7 @@ class RuleWriter:
         return self.in_recursion and self._program.builds_terms
 
     @property
-    def program(self) -> Program:
+    def program(self) -> UnfoldedRules:
         """The program whose rules are written."""
         return self._program
 
@@ -376,8 +376,8 @@ def write_table(
 ) -> str:
     """The source of a predicate with a binding pattern.
 
-    It defines `C<suffix>(k)`: for recursive predicates the function of `Table.run`, otherwise one that also enters the
-    answers into the table's complete ones, `T<suffix>`, and returns them.
+    It defines `C<suffix>(k)`: for recursive predicates the function of `CallTable.run`, otherwise one that also enters
+    the answers into the table's complete ones, `T<suffix>`, and returns them.
     """
     lines: list[str] = []
     functions = []

@@ -9,8 +9,16 @@ from typing import Any
 
 from games.gdl.interpreter.codegen import RuleWriter, write_table
 from games.gdl.interpreter.planning import Sizes
-from games.gdl.interpreter.program import DOES, TRUE, Program, Scope
-from games.gdl.interpreter.tables import MAX_STEPS, MAX_STEPS_BUILDING_TERMS, Evaluation, Index, Key, Table, group
+from games.gdl.interpreter.tables import (
+    MAX_STEPS,
+    MAX_STEPS_BUILDING_TERMS,
+    CallTable,
+    Index,
+    Key,
+    TabledEvaluation,
+    group,
+)
+from games.gdl.interpreter.unfolding import DOES, TRUE, Scope, UnfoldedRules
 from games.gdl.rules.terms import Predicate
 from games.machine import LimitError, Term
 
@@ -52,16 +60,16 @@ class Snapshot:
 class Linked:
     """The relations of a program, linked to each other."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: UnfoldedRules) -> None:
         self.program = program
         self.sizes = Sizes(program)
         self.snapshot = Snapshot()
-        self.evaluation = Evaluation(MAX_STEPS_BUILDING_TERMS if program.builds_terms else MAX_STEPS)
+        self.evaluation = TabledEvaluation(MAX_STEPS_BUILDING_TERMS if program.builds_terms else MAX_STEPS)
         self._rows: dict[Predicate, list[tuple[Term, ...]]] = dict(program.facts)
         self._scope: dict[str, Any] = {"R": self.evaluation, "S": self.snapshot}
         """The global variables of the generated code."""
-        self._tables: dict[tuple[Predicate, str], tuple[str, Table]] = {}
-        self._tables_by_scope: dict[Scope, list[Table]] = {scope: [] for scope in Scope}
+        self._tables: dict[tuple[Predicate, str], tuple[str, CallTable]] = {}
+        self._tables_by_scope: dict[Scope, list[CallTable]] = {scope: [] for scope in Scope}
         self._indices: dict[tuple[Predicate, str], str] = {}
         self._indices_by_scope: dict[Scope, list[Index]] = {scope: [] for scope in Scope}
         end = time.monotonic() + STATIC_SECONDS
@@ -73,7 +81,7 @@ class Linked:
     # ---------------------------------------------------------------------------------------- for generated code
 
     def is_recursive(self, relation: Predicate) -> bool:
-        """Whether calls of the relation go through `Evaluation.solve`."""
+        """Whether calls of the relation go through `TabledEvaluation.solve`."""
         return relation in self.program.recursive
 
     def is_derived(self, relation: Predicate) -> bool:
@@ -115,13 +123,13 @@ class Linked:
         flat = [unfolding.flatten(move) for move in self.snapshot.moves]
         return [row for row in flat if row is not None]
 
-    def _table(self, relation: Predicate, pattern: str) -> tuple[str, Table]:
+    def _table(self, relation: Predicate, pattern: str) -> tuple[str, CallTable]:
         found = self._tables.get((relation, pattern))
         if found is None:
             suffix = str(len(self._tables))
             recursive = self.is_recursive(relation)
             builds_terms = recursive and self.program.builds_terms
-            table = Table("f" not in pattern, builds_terms)
+            table = CallTable("f" not in pattern, builds_terms)
             found = self._tables[relation, pattern] = (suffix, table)
             self._tables_by_scope[self.program.scope(relation)].append(table)
             self._scope[f"T{suffix}"] = table.complete
@@ -134,7 +142,7 @@ class Linked:
             self._scope[f"C{suffix}"] = table.run = compile_first
         return found
 
-    def _compile(self, relation: Predicate, pattern: str, suffix: str, table: Table) -> None:
+    def _compile(self, relation: Predicate, pattern: str, suffix: str, table: CallTable) -> None:
         source = write_table(
             lambda prefix: RuleWriter(self.program, self.sizes, self, prefix),
             self.program.rules[relation],

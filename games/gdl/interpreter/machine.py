@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import cast
 
 from games.gdl.interpreter.linking import Linked
-from games.gdl.interpreter.program import Program
+from games.gdl.interpreter.unfolding import UnfoldedRules
 from games.gdl.rules.check import CheckedRules
 from games.gdl.rules.terms import predicate, term_text, unify, variables
 from games.machine import IllegalMoveError, State, StateMachine, Term
@@ -36,7 +36,7 @@ class Interpreter(StateMachine):
         self.roles = checked.roles
         self._legal_heads = [rule.head for rule in checked.rules if predicate(rule.head) == ("legal", 2)]
         self._lock = threading.RLock()
-        self._linked = Linked(Program(checked.rules))
+        self._linked = Linked(UnfoldedRules(checked.rules))
         self._facts: frozenset[Term] | None = None
         self._moves: tuple[tuple[Term, Term], ...] = ()
         self._initial = frozenset(cast(list[Term], self._linked.ask(("init", 1), "f", ())))

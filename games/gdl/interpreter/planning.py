@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from games.gdl.interpreter.program import DISTINCT, DOES, Program
+from games.gdl.interpreter.unfolding import DISTINCT, DOES, UnfoldedRules
 from games.gdl.rules.terms import Literal, Predicate, Rule, is_variable, iterate_variables, predicate
 from games.machine import Term
 
@@ -37,7 +37,7 @@ def measure(rows: Collection[tuple[Term, ...]], arity: int) -> Size:
 class Sizes:
     """Estimates for all predicates of a program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: UnfoldedRules) -> None:
         self._program = program
         self._known: dict[Predicate, Size] = {}
         for relation, rows in program.facts.items():

@@ -53,7 +53,7 @@ class Entry:
         """Whether its incomplete answers were used."""
 
 
-class Table:
+class CallTable:
     """A predicate with a binding pattern: its complete calls, and how to evaluate others."""
 
     __slots__ = ("boolean", "builds_terms", "complete", "pending", "run")
@@ -102,7 +102,7 @@ def group(rows: Iterable[tuple[Term, ...]], bound: tuple[int, ...], free: tuple[
     return {key: list(values) for key, values in found.items()}
 
 
-class Evaluation:
+class TabledEvaluation:
     """The running query: its stack of incomplete calls, and its bounds."""
 
     def __init__(self, max_steps: int = MAX_STEPS) -> None:
@@ -113,7 +113,7 @@ class Evaluation:
         """Asked now and then whether to give up."""
         self._checks = max_steps // CHECK_EVERY
         """How often to check before the query is given up."""
-        self._stack: list[tuple[Table, Key, Entry]] = []
+        self._stack: list[tuple[CallTable, Key, Entry]] = []
         self._parents: list[Entry] = []
         self._changes = 0
 
@@ -138,7 +138,7 @@ class Evaluation:
         if self.stop is not None and self.stop():
             raise Interrupted("a query of the rules was stopped")
 
-    def solve(self, table: Table, key: Key) -> Any:
+    def solve(self, table: CallTable, key: Key) -> Any:
         """The answers of a recursive call: all of them, or those known so far if it is part of an open cycle."""
         entry = table.pending.get(key)
         if entry is None:
@@ -157,7 +157,7 @@ class Evaluation:
             self.check()
         return self._evaluate(table, key, entry)
 
-    def _evaluate(self, table: Table, key: Key, entry: Entry) -> Any:
+    def _evaluate(self, table: CallTable, key: Key, entry: Entry) -> Any:
         stack, parents, answers = self._stack, self._parents, entry.answers
         if len(parents) > MAX_CALL_DEPTH:
             raise LimitError(f"calls of rules are nested more than {MAX_CALL_DEPTH} deep")

@@ -55,7 +55,7 @@ class Unfolding:
         return tuple(flat)
 
 
-class Program:
+class UnfoldedRules:
     """All predicates that can be asked for, starting from the relations of the game itself."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
