@@ -23,13 +23,16 @@ from games.gdl.rules.terms import Predicate
 from games.machine import LimitError, Term
 
 MAX_STATIC_ROWS = 20_000
-"""Derived relations that are the same in all states are computed at once if they are not expected to be larger."""
+"""Derived relations that are the same in all states are computed at once if they are not expected to be larger.
+
+Set by hand; not tuned.
+"""
 
 STATIC_STEPS = 100_000
-"""Bound on the effort for each of them; those that take more are evaluated on demand."""
+"""Bound on the effort for each of them; those that take more are evaluated on demand. Set by hand; not tuned."""
 
 STATIC_SECONDS = 1.0
-"""Bound on the time for all of them."""
+"""Bound on the time for all of them. Set by hand; not tuned."""
 
 
 class Snapshot:

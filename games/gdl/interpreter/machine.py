@@ -19,10 +19,13 @@ from games.gdl.rules.terms import predicate, term_text, unify, variables
 from games.machine import IllegalMoveError, State, StateMachine, Term
 
 RECURSION_LIMIT = 150_000
-"""Python frames for recursive rules. Generated code calls itself without C stack: it is a matter of memory."""
+"""Python frames for recursive rules. Generated code calls itself without C stack: it is a matter of memory.
+
+Set by hand; not tuned.
+"""
 
 MAX_STATIC_CALLS = 500_000
-"""Tabled calls kept from state to state."""
+"""Tabled calls kept from state to state. Set by hand; not tuned."""
 
 
 class Interpreter(StateMachine):

@@ -15,10 +15,10 @@ from games.gdl.rules.terms import Literal, Predicate, Rule, is_variable, iterate
 from games.machine import Term
 
 UNSEEN_FACTS = 8.0
-"""Guess for the facts of a relation that the initial state has none of."""
+"""Guess for the facts of a relation that the initial state has none of. Set by hand; not tuned."""
 
 RECURSIVE_DISTINCT = 8.0
-"""Guess for the values of an argument of a relation that is defined by itself."""
+"""Guess for the values of an argument of a relation that is defined by itself. Set by hand; not tuned."""
 
 
 @dataclass(frozen=True, slots=True)

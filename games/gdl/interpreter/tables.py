@@ -14,22 +14,25 @@ from typing import Any
 from games.machine import Interrupted, LimitError, Term
 
 MAX_CALL_DEPTH = 10_000
-"""Recursive calls inside one another."""
+"""Recursive calls inside one another. Set by hand; not tuned."""
 
 MAX_ROUNDS = 10_000
-"""Evaluations of one leader."""
+"""Evaluations of one leader. Set by hand; not tuned."""
 
 MAX_TERM_DEPTH = 400
-"""Functions inside one another in a term that recursion has built."""
+"""Functions inside one another in a term that recursion has built. Set by hand; not tuned."""
 
 MAX_STEPS = 20_000_000
-"""Calls and loop iterations of one query, roughly."""
+"""Calls and loop iterations of one query, roughly. Set by hand; not tuned."""
 
 MAX_STEPS_BUILDING_TERMS = 5_000_000
-"""The same where recursion builds terms: each step may be a new term, and memory has to last."""
+"""The same where recursion builds terms: each step may be a new term, and memory has to last.
+
+Set by hand; not tuned.
+"""
 
 CHECK_EVERY = 5_000
-"""Steps between two checks: a few milliseconds."""
+"""Steps between two checks: a few milliseconds. Set by hand; not tuned."""
 
 _FRESH, _ACTIVE, _WAITING, _STALE = range(4)
 

@@ -21,7 +21,10 @@ DOES: Predicate = ("does", 2)
 DISTINCT: Predicate = ("distinct", 2)
 
 MIN_INDEXED_FACTS = 4
-"""From this number on, the facts of a predicate that has rules as well are looked up rather than tried in turn."""
+"""From this number on, the facts of a predicate that has rules as well are looked up rather than tried in turn.
+
+Set by hand; not tuned.
+"""
 
 
 class Scope(IntEnum):

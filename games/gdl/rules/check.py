@@ -30,7 +30,8 @@ KEYWORD_ARITIES = {"role": 1, "init": 1, "true": 1, "next": 1, "legal": 2, "does
 _MOST_SUSPECTS = 1000
 """Rules that are compared in pairs to tell whether recursion goes through negation; more of them count as doing so.
 
-Set by hand, so that a check stays within seconds."""
+Set by hand, so that a check stays within seconds.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from games.gdl.rules.terms import (
 from games.machine import LimitError, Term
 
 _MOST_STEPS = 300_000
-"""Literals matched before it is given up: about a second. Set by hand; real sheets take under a thousand."""
+"""Literals matched before it is given up, after about a second. Set by hand; no sheet of the corpus needs any."""
 
 _LARGEST_ATOM = 500
 """Names in a derived atom; rules may build terms without end. Set by hand; deeper ones would exhaust the stack."""

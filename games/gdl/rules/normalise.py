@@ -29,7 +29,10 @@ MAX_DEPTH = 200
 """Deepest nesting of a statement that is accepted; real rulesheets stay under 20."""
 
 MAX_ALTERNATIVES = 32
-"""A body with more disjuncts than this, once multiplied out, gets auxiliary predicates instead."""
+"""A body with more disjuncts than this, once multiplied out, gets auxiliary predicates instead.
+
+Set by hand; not tuned.
+"""
 
 
 class _StatementError(Exception):

@@ -29,7 +29,10 @@ from games.gdl.rules.terms import (
 _GAME = frozenset({"init", "next", "legal", "goal", "terminal", "role"})
 
 _MOST_RULES = 20_000
-"""Unfolding stops, with an error, when there are more rules than this besides those that were there."""
+"""Unfolding stops, with an error, when there are more rules than this besides those that were there.
+
+Set by hand; not tuned.
+"""
 
 
 def make_safe(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> list[Rule]:
