@@ -167,7 +167,7 @@ class _Unit:
                 self._check(literals)
 
     def _simple_tests(self, literals: list[Literal]) -> list[Literal]:
-        """Tests whatever needs no more than a look; returns the other literals."""
+        """Tests whatever can be looked up, and returns the other literals."""
         remaining = []
         for literal in literals:
             relation = predicate(literal.atom)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from games.gdl.interpreter.codegen import RuleWriter, write_table
 from games.gdl.interpreter.planning import Sizes
 from games.gdl.interpreter.tables import (
     MAX_STEPS,
     MAX_STEPS_BUILDING_TERMS,
+    Answer,
+    Answers,
     CallTable,
     Index,
     Key,
@@ -158,11 +160,20 @@ class Linked:
 
     # ------------------------------------------------------------------------------------------------- for queries
 
-    def ask(self, relation: Predicate, pattern: str, key: Key) -> Any:
-        """The answers of a call: a list of values (tuples if there are several), or a bool if none is wanted."""
+    def answers(self, relation: Predicate, pattern: str, key: Key) -> list[Answer]:
+        """The answers of a call that wants values: the values, or tuples where there are several."""
         if relation in self._rows:
-            index = self._scope[self.index(relation, pattern)]
-            return index.get(key, []) if "f" in pattern else key in index
+            found: list[Answer] = self._scope[self.index(relation, pattern)].get(key, [])
+            return found
+        return cast(list[Answer], self._call(relation, pattern, key))
+
+    def holds(self, relation: Predicate, pattern: str, key: Key) -> bool:
+        """Whether a call that wants no values has an answer."""
+        if relation in self._rows:
+            return key in self._scope[self.index(relation, pattern)]
+        return cast(bool, self._call(relation, pattern, key))
+
+    def _call(self, relation: Predicate, pattern: str, key: Key) -> Answers:
         suffix, table = self._table(relation, pattern)
         answers = table.complete.get(key)
         if answers is None:
@@ -217,13 +228,14 @@ class Linked:
             return
         self.evaluation.begin(STATIC_STEPS)
         try:
-            answers = self.ask(relation, "f" * relation[1], ())
+            if relation[1] == 0:
+                rows: list[tuple[Term, ...]] = [()] if self.holds(relation, "", ()) else []
+            else:
+                answers = self.answers(relation, "f" * relation[1], ())
+                rows = [(value,) for value in answers] if relation[1] == 1 else cast(list[tuple[Term, ...]], answers)
         except LimitError:
             return
         finally:
             self.evaluation.begin()
-        if relation[1] == 0:
-            self._rows[relation] = [()] if answers else []
-        else:
-            self._rows[relation] = [(value,) for value in answers] if relation[1] == 1 else answers
-        self.sizes.learn(relation, self._rows[relation])
+        self._rows[relation] = rows
+        self.sizes.learn(relation, rows)

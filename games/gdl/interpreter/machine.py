@@ -42,7 +42,7 @@ class Interpreter(StateMachine):
         self._linked = Linked(UnfoldedRules(checked.rules))
         self._facts: frozenset[Term] | None = None
         self._moves: tuple[tuple[Term, Term], ...] = ()
-        self._initial = frozenset(cast(list[Term], self._linked.ask(("init", 1), "f", ())))
+        self._initial = frozenset(self._linked.answers(("init", 1), "f", ()))
         self._load(self._initial)
         self._linked.learn_state()
 
@@ -52,7 +52,7 @@ class Interpreter(StateMachine):
     def legal(self, state: State, role: int) -> list[Term]:
         with self._lock:
             self._load(state)
-            return sorted(self._linked.ask(("legal", 2), "bf", self.roles[role]), key=term_text)
+            return sorted(self._linked.answers(("legal", 2), "bf", self.roles[role]), key=term_text)
 
     def next(self, state: State, joint_move: Sequence[Term]) -> State:
         """The state after one move per role, whether or not the moves are legal: the manager's joint move is the truth.
@@ -68,17 +68,17 @@ class Interpreter(StateMachine):
                 if not self._is_known(role, move) and self.legal(state, role):
                     raise IllegalMoveError(f"role {term_text(self.roles[role])} can never play {term_text(move)}")
             self._load(state, tuple(zip(self.roles, joint_move, strict=True)))
-            return frozenset(self._linked.ask(("next", 1), "f", ()))
+            return frozenset(self._linked.answers(("next", 1), "f", ()))
 
     def terminal(self, state: State) -> bool:
         with self._lock:
             self._load(state)
-            return bool(self._linked.ask(("terminal", 0), "", ()))
+            return self._linked.holds(("terminal", 0), "", ())
 
     def goal(self, state: State, role: int) -> int | None:
         with self._lock:
             self._load(state)
-            terms = self._linked.ask(("goal", 2), "bf", self.roles[role])
+            terms = self._linked.answers(("goal", 2), "bf", self.roles[role])
         values = {int(term) for term in terms if isinstance(term, str) and term.isdecimal() and int(term) <= 100}
         return values.pop() if len(values) == 1 else None
 
