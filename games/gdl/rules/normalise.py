@@ -135,8 +135,17 @@ def _head(term: Term, path: tuple[int, ...]) -> Atom:
     return atom
 
 
+def _junction(conjunctive: bool, parts: Iterable[_Formula]) -> _Junction:
+    """The junction of the parts, with those of parts that are junctions of the same kind put in their place."""
+    flat: list[_Formula] = []
+    for part in parts:
+        same = isinstance(part, _Junction) and part.conjunctive == conjunctive
+        flat.extend(part.parts if isinstance(part, _Junction) and same else (part,))
+    return _Junction(conjunctive, tuple(flat))
+
+
 def _conjunction(parts: Sequence[_Formula]) -> _Formula:
-    return parts[0] if len(parts) == 1 else _Junction(True, tuple(parts))
+    return parts[0] if len(parts) == 1 else _junction(True, parts)
 
 
 def _formula(term: Term, path: tuple[int, ...], positive: bool) -> _Formula:
@@ -147,8 +156,8 @@ def _formula(term: Term, path: tuple[int, ...], positive: bool) -> _Formula:
             if len(term) != 2:
                 raise _StatementError("`not` takes one literal", path)
             return _formula(term[1], (*path, 1), not positive)
-        parts = tuple(_formula(part, (*path, i), positive) for i, part in enumerate(term[1:], 1))
-        return _Junction((term[0] == "and") == positive, parts)
+        parts = [_formula(part, (*path, i), positive) for i, part in enumerate(term[1:], 1)]
+        return _junction((term[0] == "and") == positive, parts)
     atom = _atom(term, path)
     if atom[0] == "distinct" and len(atom) != 3:
         raise _StatementError("`distinct` takes two terms", path)
@@ -181,31 +190,54 @@ def _formula_variables(formula: _Formula) -> dict[str, None]:
     return {name: None for part in formula.parts for name in _formula_variables(part)}
 
 
-def _alternatives(formula: _Formula, head: Atom, index: int, rules: list[Rule]) -> list[tuple[Literal, ...]]:
-    """The bodies that `formula` multiplies out to; if too many, disjunctions become predicates in `rules`."""
+def _alternatives(
+    formula: _Formula, head: Atom, index: int, rules: list[Rule], given: tuple[Literal, ...] = ()
+) -> list[tuple[Literal, ...]]:
+    """The bodies that `formula` multiplies out to; if too many, disjunctions become predicates in `rules`.
+
+    `given` are the positive literals that hold wherever the formula is asked for.
+    """
     if isinstance(formula, Literal):
         return [(formula,)]
     if _count_alternatives(formula) <= MAX_ALTERNATIVES or not formula.conjunctive:
         parts = formula.parts
         if not formula.conjunctive:
-            return [body for part in parts for body in _alternatives(part, head, index, rules)]
+            return [body for part in parts for body in _alternatives(part, head, index, rules, given)]
         return _multiply_out(formula)
     plain = tuple(part for part in formula.parts if isinstance(part, Literal))
-    context = tuple(lit for lit in plain if lit.positive and lit.atom[0] != "distinct")
-    known = variables(head) | body_variables(plain)
-    junctions = [part for part in formula.parts if not isinstance(part, Literal)]
-    uses = Counter(name for junction in junctions for name in _formula_variables(junction))
-    body = list(plain)
-    for position, junction in enumerate(junctions):
-        # The positive literals beside the disjunction come along: they may bind variables it only compares.
+    context = (*given, *[lit for lit in plain if lit.positive and lit.atom[0] != "distinct"])
+    known = variables(head) | body_variables((*given, *plain))
+    waiting = [part for part in formula.parts if not isinstance(part, Literal)]
+    uses = Counter(name for junction in waiting for name in _formula_variables(junction))
+    made: list[Literal] = []
+
+    def open_names(junction: _Formula) -> set[str]:
+        bound = body_variables((*context, *made)).keys() | _binds(junction)
+        return {name for name in _formula_variables(junction) if (name in known or uses[name] > 1)} - bound
+
+    while waiting:
+        # The positive literals beside the disjunction come along: they may bind variables it only compares. So do the
+        # disjunctions that bind what neither these nor it does; they are taken first.
+        junction = min(waiting, key=lambda junction: len(open_names(junction)))
+        waiting.remove(junction)
         shared = [name for name in _formula_variables(junction) if name in known or uses[name] > 1]
-        auxiliary: Atom = (f"or {len(rules)}.{index}.{position}", *shared)
-        for alternative in _alternatives(junction, auxiliary, index, rules):
-            rule = resolve_distinct(Rule(auxiliary, context + alternative, index))
+        needed = set(shared) - body_variables(context).keys() - _binds(junction)
+        binding = tuple([literal for literal in made if needed & variables(literal.atom).keys()])
+        auxiliary: Atom = (f"or {len(rules)}.{index}.{len(made)}", *shared)
+        for alternative in _alternatives(junction, auxiliary, index, rules, context + binding):
+            rule = resolve_distinct(Rule(auxiliary, context + binding + alternative, index))
             if rule is not None:
                 rules.append(rule)
-        body.append(Literal(True, auxiliary))
-    return [tuple(body)]
+        made.append(Literal(True, auxiliary))
+    return [(*plain, *made)]
+
+
+def _binds(formula: _Formula) -> set[str]:
+    """The variables that are bound wherever the formula holds."""
+    if isinstance(formula, Literal):
+        return set(variables(formula.atom)) if formula.positive and formula.atom[0] != "distinct" else set()
+    parts = [_binds(part) for part in formula.parts]
+    return set().union(*parts) if formula.conjunctive or not parts else set.intersection(*parts)
 
 
 def resolve_distinct(rule: Rule) -> Rule | None:
