@@ -8,10 +8,10 @@ from pathlib import Path
 from agent.errors import InputError
 from games import rulesheets
 from games.gdl.rules.check import CheckedRules, check
-from games.gdl.rules.rules import Diagnostic, InvalidRulesError
+from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
 from games.machine import LimitError, StateMachine, Term
 from protocol import kif
-from protocol.terms import Position, TextError, decode
+from protocol.terms import TextError, TextPosition, decode
 
 MAX_SHOWN = 10
 """Diagnostics printed for one sheet; the first few tell the story."""
@@ -76,7 +76,7 @@ def load(game: str) -> Sheet:
     return Sheet(name, path, source, rulesheet, checked)
 
 
-def point_out(path: Path, source: str, position: Position, severity: str, message: str) -> str:
+def point_out(path: Path, source: str, position: TextPosition, severity: str, message: str) -> str:
     """A problem as compilers show it: where, what, the line, and a caret under the column."""
     lines = source.splitlines()
     headline = f"{path}:{position.line}:{position.column}: {severity}: {message}"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from protocol.terms import MAX_DEPTH, Position, Term, TextError, decode, fold_keywords, position_of
+from protocol.terms import MAX_DEPTH, Term, TextError, TextPosition, decode, fold_keywords, position_of
 
-__all__ = ["Position", "TextError", "locate", "read", "read_one", "read_rulesheet", "write", "write_rulesheet"]
+__all__ = ["TextError", "TextPosition", "locate", "read", "read_one", "read_rulesheet", "write", "write_rulesheet"]
 
 _COMMENT = re.compile(r";[^\n\r]*")
 _TOKEN = re.compile(r"[()]|[^\s();]+")
@@ -93,7 +93,7 @@ def write_rulesheet(rulesheet: Sequence[Term]) -> str:
     return "".join(write(statement) + "\n" for statement in rulesheet)
 
 
-def locate(text: str | bytes, path: Sequence[int]) -> Position:
+def locate(text: str | bytes, path: Sequence[int]) -> TextPosition:
     """Where the sub-term starts that `path` leads to: the expression's index in the text, then child indices.
 
     An empty path is the text's beginning. Raises `LookupError` where the text has no such term.

@@ -33,7 +33,7 @@ KEYWORDS = frozenset(
 """The names that have a meaning of their own where a relation or an operator stands."""
 
 
-class Position(NamedTuple):
+class TextPosition(NamedTuple):
     """A place in a text, both counted from 1."""
 
     line: int
@@ -49,25 +49,25 @@ class TextError(ValueError):
     `message` says what is wrong, `line` and `column` (from 1) where.
     """
 
-    def __init__(self, message: str, position: Position) -> None:
+    def __init__(self, message: str, position: TextPosition) -> None:
         super().__init__(f"{message} ({position})")
         self.message = message
         self.line = position.line
         self.column = position.column
 
     @property
-    def position(self) -> Position:
+    def position(self) -> TextPosition:
         """Where in the text."""
-        return Position(self.line, self.column)
+        return TextPosition(self.line, self.column)
 
-    def __reduce__(self) -> tuple[type[TextError], tuple[str, Position]]:
+    def __reduce__(self) -> tuple[type[TextError], tuple[str, TextPosition]]:
         return type(self), (self.message, self.position)
 
 
-def position_of(text: str, offset: int) -> Position:
+def position_of(text: str, offset: int) -> TextPosition:
     """Line and column of a character offset; lines end with LF, CRLF or a lone CR."""
     before = text[:offset].replace("\r\n", "\n").replace("\r", "\n")
-    return Position(before.count("\n") + 1, len(before) - before.rfind("\n"))
+    return TextPosition(before.count("\n") + 1, len(before) - before.rfind("\n"))
 
 
 def decode(text: str | bytes) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from protocol import infix, kif
-from protocol.terms import Position, Term
+from protocol.terms import Term, TextPosition
 
 Syntax: TypeAlias = Literal["prefix", "infix"]
 
@@ -41,7 +41,7 @@ class Preview:
     source: str = field(default="", repr=False, compare=False)
     syntax: Syntax = field(default="prefix", repr=False, compare=False)
 
-    def locate(self, path: tuple[int, ...]) -> Position:
+    def locate(self, path: tuple[int, ...]) -> TextPosition:
         """Where in `source` the sub-term of `rules` starts that `path` leads to. Raises `LookupError`."""
         return _locate(self.source, self.syntax, path)
 
@@ -60,7 +60,7 @@ class Start:
     """The text of the rules as it came, to locate diagnostics in."""
     syntax: Syntax = field(default="prefix", repr=False, compare=False)
 
-    def locate(self, path: tuple[int, ...]) -> Position:
+    def locate(self, path: tuple[int, ...]) -> TextPosition:
         """Where in `source` the sub-term of `rules` starts that `path` leads to. Raises `LookupError`."""
         return _locate(self.source, self.syntax, path)
 
@@ -143,5 +143,5 @@ class MoveReply:
 Reply: TypeAlias = Status | Ready | Busy | Done | Aborted | MoveReply
 
 
-def _locate(source: str, syntax: Syntax, path: tuple[int, ...]) -> Position:
+def _locate(source: str, syntax: Syntax, path: tuple[int, ...]) -> TextPosition:
     return infix.locate(source, path) if syntax == "infix" else kif.locate(source, path)

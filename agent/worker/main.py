@@ -40,7 +40,7 @@ from agent.worker.messages import (
 from games.gdl.compile import Compilation, start_compilation
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules, check
-from games.gdl.rules.rules import InvalidRulesError
+from games.gdl.rules.diagnostics import InvalidRulesError
 from games.machine import StateMachine
 from protocol.kif import write
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from protocol import infix, kif
-from protocol.terms import MAX_DEPTH, Position, TextError
+from protocol.terms import MAX_DEPTH, TextError, TextPosition
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,10 @@ def test_writes_infix(prefix: str, text: str) -> None:
 def test_locates_terms_of_the_prefix_form() -> None:
     """A path into the prefix form leads to the place in the infix text."""
     text = "role(x)\nh(X) :-\n  a(X) & ~b(X)"
-    assert infix.locate(text, (1, 1)) == Position(2, 1)
-    assert infix.locate(text, (1, 2)) == Position(3, 3)
-    assert infix.locate(text, (1, 3)) == Position(3, 10)
-    assert infix.locate(text, (1, 3, 1, 1)) == Position(3, 13)
+    assert infix.locate(text, (1, 1)) == TextPosition(2, 1)
+    assert infix.locate(text, (1, 2)) == TextPosition(3, 3)
+    assert infix.locate(text, (1, 3)) == TextPosition(3, 10)
+    assert infix.locate(text, (1, 3, 1, 1)) == TextPosition(3, 13)
     with pytest.raises(LookupError):
         infix.locate(text, (1, 4))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from protocol import kif
-from protocol.terms import MAX_DEPTH, Position, TextError
+from protocol.terms import MAX_DEPTH, TextError, TextPosition
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_keywords_fold_where_they_are_relations() -> None:
 def test_locates_terms(path: tuple[int, ...], position: tuple[int, int]) -> None:
     """A path of indices leads to line and column, past comments and over all line ends."""
     text = "(a b) ; ((c\r\n;\n (d;(\r (e (f) g)\nh) i"
-    assert kif.locate(text, path) == Position(*position)
+    assert kif.locate(text, path) == TextPosition(*position)
 
 
 @pytest.mark.parametrize("path", [(3,), (0, 2), (0, 1, 0), (2, 0)])

@@ -11,7 +11,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from protocol.messages import Abort, Info, Message, MoveReply, Ping, Play, Ready, Reply, Start
-from protocol.terms import Position, TextError
+from protocol.terms import TextError, TextPosition
 
 CORS = {
     "access-control-allow-origin": "*",
@@ -143,7 +143,7 @@ async def test_failing_player_is_busy(player: Any, caplog: pytest.LogCaptureFixt
     """An exception in the player is logged, and answered `busy`; the next message is served."""
 
     async def fail(message: Message) -> Reply:
-        raise TextError("broken", Position(1, 1))
+        raise TextError("broken", TextPosition(1, 1))
 
     player.answer = fail
     assert (await player.post(b"(play m nil)")).body == b"busy"

@@ -18,10 +18,10 @@ from typing import NamedTuple, TypeAlias
 
 from games.gdl.grounding.estimate import Estimates
 from games.gdl.rules.dependencies import dependency_graph, reachable
-from games.gdl.rules.rules import Atom, Literal, Predicate, Rule, body_variables, predicate, variables
+from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, body_variables, predicate, variables
 
 _LARGE = 500.0
-"""Relations estimated smaller are enumerated: demand would cost more than it saves."""
+"""Relations estimated smaller are enumerated: demand would cost more than it saves. Set by hand; not tuned."""
 
 _STATE_INPUTS = {("true", 1): (("init", 1), ("next", 1)), ("does", 2): (("legal", 2),)}
 """The relations given from outside, and those that say what they can hold."""

@@ -15,10 +15,10 @@ import numpy as np
 from games.gdl.grounding.demand import demand
 from games.gdl.grounding.estimate import Estimates
 from games.gdl.grounding.observer import DEFAULT_LIMIT, GroundRules, Int32Array, Int64Array, run
-from games.gdl.grounding.rewrite import project, split
+from games.gdl.grounding.rewrite import split
 from games.gdl.grounding.split_moves import separate_moves
 from games.gdl.rules.dependencies import dependency_graph, reachable
-from games.gdl.rules.rules import Atom, Predicate, Rule, predicate
+from games.gdl.rules.terms import Atom, Predicate, Rule, predicate
 from games.machine import RulesError, Term
 
 NEVER, ALWAYS = 0, -1
@@ -66,8 +66,11 @@ class GroundProgram:
     """What was dropped, such as goal values out of range."""
 
 
-VARIANTS = ("split", "demand+split", "plain", "projected", "demand")
-"""Names of the ways to rewrite rules before grounding, the one that is best most often first."""
+VARIANTS = ("split", "demand+split", "plain")
+"""Names of the ways to rewrite rules before grounding, the one that is best most often first.
+
+`split` breaks up moves and bodies, `demand+split` derives on demand before that, `plain` leaves the rules as they are.
+"""
 
 
 def ground(
@@ -84,16 +87,16 @@ def ground(
 
 
 def rewrite(rules: Iterable[Rule], variant: str) -> list[Rule]:
-    """The rules that the game depends on, rewritten as one of `VARIANTS` says."""
+    """The rules that the game depends on, rewritten as one of `VARIANTS` says. Raises `ValueError` for another name."""
+    if variant not in VARIANTS:
+        raise ValueError(f"no way to rewrite rules: {variant}")
     rules = relevant_rules(rules)
-    if variant.startswith("demand"):
+    if variant == "plain":
+        return rules
+    if variant == "demand+split":
         rules = demand(rules, Estimates(rules))
-    if variant.endswith("split"):
-        rules = separate_moves(rules, Estimates(rules))
-        rules = split(rules, Estimates(rules))
-    elif variant == "projected":
-        rules = project(rules)
-    return rules
+    rules = separate_moves(rules, Estimates(rules))
+    return split(rules, Estimates(rules))
 
 
 def estimated_instances(rules: Iterable[Rule], variant: str) -> float:
@@ -108,17 +111,6 @@ def relevant_rules(rules: Iterable[Rule]) -> list[Rule]:
     rules = list(rules)
     needed = reachable(dependency_graph(rules), OUTPUTS)
     return [rule for rule in rules if predicate(rule.head) in needed]
-
-
-def static_atoms(rules: Iterable[Rule], relation: Predicate) -> list[Atom]:
-    """The atoms of a relation that does not depend on the state."""
-    rules = list(rules)
-    needed = reachable(dependency_graph(rules), [relation])
-    encoder = _Encoder()
-    lines = [encoder.rule(rule) for rule in rules if predicate(rule.head) in needed]
-    shown = f"#show {encoder.name(relation[0])}/{relation[1]}."
-    found = run("\n".join([*lines, shown]), encoder.constants, encoder.names, DEFAULT_LIMIT)
-    return [atom for atom, _ in found.shown if isinstance(atom, tuple)]
 
 
 class _Encoder:

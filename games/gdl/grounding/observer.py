@@ -13,23 +13,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import clingo
 import numpy as np
 import numpy.typing as npt
-from numba import carray, cfunc, types
+from numba import carray, cfunc, types  # type: ignore[attr-defined]  # Numba does not list its exports
 
 from games.machine import LimitError, Term
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
+CInterface: TypeAlias = Any
+"""cffi's `ffi`, `lib` and the pointers they make: cffi has no types for what it finds in a header."""
+
 OPTIONS = ("--warn=none",)
 """Of clingo: GDL leaves many relations undefined, which is no reason to warn."""
 
 DEFAULT_LIMIT = 1 << 26
-"""Body literals of a ground program (a gigabyte of address space, used as far as needed)."""
+"""Body literals of a ground program: a gigabyte of address space, used as far as needed. Set by hand; not tuned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class SymbolDecoder:
 class _RawDecoder(SymbolDecoder):
     """The same for symbols as the C interface has them, 64-bit numbers."""
 
-    def __init__(self, constants: Sequence[str], names: Mapping[str, str], ffi: Any, lib: Any) -> None:
+    def __init__(self, constants: Sequence[str], names: Mapping[str, str], ffi: CInterface, lib: CInterface) -> None:
         super().__init__(constants, names)
         self._ffi, self._lib = ffi, lib
         self._number = ffi.new("int*")
@@ -69,9 +72,11 @@ class _RawDecoder(SymbolDecoder):
         self._arguments = ffi.new("clingo_symbol_t const**")
         self._size = ffi.new("size_t*")
         self._known: dict[int, Term] = {}
-        self._spelled: dict[Any, str] = {}
+        self._spelled: dict[CInterface, str] = {}
+        """Names by their address: clingo holds each name once."""
 
     def raw(self, symbol: int) -> Term:
+        """The term of a symbol."""
         term = self._known.get(symbol)
         if term is None:
             term = self._known[symbol] = self._read(symbol)
@@ -81,7 +86,8 @@ class _RawDecoder(SymbolDecoder):
         lib = self._lib
         if lib.clingo_symbol_type(symbol) == lib.clingo_symbol_type_number:
             lib.clingo_symbol_number(symbol, self._number)
-            return self.constants[self._number[0]]
+            number: int = self._number[0]
+            return self.constants[number]
         lib.clingo_symbol_name(symbol, self._name)
         address = self._name[0]
         name = self._spelled.get(address)
@@ -105,10 +111,10 @@ def run(program: str, constants: Sequence[str], names: Mapping[str, str], limit:
     return _run_raw(program, _RawDecoder(constants, names, ffi, lib), limit, ffi, lib)
 
 
-def _interface() -> tuple[Any, Any] | None:
+def _interface() -> tuple[CInterface, CInterface] | None:
     """clingo's C interface (cffi's `ffi` and `lib`), if this version has it where it used to be: it is private."""
     try:
-        from clingo._internal import _ffi, _lib
+        from clingo._internal import _ffi, _lib  # type: ignore[attr-defined]  # there, but not for everyone
     except ImportError:
         return None
     return _ffi, _lib
@@ -116,20 +122,32 @@ def _interface() -> tuple[Any, Any] | None:
 
 # ------------------------------------------------------------------------------------------------- Numba callbacks
 #
-# One allocation holds everything the callbacks touch. A header of 64-bit words; then `limit` head words, `limit` body
-# words (32 bits), rule ends, symbols (64 bits) and their atoms; `_BODY`.. are the header's indices.
+# One allocation holds everything the callbacks touch, an array of int64 words:
+#
+#     0 .. 4                   the header: the limit on rules and on literals; how many rules, literals and shown atoms
+#                              there are so far; whether a limit was hit
+#     then `limit` words       where the body of rule i ends, counted in literals
+#     then `limit` words       as int32: `limit` heads, then `limit` body literals
+#     then `_SHOWN_LIMIT` * 2  pairs of a shown atom's symbol (the bits of a uint64) and its number
 
 _LIMIT, _RULES, _LITERALS, _SHOWN, _FULL, _HEADER = range(6)
+"""Indices into the header; the last is its size."""
+
 _SHOWN_LIMIT = 1 << 22
+"""Shown atoms (64 MiB of address space). Set by hand; not tuned."""
 
 
 @cache
-def _callbacks() -> tuple[Any, Any]:
+def _callbacks() -> tuple[int, int]:
     """Addresses of the observer's `rule` and `output_atom` functions, compiled or from Numba's cache."""
     size, byte, data_pointer = types.uintp, types.uint8, types.voidptr
 
     @cfunc(byte(byte, types.CPointer(types.uint32), size, types.CPointer(types.int32), size, data_pointer), cache=True)
     def rule(choice, head, head_size, body, body_size, data):
+        """Appends a rule; false stops gringo. C: (bool, uint32 *head, size_t, int32 *body, size_t, void *data).
+
+        `data` is the allocation; its length is not known here, so its views pretend to one.
+        """
         if choice or head_size != 1:
             return 1
         wide = carray(data, (1 << 40,), np.int64)
@@ -150,6 +168,7 @@ def _callbacks() -> tuple[Any, Any]:
 
     @cfunc(byte(types.uint64, types.uint32, data_pointer), cache=True)
     def output_atom(symbol, atom, data):
+        """Appends a shown atom; false stops gringo. C: (uint64 symbol, uint32 atom, void *data, the allocation)."""
         wide = carray(data, (1 << 40,), np.int64)
         shown = wide[_SHOWN]
         if shown >= _SHOWN_LIMIT:
@@ -161,10 +180,12 @@ def _callbacks() -> tuple[Any, Any]:
         wide[_SHOWN] = shown + 1
         return 1
 
+    assert rule.address is not None
+    assert output_atom.address is not None
     return rule.address, output_atom.address
 
 
-def _run_raw(program: str, decoder: _RawDecoder, limit: int, ffi: Any, lib: Any) -> GroundRules:
+def _run_raw(program: str, decoder: _RawDecoder, limit: int, ffi: CInterface, lib: CInterface) -> GroundRules:
     limit = max(limit, 1 << 10)
     memory = np.empty(_HEADER + 2 * limit + 2 * _SHOWN_LIMIT, np.int64)
     memory[:_HEADER] = 0
@@ -205,6 +226,8 @@ def _run_raw(program: str, decoder: _RawDecoder, limit: int, ffi: Any, lib: Any)
 
 
 class _PublicObserver(clingo.Observer):
+    """The same by clingo's public interface, in lists."""
+
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.heads: list[int] = []

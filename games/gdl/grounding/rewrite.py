@@ -1,20 +1,18 @@
-"""Rewritings that keep the meaning of rules and make their grounding smaller.
+"""Breaks the bodies of rules up: a rewriting that keeps their meaning and makes their grounding smaller.
 
-The ground instances of a rule are as many as the joins of its body. `split` breaks a body up: it eliminates one
-variable after the other, moving the literals that mention it to an auxiliary rule over their remaining variables
-(bucket elimination: Dechter, 1999), as long as estimates say that this pays. `project` does only the simplest case, a
-variable that stands in one literal alone. Auxiliary predicates are shared by all bodies that need the same one; their
-names have a space, which no token has.
+The ground instances of a rule are as many as the joins of its body. `split` eliminates one variable after the other,
+moving the literals that mention it to an auxiliary rule over their remaining variables (bucket elimination: Dechter,
+1999), as long as estimates say that this pays. Auxiliary predicates are shared by all bodies that need the same one;
+their names have a space, which no token has.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
 from games.gdl.grounding.estimate import Estimates
-from games.gdl.rules.rules import Literal, Rule, body_variables, substitute_atom, variables
+from games.gdl.rules.terms import Literal, Rule, body_variables, substitute_atom, variables
 
 
 class Auxiliaries:
@@ -44,28 +42,6 @@ class Auxiliaries:
             relation = self._relations[key] = f"{self._prefix} {len(self._relations)}"
             self.rules.append(Rule((relation, *arguments), renamed, statement))
         return Literal(True, (relation, *kept))
-
-
-def project(rules: Iterable[Rule]) -> list[Rule]:
-    """Rules in whose bodies, if they have several literals, no variable stands in a single place."""
-    auxiliaries = Auxiliaries("some")
-    result = [_project_rule(rule, auxiliaries) for rule in rules]
-    return result + auxiliaries.rules
-
-
-def _project_rule(rule: Rule, auxiliaries: Auxiliaries) -> Rule:
-    if len(rule.body) < 2:
-        return rule
-    uses = Counter(name for literal in rule.body for name in variables(literal.atom))
-    uses.update(list(variables(rule.head)))
-    body = []
-    for literal in rule.body:
-        names = variables(literal.atom)
-        if literal.positive and any(uses[name] == 1 for name in names):
-            kept = [name for name in names if uses[name] > 1]
-            literal = auxiliaries.literal(kept, (literal,), rule.statement)
-        body.append(literal)
-    return Rule(rule.head, tuple(dict.fromkeys(body)), rule.statement)
 
 
 def split(rules: Iterable[Rule], estimates: Estimates) -> list[Rule]:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from games.gdl.grounding.estimate import Estimates
 from games.gdl.grounding.rewrite import Auxiliaries
-from games.gdl.rules.rules import (
+from games.gdl.rules.terms import (
     Atom,
     Literal,
     Predicate,
@@ -58,7 +58,7 @@ class _Domains:
         self.rules: list[Rule] = []
 
     def literal(self, body: Sequence[Literal], name: str, statement: int) -> Literal | None:
-        """A literal that binds the variable to all it can be here; None where that is not a set of constants."""
+        """A literal that binds the variable to all it can be here; None where that is no known set of constants."""
         constants = self._estimates.constants(body, name)
         if constants is None:
             return None
@@ -89,7 +89,9 @@ def _unfold_aliases(rules: list[Rule]) -> list[Rule]:
 
 
 def _unfold(rule: Rule, aliases: dict[Predicate, Rule]) -> Rule:
-    for number, literal in enumerate(rule.body):
+    for number in range(len(rule.body)):
+        # Of the rule as it stands by now: putting in one alias may have bound what the next one is asked for.
+        literal = rule.body[number]
         alias = aliases.get(predicate(literal.atom))
         if alias is None or not literal.positive:
             continue
@@ -109,14 +111,21 @@ def _resolve_atom(atom: Atom, binding: Substitution) -> Atom:
 
 
 def _separate(rule: Rule, auxiliaries: Auxiliaries, domains: _Domains) -> Rule:
-    for does in rule.body:
-        if does.positive and does.atom[0] == "does" and isinstance(does.atom[2], tuple):
-            rule = _separate_move(rule, does, auxiliaries, domains)
+    # What variables can be is asked of the rule as it was: estimates know nothing of the relations made here.
+    known = rule.body
+    for does in known:
+        if does in rule.body and does.positive and does.atom[0] == "does" and isinstance(does.atom[2], tuple):
+            rule = _separate_move(rule, does, auxiliaries, domains, known)
     return rule
 
 
-def _separate_move(rule: Rule, does: Literal, auxiliaries: Auxiliaries, domains: _Domains) -> Rule:
-    """The rule with the literals that depend on the move `does` grouped by what connects them besides the move."""
+def _separate_move(
+    rule: Rule, does: Literal, auxiliaries: Auxiliaries, domains: _Domains, known: Sequence[Literal]
+) -> Rule:
+    """The rule with the literals that depend on the move `does` grouped by what connects them besides the move.
+
+    `known` is the body that the sheet gave the rule: it bounds what the rule's variables can be.
+    """
     role = variables(does.atom[1])
     parts = [name for name in variables(does.atom[2]) if name not in role]
     head = variables(rule.head)
@@ -144,7 +153,7 @@ def _separate_move(rule: Rule, does: Literal, auxiliaries: Auxiliaries, domains:
         positive = [literal for literal in inner if literal.positive and literal.atom[0] != "distinct"]
         for name in body_variables(group):
             if name not in body_variables(positive):
-                binder = domains.literal(rule.body, name, rule.statement)
+                binder = domains.literal(known, name, rule.statement)
                 if binder is None:
                     return rule
                 inner.append(binder)

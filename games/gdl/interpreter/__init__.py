@@ -1,6 +1,6 @@
 """Goal-directed evaluation of rules for one state: what `games.gdl.interpreter.machine` is made of.
 
-program (rules with function arguments unfolded) -> planning (sizes of relations, to order joins by) -> naming, codegen
-(Python source per predicate and binding pattern) -> linking (compiled when first called) and tables (what makes
-recursion terminate).
+unfolding (rules with function arguments unfolded) -> planning (sizes of relations) -> naming, ordering (which literal
+of a body comes next), codegen (Python source per predicate and binding pattern) -> linking (compiled when first
+called) and tables (what makes recursion terminate) -> machine, the `StateMachine`. Imports `rules` alone.
 """

@@ -1,43 +1,35 @@
 """Python source for the rules: one function per rule and binding pattern, a nest of loops over indexed relations.
 
 A binding pattern has a letter per argument: `b` bound by the caller, `f` free and wanted, `e` free and not looked at.
-Literals are ordered greedily: tests first, then what has the fewest answers. Literals that are not connected to the
-rest through unbound variables, and bind nothing that is wanted, only have to hold once: they become functions of their
-own that return at the first success.
+`ordering` says which literal of a body comes next. Literals that only have to hold once become functions of their own
+that return at the first success.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from games.gdl.interpreter.naming import Linker, Names, fact_source, value_source
+from games.gdl.interpreter.ordering import JoinOrder
 from games.gdl.interpreter.planning import Sizes
-from games.gdl.interpreter.program import DISTINCT, TRUE, Program
-from games.gdl.rules.rules import Atom, Literal, Predicate, Rule, is_variable, iterate_variables, predicate, variables
+from games.gdl.interpreter.unfolding import DISTINCT, TRUE, UnfoldedRules
+from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, is_variable, predicate, variables
 from games.machine import Term
 
 MAX_LOOPS = 12
 """Loops inside one another in one function; Python allows 20 blocks."""
 
 UNCOUNTED_LOOPS = 2
-"""Only loops inside so many others count their iterations as steps; elsewhere the steps of calls are enough."""
+"""Only loops nested deeper than this count their iterations as steps; elsewhere the steps of calls are enough.
 
-SELECTIVE = 1.0
-"""Facts looked up with no more expected answers than this come before tests that need rules."""
-
-
-RECURSION = 3.0
-"""Cost of a recursive call beside its answers."""
-
-FREE_IN_RECURSION, FREE_IN_ENDLESS_RECURSION = 3.0, 8.0
-"""Factor of that cost for each value that the call has to find. Sizes of recursive relations are guesses; and where
-recursion builds terms, what ends with everything bound may be endless with less."""
+Set by hand; not tuned.
+"""
 
 
 class RuleWriter:
     """Writes the functions of one rule for one binding pattern."""
 
-    def __init__(self, program: Program, sizes: Sizes, linker: Linker, prefix: str) -> None:
+    def __init__(self, program: UnfoldedRules, sizes: Sizes, linker: Linker, prefix: str) -> None:
         self._program = program
         self._sizes = sizes
         self._linker = linker
@@ -104,7 +96,7 @@ class RuleWriter:
         return self.in_recursion and self._program.builds_terms
 
     @property
-    def program(self) -> Program:
+    def program(self) -> UnfoldedRules:
         """The program whose rules are written."""
         return self._program
 
@@ -128,7 +120,7 @@ class _Unit:
         self.names = names
         self.collects = collects
         self._wanted = wanted
-        self._needed = set(variables(*wanted))
+        self._order = JoinOrder(writer.program, writer.sizes, writer.linker, writer.in_recursion, names, wanted)
         self._loops = 0
         self.lines: list[str] = []
 
@@ -156,8 +148,6 @@ class _Unit:
         for i, part in enumerate(term):
             self.match(part, f"{expression}[{i}]")
 
-    # ------------------------------------------------------------------------------------------------------- ordering
-
     def body(self, literals: list[Literal]) -> None:
         """Writes the code for all the literals and what follows them."""
         remaining = literals
@@ -169,27 +159,15 @@ class _Unit:
             if self._loops >= MAX_LOOPS:
                 self._continue_elsewhere(remaining)
                 return
-            parts = _components(remaining, self.names.bound)
-            checks = [part for part in parts if not self._binds_wanted(part)]
-            if len(parts) == 1 and not self.collects and self._is_enumerable(parts[0]):
-                checks = []
-            candidates = [
-                literal for part in parts if part not in checks for literal in part if self._is_enumerable([literal])
-            ]
-            best = min(candidates, key=lambda literal: self._cost(literal, remaining), default=None)
-            if checks:
-                check = min(checks, key=lambda part: self._check_cost(part, remaining))
-                selective = best is not None and not self._linker.is_derived(predicate(best.atom))
-                if not (selective and best and self._fanout(best, remaining) <= SELECTIVE and self._needs_rules(check)):
-                    self._check(check)
-                    remaining = [literal for literal in remaining if literal not in check]
-                    continue
-            assert best is not None
-            remaining = [literal for literal in remaining if literal is not best]
-            self._enumerate(best, remaining)
+            literals, binds = self._order.next(remaining, self.collects)
+            remaining = [literal for literal in remaining if literal not in literals]
+            if binds:
+                self._enumerate(literals[0], remaining)
+            else:
+                self._check(literals)
 
     def _simple_tests(self, literals: list[Literal]) -> list[Literal]:
-        """Tests whatever needs no more than a look; returns the other literals."""
+        """Tests whatever can be looked up, and returns the other literals."""
         remaining = []
         for literal in literals:
             relation = predicate(literal.atom)
@@ -215,71 +193,6 @@ class _Unit:
         name = self._linker.index(relation, pattern)
         return f"({name}.table or {name}.build())" if self._linker.is_varying(relation) else name
 
-    def _binds_wanted(self, part: Iterable[Literal]) -> bool:
-        return any(
-            name in self._needed and name not in self.names.bound for lit in part for name in variables(lit.atom)
-        )
-
-    def _is_enumerable(self, part: Iterable[Literal]) -> bool:
-        """Whether one of these literals can bind a variable."""
-        return any(
-            literal.positive and predicate(literal.atom) != DISTINCT and not self.names.is_bound(literal.atom[1:])
-            for literal in part
-        )
-
-    def _needs_rules(self, part: Iterable[Literal]) -> bool:
-        return any(self._linker.is_derived(predicate(literal.atom)) for literal in part)
-
-    def _pattern(self, literal: Literal, others: Iterable[Literal]) -> str:
-        """The binding pattern for a call of the literal, before the other literals are looked at."""
-        used = dict(self.names.bound)
-        counts: dict[str, int] = {}
-        for name in iterate_variables(literal.atom[1:]):
-            counts[name] = counts.get(name, 0) + 1
-        elsewhere = {name for other in others if other is not literal for name in variables(other.atom)}
-        letters = []
-        for argument in literal.atom[1:]:
-            if all(name in used for name in iterate_variables((argument,))):
-                letters.append("b")
-            elif (
-                isinstance(argument, str)
-                and argument not in self._needed
-                and argument not in elsewhere
-                and counts[argument] == 1
-            ):
-                letters.append("e")
-            else:
-                letters.append("f")
-        return "".join(letters)
-
-    def _fanout(self, literal: Literal, others: Iterable[Literal]) -> float:
-        wanted = [letter == "f" for letter in self._pattern(literal, others)]
-        return self._writer.sizes.fanout(literal, self.names.bound, wanted)
-
-    def _cost(self, literal: Literal, others: Iterable[Literal]) -> float:
-        """What decides the order: expected answers, more for calls, most for calls that compute a whole relation."""
-        cost = self._fanout(literal, others)
-        relation = predicate(literal.atom)
-        if self._linker.is_derived(relation):
-            cost = 2.0 * cost + 1.0
-            program = self._writer.program
-            if relation in program.recursive and (program.builds_terms or not self._writer.in_recursion):
-                factor = FREE_IN_ENDLESS_RECURSION if program.builds_terms else FREE_IN_RECURSION
-                cost = (cost + RECURSION) * factor ** self._pattern(literal, others).count("f")
-            if not any(self.names.is_bound(argument) for argument in literal.atom[1:]):
-                cost += self._writer.sizes.size(relation).rows
-        return cost
-
-    def _check_cost(self, part: Sequence[Literal], others: Iterable[Literal]) -> float:
-        cost = 0.0
-        for literal in part:
-            ground = self.names.is_bound(literal.atom[1:])
-            if self._linker.is_derived(predicate(literal.atom)):
-                cost += 10.0 if ground else 20.0
-            if not ground and literal.positive and predicate(literal.atom) != DISTINCT:
-                cost += self._fanout(literal, others)
-        return cost
-
     # -------------------------------------------------------------------------------------------------------- writing
 
     def _act(self) -> None:
@@ -293,7 +206,7 @@ class _Unit:
             self.require(self._writer.exists(part, self.names))
             return
         literal = part[0]
-        pattern = self._pattern(literal, ())
+        pattern = self._order.pattern(literal, ())
         if "f" in pattern:
             self.require(self._writer.exists(part, self.names))
             return
@@ -316,7 +229,7 @@ class _Unit:
         return "r"
 
     def _enumerate(self, literal: Literal, others: list[Literal]) -> None:
-        pattern = self._pattern(literal, others)
+        pattern = self._order.pattern(literal, others)
         rows = self._rows(literal.atom, pattern)
         if "f" not in pattern:
             self.require(rows)
@@ -354,30 +267,13 @@ class _Unit:
             self.emit(f"if {name}({', '.join(arguments)}): return True")
 
 
-def _components(literals: list[Literal], bound: dict[str, str]) -> list[list[Literal]]:
-    """The literals in groups that share no unbound variables."""
-    groups: list[tuple[set[str], list[Literal]]] = []
-    for literal in literals:
-        free = {name for name in variables(literal.atom) if name not in bound}
-        joined = [literal]
-        rest = []
-        for names, members in groups:
-            if names & free:
-                free = free | names
-                joined = members + joined
-            else:
-                rest.append((names, members))
-        groups = [*rest, (free, joined)]
-    return [members for _, members in groups]
-
-
 def write_table(
     writer_of: Callable[[str], RuleWriter], rules: Sequence[Rule], pattern: str, suffix: str, recursive: bool
 ) -> str:
     """The source of a predicate with a binding pattern.
 
-    It defines `C<suffix>(k)`: for recursive predicates the function of `Table.run`, otherwise one that also enters the
-    answers into the table's complete ones, `T<suffix>`, and returns them.
+    It defines `C<suffix>(k)`: for recursive predicates the function of `CallTable.run`, otherwise one that also enters
+    the answers into the table's complete ones, `T<suffix>`, and returns them.
     """
     lines: list[str] = []
     functions = []

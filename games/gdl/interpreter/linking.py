@@ -5,23 +5,36 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from games.gdl.interpreter.codegen import RuleWriter, write_table
 from games.gdl.interpreter.planning import Sizes
-from games.gdl.interpreter.program import DOES, TRUE, Program, Scope
-from games.gdl.interpreter.tables import MAX_STEPS, MAX_STEPS_BUILDING_TERMS, Evaluation, Index, Key, Table, group
-from games.gdl.rules.rules import Predicate
+from games.gdl.interpreter.tables import (
+    MAX_STEPS,
+    MAX_STEPS_BUILDING_TERMS,
+    Answer,
+    Answers,
+    CallTable,
+    Index,
+    Key,
+    TabledEvaluation,
+    group,
+)
+from games.gdl.interpreter.unfolding import DOES, TRUE, Scope, UnfoldedRules
+from games.gdl.rules.terms import Predicate
 from games.machine import LimitError, Term
 
 MAX_STATIC_ROWS = 20_000
-"""Derived relations that are the same in all states are computed at once if they are not expected to be larger."""
+"""Derived relations that are the same in all states are computed at once if they are not expected to be larger.
+
+Set by hand; not tuned.
+"""
 
 STATIC_STEPS = 100_000
-"""Bound on the effort for each of them; those that take more are evaluated on demand."""
+"""Bound on the effort for each of them; those that take more are evaluated on demand. Set by hand; not tuned."""
 
 STATIC_SECONDS = 1.0
-"""Bound on the time for all of them."""
+"""Bound on the time for all of them. Set by hand; not tuned."""
 
 
 class Snapshot:
@@ -52,16 +65,16 @@ class Snapshot:
 class Linked:
     """The relations of a program, linked to each other."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: UnfoldedRules) -> None:
         self.program = program
         self.sizes = Sizes(program)
         self.snapshot = Snapshot()
-        self.evaluation = Evaluation(MAX_STEPS_BUILDING_TERMS if program.builds_terms else MAX_STEPS)
+        self.evaluation = TabledEvaluation(MAX_STEPS_BUILDING_TERMS if program.builds_terms else MAX_STEPS)
         self._rows: dict[Predicate, list[tuple[Term, ...]]] = dict(program.facts)
         self._scope: dict[str, Any] = {"R": self.evaluation, "S": self.snapshot}
         """The global variables of the generated code."""
-        self._tables: dict[tuple[Predicate, str], tuple[str, Table]] = {}
-        self._tables_by_scope: dict[Scope, list[Table]] = {scope: [] for scope in Scope}
+        self._tables: dict[tuple[Predicate, str], tuple[str, CallTable]] = {}
+        self._tables_by_scope: dict[Scope, list[CallTable]] = {scope: [] for scope in Scope}
         self._indices: dict[tuple[Predicate, str], str] = {}
         self._indices_by_scope: dict[Scope, list[Index]] = {scope: [] for scope in Scope}
         end = time.monotonic() + STATIC_SECONDS
@@ -73,7 +86,7 @@ class Linked:
     # ---------------------------------------------------------------------------------------- for generated code
 
     def is_recursive(self, relation: Predicate) -> bool:
-        """Whether calls of the relation go through `Evaluation.solve`."""
+        """Whether calls of the relation go through `TabledEvaluation.solve`."""
         return relation in self.program.recursive
 
     def is_derived(self, relation: Predicate) -> bool:
@@ -115,13 +128,13 @@ class Linked:
         flat = [unfolding.flatten(move) for move in self.snapshot.moves]
         return [row for row in flat if row is not None]
 
-    def _table(self, relation: Predicate, pattern: str) -> tuple[str, Table]:
+    def _table(self, relation: Predicate, pattern: str) -> tuple[str, CallTable]:
         found = self._tables.get((relation, pattern))
         if found is None:
             suffix = str(len(self._tables))
             recursive = self.is_recursive(relation)
             builds_terms = recursive and self.program.builds_terms
-            table = Table("f" not in pattern, builds_terms)
+            table = CallTable("f" not in pattern, builds_terms)
             found = self._tables[relation, pattern] = (suffix, table)
             self._tables_by_scope[self.program.scope(relation)].append(table)
             self._scope[f"T{suffix}"] = table.complete
@@ -134,7 +147,7 @@ class Linked:
             self._scope[f"C{suffix}"] = table.run = compile_first
         return found
 
-    def _compile(self, relation: Predicate, pattern: str, suffix: str, table: Table) -> None:
+    def _compile(self, relation: Predicate, pattern: str, suffix: str, table: CallTable) -> None:
         source = write_table(
             lambda prefix: RuleWriter(self.program, self.sizes, self, prefix),
             self.program.rules[relation],
@@ -147,11 +160,20 @@ class Linked:
 
     # ------------------------------------------------------------------------------------------------- for queries
 
-    def ask(self, relation: Predicate, pattern: str, key: Key) -> Any:
-        """The answers of a call: a list of values (tuples if there are several), or a bool if none is wanted."""
+    def answers(self, relation: Predicate, pattern: str, key: Key) -> list[Answer]:
+        """The answers of a call that wants values: the values, or tuples where there are several."""
         if relation in self._rows:
-            index = self._scope[self.index(relation, pattern)]
-            return index.get(key, []) if "f" in pattern else key in index
+            found: list[Answer] = self._scope[self.index(relation, pattern)].get(key, [])
+            return found
+        return cast(list[Answer], self._call(relation, pattern, key))
+
+    def holds(self, relation: Predicate, pattern: str, key: Key) -> bool:
+        """Whether a call that wants no values has an answer."""
+        if relation in self._rows:
+            return key in self._scope[self.index(relation, pattern)]
+        return cast(bool, self._call(relation, pattern, key))
+
+    def _call(self, relation: Predicate, pattern: str, key: Key) -> Answers:
         suffix, table = self._table(relation, pattern)
         answers = table.complete.get(key)
         if answers is None:
@@ -206,13 +228,14 @@ class Linked:
             return
         self.evaluation.begin(STATIC_STEPS)
         try:
-            answers = self.ask(relation, "f" * relation[1], ())
+            if relation[1] == 0:
+                rows: list[tuple[Term, ...]] = [()] if self.holds(relation, "", ()) else []
+            else:
+                answers = self.answers(relation, "f" * relation[1], ())
+                rows = [(value,) for value in answers] if relation[1] == 1 else cast(list[tuple[Term, ...]], answers)
         except LimitError:
             return
         finally:
             self.evaluation.begin()
-        if relation[1] == 0:
-            self._rows[relation] = [()] if answers else []
-        else:
-            self._rows[relation] = [(value,) for value in answers] if relation[1] == 1 else answers
-        self.sizes.learn(relation, self._rows[relation])
+        self._rows[relation] = rows
+        self.sizes.learn(relation, rows)

@@ -13,16 +13,19 @@ from contextlib import contextmanager
 from typing import cast
 
 from games.gdl.interpreter.linking import Linked
-from games.gdl.interpreter.program import Program
+from games.gdl.interpreter.unfolding import UnfoldedRules
 from games.gdl.rules.check import CheckedRules
-from games.gdl.rules.rules import predicate, term_text, unify, variables
+from games.gdl.rules.terms import predicate, term_text, unify, variables
 from games.machine import IllegalMoveError, State, StateMachine, Term
 
 RECURSION_LIMIT = 150_000
-"""Python frames for recursive rules. Generated code calls itself without C stack: it is a matter of memory."""
+"""Python frames for recursive rules. Generated code calls itself without C stack: it is a matter of memory.
+
+Set by hand; not tuned.
+"""
 
 MAX_STATIC_CALLS = 500_000
-"""Tabled calls kept from state to state."""
+"""Tabled calls kept from state to state. Set by hand; not tuned."""
 
 
 class Interpreter(StateMachine):
@@ -36,10 +39,10 @@ class Interpreter(StateMachine):
         self.roles = checked.roles
         self._legal_heads = [rule.head for rule in checked.rules if predicate(rule.head) == ("legal", 2)]
         self._lock = threading.RLock()
-        self._linked = Linked(Program(checked.rules))
+        self._linked = Linked(UnfoldedRules(checked.rules))
         self._facts: frozenset[Term] | None = None
         self._moves: tuple[tuple[Term, Term], ...] = ()
-        self._initial = frozenset(cast(list[Term], self._linked.ask(("init", 1), "f", ())))
+        self._initial = frozenset(self._linked.answers(("init", 1), "f", ()))
         self._load(self._initial)
         self._linked.learn_state()
 
@@ -49,7 +52,7 @@ class Interpreter(StateMachine):
     def legal(self, state: State, role: int) -> list[Term]:
         with self._lock:
             self._load(state)
-            return sorted(self._linked.ask(("legal", 2), "bf", self.roles[role]), key=term_text)
+            return sorted(self._linked.answers(("legal", 2), "bf", self.roles[role]), key=term_text)
 
     def next(self, state: State, joint_move: Sequence[Term]) -> State:
         """The state after one move per role, whether or not the moves are legal: the manager's joint move is the truth.
@@ -65,17 +68,17 @@ class Interpreter(StateMachine):
                 if not self._is_known(role, move) and self.legal(state, role):
                     raise IllegalMoveError(f"role {term_text(self.roles[role])} can never play {term_text(move)}")
             self._load(state, tuple(zip(self.roles, joint_move, strict=True)))
-            return frozenset(self._linked.ask(("next", 1), "f", ()))
+            return frozenset(self._linked.answers(("next", 1), "f", ()))
 
     def terminal(self, state: State) -> bool:
         with self._lock:
             self._load(state)
-            return bool(self._linked.ask(("terminal", 0), "", ()))
+            return self._linked.holds(("terminal", 0), "", ())
 
     def goal(self, state: State, role: int) -> int | None:
         with self._lock:
             self._load(state)
-            terms = self._linked.ask(("goal", 2), "bf", self.roles[role])
+            terms = self._linked.answers(("goal", 2), "bf", self.roles[role])
         values = {int(term) for term in terms if isinstance(term, str) and term.isdecimal() and int(term) <= 100}
         return values.pop() if len(values) == 1 else None
 

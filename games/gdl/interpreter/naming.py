@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from games.gdl.interpreter.program import Unfolding
-from games.gdl.rules.rules import Predicate, iterate_variables
+from games.gdl.interpreter.unfolding import Unfolding
+from games.gdl.rules.terms import Predicate, iterate_variables
 from games.machine import Term
 
 
@@ -14,7 +14,7 @@ class Linker(Protocol):
     """Where the code gets its relations from: names of global variables that hold them."""
 
     def is_recursive(self, relation: Predicate) -> bool:
-        """Whether calls go through `Evaluation.solve`."""
+        """Whether calls go through `TabledEvaluation.solve`."""
 
     def is_derived(self, relation: Predicate) -> bool:
         """Whether the relation is defined by rules and has no rows at hand."""

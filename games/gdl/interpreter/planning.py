@@ -10,15 +10,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from games.gdl.interpreter.program import DISTINCT, DOES, Program
-from games.gdl.rules.rules import Literal, Predicate, Rule, is_variable, iterate_variables, predicate
+from games.gdl.interpreter.unfolding import DISTINCT, DOES, UnfoldedRules
+from games.gdl.rules.terms import Literal, Predicate, Rule, is_variable, iterate_variables, predicate
 from games.machine import Term
 
 UNSEEN_FACTS = 8.0
-"""Guess for the facts of a relation that the initial state has none of."""
+"""Guess for the facts of a relation that the initial state has none of. Set by hand; not tuned."""
 
 RECURSIVE_DISTINCT = 8.0
-"""Guess for the values of an argument of a relation that is defined by itself."""
+"""Guess for the values of an argument of a relation that is defined by itself. Set by hand; not tuned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def measure(rows: Collection[tuple[Term, ...]], arity: int) -> Size:
 class Sizes:
     """Estimates for all predicates of a program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: UnfoldedRules) -> None:
         self._program = program
         self._known: dict[Predicate, Size] = {}
         for relation, rows in program.facts.items():

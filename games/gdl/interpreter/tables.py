@@ -9,32 +9,41 @@ finds strongly connected components. Negation only asks for calls of lower strat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TypeAlias
 
 from games.machine import Interrupted, LimitError, Term
 
 MAX_CALL_DEPTH = 10_000
-"""Recursive calls inside one another."""
+"""Recursive calls inside one another. Set by hand; not tuned."""
 
 MAX_ROUNDS = 10_000
-"""Evaluations of one leader."""
+"""Evaluations of one leader. Set by hand; not tuned."""
 
 MAX_TERM_DEPTH = 400
-"""Functions inside one another in a term that recursion has built."""
+"""Functions inside one another in a term that recursion has built. Set by hand; not tuned."""
 
 MAX_STEPS = 20_000_000
-"""Calls and loop iterations of one query, roughly."""
+"""Calls and loop iterations of one query, roughly. Set by hand; not tuned."""
 
 MAX_STEPS_BUILDING_TERMS = 5_000_000
-"""The same where recursion builds terms: each step may be a new term, and memory has to last."""
+"""The same where recursion builds terms: each step may be a new term, and memory has to last.
+
+Set by hand; not tuned.
+"""
 
 CHECK_EVERY = 5_000
-"""Steps between two checks: a few milliseconds."""
+"""Steps between two checks: a few milliseconds. Set by hand; not tuned."""
 
 _FRESH, _ACTIVE, _WAITING, _STALE = range(4)
 
-Key = Any
+Key: TypeAlias = Term
 """Values of the bound arguments of a call: the value itself if there is one, else their tuple."""
+
+Answer: TypeAlias = Term
+"""Values of the arguments that a call asks for: the value itself if there is one, else their tuple."""
+
+Answers: TypeAlias = list[Answer] | bool
+"""Of a complete call: the list of its answers; or, where no value is asked for, whether there is one."""
 
 
 class Entry:
@@ -43,7 +52,7 @@ class Entry:
     __slots__ = ("answers", "low", "place", "status", "used")
 
     def __init__(self) -> None:
-        self.answers: dict[Any, None] = {}
+        self.answers: dict[Answer, None] = {}
         self.status = _FRESH
         self.place = 0
         """Where it stands on the stack of incomplete calls."""
@@ -53,7 +62,7 @@ class Entry:
         """Whether its incomplete answers were used."""
 
 
-class Table:
+class CallTable:
     """A predicate with a binding pattern: its complete calls, and how to evaluate others."""
 
     __slots__ = ("boolean", "builds_terms", "complete", "pending", "run")
@@ -63,10 +72,9 @@ class Table:
         """No value is asked for, only whether there is an answer."""
         self.builds_terms = builds_terms
         """Part of a recursion that puts functions around terms."""
-        self.complete: dict[Key, Any] = {}
-        """Answers of calls: list of values (of tuples, if several are asked for), or bool."""
+        self.complete: dict[Key, Answers] = {}
         self.pending: dict[Key, Entry] = {}
-        self.run: Callable[[Key, dict[Any, None] | None], bool]
+        self.run: Callable[[Key, dict[Answer, None] | None], bool]
         """Evaluates all rules for a call: adds its answers to the dict; for booleans returns whether there is one."""
 
 
@@ -81,9 +89,9 @@ class Index:
         self._rows = rows
         self._bound = bound
         self._free = free
-        self.table: dict[Key, list[Any]] | None = None
+        self.table: dict[Key, list[Answer]] | None = None
 
-    def build(self) -> dict[Key, list[Any]]:
+    def build(self) -> dict[Key, list[Answer]]:
         """The index of the present rows."""
         self.table = group(self._rows(), self._bound, self._free)
         return self.table
@@ -94,15 +102,15 @@ def project(row: tuple[Term, ...], columns: tuple[int, ...]) -> Key:
     return row[columns[0]] if len(columns) == 1 else tuple([row[i] for i in columns])
 
 
-def group(rows: Iterable[tuple[Term, ...]], bound: tuple[int, ...], free: tuple[int, ...]) -> dict[Key, list[Any]]:
+def group(rows: Iterable[tuple[Term, ...]], bound: tuple[int, ...], free: tuple[int, ...]) -> dict[Key, list[Answer]]:
     """From values of the bound columns to the values of the free ones, without repeats."""
-    found: dict[Key, dict[Any, None]] = {}
+    found: dict[Key, dict[Answer, None]] = {}
     for row in rows:
         found.setdefault(project(row, bound), {})[project(row, free)] = None
     return {key: list(values) for key, values in found.items()}
 
 
-class Evaluation:
+class TabledEvaluation:
     """The running query: its stack of incomplete calls, and its bounds."""
 
     def __init__(self, max_steps: int = MAX_STEPS) -> None:
@@ -113,7 +121,7 @@ class Evaluation:
         """Asked now and then whether to give up."""
         self._checks = max_steps // CHECK_EVERY
         """How often to check before the query is given up."""
-        self._stack: list[tuple[Table, Key, Entry]] = []
+        self._stack: list[tuple[CallTable, Key, Entry]] = []
         self._parents: list[Entry] = []
         self._changes = 0
 
@@ -138,7 +146,7 @@ class Evaluation:
         if self.stop is not None and self.stop():
             raise Interrupted("a query of the rules was stopped")
 
-    def solve(self, table: Table, key: Key) -> Any:
+    def solve(self, table: CallTable, key: Key) -> Answers:
         """The answers of a recursive call: all of them, or those known so far if it is part of an open cycle."""
         entry = table.pending.get(key)
         if entry is None:
@@ -157,7 +165,7 @@ class Evaluation:
             self.check()
         return self._evaluate(table, key, entry)
 
-    def _evaluate(self, table: Table, key: Key, entry: Entry) -> Any:
+    def _evaluate(self, table: CallTable, key: Key, entry: Entry) -> Answers:
         stack, parents, answers = self._stack, self._parents, entry.answers
         if len(parents) > MAX_CALL_DEPTH:
             raise LimitError(f"calls of rules are nested more than {MAX_CALL_DEPTH} deep")
@@ -211,7 +219,7 @@ class Evaluation:
         del self._stack[place:]
 
 
-def _check_depth(term: Any) -> None:
+def _check_depth(term: Term) -> None:
     level = [term] if isinstance(term, tuple) else []
     for _ in range(MAX_TERM_DEPTH):
         if not level:

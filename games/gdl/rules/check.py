@@ -14,30 +14,24 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from games.gdl.grounding.estimate import Estimates
-from games.gdl.rules.dependencies import components, dependency_components, dependency_graph, reachable
-from games.gdl.rules.rules import (
-    Diagnostic,
-    InvalidRulesError,
-    Predicate,
-    Rule,
-    is_variable,
-    normalise,
-    predicate,
-    substitute_atom,
-    term_text,
-    unify,
-    variables,
-)
+from games.gdl.rules.dependencies import components, dependency_components, dependency_graph, reachable, rule_calls
+from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
+from games.gdl.rules.domains import Domains
+from games.gdl.rules.evaluate import static_atoms
+from games.gdl.rules.normalise import normalise
 from games.gdl.rules.safety import make_safe
-from games.machine import Term
+from games.gdl.rules.terms import Predicate, Rule, is_variable, predicate, term_text
+from games.machine import LimitError, Term
 
 KEYWORD_ARITIES = {"role": 1, "init": 1, "true": 1, "next": 1, "legal": 2, "does": 2, "goal": 2, "terminal": 0}
 """Arguments that the relations of the game itself take."""
 
 
 _MOST_SUSPECTS = 1000
-"""Rules that are compared in pairs to tell whether recursion goes through negation; more of them count as doing so."""
+"""Rules that are compared in pairs to tell whether recursion goes through negation; more of them count as doing so.
+
+Set by hand, so that a check stays within seconds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,21 +118,16 @@ def _check_stratification(rules: Iterable[Rule], diagnostics: list[Diagnostic]) 
     }
     for number in sorted(suspects):
         members = [rule for rule in rules if component[predicate(rule.head)] == number]
-        heads = [substitute_atom(rule.head, {name: f"{name}'" for name in variables(rule.head)}) for rule in members]
-        graph: dict[int, list[int]] = {}
-        negative: list[tuple[int, int]] = []
         if len(members) > _MOST_SUSPECTS:
             name = members[0].head[0]
             diagnostics.append(_error(f"`{name}` may depend on its own negation", members[0].statement))
             continue
-        for i, rule in enumerate(members):
-            graph[i] = []
-            for literal in rule.body:
-                for j, head in enumerate(heads):
-                    if unify(literal.atom, head) is not None:
-                        graph[i].append(j)
-                        if not literal.positive:
-                            negative.append((i, j))
+        graph: dict[int, list[int]] = {i: [] for i in range(len(members))}
+        negative: list[tuple[int, int]] = []
+        for caller, callee, positive in rule_calls(members):
+            graph[caller].append(callee)
+            if not positive:
+                negative.append((caller, callee))
         place = {i: n for n, cycle in enumerate(components(graph)) for i in cycle}
         for i, j in negative:
             if place[i] == place[j]:
@@ -152,7 +141,7 @@ def _check_recursion(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> No
     """Warns of recursion that wraps terms in functions again and again: the reachable terms may have no end."""
     if not any(isinstance(part, tuple) for rule in rules if rule.body for part in rule.head):
         return
-    for relation in Estimates(rules).deep_relations:
+    for relation in Domains(rules).deep_relations:
         statement = next((rule.statement for rule in rules if predicate(rule.head) == relation), 0)
         diagnostics.append(_warning(f"`{relation[0]}` may build terms without end", statement))
 
@@ -167,9 +156,12 @@ def _find_roles(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> tuple[T
     concluding = [rule for rule in rules if predicate(rule.head) == ("role", 1)]
     roles = dict.fromkeys(rule.head[1] for rule in concluding)
     if any(rule.body for rule in concluding) and all(found.severity == "warning" for found in diagnostics):
-        from games.gdl.grounding.ground import static_atoms  # only here: it takes clingo and Numba
-
-        roles = dict.fromkeys(atom[1] for atom in static_atoms(rules, ("role", 1)))
+        try:
+            roles = dict.fromkeys(atom[1] for atom in static_atoms(rules, ("role", 1)))
+        except LimitError as error:
+            statement = next(rule.statement for rule in concluding if rule.body)
+            diagnostics.append(_error(f"`role` takes too long to work out: {error}", statement))
+            return ()
     if not roles:
         diagnostics.append(_error("no roles"))
     return tuple(roles)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from games.gdl.rules.rules import Predicate, Rule, predicate
+from games.gdl.rules.terms import Predicate, Rule, predicate, substitute_atom, unify, variables
 
 Node = TypeVar("Node", bound=Hashable)
 
@@ -64,6 +64,20 @@ def dependency_graph(rules: Iterable[Rule]) -> dict[Predicate, dict[Predicate, N
 def dependency_components(rules: Iterable[Rule]) -> list[list[Predicate]]:
     """The components of mutually recursive predicates, each after those it depends on."""
     return components(dependency_graph(rules))
+
+
+def rule_calls(rules: Sequence[Rule]) -> Iterator[tuple[int, int, bool]]:
+    """Which single rules depend on which: `(caller, callee, positive)`, by index in `rules`.
+
+    The caller has a literal, positive or not, that unifies with the callee's head. Compares every literal with every
+    head.
+    """
+    heads = [substitute_atom(rule.head, {name: f"{name}'" for name in variables(rule.head)}) for rule in rules]
+    for caller, rule in enumerate(rules):
+        for literal in rule.body:
+            for callee, head in enumerate(heads):
+                if unify(literal.atom, head) is not None:
+                    yield caller, callee, literal.positive
 
 
 def reachable(graph: Mapping[Node, Iterable[Node]], roots: Iterable[Node]) -> set[Node]:

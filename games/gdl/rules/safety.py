@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from games.gdl.rules.dependencies import dependency_components, dependency_graph
-from games.gdl.rules.rules import (
-    Diagnostic,
+from games.gdl.rules.diagnostics import Diagnostic
+from games.gdl.rules.normalise import resolve_distinct
+from games.gdl.rules.terms import (
     Literal,
     Predicate,
     Rule,
@@ -19,7 +20,6 @@ from games.gdl.rules.rules import (
     iterate_variables,
     predicate,
     resolve,
-    resolve_distinct,
     substitute_rule,
     term_text,
     unify,
@@ -29,7 +29,10 @@ from games.gdl.rules.rules import (
 _GAME = frozenset({"init", "next", "legal", "goal", "terminal", "role"})
 
 _MOST_RULES = 20_000
-"""Unfolding stops, with an error, when there are more rules than this besides those that were there."""
+"""Unfolding stops, with an error, when there are more rules than this besides those that were there.
+
+Set by hand; not tuned.
+"""
 
 
 def make_safe(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> list[Rule]:

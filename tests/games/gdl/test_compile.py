@@ -73,7 +73,7 @@ def test_waiting_ends_at_its_timeout() -> None:
 
 def test_cancelling_kills_the_children() -> None:
     """At once, also in the middle of grounding; the reason is kept."""
-    compilation = start_compilation(rules(EXPLODING), Limits(patience_seconds=0.1, variants=("plain", "projected")))
+    compilation = start_compilation(rules(EXPLODING), Limits(patience_seconds=0.1, variants=("plain", "split")))
     compilation.wait(0.3)
     assert len(multiprocessing.active_children()) >= 2
     begin = time.monotonic()
@@ -102,8 +102,8 @@ def test_time_is_bounded(limits: Limits, reason: str) -> None:
 def test_memory_is_bounded() -> None:
     """A child that needs more address space than it may have fails with that reason."""
     limit = address_space() + (200 << 20)
-    with pytest.raises(LimitError, match=r"plain: more than \d+ MiB of memory; projected: more than \d+ MiB of memory"):
-        compile_rules(rules(EXPLODING), Limits(memory_bytes=limit, variants=("plain", "projected")))
+    with pytest.raises(LimitError, match=r"plain: more than \d+ MiB of memory; split: more than \d+ MiB of memory"):
+        compile_rules(rules(EXPLODING), Limits(memory_bytes=limit, variants=("plain", "split")))
 
 
 def test_rules_that_look_huge_get_a_short_look_and_then_demand_alone() -> None:
@@ -131,7 +131,7 @@ def test_a_way_that_fails_does_not_spoil_the_next() -> None:
 def test_answers_that_come_at_the_same_moment_are_all_right() -> None:
     """One child's answer ends the other, which has answered as well: there is a machine, and no child is left."""
     sheet = rules(rulesheets.text("tic_tac_toe"))
-    compilation = start_compilation(sheet, Limits(variants=("plain", "projected"), patience_seconds=0.0))
+    compilation = start_compilation(sheet, Limits(variants=("plain", "split"), patience_seconds=0.0))
     compilation._start_next()
     time.sleep(2.0)
     assert compilation.wait(60.0) is not None

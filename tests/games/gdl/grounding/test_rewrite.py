@@ -5,18 +5,22 @@ from __future__ import annotations
 from games.gdl.grounding.demand import demand
 from games.gdl.grounding.estimate import Estimates
 from games.gdl.grounding.ground import ground
-from games.gdl.grounding.rewrite import project, split
-from games.gdl.rules.rules import normalise
+from games.gdl.grounding.rewrite import Auxiliaries, split
+from games.gdl.rules.normalise import normalise
 from protocol.kif import read_rulesheet
 
 NUMBERS = "".join(f"(succ {i} {i + 1})" for i in range(40))
 
 
-def test_project_shares_auxiliaries() -> None:
-    """A variable that stands in one place only moves to an auxiliary rule, shared by equal literals."""
-    rules = project(normalise(read_rulesheet("(<= (p ?x) (q ?x ?y) (r ?x)) (<= (s ?a) (q ?a ?b) (t ?a))")))
-    assert len(rules) == 3
-    assert str(rules[2]).endswith("(q ?0 ?1))")
+def test_auxiliaries_are_shared() -> None:
+    """Bodies that differ in the names of variables only share an auxiliary rule."""
+    auxiliaries = Auxiliaries("some")
+    rules = normalise(read_rulesheet("(<= (p ?x) (q ?x ?y) (r ?x)) (<= (s ?a) (q ?a ?b) (t ?a))"))
+    first, second = (
+        auxiliaries.literal([name], rule.body[:1], 0) for name, rule in zip(("?x", "?a"), rules, strict=True)
+    )
+    assert first.atom[0] == second.atom[0]
+    assert [str(rule) for rule in auxiliaries.rules] == ["(<= (some 0 ?0) (q ?0 ?1))"]
 
 
 def test_split_breaks_up_a_chain() -> None:
@@ -41,8 +45,9 @@ def test_demand_restricts_counting() -> None:
     (<= (goal r ?n) (count 0 0 ?n))
     """
     rules = normalise(read_rulesheet(text))
-    assert any("demand count" in str(rule) for rule in demand(rules, Estimates(rules)))
-    plain, asked = (ground(rules, ["r"], variant=variant) for variant in ("plain", "demand"))
+    demanding = demand(rules, Estimates(rules))
+    assert any("demand count" in str(rule) for rule in demanding)
+    plain, asked = (ground(rewritten, ["r"], variant="plain") for rewritten in (rules, demanding))
     assert [value for value, _ in plain.goals[0]] == [value for value, _ in asked.goals[0]]
     assert len(asked.body) < len(plain.body)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
 
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.grounding.estimate import Estimates
-from games.gdl.grounding.ground import ground
+from games.gdl.grounding.ground import VARIANTS, ground
 from games.gdl.grounding.split_moves import separate_moves
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules, check
-from games.gdl.rules.rules import Rule
+from games.gdl.rules.terms import Literal, Rule
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from protocol import kif
 
@@ -101,3 +102,105 @@ def test_rules_without_a_compound_move_stay_as_they_are() -> None:
         )
     )
     assert set(separated(checked)) == set(checked.rules)
+
+
+JOINT = """
+(role a) (role b) (index 1) (index 2) (index 3) (succ 1 2) (succ 2 3) (init (step 1))
+(<= (init (cell ?x ?y z)) (index ?x) (index ?y))
+(<= (legal ?r (mark ?m ?n)) (role ?r) (true (cell ?m ?n z)))
+(<= (next (step ?y)) (true (step ?x)) (succ ?x ?y))
+(<= terminal (true (step 3))) (<= (goal ?r 100) (role ?r))
+"""
+STAYS = "(<= (next (cell ?p ?q z)) (true (cell ?p ?q z))"
+TWO_ROLES = f"""
+{STAYS} (does a (mark ?j ?k)) (does b (mark ?m ?n))
+    (or (distinct ?j ?p) (distinct ?k ?q)) (or (distinct ?m ?p) (distinct ?n ?q)))
+"""
+ONE_INEQUALITY_EACH = f"{STAYS} (does a (mark ?j ?k)) (does b (mark ?m ?n)) (distinct ?j ?p) (distinct ?n ?q))"
+SHARED_INEQUALITY = f"""
+{STAYS} (does a (mark ?j ?k)) (does b (mark ?m ?n)) (distinct ?j ?m) (distinct ?k ?p) (distinct ?n ?p))
+"""
+SHARED_PART = f"{STAYS} (does a (mark ?j ?k)) (does b (mark ?j ?n)) (distinct ?k ?p) (distinct ?n ?q))"
+NEGATED = """
+(<= (next (cell ?p ?q z)) (true (cell ?p ?q z)) (does a (mark ?j ?k)) (does b (mark ?m ?n))
+    (not (same ?j ?p)) (not (same ?n ?q)))
+(<= (same ?x ?x) (index ?x))
+"""
+THREE_ROLES = f"""
+(role c)
+{STAYS} (does a (mark ?j ?k)) (does b (mark ?m ?n)) (does c (mark ?s ?t))
+    (or (distinct ?j ?p) (distinct ?k ?q))
+    (or (distinct ?m ?p) (distinct ?n ?q))
+    (or (distinct ?s ?p) (distinct ?t ?q)))
+"""
+NESTED_OR = f"""
+{STAYS} (does a (mark ?j ?k)) (does b (mark ?m ?n))
+    (or (distinct ?j ?p) (and (distinct ?k ?q) (or (distinct ?m ?p) (not (true (step 2)))))) (distinct ?n ?q))
+"""
+ROLES_AS_VARIABLES = f"""
+{STAYS} (does ?r (mark ?j ?k)) (does ?s (mark ?m ?n)) (distinct ?r ?s) (distinct ?j ?p) (distinct ?n ?q))
+"""
+ALIASES_THAT_BIND = """
+(<= (marked (mark ?x ?y)) (does a (mark ?x ?y)))
+(<= (also (mark ?x ?y)) (does b (mark ?x ?y)))
+(<= (by a ?m) (does a ?m))
+(<= (from b ?x) (does b (mark ?x ?y)))
+(<= (next (cell ?p ?q z)) (true (cell ?p ?q z)) (marked ?m) (not (also ?m)))
+(<= (next (both ?m)) (marked ?m) (also ?m))
+(<= (next (split ?x)) (by ?r ?m) (from ?r ?x))
+"""
+DEEP = f"""
+(init (path (to 1 (to 2 (to 3 (to 1 nil))))))
+(<= (next (path (to 2 (to 3 (to 1 (to 2 nil)))))) (true (path (to 1 ?rest))))
+(<= (next (path ?p)) (true (path ?p)) (true (path (to 2 ?rest))))
+{STAYS} (true (path (to ?a (to ?b (to ?c (to ?d nil)))))) (index ?d)
+    (does a (mark ?j ?k)) (distinct ?j ?p) (distinct ?k ?d))
+"""
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        TWO_ROLES,
+        ONE_INEQUALITY_EACH,
+        SHARED_INEQUALITY,
+        SHARED_PART,
+        NEGATED,
+        THREE_ROLES,
+        NESTED_OR,
+        ROLES_AS_VARIABLES,
+        ALIASES_THAT_BIND,
+        DEEP,
+    ],
+)
+def test_moves_of_several_roles_in_one_rule(sheet: str, variant: str) -> None:
+    """Each move that a rule speaks of is taken apart by itself; what the others left of the rule keeps its meaning."""
+    checked = check(kif.read_rulesheet(JOINT + sheet))
+    reference = Interpreter(checked)
+    circuit = CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles, variant=variant))))
+    start, same = reference.initial(), circuit.initial()
+    moves = [("mark", x, y) for x in "123" for y in "123"]
+    for joint in itertools.islice(itertools.product(moves, repeat=len(checked.roles)), 0, None, len(checked.roles)):
+        assert circuit.facts(circuit.next(same, joint)) == reference.facts(reference.next(start, joint)), joint
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_cells_that_nobody_marked_stay(variant: str) -> None:
+    """Two roles mark a cell each: the seven others stay as they are."""
+    checked = check(kif.read_rulesheet(JOINT + TWO_ROLES))
+    circuit = CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles, variant=variant))))
+    after = circuit.facts(circuit.next(circuit.initial(), [("mark", "1", "1"), ("mark", "2", "2")]))
+    cells = {("cell", x, y, "z") for x in "123" for y in "123"}
+    assert after == cells - {("cell", "1", "1", "z"), ("cell", "2", "2", "z")} | {("step", "2")}
+
+
+def test_domains_of_variables_are_whole_or_not_known() -> None:
+    """A rule that asks for an unknown relation, or for terms too deep to follow, has no known domains."""
+    checked = check(kif.read_rulesheet(JOINT + DEEP))
+    estimates = Estimates(checked.rules)
+    rule = next(rule for rule in checked.rules if len(rule.body) > 4)
+    index = Literal(True, ("index", "?p"))
+    assert estimates.constants([index], "?p") == {"1", "2", "3"}
+    assert estimates.constants(rule.body, "?p") is None
+    assert estimates.constants([index, Literal(True, ("unheard", "?p"))], "?p") is None

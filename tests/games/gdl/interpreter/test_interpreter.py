@@ -14,7 +14,7 @@ import pytest
 
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules, check
-from games.gdl.rules.rules import Atom, Literal, Rule, substitute_atom, variables
+from games.gdl.rules.terms import Atom, Literal, Rule, substitute_atom, variables
 from games.machine import IllegalMoveError, Interrupted, LimitError, Term
 from protocol import kif
 from protocol.terms import decode

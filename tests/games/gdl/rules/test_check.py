@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from games.gdl.rules.check import CheckedRules, check
-from games.gdl.rules.rules import InvalidRulesError
+from games.gdl.rules.diagnostics import InvalidRulesError
 from protocol.kif import read_rulesheet
 
 GAME = """
@@ -98,6 +100,22 @@ def test_rules_for_top_down_provers() -> None:
 def test_roles_by_rule() -> None:
     """Roles may be concluded by rules that do not depend on the state."""
     assert set(checked(GAME + "(<= (role ?x) (player ?x)) (player red)").roles) == {"white", "black", "red"}
+
+
+def test_roles_without_end() -> None:
+    """Rules that conclude roles are given up, as an error, where there is no end of roles."""
+    with pytest.raises(InvalidRulesError, match="`role` takes too long"):
+        checked(GAME + "(<= (role (twin ?x ?x)) (role ?x))")
+
+
+def test_stands_below_the_other_stages() -> None:
+    """A check takes nothing of the stages after it, nor the libraries that they are made of."""
+    program = "import sys, games.gdl.rules.check, games.gdl.rules.surface; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "games.gdl.rules.check" in modules
+    assert {name.split(".")[0] for name in modules}.isdisjoint(["clingo", "numba", "numpy"])
+    stages = {name.split(".")[2] for name in modules if name.startswith("games.gdl.")}
+    assert stages == {"rules"}
 
 
 def test_large_rulesheet() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from games.gdl.rules.dependencies import components, reachable
-from games.gdl.rules.rules import Atom, Literal, Predicate, Rule, predicate, substitute_rule
+from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, predicate, substitute_rule
 from games.machine import Term
 
 TRUE: Predicate = ("true", 1)
@@ -21,7 +21,10 @@ DOES: Predicate = ("does", 2)
 DISTINCT: Predicate = ("distinct", 2)
 
 MIN_INDEXED_FACTS = 4
-"""From this number on, the facts of a predicate that has rules as well are looked up rather than tried in turn."""
+"""From this number on, the facts of a predicate that has rules as well are looked up rather than tried in turn.
+
+Set by hand; not tuned.
+"""
 
 
 class Scope(IntEnum):
@@ -55,7 +58,7 @@ class Unfolding:
         return tuple(flat)
 
 
-class Program:
+class UnfoldedRules:
     """All predicates that can be asked for, starting from the relations of the game itself."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from games.gdl.rules.rules import Diagnostic, InvalidRulesError, normalise, resolve, unify
+from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
+from games.gdl.rules.normalise import normalise
+from games.gdl.rules.safety import make_safe
 from games.machine import Term
 from protocol.kif import read_rulesheet
 
@@ -35,6 +37,21 @@ def test_many_disjunctions_stay_small() -> None:
     body = " ".join(f"(or (a{i} ?x) (b{i} ?x))" for i in range(30))
     rules = normalise(read_rulesheet(f"(<= (p ?x) (q ?x) {body})"))
     assert len(rules) == 61
+
+
+def test_many_disjunctions_bind_for_each_other() -> None:
+    """Auxiliary predicates are safe, whether what a disjunction compares is bound beside, around or within another."""
+    wide = " ".join(f"(or (a{i} ?x) (b{i} ?x))" for i in range(6))
+    for body in (
+        f"(or (distinct ?x ?y) (not (c ?y))) {wide} (or (d ?y) (e ?y))",
+        f"(q ?x) (d ?y) {wide} (and (f ?z) (or (distinct ?x ?y) (not (c ?z))))",
+        f"(q ?x) (d ?y) (or (r ?x) (and (s ?x) {wide} (or (distinct ?x ?y) (not (c ?y)))))",
+    ):
+        diagnostics: list[Diagnostic] = []
+        rules = normalise(read_rulesheet(f"(<= (p ?x ?y) {body})"))
+        assert any(str(rule.head[0]).startswith("or ") for rule in rules)
+        assert make_safe(rules, diagnostics) == rules
+        assert diagnostics == []
 
 
 def test_distinct_is_decided_where_it_can_be() -> None:
@@ -80,12 +97,3 @@ def test_deep_nesting_is_refused() -> None:
         term = ("f", term)
     with pytest.raises(InvalidRulesError, match="deep"):
         normalise([("p", term)])
-
-
-def test_unify() -> None:
-    """Unification finds most general unifiers and refuses infinite terms."""
-    binding = unify(("f", "?x", "?y"), ("f", "?y", ("g", "a")))
-    assert binding is not None
-    assert resolve("?x", binding) == ("g", "a")
-    assert unify("?x", ("f", "?x")) is None
-    assert unify("a", "b") is None

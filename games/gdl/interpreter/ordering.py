@@ -1,0 +1,150 @@
+"""Which literal of a rule's body comes next: greedily, tests first, then what has the fewest expected answers.
+
+Literals that are not connected to the rest through unbound variables, and bind nothing that is wanted, only have to
+hold once; they are told apart from those that bind something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from games.gdl.interpreter.naming import Linker, Names
+from games.gdl.interpreter.planning import Sizes
+from games.gdl.interpreter.unfolding import DISTINCT, UnfoldedRules
+from games.gdl.rules.terms import Literal, iterate_variables, predicate, variables
+from games.machine import Term
+
+SELECTIVE = 1.0
+"""Facts looked up with no more expected answers than this come before tests that need rules. Set by hand; not tuned."""
+
+RECURSION = 3.0
+"""Cost of a recursive call beside its answers. Set by hand; not tuned."""
+
+FREE_IN_RECURSION, FREE_IN_ENDLESS_RECURSION = 3.0, 8.0
+"""Factor of that cost for each value that the call has to find. Sizes of recursive relations are guesses; and where
+recursion builds terms, what ends with everything bound may be endless with less. Set by hand; not tuned."""
+
+
+class JoinOrder:
+    """Decides what a function that evaluates a body does next, by what is bound so far."""
+
+    def __init__(
+        self,
+        program: UnfoldedRules,
+        sizes: Sizes,
+        linker: Linker,
+        in_recursion: bool,
+        names: Names,
+        wanted: Sequence[Term],
+    ) -> None:
+        self._program = program
+        self._sizes = sizes
+        self._linker = linker
+        self._in_recursion = in_recursion
+        self._names = names
+        """Of the function: it binds more of them as it is written."""
+        self._needed = set(variables(*wanted))
+
+    def next(self, remaining: list[Literal], collects: bool) -> tuple[list[Literal], bool]:
+        """What comes next of a body's literals, and whether it binds something.
+
+        Either one literal to enumerate (true), or some that only have to hold (false). `collects` says whether all
+        answers are wanted or just one.
+        """
+        parts = _components(remaining, self._names.bound)
+        checks = [part for part in parts if not self._binds_wanted(part)]
+        if len(parts) == 1 and not collects and self._is_enumerable(parts[0]):
+            checks = []
+        candidates = [
+            literal for part in parts if part not in checks for literal in part if self._is_enumerable([literal])
+        ]
+        best = min(candidates, key=lambda literal: self._cost(literal, remaining), default=None)
+        if checks:
+            check = min(checks, key=lambda part: self._check_cost(part, remaining))
+            selective = best is not None and not self._linker.is_derived(predicate(best.atom))
+            if not (selective and best and self._fanout(best, remaining) <= SELECTIVE and self._needs_rules(check)):
+                return check, False
+        assert best is not None
+        return [best], True
+
+    def pattern(self, literal: Literal, others: Iterable[Literal]) -> str:
+        """The binding pattern for a call of the literal, before the other literals are looked at."""
+        used = dict(self._names.bound)
+        counts: dict[str, int] = {}
+        for name in iterate_variables(literal.atom[1:]):
+            counts[name] = counts.get(name, 0) + 1
+        elsewhere = {name for other in others if other is not literal for name in variables(other.atom)}
+        letters = []
+        for argument in literal.atom[1:]:
+            if all(name in used for name in iterate_variables((argument,))):
+                letters.append("b")
+            elif (
+                isinstance(argument, str)
+                and argument not in self._needed
+                and argument not in elsewhere
+                and counts[argument] == 1
+            ):
+                letters.append("e")
+            else:
+                letters.append("f")
+        return "".join(letters)
+
+    def _binds_wanted(self, part: Iterable[Literal]) -> bool:
+        return any(
+            name in self._needed and name not in self._names.bound for lit in part for name in variables(lit.atom)
+        )
+
+    def _is_enumerable(self, part: Iterable[Literal]) -> bool:
+        """Whether one of these literals can bind a variable."""
+        return any(
+            literal.positive and predicate(literal.atom) != DISTINCT and not self._names.is_bound(literal.atom[1:])
+            for literal in part
+        )
+
+    def _needs_rules(self, part: Iterable[Literal]) -> bool:
+        return any(self._linker.is_derived(predicate(literal.atom)) for literal in part)
+
+    def _fanout(self, literal: Literal, others: Iterable[Literal]) -> float:
+        wanted = [letter == "f" for letter in self.pattern(literal, others)]
+        return self._sizes.fanout(literal, self._names.bound, wanted)
+
+    def _cost(self, literal: Literal, others: Iterable[Literal]) -> float:
+        """What decides the order: expected answers, more for calls, most for calls that compute a whole relation."""
+        cost = self._fanout(literal, others)
+        relation = predicate(literal.atom)
+        if self._linker.is_derived(relation):
+            cost = 2.0 * cost + 1.0
+            program = self._program
+            if relation in program.recursive and (program.builds_terms or not self._in_recursion):
+                factor = FREE_IN_ENDLESS_RECURSION if program.builds_terms else FREE_IN_RECURSION
+                cost = (cost + RECURSION) * factor ** self.pattern(literal, others).count("f")
+            if not any(self._names.is_bound(argument) for argument in literal.atom[1:]):
+                cost += self._sizes.size(relation).rows
+        return cost
+
+    def _check_cost(self, part: Sequence[Literal], others: Iterable[Literal]) -> float:
+        cost = 0.0
+        for literal in part:
+            ground = self._names.is_bound(literal.atom[1:])
+            if self._linker.is_derived(predicate(literal.atom)):
+                cost += 10.0 if ground else 20.0
+            if not ground and literal.positive and predicate(literal.atom) != DISTINCT:
+                cost += self._fanout(literal, others)
+        return cost
+
+
+def _components(literals: list[Literal], bound: dict[str, str]) -> list[list[Literal]]:
+    """The literals in groups that share no unbound variables."""
+    groups: list[tuple[set[str], list[Literal]]] = []
+    for literal in literals:
+        free = {name for name in variables(literal.atom) if name not in bound}
+        joined = [literal]
+        rest = []
+        for names, members in groups:
+            if names & free:
+                free = free | names
+                joined = members + joined
+            else:
+                rest.append((names, members))
+        groups = [*rest, (free, joined)]
+    return [members for _, members in groups]

@@ -1,0 +1,213 @@
+"""What each argument of each relation can be: an over-approximation, found without deriving a single atom.
+
+Abstract interpretation: every argument position gets the set of constants and functions that can stand there, for
+itself, what its neighbours hold at the same time forgotten. A set is an `int`, a bit per symbol. The arguments of
+functions are positions of their own, down to a fixed depth, so the sets come to rest for any rules.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from games.gdl.rules.dependencies import reachable
+from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, predicate
+from games.machine import Term
+
+Place: TypeAlias = tuple[object, ...]
+"""Where terms stand: relation, arity, argument number; then function, arity, argument number of each term around it."""
+
+_DEEPEST = 12
+"""Longest place followed (three functions deep): recursion that builds terms ends there. Set by hand; not tuned."""
+
+_FEEDS = {("init", 1): ("true", 1), ("next", 1): ("true", 1), ("legal", 2): ("does", 2)}
+
+
+def fed(relation: Predicate) -> Predicate:
+    """The relation that this one is one with: what becomes true is true later, what is legal is done."""
+    return _FEEDS.get(relation, relation)
+
+
+def dependents(rules: Iterable[Rule], roots: Iterable[Predicate]) -> set[Predicate]:
+    """The relations that depend on `roots`, in later states as well; the roots are among them."""
+    users: dict[Predicate, list[Predicate]] = defaultdict(list)
+    for source, relation in _FEEDS.items():
+        users[source].append(relation)
+    for rule in rules:
+        for literal in rule.body:
+            users[predicate(literal.atom)].append(predicate(rule.head))
+    return reachable(users, roots)
+
+
+class Domains:
+    """The symbols that can stand in each place of some rules' relations."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._bits: dict[str | Predicate, int] = {}
+        self._functions: dict[int, Predicate] = {}
+        self._domains: dict[Place, int] = {}
+        """Per place its set; a relation that can hold at all has the entry `(name, arity)`."""
+        self.deep_relations: dict[Predicate, None] = {}
+        """Relations with terms nested deeper than is followed here, perhaps without end (an ordered set)."""
+        rules = list(rules)
+        self._find(rules)
+        self._cut = dependents(rules, self.deep_relations)
+        """Relations whose domains may lack something, because terms nested too deep were not followed."""
+
+    def sizes(self, body: Iterable[Literal]) -> dict[str, float]:
+        """The number of terms that each variable of a body can be; empty if the body can never hold."""
+        masks = self._masks(body) or {}
+        return {name: self._count(mask, place) for name, (mask, place) in masks.items()}
+
+    def constants(self, body: Iterable[Literal], name: str) -> frozenset[str] | None:
+        """All that a variable of a body can be; None where that includes terms built by functions, or is not known.
+
+        Rules are rewritten by it, so unlike the other answers this one may not be too small.
+        """
+        body = list(body)
+        masks = self._masks(body)
+        if masks is None or name not in masks or any(predicate(literal.atom) in self._cut for literal in body):
+            # Without masks the body can never hold, as far as is known here: perhaps its relations are not.
+            return None
+        mask = masks[name][0]
+        found = [symbol for symbol, bit in self._bits.items() if mask & bit]
+        constants = frozenset(symbol for symbol in found if isinstance(symbol, str))
+        return constants if len(constants) == len(found) else None
+
+    def symbols(self, relation: Predicate, argument: int) -> int:
+        """How many different constants and functions an argument (from 1) of a relation can be."""
+        return self._domains.get((*fed(relation), argument), 0).bit_count()
+
+    def extent(self, relation: Predicate) -> float:
+        """How many atoms a relation has if every combination of its arguments is one."""
+        relation = fed(relation)
+        product = 1.0 if relation in self._domains else 0.0
+        for i in range(1, relation[1] + 1):
+            place = (*relation, i)
+            product *= self._count(self._domains.get(place, 0), place)
+        return product
+
+    def add(self, rule: Rule) -> None:
+        """Makes a new relation known that this rule alone concludes."""
+        masks = self._masks(rule.body)
+        if masks is not None:
+            self._put_head(rule.head, predicate(rule.head), masks)
+        if any(predicate(literal.atom) in self._cut for literal in rule.body):
+            self._cut.add(predicate(rule.head))
+
+    def _bit(self, symbol: str | Predicate) -> int:
+        bit = self._bits.get(symbol)
+        if bit is None:
+            bit = self._bits[symbol] = 1 << len(self._bits)
+            if isinstance(symbol, tuple):
+                self._functions[bit] = symbol
+        return bit
+
+    def _find(self, rules: list[Rule]) -> None:
+        users: dict[Predicate, list[int]] = defaultdict(list)
+        for number, rule in enumerate(rules):
+            for literal in rule.body:
+                if literal.positive:
+                    users[fed(predicate(literal.atom))].append(number)
+        pending = deque(range(len(rules)))
+        waiting = [True] * len(rules)
+        while pending:
+            number = pending.popleft()
+            waiting[number] = False
+            rule = rules[number]
+            masks = self._masks(rule.body) if rule.body else {}
+            if masks is None:
+                continue
+            relation = fed(predicate(rule.head))
+            if self._put_head(rule.head, relation, masks):
+                for user in users[relation]:
+                    if not waiting[user]:
+                        waiting[user] = True
+                        pending.append(user)
+
+    def _masks(self, body: Iterable[Literal]) -> dict[str, tuple[int, Place]] | None:
+        """What each variable of a body can be, and a place that holds its arguments; None if it can never hold."""
+        masks: dict[str, tuple[int, Place]] = {}
+        for literal in body:
+            if literal.positive and literal.atom[0] != "distinct":
+                relation = fed(predicate(literal.atom))
+                if relation not in self._domains:
+                    return None
+                for i, part in enumerate(literal.atom[1:], 1):
+                    if not self._match(part, (*relation, i), masks):
+                        return None
+        return masks
+
+    def _match(self, term: Term, place: Place, masks: dict[str, tuple[int, Place]]) -> bool:
+        domain = self._domains.get(place, 0)
+        if isinstance(term, str):
+            if not term.startswith("?"):
+                return bool(domain & self._bit(term))
+            if term in masks:
+                mask, first = masks[term]
+                domain, place = domain & mask, first
+            masks[term] = (domain, place)
+            return bool(domain)
+        symbol = (str(term[0]), len(term) - 1)
+        if not domain & self._bit(symbol):
+            return False
+        return all(self._match(part, (*place, *symbol, i), masks) for i, part in enumerate(term[1:], 1))
+
+    def _put_head(self, head: Atom, relation: Predicate, masks: Mapping[str, tuple[int, Place]]) -> bool:
+        """Adds what the head of a rule can be to the domains of `relation`; whether that was new."""
+        changed = self._add(1, relation)
+        for i, part in enumerate(head[1:], 1):
+            changed |= self._put(part, (*relation, i), masks)
+        return changed
+
+    def _put(self, term: Term, place: Place, masks: Mapping[str, tuple[int, Place]]) -> bool:
+        if len(place) > _DEEPEST:
+            self.deep_relations[_relation(place)] = None
+            return False
+        if isinstance(term, str):
+            if term.startswith("?"):
+                return self._copy(*masks[term], place)
+            return self._add(self._bit(term), place)
+        symbol = (str(term[0]), len(term) - 1)
+        changed = self._add(self._bit(symbol), place)
+        for i, part in enumerate(term[1:], 1):
+            changed |= self._put(part, (*place, *symbol, i), masks)
+        return changed
+
+    def _add(self, mask: int, place: Place) -> bool:
+        known = self._domains.get(place, 0)
+        self._domains[place] = known | mask
+        return bool(mask & ~known)
+
+    def _copy(self, mask: int, source: Place, place: Place) -> bool:
+        changed = self._add(mask, place)
+        if len(place) > _DEEPEST:
+            self.deep_relations[_relation(place)] = None
+        elif source != place:
+            for bit, symbol in list(self._functions.items()):
+                if mask & bit:
+                    for i in range(1, symbol[1] + 1):
+                        inner = (*source, *symbol, i)
+                        changed |= self._copy(self._domains.get(inner, 0), inner, (*place, *symbol, i))
+        return changed
+
+    def _count(self, mask: int, place: Place) -> float:
+        """The number of terms at a place, of those constants and functions that the mask has."""
+        count = float(mask.bit_count())
+        if len(place) <= _DEEPEST:
+            for bit, (name, arity) in self._functions.items():
+                if mask & bit:
+                    product = 1.0
+                    for i in range(1, arity + 1):
+                        inner = (*place, name, arity, i)
+                        product *= self._count(self._domains.get(inner, 0), inner)
+                    count += product - 1
+        return count
+
+
+def _relation(place: Place) -> Predicate:
+    name, arity = place[:2]
+    assert isinstance(name, str)
+    assert isinstance(arity, int)
+    return name, arity

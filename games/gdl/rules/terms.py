@@ -1,0 +1,146 @@
+"""Rules as data, and the few operations on terms that every later stage shares.
+
+Atoms are tuples `(relation, argument, ...)`; a proposition is a tuple of length one. The built-in `distinct` appears as
+an ordinary positive literal. Predicates are told apart by name *and* arity.
+
+Terms are treated recursively; `normalise` refuses statements nested deeper than its `MAX_DEPTH`, so recursion is
+bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from games.machine import Term
+
+Atom: TypeAlias = tuple[Term, ...]
+"""`(relation, argument, ...)`; the relation is always a `str`."""
+
+Predicate: TypeAlias = tuple[str, int]
+"""Relation name and arity."""
+
+Substitution: TypeAlias = Mapping[str, Term]
+"""From variables to terms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """An atom, or its negation."""
+
+    positive: bool
+    atom: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`head` holds if every literal of `body` does; a fact has an empty body."""
+
+    head: Atom
+    body: tuple[Literal, ...]
+    statement: int
+    """Index of the statement of the rulesheet that this rule comes from."""
+
+    def __str__(self) -> str:
+        literals = [term_text(lit.atom) if lit.positive else f"(not {term_text(lit.atom)})" for lit in self.body]
+        return " ".join(["(<=", term_text(self.head), *literals]) + ")" if literals else term_text(self.head)
+
+
+def is_variable(term: Term) -> bool:
+    """Whether the term is a variable (`?x`)."""
+    return isinstance(term, str) and term.startswith("?")
+
+
+def term_text(term: Term) -> str:
+    """The term as prefix text, for messages."""
+    return term if isinstance(term, str) else "(" + " ".join(map(term_text, term)) + ")"
+
+
+def iterate_variables(term: Term) -> Iterator[str]:
+    """The variables of a term (or of an atom: relations are never variables), from left to right, with repeats."""
+    if isinstance(term, str):
+        if term.startswith("?"):
+            yield term
+    else:
+        for part in term:
+            if isinstance(part, str):
+                if part.startswith("?"):
+                    yield part
+            else:
+                yield from iterate_variables(part)
+
+
+def variables(*terms: Term) -> dict[str, None]:
+    """The variables of some terms or atoms, in order of appearance (a `dict` used as an ordered set)."""
+    return {name: None for term in terms for name in iterate_variables(term)}
+
+
+def body_variables(body: Iterable[Literal]) -> dict[str, None]:
+    """The variables of a body, in order of appearance."""
+    return {name: None for literal in body for name in iterate_variables(literal.atom)}
+
+
+def substitute(term: Term, binding: Substitution) -> Term:
+    """The term with its variables replaced, once, by what `binding` holds for them."""
+    if isinstance(term, str):
+        return binding.get(term, term) if term.startswith("?") else term
+    return tuple([substitute(part, binding) for part in term])
+
+
+def substitute_atom(atom: Atom, binding: Substitution) -> Atom:
+    """`substitute` for atoms."""
+    return tuple([substitute(part, binding) for part in atom])
+
+
+def substitute_rule(rule: Rule, binding: Substitution) -> Rule:
+    """`substitute` for rules."""
+    body = tuple([Literal(lit.positive, substitute_atom(lit.atom, binding)) for lit in rule.body])
+    return Rule(substitute_atom(rule.head, binding), body, rule.statement)
+
+
+def _walk(term: Term, binding: Substitution) -> Term:
+    while isinstance(term, str) and term in binding:
+        term = binding[term]
+    return term
+
+
+def _occurs(name: str, term: Term, binding: Substitution) -> bool:
+    term = _walk(term, binding)
+    return term == name if isinstance(term, str) else any(_occurs(name, part, binding) for part in term)
+
+
+def resolve(term: Term, binding: Substitution) -> Term:
+    """The term with its variables replaced through chains of bindings, as `unify` makes them."""
+    term = _walk(term, binding)
+    return term if isinstance(term, str) else tuple([resolve(part, binding) for part in term])
+
+
+def unify(left: Term, right: Term, binding: Substitution | None = None) -> dict[str, Term] | None:
+    """The most general unifier of two terms, extending `binding`; None if there is none.
+
+    Bindings are triangular: apply them with `resolve`. With occurs check.
+    """
+    result = dict(binding or {})
+    pending = [(left, right)]
+    while pending:
+        one, two = pending.pop()
+        one, two = _walk(one, result), _walk(two, result)
+        if one == two:
+            continue
+        if is_variable(one) or is_variable(two):
+            name, value = (one, two) if is_variable(one) else (two, one)
+            assert isinstance(name, str)
+            if _occurs(name, value, result):
+                return None
+            result[name] = value
+        elif isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
+            pending.extend(zip(one, two, strict=True))
+        else:
+            return None
+    return result
+
+
+def predicate(atom: Atom) -> Predicate:
+    """Name and arity of an atom's relation."""
+    return str(atom[0]), len(atom) - 1
