@@ -20,7 +20,7 @@ from agent.errors import InputError
 from agent.measuring.strength_game import GameRecord, Series
 from agent.measuring.strength_series import LostWorkerError, Summary, read_log, run_series
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SERIES = Series("tic_tac_toe", ("montecarlo", "montecarlo"), seconds=0.002, opening_plies=2)
 
 
@@ -185,7 +185,7 @@ def test_workers_end_with_the_command(tmp_path: Path, ending: signal.Signals, st
     with process.stderr:
         end = time.monotonic() + 300.0
         while not log.exists():
-            assert process.poll() is None
+            assert process.poll() is None, process.stderr.read().decode()
             assert time.monotonic() < end
             time.sleep(0.02)
         workers = _children(process.pid)
