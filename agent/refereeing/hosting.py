@@ -12,7 +12,7 @@ from agent.errors import InputError
 from agent.refereeing.board_text import Board
 from agent.refereeing.house_players import BUILT_IN, agent_process, house_player
 from agent.refereeing.record import MatchRecord
-from agent.refereeing.referee import RANDOM_ROLE, Referee, Seat, Watcher
+from agent.refereeing.referee import RANDOM_ROLE, Participant, Referee, Watcher
 from agent.sheet import Sheet, load
 from games.gdl.running.machine import CircuitMachine
 from games.machine import StateMachine, Term
@@ -86,7 +86,7 @@ async def _host(
     style: Style = "dresden" if record.scramble == "dresden" else "ggp-base"
     scrambler = make_scrambler(record.scramble, record.seed)
     async with contextlib.AsyncExitStack() as stack:
-        seats = []
+        participants = []
         for index, (role, player) in enumerate(zip(machine.roles, assigned, strict=True)):
             client = None
             if player != REFEREE:
@@ -97,8 +97,8 @@ async def _host(
                     seed = record.seed + index + 1
                     url = await stack.enter_async_context(house_player(player, machine, scrambler, seed))
                 client = await stack.enter_async_context(PlayerClient(url, style=style, name=player))
-            seats.append(Seat(role, player, client))
-        await Referee(machine, rulesheet, scrambler, seats, record, watcher).run()
+            participants.append(Participant(role, player, client))
+        await Referee(machine, rulesheet, scrambler, participants, record, watcher).run()
 
 
 def _announce(text: str) -> None:

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from agent.refereeing.house_players import house_player
 from agent.refereeing.record import MatchRecord
-from agent.refereeing.referee import Referee, Seat
+from agent.refereeing.referee import Participant, Referee
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
@@ -92,7 +92,7 @@ async def open_referee(
     rulesheet = read_rulesheet(source)
     machine = Interpreter(check(rulesheet))
     scrambler = make_scrambler(scramble, 7)
-    seats = []
+    participants = []
     for role, player in zip(machine.roles, players, strict=True):
         client = None
         if player is not None:
@@ -104,10 +104,10 @@ async def open_referee(
                 url = await stack.enter_async_context(served(player))
             style = "dresden" if scramble == "dresden" else "ggp-base"
             client = await stack.enter_async_context(PlayerClient(url, style=style))
-        seats.append(Seat(role, "player", client))
-    names = tuple(seat.player for seat in seats)
+        participants.append(Participant(role, "player", client))
+    names = tuple(participant.player for participant in participants)
     record = MatchRecord("game", "match.1", machine.roles, names, 5, PLAY_CLOCK, scramble, 7)
-    return Referee(machine, rulesheet, scrambler, seats, record)
+    return Referee(machine, rulesheet, scrambler, participants, record)
 
 
 def tic_tac_toe() -> str:
