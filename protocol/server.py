@@ -59,19 +59,16 @@ def make_app(
     *,
     max_body: int = MAX_BODY,
     cleanup_ctx: Iterable[Callable[[web.Application], AsyncIterator[None]]] = (),
-    routes: Iterable[web.AbstractRouteDef] = (),
 ) -> web.Application:
     """The application that answers managers on every path and method.
 
     `handle` is awaited once per message, concurrently for messages that overlap. `cleanup_ctx` opens and closes what
-    it needs with the application. `routes` take precedence over the protocol, for pages beside it. Run it with
-    `make_runner`, whose limits suit the protocol.
+    it needs with the application. Run it with `make_runner`, whose limits suit the protocol.
     """
     app = web.Application(client_max_size=max_body)
     app[HANDLER] = handle
     app[BODY_LIMIT] = max_body
     app.cleanup_ctx.extend(cleanup_ctx)
-    app.add_routes(routes)
     app.router.add_route("OPTIONS", "/{path:(?s:.*)}", _preflight)
     app.router.add_route("*", "/{path:(?s:.*)}", _answer)
     return app

@@ -14,37 +14,22 @@ from agent.errors import InputError
 from agent.search.engine import Engine, Opinion
 from agent.search.montecarlo import MonteCarlo
 from agent.search.registry import NATIVE_FACTORIES
-from agent.search.reversi import engine as reversi
-from agent.search.reversi.evaluation import Evaluation
-from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS
-from agent.search.reversi.weights.shipped import HEURISTIC, Weights, extent
+from agent.search.reversi.plain import make_plain_engine
 from agent.search.tree import engine as tree
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
-from games.native.reversi.recognise import recognise
 from protocol.kif import write
-
-PLAIN_DEPTH = 6
 
 OPENING_TRIES = 1000
 """Random openings that may end the match, or be too one-sided, before a series is given up."""
+
 JUDGING_SECONDS = 0.25
-"""How long the first contender looks at an opening to say whether it is balanced."""
+"""How long the first contender thinks about an opening to say whether it is balanced. Set by hand; not tuned."""
+
 BALANCE = (40.0, 60.0)
-"""The values of a balanced opening for the first role."""
+"""The values of a balanced opening for the first role. Set by hand; not tuned."""
 
 Maker = Callable[[CircuitMachine, int], Engine | None]
-
-
-def plain_reversi(machine: CircuitMachine, role: int) -> Engine | None:
-    """Alpha-beta of six plies by rules of thumb, without patterns: what trained weights have to beat."""
-    binding = recognise(machine)
-    if binding is None:
-        return None
-    variant = binding.variant
-    evaluation = Evaluation.heuristic(*extent(variant.playable), variant.sign)
-    weights = Weights(evaluation, DEFAULT_COEFFICIENTS, HEURISTIC)
-    return reversi.ReversiEngine(machine, role, binding, weights=weights, max_depth=PLAIN_DEPTH)
 
 
 def _native(machine: CircuitMachine, role: int) -> Engine | None:
@@ -56,7 +41,7 @@ ENGINES: dict[str, Maker] = {
     "general": tree.make_engine,
     "playouts": lambda machine, role: tree.TreeSearch(machine, role, judging=False),
     "montecarlo": MonteCarlo,
-    "plain": plain_reversi,
+    "plain": make_plain_engine,
 }
 """Contenders by the name that the command line gives them."""
 
@@ -196,7 +181,7 @@ def _is_balanced(machine: CircuitMachine, series: Series, opening: list[list[Ter
 
 
 def random_opening(machine: CircuitMachine, plies: int, generator: random.Random) -> list[list[Term]]:
-    """So many uniformly random joint moves from the start that do not end the match. Raises `InputError` if none do."""
+    """`plies` uniformly random joint moves from the start that do not end the match. Raises `InputError` if none do."""
     for _ in range(OPENING_TRIES):
         state = machine.initial()
         opening: list[list[Term]] = []

@@ -12,17 +12,18 @@ from agent.errors import InputError
 from agent.refereeing.board_text import Board
 from agent.refereeing.house_players import BUILT_IN, agent_process, house_player
 from agent.refereeing.record import MatchRecord
-from agent.refereeing.referee import RANDOM_ROLE, Participant, Referee, Watcher
+from agent.refereeing.referee import Participant, Referee, Watcher
 from agent.sheet import Sheet, load
 from games.gdl.running.machine import CircuitMachine
 from games.machine import StateMachine, Term
+from games.roles import is_random_role
 from protocol.client import PlayerClient
 from protocol.compose import Style
 from protocol.kif import write
 from protocol.scramble import ScrambleStyle, make_scrambler
 
 REFEREE = "referee"
-"""What the record calls the player of the role `random`."""
+"""What the record calls the player of the random role."""
 
 
 def host_match(
@@ -66,9 +67,9 @@ def _assign(sheet: Sheet, players: Sequence[str]) -> list[str]:
         if player not in BUILT_IN and not player.startswith(("http://", "https://")):
             raise InputError(f"{player}: a player is an address (http://host:port) or one of {', '.join(BUILT_IN)}")
     rest = iter(players)
-    assigned = [REFEREE if role == RANDOM_ROLE else next(rest, "") for role in sheet.roles]
+    assigned = [REFEREE if is_random_role(role) else next(rest, "") for role in sheet.roles]
     if "" in assigned or next(rest, None) is not None:
-        wanted = [write(role) for role in sheet.roles if role != RANDOM_ROLE]
+        wanted = [write(role) for role in sheet.roles if not is_random_role(role)]
         raise InputError(
             f"{sheet.name} takes {len(wanted)} player{'s' * (len(wanted) != 1)} ({', '.join(wanted)}), "
             f"not {len(players)}"

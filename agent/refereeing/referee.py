@@ -20,9 +20,6 @@ from protocol.kif import write
 from protocol.messages import Abort, Message, Play, Start, Stop
 from protocol.scramble import Scrambler
 
-RANDOM_ROLE = "random"
-"""The role of that name is nature: the referee plays it, uniformly at random."""
-
 ABORT_SECONDS = 1.0
 """How long players may take to confirm that a match was aborted."""
 

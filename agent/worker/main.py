@@ -19,10 +19,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from agent.processes import LOG_FORMAT
 from agent.search import registry
 from agent.worker.gamer import Gamer
 from agent.worker.messages import (
-    LOG_FORMAT,
     PULSE,
     Alive,
     Begin,

@@ -20,9 +20,6 @@ from protocol.messages import Start
 JointMove: TypeAlias = tuple[Term, ...]
 """One move per role, in the order of the roles."""
 
-LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-"""Of both processes: they write to the same console."""
-
 PULSE = 0.5
 """Seconds between two signs of life."""
 
