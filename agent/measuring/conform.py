@@ -35,7 +35,8 @@ MEMORY_BYTES = 8 << 30
 """Address space of a sheet's processes."""
 
 REPLAY_SECONDS = 120.0
-"""CPU time for replaying a trace; if it is not enough, the states checked are spread evenly over the trace."""
+"""CPU time for replaying a trace; if it is not enough, the states checked are spread evenly over the trace. These bounds are set
+by hand; not tuned."""
 
 SHEET_SECONDS = 600.0
 """Wall time after which a sheet's process is ended."""

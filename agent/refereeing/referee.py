@@ -21,7 +21,7 @@ from protocol.messages import Abort, Message, Play, Start, Stop
 from protocol.scramble import Scrambler
 
 ABORT_SECONDS = 1.0
-"""How long players may take to confirm that a match was aborted."""
+"""How long players may take to confirm that a match was aborted. Set by hand; not tuned."""
 
 JointMove: TypeAlias = tuple[Term, ...]
 

@@ -21,7 +21,7 @@ JointMove: TypeAlias = tuple[Term, ...]
 """One move per role, in the order of the roles."""
 
 PULSE = 0.5
-"""Seconds between two signs of life."""
+"""Seconds between two signs of life. Set by hand; not tuned."""
 
 HEADER = struct.Struct("!I")
 """The length of the frame that follows."""

@@ -44,9 +44,9 @@ class Limits:
     memory_bytes: int = 8 << 30
     """Address space per child (RLIMIT_AS), the process's code and libraries included."""
     patience_seconds: float = 0.7
-    """How long one variant runs alone before the next one starts beside it."""
+    """How long one variant runs alone before the next one starts beside it. Set by hand; not tuned."""
     huge_patience_seconds: float = 30.0
-    """The same for a variant that looks as if it alone could succeed."""
+    """The same for a variant that looks as if it alone could succeed. Set by hand; not tuned."""
     variants: Sequence[str] | None = None
     """Names of `ground.VARIANTS`, in the order in which they are started; None: as estimates advise."""
 
