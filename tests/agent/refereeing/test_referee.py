@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import socket
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 
@@ -27,7 +26,8 @@ from protocol.scramble import ScrambleStyle, make_scrambler
 Answer = Callable[[str], Awaitable[str]]
 """A player reduced to its core: from the text of a message to the text of the reply."""
 
-PLAY_CLOCK = 1
+PLAY_CLOCK = 3
+"""Seconds; only the test of a late player waits for it."""
 
 NATURE = """
 (role random) (role player)
@@ -172,13 +172,13 @@ async def test_late_player_is_replaced_at_the_deadline() -> None:
         nonlocal first
         if "PLAY" in text and first:
             first = False
-            await asyncio.sleep(PLAY_CLOCK + 1.0)
+            await asyncio.sleep(600)
         return "noop"
 
     record = await referee_match(tic_tac_toe(), ["legal", answer])
     late = [error for error in record.errors if error.kind == "late"]
     assert [(error.role, error.step, error.request) for error in late] == [("o", 1, "play")]
-    assert record.seconds[1][0] == pytest.approx(PLAY_CLOCK, abs=0.3)
+    assert PLAY_CLOCK - 0.1 < record.seconds[1][0] < 60
     assert record.outcome == "finished"
 
 
@@ -196,17 +196,16 @@ async def test_unreachable_player_is_played_for() -> None:
 
 
 async def test_players_are_asked_at_the_same_time() -> None:
-    """A step takes as long as its slowest player, not as all of them together."""
+    """Nobody is waited for before the others are asked: players that wait for each other are not late."""
+    together = asyncio.Barrier(2)
 
-    async def slow(text: str) -> str:
-        await asyncio.sleep(0.2)
+    async def patient(text: str) -> str:
+        await together.wait()
         return "(show rock)" if "PLAY" in text else "ready"
 
-    begin = time.monotonic()
-    record = await referee_match(rulesheets.text("rock_paper_scissors"), [slow, slow])
+    record = await referee_match(rulesheets.text("rock_paper_scissors"), [patient, patient])
     assert record.errors == []
     assert record.goals == [50, 50]
-    assert time.monotonic() - begin < (len(record.moves) + 2) * 0.35
 
 
 @pytest.mark.parametrize("scramble", ["ggp-base", "dresden"])

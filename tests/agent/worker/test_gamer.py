@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 import time
 from collections.abc import Iterator
 
@@ -37,6 +38,8 @@ class Scripted(Engine):
         self.name = name
         self.move = move
         self.failing = failing
+        self.idle = threading.Event()
+        """Set while it does not think."""
 
     def begin(self, state: State) -> None:
         if self.failing == "begin":
@@ -49,9 +52,11 @@ class Scripted(Engine):
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
         if self.failing == "think":
             raise ValueError("lost")
+        self.idle.clear()
         while not stop[0]:
             report(Opinion(self.move))
             time.sleep(0.001)
+        self.idle.set()
 
 
 class Watched:
@@ -77,13 +82,13 @@ class Watched:
 
     def situation(self) -> Situation:
         """The next situation reported."""
-        while not isinstance(report := self.reports.get(timeout=5), Situation):
+        while not isinstance(report := self.reports.get(timeout=60), Situation):
             pass
         return report
 
     def thought(self) -> Thought:
         """The next opinion reported."""
-        while not isinstance(report := self.reports.get(timeout=5), Thought):
+        while not isinstance(report := self.reports.get(timeout=60), Thought):
             pass
         return report
 
@@ -97,7 +102,7 @@ def failing(request: pytest.FixtureRequest) -> Scripted:
 def test_situation_comes_before_any_thought() -> None:
     """The legal moves are reported at once, then what the engine thinks."""
     watched = Watched(Scripted("good", "walk"))
-    assert watched.reports.get(timeout=5) == watched.gamer._situation
+    assert watched.reports.get(timeout=60) == watched.gamer._situation
     assert watched.thought() == Thought(0, Opinion("walk"), "good")
     watched.gamer.retire()
 
@@ -136,10 +141,11 @@ def test_illegal_opinion_disqualifies_its_engine() -> None:
 
 def test_resting_gamer_reports_nothing() -> None:
     """Between its answer and the next turn a gamer that may not ponder is silent."""
-    watched = Watched(Scripted("good", "walk"))
+    engine = Scripted("good", "walk")
+    watched = Watched(engine)
     watched.thought()
     watched.gamer.rest()
-    time.sleep(0.05)
+    assert engine.idle.wait(60)
     while not watched.reports.empty():
         watched.reports.get()
     time.sleep(0.25)
