@@ -20,7 +20,7 @@ from types import FrameType
 
 from agent.errors import InputError
 from agent.measuring.conformity import CIRCUIT, HEADER, INTERPRETER, Conformity, SheetReport, summary, table_lines
-from agent.measuring.trace_replay import replay
+from agent.measuring.trace_replay import Trace, replay
 from games.child_process import Bounds, ChildLostError, ChildProcess, cpu_seconds
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules, check
@@ -35,8 +35,8 @@ MEMORY_BYTES = 8 << 30
 """Address space of a sheet's processes."""
 
 REPLAY_SECONDS = 120.0
-"""CPU time for replaying a trace; if it is not enough, the states checked are spread evenly over the trace. These bounds are set
-by hand; not tuned."""
+"""CPU time for replaying a trace; if it is not enough, the states checked are spread evenly over the trace. These
+bounds are set by hand; not tuned."""
 
 SHEET_SECONDS = 600.0
 """Wall time after which a sheet's process is ended."""
@@ -163,7 +163,7 @@ def check_sheet(
         sheet.engine = INTERPRETER
     sheet.setup_cpu_seconds = cpu_seconds() - begin
     with gzip.open(directory / "traces" / f"{sheet.game}.json.gz") as file:
-        trace = json.load(file)
+        trace: Trace = json.load(file)
     replay(machine, trace, replay_seconds, sheet)
 
 

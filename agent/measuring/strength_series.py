@@ -34,7 +34,7 @@ def run_series(
     log: Path | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Summary:
-    """Play the first so many games of a series, each pair of them in one of `jobs` processes; the results.
+    """Play the first `games` games of a series, each pair of them in one of `jobs` processes; the results.
 
     Each process has `series.cores` cores to itself. With a log, games that it already holds are counted and not
     played, and others are added as they end. `tell` gets a line per pair. To be called in the main thread, which gets
@@ -105,7 +105,7 @@ class Summary:
     def score_text(self) -> str:
         """The score in one line: with its interval, and by who was the first to choose after the opening."""
         first, second = (self.score(chose_first=contender) for contender in (0, 1))
-        return f"{self.score()}; moving first {_brief(first)}, second {_brief(second)}"
+        return f"{self.score()}; moving first {_share_text(first)}, second {_share_text(second)}"
 
     def proofs(self, contenders: Iterable[int]) -> Proofs:
         """When one of these contenders had proven the result."""
@@ -159,7 +159,7 @@ class Summary:
         }
 
 
-def _brief(score: Score) -> str:
+def _share_text(score: Score) -> str:
     return f"{100 * score.share:.1f} % of {score.games}" if score.games else "0 games"
 
 

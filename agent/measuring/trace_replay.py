@@ -1,15 +1,11 @@
-"""Replaying a trace, matches played by another reasoner, on one of our machines.
-
-A trace is `{"roles": [..], "games": [{"steps": [{"state": [fact..], "legal": [[move..] per role], "joint": [move per
-role], "terminal": bool}..], "goals": [int per role], "capped": bool}..]}`; facts and moves are KIF text.
-"""
+"""Replaying a trace, matches played by another reasoner, on one of our machines."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import TypedDict
 
 from agent.measuring.conformity import SheetReport
 from games.machine import GameError, State, StateMachine, Term
@@ -19,7 +15,36 @@ MEASURABLE_SECONDS = 0.05
 """CPU time below which wall time is taken for the speed: the CPU clock may be as coarse as 10 ms."""
 
 
-def replay(machine: StateMachine, trace: dict[str, Any], seconds: float, report: SheetReport) -> None:
+class Step(TypedDict):
+    """A state of a traced match. Facts and moves are KIF text."""
+
+    state: list[str]
+    legal: list[list[str]] | None
+    """Per role; None where the reasoner gave none, as in terminal states."""
+    joint: list[str] | None
+    """The move of each role; None in the last state."""
+    terminal: bool
+
+
+class TracedMatch(TypedDict):
+    """A match of a trace."""
+
+    steps: list[Step]
+    goals: list[int | None] | None
+    """Per role; None for a role without a value, or with several. None altogether where some role has no value."""
+    capped: bool
+    """Whether it stops before its end."""
+
+
+class Trace(TypedDict):
+    """What `traces/<game>.json.gz` holds."""
+
+    game: str
+    roles: list[str]
+    games: list[TracedMatch]
+
+
+def replay(machine: StateMachine, trace: Trace, seconds: float, report: SheetReport) -> None:
     """Compares all states of a trace, or as many as there are CPU seconds for; fills in the report."""
     _Replay(machine, trace, report).run(seconds)
 
@@ -27,7 +52,7 @@ def replay(machine: StateMachine, trace: dict[str, Any], seconds: float, report:
 class _Replay:
     """A trace played on a machine."""
 
-    def __init__(self, machine: StateMachine, trace: dict[str, Any], report: SheetReport) -> None:
+    def __init__(self, machine: StateMachine, trace: Trace, report: SheetReport) -> None:
         self._machine = machine
         self._trace = trace
         self._report = report
@@ -73,6 +98,7 @@ class _Replay:
                         map(self._term, moves),
                     )
             if step + 1 < len(game["steps"]):
+                assert here["joint"] is not None
                 successor = machine.next(state, [self._term(move) for move in here["joint"]])
                 self._same_facts(f"{place}, next state", successor, game["steps"][step + 1]["state"])
             elif here["terminal"]:

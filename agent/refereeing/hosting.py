@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 
 from agent.errors import InputError
-from agent.refereeing.board_text import Board
+from agent.refereeing.board_text import TextBoard
 from agent.refereeing.house_players import BUILT_IN, agent_process, house_player
 from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import Participant, Referee, Watcher
@@ -111,7 +111,7 @@ class Printer(Watcher):
 
     def __init__(self, machine: StateMachine) -> None:
         possible = machine.game.fluents + machine.game.always if isinstance(machine, CircuitMachine) else []
-        self._board = Board.find(machine.facts(machine.initial()), possible)
+        self._board = TextBoard.find(machine.facts(machine.initial()), possible)
         self._errors_shown = 0
 
     def started(self, record: MatchRecord) -> None:

@@ -102,15 +102,15 @@ class Match:
         return self.start_message.match_id
 
     @property
-    def turn(self) -> int:
+    def turn_number(self) -> int:
         """How many joint moves were received."""
-        return len(self._history)
+        return self._turn.number
 
     @property
     def overdue(self) -> bool:
         """Whether the manager has been silent for so long that the match may be dropped."""
         start = self.start_message
-        longest = max(start.play_clock, 0 if self.turn or self._turn.answer else start.start_clock)
+        longest = max(start.play_clock, 0 if self.turn_number or self._turn.answer else start.start_clock)
         return now() - self.heard > SILENCE_FACTOR * longest + SILENCE_SECONDS
 
     # --- messages
@@ -136,7 +136,7 @@ class Match:
         if self._is_new(message):
             await self._advance(message, deadline)
         elif self._turn.answer is not None:
-            log.info("%s: PLAY of turn %d repeated", self.match_id, self.turn)
+            log.info("%s: PLAY of turn %d repeated", self.match_id, self.turn_number)
         turn = self._turn
         if turn.answer is None:
             turn.deadline = deadline
@@ -194,18 +194,18 @@ class Match:
         repetition unless it can have been made again: it is legal, and our own part is what we answered.
         """
         if message.turn is not None:
-            return message.turn > self.turn
+            return message.turn > self.turn_number
         turn = self._turn
         if self._imperfect:
             return turn.answered is not None
         if message.moves is None:
-            if self.turn and turn.start_repeated:
+            if self.turn_number and turn.start_repeated:
                 log.warning("%s: the manager starts again from the first turn", self.match_id)
                 self._rewind()
-            elif self.turn:
-                log.warning("%s: no moves at turn %d: taken as a repetition", self.match_id, self.turn)
+            elif self.turn_number:
+                log.warning("%s: no moves at turn %d: taken as a repetition", self.match_id, self.turn_number)
             return False
-        if not self.turn or message.moves != self._history[-1]:
+        if not self.turn_number or message.moves != self._history[-1]:
             return True
         if turn.situation is None or not turn.situation.repeatable or turn.answered is None:
             return False
@@ -222,11 +222,11 @@ class Match:
         else:
             received = message.moves
         self._history.append(received)
-        self._turn = MatchTurn(self.turn, deadline)
+        self._turn = MatchTurn(len(self._history), deadline)
         self._news.set()
         if self._journal is not None:
             await self._journal.received(received)
-        self._workers.send_turn(self.turn, Turn(received, deadline.remaining() if deadline else None))
+        self._workers.send_turn(self.turn_number, Turn(received, deadline.remaining() if deadline else None))
 
     def _rewind(self) -> None:
         self._history.clear()

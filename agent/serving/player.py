@@ -103,7 +103,7 @@ class Player:
                 match.abort()
                 continue
             self._matches[match.match_id] = match
-            log.info("%s: taken up again at turn %d", match.match_id, match.turn)
+            log.info("%s: taken up again at turn %d", match.match_id, match.turn_number)
 
     async def close(self) -> None:
         """Ends all work. Matches that are still running stay in the journal."""
