@@ -120,7 +120,9 @@ def play_game(
     if opening is None:
         opening = pair_opening(machine, series, number // 2)
     seats = [0, 1] if number % 2 == 0 else [1, 0]
-    players = [_Player(_make(machine, series.engines[seat], role), series.seconds) for role, seat in enumerate(seats)]
+    players = [
+        _TimedEngine(_make(machine, series.engines[seat], role), series.seconds) for role, seat in enumerate(seats)
+    ]
     state = machine.initial()
     for joint in opening:
         state = machine.next(state, joint)
@@ -174,7 +176,7 @@ def _is_balanced(machine: CircuitMachine, series: Series, opening: list[list[Ter
     state = machine.initial()
     for joint in opening:
         state = machine.next(state, joint)
-    judge = _Player(_make(machine, series.engines[0], 0), JUDGING_SECONDS)
+    judge = _TimedEngine(_make(machine, series.engines[0], 0), JUDGING_SECONDS)
     judge.engine.begin(state)
     value = judge.consider(machine.legal(state, 0)).value
     return value is not None and BALANCE[0] <= value <= BALANCE[1]
@@ -201,7 +203,7 @@ def _make(machine: CircuitMachine, name: str, role: int) -> Engine:
 
 
 @dataclass
-class _Player:
+class _TimedEngine:
     """An engine with its clock, and what is noted about its turns."""
 
     engine: Engine

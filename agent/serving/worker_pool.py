@@ -169,7 +169,11 @@ class WorkerPool:
                 self._spare = None
             started = time.monotonic()
             try:
-                worker = self._spare = await Worker.start(self._memory)
+                worker = await Worker.start(self._memory)
+                if self._spare is not None:
+                    # One was given back in the meantime.
+                    self.release(self._spare)
+                self._spare = worker
                 await worker.warm.wait()
             except OSError as error:
                 log.error("a worker cannot be started: %s", error)

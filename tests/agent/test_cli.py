@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli import main
-from agent.commands.options import INTERRUPTED, OK, WRONG_INPUT
+from agent.commands.options import DIFFERENT, INTERRUPTED, OK, WRONG_INPUT
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -71,6 +71,14 @@ def test_meaningless_rules_show_their_place(tmp_path: Path, capsys: pytest.Captu
     message = fails(["match", file, "--players", "random"], capsys).splitlines()
     assert message[0].startswith(f"{file}:7:1: error: ")
     assert message[2].strip() == "^"
+
+
+def test_random_role_takes_no_player_in_any_case(tmp_path: Path) -> None:
+    """A role `RANDOM` is played by the referee, as one named `random` is."""
+    file = write(tmp_path, VALID.replace("(role a)", "(role a)\n(role RANDOM)\n(legal RANDOM wait)"))
+    result = tmp_path / "result.json"
+    assert main(["match", file, "--players", "legal", "--json", str(result)]) in (OK, DIFFERENT)
+    assert json.loads(result.read_text())["players"] == ["legal", "referee"]
 
 
 @pytest.mark.parametrize("players", ["random", "random,random,random"])

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Literal
@@ -81,6 +82,13 @@ def test_messages_pass_both_ways_and_the_result_is_the_last(
     assert child.receive() == 50
     with pytest.raises(ChildLostError, match="ended with status 0"):
         child.receive()
+
+
+def test_children_may_be_started_in_any_thread(start: Callable[..., ChildProcess]) -> None:
+    """Forking does not need the main thread."""
+    with ThreadPoolExecutor(1) as threads:
+        child = threads.submit(start, allocate, 10).result()
+    assert child.receive() == 10
 
 
 def test_errors_of_the_work_are_raised_in_the_parent(start: Callable[..., ChildProcess]) -> None:
