@@ -290,7 +290,7 @@ class Match:
         turn = self._turn
         if isinstance(report, Situation):
             if report.turn == turn.number and (main or turn.situation is None):
-                self._workers.settle_on(main)
+                self._workers.keep_one(main)
                 turn.situation = self._latest = report
                 if not turn.number:
                     self._opening = report

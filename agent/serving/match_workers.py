@@ -96,8 +96,8 @@ class MatchWorkers:
             self._main = None
         self._end_all()
 
-    def settle_on(self, main: bool) -> None:
-        """Ends one of two workers: the stand-by, or the main one, whose place the stand-by takes."""
+    def keep_one(self, main: bool) -> None:
+        """Of two workers, keeps the main one, or the stand-by in its place, and ends the other."""
         if not main and self._standby is not None:
             log.warning("%s: the stand-by was faster, the old worker is dropped", self._match_id)
             self._main, self._standby = self._standby, self._main
