@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 KEPT_VERSIONS = 3
-"""Folders of other versions beyond the newest so many are removed."""
+"""Folders of other versions that are kept, the newest; older ones are removed. Set by hand; not tuned."""
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 

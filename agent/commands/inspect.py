@@ -25,7 +25,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
-    """Prints what there is to say."""
+    """Prints and returns the description."""
     from agent.measuring.describe import describe
 
     return OK, describe(options.file)

@@ -59,8 +59,8 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     import asyncio
     import logging
 
+    from agent.processes import LOG_FORMAT
     from agent.serving.player import ServeOptions, serve
-    from agent.worker.messages import LOG_FORMAT
 
     logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
     result: dict[str, object] = {"host": options.host, "port": options.port, "process": os.getpid()}

@@ -1,17 +1,17 @@
-"""The `bench` command: random playouts per second of every engine, and the cost of setting up, per CPU second."""
+"""The `bench` command: random playouts per CPU second of circuit and interpreter, and the CPU time of setting up."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from agent.measuring.playouts import Speed, playout_speed, timed
+from agent.measuring.playouts import Speed, circuit_speed, machine_speed
+from agent.measuring.timing import timed
 from agent.sheet import Sheet, load
 from games import rulesheets
 from games.gdl.compile import compile_rules, warm_kernels
 from games.gdl.interpreter.machine import Interpreter
-from games.gdl.running.machine import CircuitMachine
-from games.machine import GameError, StateMachine
+from games.machine import GameError
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,11 @@ class Row:
 
 
 def bench(files: Sequence[str], seconds: float) -> dict[str, object]:
-    """Measures each engine for so many CPU seconds on each sheet, printing a table; returns it as JSON data."""
+    """Measures circuit and interpreter for `seconds` of CPU time each on each sheet, printing a table.
+
+    `files` are rulesheet files or names of own rulesheets; none means all own ones. Returns the table as JSON data.
+    Raises `InputError` for a sheet that cannot be read; one that cannot be played has its reason in the table.
+    """
     games = list(files) or rulesheets.names()
     _, warm_up = timed(warm_kernels)
     print(f"kernels loaded (or compiled) in {warm_up:.2f} s CPU", flush=True)
@@ -65,21 +69,7 @@ def _measure_circuit(sheet: Sheet, seconds: float) -> tuple[float, Speed]:
 
 def _measure_interpreter(sheet: Sheet, seconds: float) -> tuple[float, Speed]:
     machine, setup = timed(lambda: Interpreter(sheet.checked))
-    return setup, playout_speed(machine, seconds)
-
-
-def speed_of(machine: StateMachine, seconds: float) -> Speed:
-    """Random playouts on a machine, the way that suits it best."""
-    return circuit_speed(machine, seconds) if isinstance(machine, CircuitMachine) else playout_speed(machine, seconds)
-
-
-def circuit_speed(machine: CircuitMachine, seconds: float) -> Speed:
-    """Random playouts on the circuit's lanes for so many CPU seconds of this thread."""
-    # A first small batch, so that loading kernels is not measured.
-    machine.random_playouts(playouts=1)
-    found = machine.random_playouts(seconds=seconds)
-    spent = max(found.cpu_seconds, 1e-9)
-    return Speed(found.playouts / spent, found.transitions / spent)
+    return setup, machine_speed(machine, seconds)
 
 
 def _print(row: Row) -> None:

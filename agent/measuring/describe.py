@@ -1,9 +1,10 @@
-"""What the agent makes of a rulesheet, for people."""
+"""The `inspect` command: what the agent makes of a rulesheet."""
 
 from __future__ import annotations
 
-from agent.measuring.bench import speed_of
-from agent.measuring.playouts import Sample, sample, timed
+from agent.measuring.playouts import speed_of
+from agent.measuring.sampling import Sample, sample
+from agent.measuring.timing import timed
 from agent.search.registry import engines_for
 from agent.sheet import Sheet, load
 from games.families import FAMILIES
@@ -12,10 +13,14 @@ from games.machine import StateMachine
 from protocol.kif import write
 
 PLAYOUT_SECONDS = 1.0
+"""CPU seconds for which random playouts are measured."""
 
 
 def describe(file: str) -> dict[str, object]:
-    """Prints what there is to say about a rulesheet (file or own sheet's name); returns it as JSON data."""
+    """Prints a rulesheet's roles, kind, size, engine, set-up time, playout speed, warnings; returns them as JSON data.
+
+    `file` is a rulesheet file or the name of an own rulesheet. Raises `InputError` and `GameError`.
+    """
     sheet, reading = timed(lambda: load(file))
     machine, setup = timed(sheet.machine)
     found = sample(machine)

@@ -14,37 +14,22 @@ from agent.errors import InputError
 from agent.search.engine import Engine, Opinion
 from agent.search.montecarlo import MonteCarlo
 from agent.search.registry import NATIVE_FACTORIES
-from agent.search.reversi import engine as reversi
-from agent.search.reversi.evaluation import Evaluation
-from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS
-from agent.search.reversi.weights.shipped import HEURISTIC, Weights, extent
+from agent.search.reversi.plain import make_plain_engine
 from agent.search.tree import engine as tree
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
-from games.native.reversi.recognise import recognise
 from protocol.kif import write
-
-PLAIN_DEPTH = 6
 
 OPENING_TRIES = 1000
 """Random openings that may end the match, or be too one-sided, before a series is given up."""
+
 JUDGING_SECONDS = 0.25
-"""How long the first contender looks at an opening to say whether it is balanced."""
+"""How long the first contender thinks about an opening to say whether it is balanced. Set by hand; not tuned."""
+
 BALANCE = (40.0, 60.0)
-"""The values of a balanced opening for the first role."""
+"""The values of a balanced opening for the first role. Set by hand; not tuned."""
 
 Maker = Callable[[CircuitMachine, int], Engine | None]
-
-
-def plain_reversi(machine: CircuitMachine, role: int) -> Engine | None:
-    """Alpha-beta of six plies by rules of thumb, without patterns: what trained weights have to beat."""
-    binding = recognise(machine)
-    if binding is None:
-        return None
-    variant = binding.variant
-    evaluation = Evaluation.heuristic(*extent(variant.playable), variant.sign)
-    weights = Weights(evaluation, DEFAULT_COEFFICIENTS, HEURISTIC)
-    return reversi.ReversiEngine(machine, role, binding, weights=weights, max_depth=PLAIN_DEPTH)
 
 
 def _native(machine: CircuitMachine, role: int) -> Engine | None:
@@ -56,7 +41,7 @@ ENGINES: dict[str, Maker] = {
     "general": tree.make_engine,
     "playouts": lambda machine, role: tree.TreeSearch(machine, role, judging=False),
     "montecarlo": MonteCarlo,
-    "plain": plain_reversi,
+    "plain": make_plain_engine,
 }
 """Contenders by the name that the command line gives them."""
 
@@ -135,7 +120,9 @@ def play_game(
     if opening is None:
         opening = pair_opening(machine, series, number // 2)
     seats = [0, 1] if number % 2 == 0 else [1, 0]
-    players = [_Player(_make(machine, series.engines[seat], role), series.seconds) for role, seat in enumerate(seats)]
+    players = [
+        _TimedEngine(_make(machine, series.engines[seat], role), series.seconds) for role, seat in enumerate(seats)
+    ]
     state = machine.initial()
     for joint in opening:
         state = machine.next(state, joint)
@@ -189,14 +176,14 @@ def _is_balanced(machine: CircuitMachine, series: Series, opening: list[list[Ter
     state = machine.initial()
     for joint in opening:
         state = machine.next(state, joint)
-    judge = _Player(_make(machine, series.engines[0], 0), JUDGING_SECONDS)
+    judge = _TimedEngine(_make(machine, series.engines[0], 0), JUDGING_SECONDS)
     judge.engine.begin(state)
     value = judge.consider(machine.legal(state, 0)).value
     return value is not None and BALANCE[0] <= value <= BALANCE[1]
 
 
 def random_opening(machine: CircuitMachine, plies: int, generator: random.Random) -> list[list[Term]]:
-    """So many uniformly random joint moves from the start that do not end the match. Raises `InputError` if none do."""
+    """`plies` uniformly random joint moves from the start that do not end the match. Raises `InputError` if none do."""
     for _ in range(OPENING_TRIES):
         state = machine.initial()
         opening: list[list[Term]] = []
@@ -216,7 +203,7 @@ def _make(machine: CircuitMachine, name: str, role: int) -> Engine:
 
 
 @dataclass
-class _Player:
+class _TimedEngine:
     """An engine with its clock, and what is noted about its turns."""
 
     engine: Engine

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
-import multiprocessing.connection
 import os
-import signal
 import statistics
-import threading
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +17,8 @@ from agent.measuring.strength_game import GameRecord, Series, pair_opening, play
 from agent.search import registry
 from agent.search.score import Score
 from agent.sheet import load
+from games.child_process import ChildLostError, ChildProcess, wait_for_any
 from games.gdl.compile import compile_rules
-from games.machine import GameError
 from protocol.kif import read
 
 
@@ -39,7 +34,7 @@ def run_series(
     log: Path | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Summary:
-    """Play the first so many games of a series, each pair of them in one of `jobs` processes; the results.
+    """Play the first `games` games of a series, each pair of them in one of `jobs` processes; the results.
 
     Each process has `series.cores` cores to itself. With a log, games that it already holds are counted and not
     played, and others are added as they end. `tell` gets a line per pair. To be called in the main thread, which gets
@@ -110,7 +105,7 @@ class Summary:
     def score_text(self) -> str:
         """The score in one line: with its interval, and by who was the first to choose after the opening."""
         first, second = (self.score(chose_first=contender) for contender in (0, 1))
-        return f"{self.score()}; moving first {_brief(first)}, second {_brief(second)}"
+        return f"{self.score()}; moving first {_share_text(first)}, second {_share_text(second)}"
 
     def proofs(self, contenders: Iterable[int]) -> Proofs:
         """When one of these contenders had proven the result."""
@@ -164,7 +159,7 @@ class Summary:
         }
 
 
-def _brief(score: Score) -> str:
+def _share_text(score: Score) -> str:
     return f"{100 * score.share:.1f} % of {score.games}" if score.games else "0 games"
 
 
@@ -228,9 +223,13 @@ class _Task:
     """What a worker does next."""
 
     numbers: list[int]
-    """Games of one pair; none: the worker ends."""
+    """Games of one pair."""
     opening: list[list[str]] | None = None
     """Theirs, if it is known already."""
+
+
+_IDLE = "idle"
+"""What a worker sends when it waits for a task; for each game of one it sends the `GameRecord`."""
 
 
 def _play(series: Series, tasks: list[_Task], jobs: int) -> Generator[GameRecord, None, None]:
@@ -238,81 +237,46 @@ def _play(series: Series, tasks: list[_Task], jobs: int) -> Generator[GameRecord
     cores = sorted(os.sched_getaffinity(0))
     pools = [cores[job * series.cores : (job + 1) * series.cores] for job in range(jobs)]
     waiting = list(reversed(tasks))
-    workers: dict[Connection, SpawnProcess] = {}
+    workers: list[ChildProcess] = []
 
     def start_one() -> None:
         if waiting and pools:
-            connection, process = _start_worker(series, pools.pop(0))
-            workers[connection] = process
+            # Not forked: the caller may have threads that hold locks. It has children because it compiles.
+            worker = ChildProcess(_work, series, pools.pop(0), method="spawn", may_have_children=True)
+            workers.append(worker)
 
     try:
         start_one()
         while workers:
-            for ready in multiprocessing.connection.wait(list(workers)):
-                assert isinstance(ready, Connection)
-                try:
-                    message = ready.recv()
-                except (EOFError, OSError):
-                    workers[ready].join()
-                    raise LostWorkerError(f"a worker ended with status {workers[ready].exitcode}") from None
-                if isinstance(message, Exception):
-                    raise message
+            for worker in wait_for_any(workers):
+                message = worker.receive()
                 if isinstance(message, GameRecord):
                     yield message
-                    continue
-                # Idle. The first worker has filled the kernel cache before the next one is started.
-                if waiting:
-                    ready.send(waiting.pop())
+                elif waiting:
+                    worker.send(waiting.pop())
+                    # The first worker has filled the kernel cache before the next one is started.
                     start_one()
                 else:
-                    ready.send(_Task([]))
-                    workers.pop(ready).join()
-                    ready.close()
-    except ConnectionError as error:
-        raise LostWorkerError(f"a worker ended: {error}") from None
+                    workers.remove(worker)
+                    worker.end()
+    except ChildLostError as error:
+        raise LostWorkerError(f"a worker {error}") from None
     finally:
-        for process in workers.values():
-            process.kill()
-        for connection, process in workers.items():
-            process.join()
-            connection.close()
+        for worker in workers:
+            worker.end()
 
 
-def _start_worker(series: Series, cores: list[int]) -> tuple[Connection, SpawnProcess]:
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(series, cores, theirs))
-    # A process that starts while Ctrl-C is ignored goes on ignoring it: who has started it will end it.
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        process.start()
-    finally:
-        signal.signal(signal.SIGINT, handler)
-    theirs.close()
-    return ours, process
-
-
-def _work(series: Series, cores: list[int], connection: Connection) -> None:
-    """A worker's life: says None when it is idle, gets a task, answers a record for each of its games."""
+def _work(pipe: Connection, series: Series, cores: list[int]) -> None:
+    """A worker's life, until it is ended."""
     os.sched_setaffinity(0, cores)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    try:
-        registry.warm_up()
-        machine = compile_rules(load(series.file).checked)
-        connection.send(None)
-        while (task := connection.recv()).numbers:
-            opening = task.opening and [[read(move)[0] for move in joint] for joint in task.opening]
-            opening = opening or pair_opening(machine, series, task.numbers[0] // 2)
-            for number in task.numbers:
-                connection.send(play_game(machine, series, number, opening))
-            connection.send(None)
-    except (CommandError, GameError) as error:
-        connection.send(error)
-
-
-def _end_with_parent() -> None:
-    """Ends this process when its parent is gone, also where that was killed in the middle of a game."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    multiprocessing.connection.wait([parent.sentinel])
-    os._exit(1)
+    registry.warm_up()
+    machine = compile_rules(load(series.file).checked)
+    while True:
+        pipe.send(_IDLE)
+        task: _Task = pipe.recv()
+        if task.opening is None:
+            opening = pair_opening(machine, series, task.numbers[0] // 2)
+        else:
+            opening = [[read(move)[0] for move in joint] for joint in task.opening]
+        for number in task.numbers:
+            pipe.send(play_game(machine, series, number, opening))

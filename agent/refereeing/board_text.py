@@ -18,7 +18,7 @@ EMPTY = "."
 
 
 @dataclass(frozen=True)
-class Board:
+class TextBoard:
     """How one relation's facts are drawn: x to the right, y upwards."""
 
     relation: str
@@ -28,7 +28,7 @@ class Board:
     """What each content is drawn as."""
 
     @classmethod
-    def find(cls, initial: Collection[Term], possible: Collection[Term] = ()) -> Board | None:
+    def find(cls, initial: Collection[Term], possible: Collection[Term] = ()) -> TextBoard | None:
         """The board that the facts of a game show, or None.
 
         `initial` are the facts of the first state, `possible` all that any state may hold, as far as they are known.
@@ -45,7 +45,9 @@ class Board:
         return max(boards, key=lambda board: (len(board.columns) * len(board.rows), board.relation), default=None)
 
     @classmethod
-    def _of_relation(cls, relation: str, cells: set[tuple[str, str, Term]], initial: Iterable[Term]) -> Board | None:
+    def _of_relation(
+        cls, relation: str, cells: set[tuple[str, str, Term]], initial: Iterable[Term]
+    ) -> TextBoard | None:
         columns, rows = _axis(x for x, _, _ in cells), _axis(y for _, y, _ in cells)
         if not all(MIN_SIDE <= len(axis) <= MAX_SIDE for axis in (columns, rows)):
             return None

@@ -9,20 +9,21 @@ import time
 from collections.abc import Sequence
 
 from agent.errors import InputError
-from agent.refereeing.board_text import Board
+from agent.refereeing.board_text import TextBoard
 from agent.refereeing.house_players import BUILT_IN, agent_process, house_player
 from agent.refereeing.record import MatchRecord
-from agent.refereeing.referee import RANDOM_ROLE, Referee, Seat, Watcher
+from agent.refereeing.referee import Participant, Referee, Watcher
 from agent.sheet import Sheet, load
 from games.gdl.running.machine import CircuitMachine
 from games.machine import StateMachine, Term
+from games.roles import is_random_role
 from protocol.client import PlayerClient
 from protocol.compose import Style
 from protocol.kif import write
 from protocol.scramble import ScrambleStyle, make_scrambler
 
 REFEREE = "referee"
-"""What the record calls the player of the role `random`."""
+"""What the record calls the player of the random role."""
 
 
 def host_match(
@@ -66,9 +67,9 @@ def _assign(sheet: Sheet, players: Sequence[str]) -> list[str]:
         if player not in BUILT_IN and not player.startswith(("http://", "https://")):
             raise InputError(f"{player}: a player is an address (http://host:port) or one of {', '.join(BUILT_IN)}")
     rest = iter(players)
-    assigned = [REFEREE if role == RANDOM_ROLE else next(rest, "") for role in sheet.roles]
+    assigned = [REFEREE if is_random_role(role) else next(rest, "") for role in sheet.roles]
     if "" in assigned or next(rest, None) is not None:
-        wanted = [write(role) for role in sheet.roles if role != RANDOM_ROLE]
+        wanted = [write(role) for role in sheet.roles if not is_random_role(role)]
         raise InputError(
             f"{sheet.name} takes {len(wanted)} player{'s' * (len(wanted) != 1)} ({', '.join(wanted)}), "
             f"not {len(players)}"
@@ -86,7 +87,7 @@ async def _host(
     style: Style = "dresden" if record.scramble == "dresden" else "ggp-base"
     scrambler = make_scrambler(record.scramble, record.seed)
     async with contextlib.AsyncExitStack() as stack:
-        seats = []
+        participants = []
         for index, (role, player) in enumerate(zip(machine.roles, assigned, strict=True)):
             client = None
             if player != REFEREE:
@@ -97,8 +98,8 @@ async def _host(
                     seed = record.seed + index + 1
                     url = await stack.enter_async_context(house_player(player, machine, scrambler, seed))
                 client = await stack.enter_async_context(PlayerClient(url, style=style, name=player))
-            seats.append(Seat(role, player, client))
-        await Referee(machine, rulesheet, scrambler, seats, record, watcher).run()
+            participants.append(Participant(role, player, client))
+        await Referee(machine, rulesheet, scrambler, participants, record, watcher).run()
 
 
 def _announce(text: str) -> None:
@@ -110,7 +111,7 @@ class Printer(Watcher):
 
     def __init__(self, machine: StateMachine) -> None:
         possible = machine.game.fluents + machine.game.always if isinstance(machine, CircuitMachine) else []
-        self._board = Board.find(machine.facts(machine.initial()), possible)
+        self._board = TextBoard.find(machine.facts(machine.initial()), possible)
         self._errors_shown = 0
 
     def started(self, record: MatchRecord) -> None:

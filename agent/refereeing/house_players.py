@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import random
 import signal
 import socket
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from pathlib import Path
 
 from aiohttp import web
 
 from agent.errors import PlayerStartError
+from agent.processes import start_module
 from games.machine import State, StateMachine, Term
 from protocol.client import ClientError, PlayerClient
 from protocol.messages import (
@@ -46,7 +44,8 @@ BUILT_IN = ("agent", "random", "legal")
 HOST = "127.0.0.1"
 
 AVAILABLE_SECONDS = 600.0
-"""How long a new agent process may take until it is available: the first start compiles the kernels."""
+"""How long a new agent process may take until it is available: the first start compiles the kernels, which takes
+minutes on a slow machine."""
 
 TAIL = 4096
 """Bytes of a process's last output that are kept to explain its failure."""
@@ -120,16 +119,12 @@ async def agent_process(announce: Callable[[str], None]) -> AsyncIterator[str]:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port = probe.getsockname()[1]
-    root = str(Path(__file__).resolve().parents[2])
-    search_path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "agent.cli", "serve", "--host", HOST, "--port", str(port), "--workers", "1"),
+    # An interrupt at the keyboard reaches the referee alone, which then says ABORT.
+    process = await start_module(
+        *("agent.cli", "serve", "--host", HOST, "--port", str(port), "--workers", "1"),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        env={**os.environ, "PYTHONPATH": search_path},
-        # Its own session, so that an interrupt at the keyboard reaches the referee alone, which then says ABORT.
-        start_new_session=True,
     )
     tail = bytearray()
     reading = asyncio.create_task(_read_output(process, tail))

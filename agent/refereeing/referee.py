@@ -20,17 +20,14 @@ from protocol.kif import write
 from protocol.messages import Abort, Message, Play, Start, Stop
 from protocol.scramble import Scrambler
 
-RANDOM_ROLE = "random"
-"""The role of that name is nature: the referee plays it, uniformly at random."""
-
 ABORT_SECONDS = 1.0
-"""How long players may take to confirm that a match was aborted."""
+"""How long players may take to confirm that a match was aborted. Set by hand; not tuned."""
 
 JointMove: TypeAlias = tuple[Term, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Seat:
+class Participant:
     """A role and who plays it."""
 
     role: Term
@@ -61,14 +58,14 @@ class Referee:
         machine: StateMachine,
         rulesheet: tuple[Term, ...],
         scrambler: Scrambler,
-        seats: Sequence[Seat],
+        participants: Sequence[Participant],
         record: MatchRecord,
         watcher: Watcher | None = None,
     ) -> None:
         self._machine = machine
         self._rulesheet = rulesheet
         self._scrambler = scrambler
-        self._seats = seats
+        self._participants = participants
         self._watcher = watcher or Watcher()
         self._random = random.Random(record.seed)
         self.record = record
@@ -88,7 +85,7 @@ class Referee:
 
     async def _play(self) -> None:
         machine, record = self._machine, self.record
-        record.seconds = [[] for _ in self._seats]
+        record.seconds = [[] for _ in self._participants]
         state = machine.initial()
         record.states.append(machine.facts(state))
         await self._ask_all(0, "start")
@@ -110,62 +107,62 @@ class Referee:
         self._watcher.ended(record)
 
     def _legal(self, state: State) -> list[list[Term]]:
-        return [self._machine.legal(state, role) for role in range(len(self._seats))]
+        return [self._machine.legal(state, role) for role in range(len(self._participants))]
 
     async def _joint_move(self, legal: Sequence[list[Term]]) -> JointMove:
         """One legal move per role: what the players answer, or what is played in their place."""
         step = len(self.record.moves) + 1
         replies = await self._ask_all(step, "play")
         return tuple(
-            self._judge(seat, step, reply, moves)
-            for seat, reply, moves in zip(self._seats, replies, legal, strict=True)
+            self._judge(participant, step, reply, moves)
+            for participant, reply, moves in zip(self._participants, replies, legal, strict=True)
         )
 
-    def _judge(self, seat: Seat, step: int, reply: Term | None, legal: list[Term]) -> Term:
+    def _judge(self, participant: Participant, step: int, reply: Term | None, legal: list[Term]) -> Term:
         if reply is not None:
             # Compared as the player spells it, so that only what the rules it was sent call legal is taken.
             for move in legal:
                 if self._scrambler.scramble(move) == reply:
                     return move
-            self._blame(seat, step, "play", "illegal", write(reply))
+            self._blame(participant, step, "play", "illegal", write(reply))
         return self._random.choice(legal)
 
     async def _ask_all(self, step: int, request: Request) -> list[Term | None]:
         """Asks all players at once; None for those without a readable reply and for the referee's own roles."""
-        return await asyncio.gather(*(self._ask(seat, step, request) for seat in self._seats))
+        return await asyncio.gather(*(self._ask(participant, step, request) for participant in self._participants))
 
-    async def _ask(self, seat: Seat, step: int, request: Request) -> Term | None:
+    async def _ask(self, participant: Participant, step: int, request: Request) -> Term | None:
         seconds = 0.0
         try:
-            if seat.client is None:
+            if participant.client is None:
                 return None
-            answer = await seat.client.send(self._message(seat, request), timeout=self._clock(request))
+            answer = await participant.client.send(self._message(participant, request), timeout=self._clock(request))
             seconds = answer.seconds
             return answer.term
         except ClientError as error:
             seconds = error.seconds
-            self._blame(seat, step, request, _kind(error), str(error))
+            self._blame(participant, step, request, _kind(error), str(error))
             return None
         finally:
             if request == "play":
-                self.record.seconds[self._seats.index(seat)].append(seconds)
+                self.record.seconds[self._participants.index(participant)].append(seconds)
 
     def _clock(self, request: Request) -> float:
         return self.record.start_clock if request == "start" else self.record.play_clock
 
-    def _message(self, seat: Seat, request: Request) -> Message:
+    def _message(self, participant: Participant, request: Request) -> Message:
         record, scramble = self.record, self._scrambler.scramble
         if request == "start":
             rules = tuple(map(scramble, self._rulesheet))
-            return Start(record.match_id, scramble(seat.role), rules, record.start_clock, record.play_clock)
+            return Start(record.match_id, scramble(participant.role), rules, record.start_clock, record.play_clock)
         moves = tuple(map(scramble, record.moves[-1])) if record.moves else None
         return Play(record.match_id, moves) if request == "play" else Stop(record.match_id, moves)
 
-    def _blame(self, seat: Seat, step: int, request: Request, kind: Kind, detail: str) -> None:
-        self.record.errors.append(PlayerError(seat.role, step, request, kind, detail))
+    def _blame(self, participant: Participant, step: int, request: Request, kind: Kind, detail: str) -> None:
+        self.record.errors.append(PlayerError(participant.role, step, request, kind, detail))
 
     async def _abort(self) -> None:
-        clients = [seat.client for seat in self._seats if seat.client is not None]
+        clients = [participant.client for participant in self._participants if participant.client is not None]
         message = Abort(self.record.match_id)
         await asyncio.gather(
             *(client.send(message, timeout=ABORT_SECONDS) for client in clients), return_exceptions=True

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 SHORTEST = 0.05
-"""Seconds that any turn lasts."""
+"""Seconds that any turn lasts: enough to learn what is legal. Set by hand; not tuned."""
 
 Instant: TypeAlias = float
 """A moment: seconds on the clock of `time.monotonic`. Durations are plain seconds."""

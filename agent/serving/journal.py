@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 SUFFIX = ".match.jsonl"
 
 PATIENCE = 0.3
-"""Seconds that a message waits for the disk: clocks are running."""
+"""Seconds that a message waits for the disk: clocks are running. Set by hand; not tuned."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,10 +46,10 @@ MAX_MESSAGE = 1 << 20
 
 PRIORITY = -5
 """Niceness of the server process, where the system lets it choose and the user has not chosen: replies have to leave on
-time on a loaded machine. Workers do without it."""
+time on a loaded machine. Workers do without it. Set by hand; not tuned."""
 
 SWEEP_SECONDS = 10.0
-"""How often it is looked whether a match was forgotten by its manager."""
+"""Seconds between two checks for matches that their manager has forgotten. Set by hand; not tuned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Player:
                 match.abort()
                 continue
             self._matches[match.match_id] = match
-            log.info("%s: taken up again at turn %d", match.match_id, match.turn)
+            log.info("%s: taken up again at turn %d", match.match_id, match.turn_number)
 
     async def close(self) -> None:
         """Ends all work. Matches that are still running stay in the journal."""

@@ -8,21 +8,21 @@ import logging
 import os
 import pickle
 import signal
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
+from agent.processes import start_module
 from agent.serving.clock import Instant, now
 from agent.worker.messages import HEADER, Alive, Command, Report, Warm, frame
 
 log = logging.getLogger(__name__)
 
 RESPAWN_DELAY = 1.0
-"""Seconds until the next spare is started: the match that took the last one is compiling on all cores."""
+"""Seconds until the next spare is started: the match that took the last one is compiling on all cores.
+Set by hand; not tuned."""
 
 FAILURE_DELAY = 5.0
-"""Seconds until a worker is tried again after one that could not even start."""
+"""Seconds until a worker is tried again after one that could not even start. Set by hand; not tuned."""
 
 MIN_MEMORY = 2 << 30
 """Bytes of address space that a worker needs in any case: compiled kernels reserve much more than they use."""
@@ -52,19 +52,8 @@ class Worker:
     @classmethod
     async def start(cls, memory: int) -> Worker:
         """Starts a process with at most `memory` bytes of address space."""
-        root = str(Path(__file__).resolve().parents[2])
-        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "agent.worker.main",
-            f"--memory={memory}",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-            start_new_session=True,
-        )
-        return cls(process)
+        pipe = asyncio.subprocess.PIPE
+        return cls(await start_module("agent.worker.main", f"--memory={memory}", stdin=pipe, stdout=pipe))
 
     @property
     def pid(self) -> int:
@@ -180,7 +169,11 @@ class WorkerPool:
                 self._spare = None
             started = time.monotonic()
             try:
-                worker = self._spare = await Worker.start(self._memory)
+                worker = await Worker.start(self._memory)
+                if self._spare is not None:
+                    # One was given back in the meantime.
+                    self.release(self._spare)
+                self._spare = worker
                 await worker.warm.wait()
             except OSError as error:
                 log.error("a worker cannot be started: %s", error)

@@ -1,4 +1,4 @@
-"""A seat at the board: the thread of a worker that follows the match on one machine and thinks with one engine."""
+"""A gamer: the thread of a worker that follows the match on one machine and thinks with one engine."""
 
 from __future__ import annotations
 
@@ -12,43 +12,44 @@ import numpy as np
 
 from agent.search.engine import Engine, Opinion
 from agent.search.registry import engines_for
-from agent.worker.messages import Position, Received, Report, Rewind, Situation, Thought, Turn
+from agent.worker.messages import Checkpoint, Received, Report, Rewind, Situation, Thought, Turn
 from agent.worker.reference import Reference
 from games.machine import GameError, State, StateMachine, Term
 
 log = logging.getLogger(__name__)
 
 REPEAT_AFTER = 0.1
-"""Seconds before an opinion is sent again whose move has not changed."""
+"""Seconds before an opinion is sent again whose move has not changed. Set by hand; not tuned."""
 
 
-class Seat:
+class Gamer:
     """Follows the match, sends every turn's situation at once, then thinks until the next turn.
 
-    While the circuit is being compiled, the interpreter's seat already plays; then the circuit's takes over. A seat
-    that is no longer wanted may be stuck in a slow machine: it is a daemon, and what it still sends is dropped.
+    While the circuit is being compiled, a gamer with the interpreter already plays; then one with the circuit takes
+    over. A gamer that is no longer wanted may be stuck in a slow machine: its thread is a daemon, and what it still
+    sends is dropped.
     """
 
     def __init__(
         self,
         make_machine: Callable[[], StateMachine],
         role: Term,
-        position: Position,
+        checkpoint: Checkpoint,
         send: Callable[[Report], None],
         *,
         thinking: bool,
         seconds: float | None,
         engines: Callable[[StateMachine, int], Iterator[Engine]] = engines_for,
     ) -> None:
-        """`make_machine` runs in the seat's thread. `thinking` is whether to think before the next turn begins,
+        """`make_machine` runs in the gamer's thread. `thinking` is whether to think before the next turn begins,
         `seconds` how long the present turn lasts where one is running, `engines` the choice of engines, best first."""
-        self.seated = threading.Event()
-        """Set when the first situation was sent and the engine is at work, or when the seat has failed."""
+        self.prepared = threading.Event()
+        """Set when the first situation was sent and the engine is at work, or when the gamer has failed."""
         self.failed: str | None = None
-        """Why this seat cannot play."""
+        """Why this gamer cannot play."""
         self._make_machine = make_machine
         self._role_term = role
-        self._position = position
+        self._checkpoint = checkpoint
         self._send_report = send
         self._tasks: deque[Turn | Rewind] = deque()
         self._changed = threading.Condition()
@@ -61,7 +62,7 @@ class Seat:
         self._choose_engines = engines
         self._situation: Situation | None = None
         self._sent: tuple[Opinion | None, float] = (None, 0.0)
-        self._thread = threading.Thread(target=self._run, name="seat", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="gamer", daemon=True)
 
     # --- from the control thread
 
@@ -116,20 +117,20 @@ class Seat:
         try:
             machine = self._make_machine()
             role = machine.roles.index(self._role_term)
-            reference = Reference(machine, role, self._position)
+            reference = Reference(machine, role, self._checkpoint)
             self._announce(reference)
             self._engines = self._choose_engines(machine, role)
             self._next_engine(reference.state)
-            self.seated.set()
+            self.prepared.set()
             self._play(reference)
         except (BrokenPipeError, EOFError):
             pass
         except Exception as error:
             self.failed = f"{type(error).__name__}: {error}"
             if not self._retired:
-                log.exception("the seat fails")
+                log.exception("the gamer fails")
         finally:
-            self.seated.set()
+            self.prepared.set()
 
     def _play(self, reference: Reference) -> None:
         exhausted = False
@@ -147,7 +148,7 @@ class Seat:
                 if task.joint_move is not None:
                     self._follow(reference, task.joint_move)
             elif isinstance(task, Rewind):
-                reference = Reference(reference.machine, reference.role, Position())
+                reference = Reference(reference.machine, reference.role, Checkpoint())
                 self._announce(reference)
                 self._engines = self._choose_engines(reference.machine, reference.role)
                 self._next_engine(reference.state)

@@ -2,8 +2,8 @@
 
 Started by `agent.serving.worker_pool` as `python -m agent.worker.main`; commands come on standard input, reports leave
 on standard output (see `agent.worker.messages`). The control thread here does nothing that takes long; the game is
-followed and searched in a `Seat`. The interpreter's seat is there at once; the circuit is compiled in child processes
-and takes over when it is ready.
+followed and searched by a `Gamer`. One with the interpreter is there at once; the circuit is compiled in child
+processes, and a gamer with it takes over when it is ready.
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from agent.processes import LOG_FORMAT
 from agent.search import registry
-from agent.worker.gamer import Seat
+from agent.worker.gamer import Gamer
 from agent.worker.messages import (
-    LOG_FORMAT,
     PULSE,
     Alive,
     Begin,
     Channel,
-    Position,
-    Ready,
+    Checkpoint,
+    Prepared,
     Received,
     Refused,
-    Report,
     Rest,
     Rewind,
     Turn,
@@ -47,10 +46,11 @@ from protocol.kif import write
 log = logging.getLogger("agent.worker")
 
 NICENESS = 1
-"""Lets the server process, which only ever runs for moments, have its turn first; too little to matter otherwise."""
+"""Lets the server process, which only ever runs for moments, have its turn first; too little to matter otherwise. Set
+by hand; not tuned."""
 
 POLL = 0.005
-"""Seconds between two looks at a compilation."""
+"""Seconds between two looks at a compilation. Set by hand; not tuned."""
 
 
 class Session:
@@ -59,12 +59,14 @@ class Session:
     def __init__(self, channel: Channel, begin: Begin) -> None:
         self._channel = channel
         self._begin = begin
-        self._received: list[Received] = list(begin.position.since)
+        self._received: list[Received] = list(begin.checkpoint.since)
         self._seconds = begin.seconds
         self._resting = begin.seconds is None and not begin.ponder
-        self._ready = False
-        self._seat: Seat | None = None
-        self._coming: Seat | None = None
+        self._prepared = False
+        """Whether it was reported what plays the match, or that nothing can."""
+        self._gamer: Gamer | None = None
+        self._successor: Gamer | None = None
+        """The one with the circuit, until it takes over."""
         self._compilation: Compilation | None = None
         self._started = time.monotonic()
 
@@ -77,17 +79,17 @@ class Session:
             if self._begin.compile:
                 # Its processes are forked here, before any thread exists.
                 self._compilation = start_compilation(checked)
-            self._seat = self._take_seat(lambda: Interpreter(checked), thinking=self._begin.seconds is not None)
+            self._gamer = self._start_gamer(lambda: Interpreter(checked), thinking=self._begin.seconds is not None)
             threading.Thread(target=self._beat, name="pulse", daemon=True).start()
             while True:
-                command = self._channel.receive(POLL if self._expecting() else None)
+                command = self._channel.receive(None if self._prepared else POLL)
                 if isinstance(command, Turn):
                     self._turn(command)
                 elif isinstance(command, Rewind):
                     self._rewind()
                 elif isinstance(command, Rest):
                     self._rest()
-                self._change_seats()
+                self._change_gamers()
         finally:
             if self._compilation is not None:
                 self._compilation.cancel()
@@ -126,82 +128,79 @@ class Session:
         position = start.locate(path)
         return f"line {position.line}, column {position.column}: "
 
-    def _expecting(self) -> bool:
-        return not self._ready
-
-    def _send(self, report: Report) -> None:
-        self._channel.send(report)
-
-    def _take_seat(self, make_machine: Callable[[], StateMachine], *, thinking: bool) -> Seat:
-        known = self._begin.position
-        position = Position(known.turn, known.facts, known.disputed, tuple(self._received))
-        seat = Seat(
-            make_machine, self._begin.start.role, position, self._send, thinking=thinking, seconds=self._seconds
+    def _start_gamer(self, make_machine: Callable[[], StateMachine], *, thinking: bool) -> Gamer:
+        gamer = Gamer(
+            make_machine,
+            self._begin.start.role,
+            replace(self._begin.checkpoint, since=tuple(self._received)),
+            self._channel.send,
+            thinking=thinking,
+            seconds=self._seconds,
         )
-        seat.start()
-        return seat
+        gamer.start()
+        return gamer
 
     def _turn(self, turn: Turn) -> None:
         self._resting = False
         self._seconds = turn.seconds
         if turn.joint_move is not None:
             self._received.append(turn.joint_move)
-        for seat in (self._seat, self._coming):
-            if seat is not None:
-                seat.turn(turn)
+        for gamer in (self._gamer, self._successor):
+            if gamer is not None:
+                gamer.turn(turn)
 
     def _rewind(self) -> None:
-        self._begin = replace(self._begin, position=Position())
+        self._begin = replace(self._begin, checkpoint=Checkpoint())
         self._received.clear()
-        for seat in (self._seat, self._coming):
-            if seat is not None:
-                seat.rewind()
+        for gamer in (self._gamer, self._successor):
+            if gamer is not None:
+                gamer.rewind()
 
     def _rest(self) -> None:
         self._resting = True
         self._seconds = None
-        for seat in (self._seat, self._coming):
-            if seat is not None:
-                seat.rest()
+        for gamer in (self._gamer, self._successor):
+            if gamer is not None:
+                gamer.rest()
 
-    def _change_seats(self) -> None:
-        """Takes the circuit's seat once it is ready, or stays in the interpreter's once it is clear that none comes."""
-        if self._ready:
+    def _change_gamers(self) -> None:
+        """Lets the circuit's gamer take over once it is there, or keeps the other once it is clear that none comes."""
+        if self._prepared:
             return
-        if self._compilation is not None and self._coming is None:
+        if self._compilation is not None and self._successor is None:
             machine = self._compilation.poll()
             if machine is not None:
-                self._coming = self._take_seat(lambda: machine, thinking=not self._resting)
+                self._successor = self._start_gamer(lambda: machine, thinking=not self._resting)
             elif self._compilation.failed:
                 self._give_up_circuit(self._compilation.failed)
-        if self._coming is not None and self._coming.seated.is_set():
-            if self._coming.failed:
-                self._give_up_circuit(self._coming.failed)
+        if self._successor is not None and self._successor.prepared.is_set():
+            if self._successor.failed:
+                self._give_up_circuit(self._successor.failed)
             else:
-                assert self._seat is not None
-                self._seat.retire()
-                self._seat, self._coming = self._coming, None
-                self._settle()
-        elif self._compilation is None and self._seat is not None and self._seat.seated.is_set():
-            if self._seat.failed:
-                self._ready = True
-                self._channel.send(Refused(f"neither circuit nor interpreter can play this: {self._seat.failed}"))
+                assert self._gamer is not None
+                self._gamer.retire()
+                self._gamer, self._successor = self._successor, None
+                self._report_prepared()
+        elif self._compilation is None and self._gamer is not None and self._gamer.prepared.is_set():
+            if self._gamer.failed:
+                self._prepared = True
+                self._channel.send(Refused(f"neither circuit nor interpreter can play this: {self._gamer.failed}"))
                 return
             if not self._resting:
-                self._seat.ponder()
-            self._settle()
+                self._gamer.ponder()
+            self._report_prepared()
 
     def _give_up_circuit(self, reason: str) -> None:
         log.warning("no circuit (%s): played by the interpreter", reason)
         self._compilation = None
-        self._coming = None
+        self._successor = None
 
-    def _settle(self) -> None:
-        assert self._seat is not None
-        self._ready = True
+    def _report_prepared(self) -> None:
+        assert self._gamer is not None
+        self._prepared = True
         seconds = time.monotonic() - self._started
-        log.info("ready after %.2f s, engine %s", seconds, self._seat.engine_name)
-        self._channel.send(Ready(self._seat.engine_name))
+        log.info("ready after %.2f s, engine %s", seconds, self._gamer.engine_name)
+        self._channel.send(Prepared(self._gamer.engine_name))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -237,7 +236,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         pass
     finally:
         sys.stderr.flush()
-        # Seats may be deep in a search or a slow machine; nothing of theirs is worth waiting for.
+        # Gamers may be deep in a search or a slow machine; nothing of theirs is worth waiting for.
         os._exit(0)
 
 

@@ -20,11 +20,8 @@ from protocol.messages import Start
 JointMove: TypeAlias = tuple[Term, ...]
 """One move per role, in the order of the roles."""
 
-LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-"""Of both processes: they write to the same console."""
-
 PULSE = 0.5
-"""Seconds between two signs of life."""
+"""Seconds between two signs of life. Set by hand; not tuned."""
 
 HEADER = struct.Struct("!I")
 """The length of the frame that follows."""
@@ -43,8 +40,8 @@ Received: TypeAlias = JointMove | Unseen
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """A point of a match: some known state, and what was received from there on."""
+class Checkpoint:
+    """From where to take a match up: some known state, and what was received from there on."""
 
     turn: int = 0
     """How many joint moves had been received when the known state was reached."""
@@ -64,7 +61,7 @@ class Begin:
     """Take part in a match. The first command that a worker gets."""
 
     start: Start
-    position: Position
+    checkpoint: Checkpoint
     seconds: float | None
     """How long the first turn lasts, where one is running."""
     ponder: bool
@@ -78,7 +75,7 @@ class Turn:
     """A turn begins."""
 
     joint_move: Received | None
-    """What the roles did last; None where the position has not changed."""
+    """What the roles did last; None where the state has not changed."""
     seconds: float | None
     """How long the turn lasts; None where no answer is wanted."""
 
@@ -114,7 +111,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class Prepared:
     """The match will be played with this engine; nothing is gained by waiting any longer."""
 
     engine: str
@@ -133,7 +130,7 @@ class Situation:
     terminal: bool
     goals: tuple[int | None, ...] | None
     """In a terminal state, per role."""
-    position: Position
+    checkpoint: Checkpoint
     """This state, for whoever has to take the match over from here."""
     joint_move: JointMove | None
     """The joint move that led here, completed by a guess where it was `Unseen`; None at the start."""
@@ -155,7 +152,7 @@ class Alive:
     """Nothing but a sign of life, sent every `PULSE` seconds during a match."""
 
 
-Report: TypeAlias = Warm | Refused | Ready | Situation | Thought | Alive
+Report: TypeAlias = Warm | Refused | Prepared | Situation | Thought | Alive
 
 
 def frame(message: object) -> bytes:

@@ -11,7 +11,7 @@ import logging
 import random
 from collections.abc import Sequence
 
-from agent.worker.messages import JointMove, Position, Received, Situation, Unseen
+from agent.worker.messages import Checkpoint, JointMove, Received, Situation, Unseen
 from games.machine import GameError, State, StateMachine, Term
 from protocol.kif import write
 
@@ -21,16 +21,16 @@ log = logging.getLogger(__name__)
 class Reference:
     """Follows a match on one machine."""
 
-    def __init__(self, machine: StateMachine, role: int, position: Position) -> None:
-        """Takes the match up at a position. Raises `GameError` where the machine does not know its facts."""
+    def __init__(self, machine: StateMachine, role: int, checkpoint: Checkpoint) -> None:
+        """Takes the match up at a checkpoint. Raises `GameError` where the machine does not know its facts."""
         self.machine = machine
         self.role = role
-        self.turn = position.turn
-        self.state: State = machine.initial() if position.facts is None else machine.state(position.facts)
-        self._disputed = position.disputed
+        self.turn = checkpoint.turn
+        self.state: State = machine.initial() if checkpoint.facts is None else machine.state(checkpoint.facts)
+        self._disputed = checkpoint.disputed
         self._last: JointMove | None = None
         self._legal: list[list[Term]] | None = None
-        for received in position.since:
+        for received in checkpoint.since:
             self.follow(received)
 
     @property
@@ -71,7 +71,7 @@ class Reference:
             legal=tuple(self.legal[self.role]),
             terminal=terminal,
             goals=tuple(machine.goal(state, role) for role in range(len(machine.roles))) if terminal else None,
-            position=Position(self.turn, machine.facts(state), self._disputed),
+            checkpoint=Checkpoint(self.turn, machine.facts(state), self._disputed),
             joint_move=last,
             repeatable=last is not None and not terminal and self._illegal(last, self.legal) is None,
         )

@@ -7,22 +7,14 @@ when the first one takes long.
 
 from __future__ import annotations
 
-import math
-import multiprocessing
-import multiprocessing.connection
-import os
-import pickle
-import resource
-import signal
-import threading
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from multiprocessing.process import BaseProcess
+from multiprocessing.connection import Connection
 
 import numpy as np
 
+from games.child_process import Bounds, ChildLostError, ChildProcess, wait_for_any
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.circuit.pool import grow
 from games.gdl.grounding.ground import VARIANTS, estimated_instances, ground
@@ -31,18 +23,14 @@ from games.gdl.running.kernels import WIDTHS
 from games.gdl.running.machine import CircuitMachine, CompiledGame, compiled_game
 from games.machine import GameError, LimitError
 
-_PARENT_CHECK = 0.5
-"""Seconds between a child's looks at whether its parent still lives."""
-
-
-_GROUNDED = None
-"""What a child sends first, when the grounding is done."""
+_GROUNDED = "grounded"
+"""What a child sends first, when the grounding is done; then the `CompiledGame`."""
 
 _HUGE = 1e9
 """Estimated ground instances from which on demand has been seen to make the difference (chess, nine men's morris)."""
 
 _MOST_ESTIMATED_RULES = 5000
-"""Larger rulesheets are mostly facts, and estimating would take longer than trying."""
+"""Larger rulesheets are mostly facts, and estimating would take longer than trying. Set by hand; not tuned."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +44,9 @@ class Limits:
     memory_bytes: int = 8 << 30
     """Address space per child (RLIMIT_AS), the process's code and libraries included."""
     patience_seconds: float = 0.7
-    """How long one variant runs alone before the next one starts beside it."""
+    """How long one variant runs alone before the next one starts beside it. Set by hand; not tuned."""
     huge_patience_seconds: float = 30.0
-    """The same for a variant that looks as if it alone could succeed."""
+    """The same for a variant that looks as if it alone could succeed. Set by hand; not tuned."""
     variants: Sequence[str] | None = None
     """Names of `ground.VARIANTS`, in the order in which they are started; None: as estimates advise."""
 
@@ -75,8 +63,7 @@ class _Attempt:
 @dataclass
 class _Child:
     variant: str
-    process: BaseProcess
-    answer: multiprocessing.connection.Connection
+    process: ChildProcess
     grounded: bool = False
 
 
@@ -128,8 +115,8 @@ class Compilation:
                 continue
             left = deadline - now
             until = min(left, patience) if self._waiting else left
-            ready = multiprocessing.connection.wait([child.answer for child in self._children], max(0.0, until))
-            for child in [child for child in self._children if child.answer in ready]:
+            ready = wait_for_any([child.process for child in self._children], max(0.0, until))
+            for child in [child for child in self._children if child.process in ready]:
                 # An answer may end other children, also such as have answered at the same moment.
                 if child in self._children:
                     self._collect(child)
@@ -145,53 +132,39 @@ class Compilation:
         self._reasons.append(reason)
 
     def _end(self, child: _Child) -> None:
-        child.process.kill()
-        self._forget(child)
+        self._children.remove(child)
+        child.process.end()
 
     def _start_next(self) -> None:
         self._latest = self._waiting.pop(0)
         variant = self._latest.variant
-        context = multiprocessing.get_context("fork")
-        answer, sender = context.Pipe(duplex=False)
-        process = context.Process(target=_child_main, args=(sender, self._checked, variant, self._limits), daemon=True)
-        with warnings.catch_warnings():
-            # Python warns of fork beside threads; the child touches nothing that another thread could hold.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            process.start()
-        sender.close()
-        self._children.append(_Child(variant, process, answer))
+        bounds = Bounds(self._limits.cpu_seconds, self._limits.memory_bytes)
+        self._children.append(_Child(variant, ChildProcess(_compile, self._checked, variant, bounds=bounds)))
         self._last_start = time.monotonic()
 
     def _collect(self, child: _Child) -> None:
         try:
-            outcome = pickle.loads(child.answer.recv_bytes())
-        except (EOFError, OSError):
-            child.process.join()
-            outcome = self._reason_of_end(child.process.exitcode)
-        if outcome is _GROUNDED:
+            outcome = child.process.receive()
+        except (GameError, ChildLostError) as error:
+            self._fail(child, str(error))
+        except Exception as error:
+            self._fail(child, f"{type(error).__name__}: {error}")
+        else:
+            if isinstance(outcome, CompiledGame):
+                self._machine = CircuitMachine(outcome)
+                self.variant = child.variant
+                self.cancel()
+                return
+            assert outcome == _GROUNDED
             # What is left is bounded by what is grounded: the others need not go on.
             child.grounded = True
             self._waiting.clear()
             for other in [other for other in self._children if not other.grounded]:
                 self._end(other)
-            return
-        self._forget(child)
-        if isinstance(outcome, CompiledGame):
-            self._machine = CircuitMachine(outcome)
-            self.variant = child.variant
-            self.cancel()
-        else:
-            self._reasons.append(f"{child.variant}: {outcome}")
 
-    def _reason_of_end(self, exit_code: int | None) -> str:
-        if exit_code == -signal.SIGXCPU:
-            return f"more than {self._limits.cpu_seconds:g} s of CPU time"
-        return f"ended by signal {-exit_code}" if exit_code else "no answer"
-
-    def _forget(self, child: _Child) -> None:
-        self._children.remove(child)
-        child.answer.close()
-        child.process.join()
+    def _fail(self, child: _Child, reason: str) -> None:
+        self._end(child)
+        self._reasons.append(f"{child.variant}: {reason}")
 
 
 def _plan(checked: CheckedRules, limits: Limits) -> list[_Attempt]:
@@ -215,35 +188,11 @@ def _plan(checked: CheckedRules, limits: Limits) -> list[_Attempt]:
     return [_Attempt(variant, patience) for variant in (*variants, *(["plain"] if plain < 10 * split else []))]
 
 
-def _child_main(
-    sender: multiprocessing.connection.Connection, checked: CheckedRules, variant: str, limits: Limits
-) -> None:
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    cpu = math.ceil(limits.cpu_seconds)
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
-    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
-    outcome: CompiledGame | str
-    try:
-        program = ground(checked.rules, checked.roles, variant=variant)
-        sender.send_bytes(pickle.dumps(_GROUNDED))
-        outcome = compiled_game(build_circuit(program))
-    except GameError as error:
-        outcome = str(error)
-    except MemoryError:
-        outcome = f"more than {limits.memory_bytes >> 20} MiB of memory"
-    except Exception as error:
-        outcome = f"{type(error).__name__}: {error}"
-    sender.send_bytes(pickle.dumps(outcome, protocol=5))
-    sender.close()
-    # Not through Python's exit: what the parent registered to run at exit is the parent's.
-    os._exit(0)
-
-
-def _end_with(parent: int) -> None:
-    """Ends this process when its parent is gone: a killed parent cannot cancel anything."""
-    while os.getppid() == parent:
-        time.sleep(_PARENT_CHECK)
-    os._exit(1)
+def _compile(pipe: Connection, checked: CheckedRules, variant: str) -> CompiledGame:
+    """What a child does."""
+    program = ground(checked.rules, checked.roles, variant=variant)
+    pipe.send(_GROUNDED)
+    return compiled_game(build_circuit(program))
 
 
 def start_compilation(checked: CheckedRules, limits: Limits = Limits()) -> Compilation:
@@ -255,7 +204,11 @@ def compile_rules(checked: CheckedRules, limits: Limits = Limits()) -> CircuitMa
     """The machine of these rules. Raises `LimitError` if they do not compile within the limits."""
     warm_kernels()
     compilation = start_compilation(checked, limits)
-    machine = compilation.wait(limits.wall_seconds + 1.0)
+    try:
+        machine = compilation.wait(limits.wall_seconds + 1.0)
+    except BaseException:
+        compilation.cancel()
+        raise
     if machine is None:
         raise LimitError(f"the rules do not compile: {compilation.failed}")
     return machine

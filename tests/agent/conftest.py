@@ -22,6 +22,16 @@ from games.machine import State, StateMachine, Term
 from protocol.kif import read_one, read_rulesheet, write
 
 ROOT = Path(__file__).resolve().parents[2]
+
+MARGIN = 2.5
+"""Seconds that servers keep back from their clocks. With `PLAY_CLOCK`, replies are due after 2.5 s at the latest, and a
+busy machine may hold them up for as long again before they are late."""
+
+PLAY_CLOCK = 5
+
+START_CLOCK = 120
+"""START is answered as soon as the match can be played; a slow machine may take long to get that far."""
+
 LAUNCHER = """
 import asyncio, logging, sys
 from pathlib import Path
@@ -94,13 +104,17 @@ class Server:
         """Looks only at what is written from now on."""
         self._forgotten += len(self.log())
 
-    def wait_for_log(self, pattern: str, seconds: float = 10.0) -> str:
+    def wait_for_log(self, pattern: str, seconds: float = 120.0) -> str:
         """The last line that matches, as soon as there is one."""
         end = time.monotonic() + seconds
         while not (lines := [line for line in self.log().splitlines() if re.search(pattern, line)]):
             assert time.monotonic() < end, f"no {pattern!r} in\n{self.log()}"
             time.sleep(0.02)
         return lines[-1]
+
+    def wait_for_spare(self) -> None:
+        """Waits for the worker that would replace that of the match started last."""
+        self.wait_for_log("worker [0-9]+ is warm", 600.0)
 
     def worker_of(self, match_id: str) -> int:
         """The process that plays a match."""
@@ -116,7 +130,7 @@ class Server:
 
     def _end(self, number: int) -> None:
         self._process.send_signal(number)
-        self._process.wait(20)
+        self._process.wait(120)
         if self._process.stdout is not None:
             self._process.stdout.close()
 
@@ -127,7 +141,7 @@ StartServer = Callable[..., Server]
 @pytest.fixture(scope="package")
 def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server for all tests that leave it as they found it."""
-    server = Server(tmp_path_factory.mktemp("server") / "server.log", 0.5, None, True, 0)
+    server = Server(tmp_path_factory.mktemp("server") / "server.log", MARGIN, None, True, 0)
     yield server
     server.close()
 
@@ -147,7 +161,7 @@ def start_server(tmp_path: Path) -> Iterator[StartServer]:
     """Starts servers that end with the test."""
     servers: list[Server] = []
 
-    def start(*, margin: float = 0.2, journal: Path | None = None, ponder: bool = True, port: int = 0) -> Server:
+    def start(*, margin: float = MARGIN, journal: Path | None = None, ponder: bool = True, port: int = 0) -> Server:
         server = Server(tmp_path / "server.log", margin, journal, ponder, port)
         servers.append(server)
         server.wait_until_available()
@@ -167,10 +181,10 @@ class Game:
         self.machine: StateMachine = Interpreter(check(self.rules))
         self.state: State = self.machine.initial()
 
-    def start(self, match_id: str, role: Term | None = None, start_clock: int = 10, play_clock: int = 1) -> str:
+    def start(self, match_id: str, role: Term | None = None, clocks: str = f"{START_CLOCK} {PLAY_CLOCK}") -> str:
         """The START of this game; `role` is the first one unless said otherwise."""
         rules = " ".join(map(write, self.rules))
-        return f"(START {match_id} {write(role or self.machine.roles[0])} ({rules}) {start_clock} {play_clock})"
+        return f"(START {match_id} {write(role or self.machine.roles[0])} ({rules}) {clocks})"
 
     def legal(self, role: int = 0) -> list[Term]:
         """The legal moves now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +64,7 @@ class ServedPlayer:
             writer.write(request[:pause_at])
             await asyncio.sleep(pause)
             writer.write(request[pause_at:])
-            data = await asyncio.wait_for(reader.read(), 20)
+            data = await asyncio.wait_for(reader.read(), 120)
         finally:
             writer.close()
         head, _, body = data.partition(b"\r\n\r\n")
@@ -87,6 +88,22 @@ async def player() -> AsyncIterator[ServedPlayer]:
     served.port = runner.addresses[0][1]
     yield served
     await runner.cleanup()
+
+
+@pytest.fixture
+def growth() -> Callable[[Callable[[int], object], int], float]:
+    """How many times as much CPU time some work takes for 4 n as for n: about 4 if it is linear, 16 if quadratic."""
+
+    def measure(work: Callable[[int], object], n: int) -> float:
+        def seconds(size: int) -> float:
+            begin = time.process_time()
+            work(size)
+            return time.process_time() - begin
+
+        # The least of several, because other processes can only add to it.
+        return min(seconds(4 * n) for _ in range(3)) / min(seconds(n) for _ in range(3))
+
+    return measure
 
 
 @dataclass(frozen=True)

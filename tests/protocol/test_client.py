@@ -65,7 +65,7 @@ async def test_reads_replies(reply: bytes, close: bool, term: object) -> None:
     async with fake_player(reply, close=close) as fake:
         answer = await ask(fake)
     assert answer.term == term
-    assert 0 <= answer.seconds < 5
+    assert 0 <= answer.seconds <= 60
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ async def test_late_players(reply: bytes, after: float, close: bool) -> None:
         before = time.monotonic()
         with pytest.raises(Late) as caught:
             await ask(fake, timeout=0.3)
-    assert 0.25 < caught.value.seconds <= time.monotonic() - before < 3.0
+    assert 0.25 < caught.value.seconds <= time.monotonic() - before < 60.0
 
 
 async def test_unreachable_players(unused_tcp_port: int) -> None:
@@ -148,7 +148,7 @@ async def test_client_and_server_understand_each_other(player: Any, style: Any) 
     """What the client sends is what the player receives, several messages at a time."""
     start = Start("m", "r", (("role", "r"), ("<=", ("p", "?X"), ("q", "?X"))), 10, 5)
     async with PlayerClient(f"http://127.0.0.1:{player.port}", style=style) as client:
-        answers = await asyncio.gather(*(client.send(message, timeout=5) for message in (start, PLAY)))
+        answers = await asyncio.gather(*(client.send(message, timeout=60) for message in (start, PLAY)))
     assert [answer.term for answer in answers] == ["ready", ("mark", "1", "2")]
     assert start in player.messages
     assert PLAY in player.messages
@@ -163,5 +163,5 @@ async def test_waits_count_from_the_connect(player: Any) -> None:
 
     player.answer = slowly
     async with PlayerClient(f"http://127.0.0.1:{player.port}") as client:
-        answer = await client.send(PLAY, timeout=5)
-    assert 0.2 <= answer.seconds < 5
+        answer = await client.send(PLAY, timeout=60)
+    assert 0.2 <= answer.seconds < 60

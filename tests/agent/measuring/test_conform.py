@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from agent.errors import InputError
-from agent.measuring.conform import Conformity, conform, spread
+from agent.measuring.conform import conform
+from agent.measuring.conformity import Conformity
+from agent.measuring.trace_replay import spread
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules
 from games.machine import LimitError, StateMachine

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import socket
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 
@@ -15,7 +14,7 @@ from aiohttp import web
 
 from agent.refereeing.house_players import house_player
 from agent.refereeing.record import MatchRecord
-from agent.refereeing.referee import Referee, Seat
+from agent.refereeing.referee import Participant, Referee
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
@@ -27,7 +26,8 @@ from protocol.scramble import ScrambleStyle, make_scrambler
 Answer = Callable[[str], Awaitable[str]]
 """A player reduced to its core: from the text of a message to the text of the reply."""
 
-PLAY_CLOCK = 1
+PLAY_CLOCK = 3
+"""Seconds; only the test of a late player waits for it."""
 
 NATURE = """
 (role random) (role player)
@@ -92,7 +92,7 @@ async def open_referee(
     rulesheet = read_rulesheet(source)
     machine = Interpreter(check(rulesheet))
     scrambler = make_scrambler(scramble, 7)
-    seats = []
+    participants = []
     for role, player in zip(machine.roles, players, strict=True):
         client = None
         if player is not None:
@@ -104,10 +104,10 @@ async def open_referee(
                 url = await stack.enter_async_context(served(player))
             style = "dresden" if scramble == "dresden" else "ggp-base"
             client = await stack.enter_async_context(PlayerClient(url, style=style))
-        seats.append(Seat(role, "player", client))
-    names = tuple(seat.player for seat in seats)
+        participants.append(Participant(role, "player", client))
+    names = tuple(participant.player for participant in participants)
     record = MatchRecord("game", "match.1", machine.roles, names, 5, PLAY_CLOCK, scramble, 7)
-    return Referee(machine, rulesheet, scrambler, seats, record)
+    return Referee(machine, rulesheet, scrambler, participants, record)
 
 
 def tic_tac_toe() -> str:
@@ -172,13 +172,13 @@ async def test_late_player_is_replaced_at_the_deadline() -> None:
         nonlocal first
         if "PLAY" in text and first:
             first = False
-            await asyncio.sleep(PLAY_CLOCK + 1.0)
+            await asyncio.sleep(600)
         return "noop"
 
     record = await referee_match(tic_tac_toe(), ["legal", answer])
     late = [error for error in record.errors if error.kind == "late"]
     assert [(error.role, error.step, error.request) for error in late] == [("o", 1, "play")]
-    assert record.seconds[1][0] == pytest.approx(PLAY_CLOCK, abs=0.3)
+    assert PLAY_CLOCK - 0.1 < record.seconds[1][0] < 60
     assert record.outcome == "finished"
 
 
@@ -196,17 +196,16 @@ async def test_unreachable_player_is_played_for() -> None:
 
 
 async def test_players_are_asked_at_the_same_time() -> None:
-    """A step takes as long as its slowest player, not as all of them together."""
+    """Nobody is waited for before the others are asked: players that wait for each other are not late."""
+    together = asyncio.Barrier(2)
 
-    async def slow(text: str) -> str:
-        await asyncio.sleep(0.2)
+    async def patient(text: str) -> str:
+        await together.wait()
         return "(show rock)" if "PLAY" in text else "ready"
 
-    begin = time.monotonic()
-    record = await referee_match(rulesheets.text("rock_paper_scissors"), [slow, slow])
+    record = await referee_match(rulesheets.text("rock_paper_scissors"), [patient, patient])
     assert record.errors == []
     assert record.goals == [50, 50]
-    assert time.monotonic() - begin < (len(record.moves) + 2) * 0.35
 
 
 @pytest.mark.parametrize("scramble", ["ggp-base", "dresden"])

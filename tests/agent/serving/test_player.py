@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+PLAY_CLOCK = 5
+"""As `Game.start` has it."""
+
 if TYPE_CHECKING:
     from tests.agent.conftest import Game, Server, StartServer
 
 
-def play_out(server: Server, match_id: str, game: Game, last: str = "NIL", *, limit: float = 1.5) -> None:
+def play_out(server: Server, match_id: str, game: Game, last: str = "NIL") -> None:
     """Plays a match to its end as the first role, against random moves; asserts legal replies in time."""
     while not game.machine.terminal(game.state):
         reply = server.send(f"(PLAY {match_id} {last})")
         assert reply.move in game.legal(), server.log()
-        assert reply.seconds < limit
+        assert reply.seconds < PLAY_CLOCK
         last = game.advance(reply.move, random.choice(game.legal(1)))
     assert server.send(f"(STOP {match_id} {last})").text == "done"
 
@@ -28,7 +31,7 @@ def test_whole_match_is_played(server: Server, tic_tac_toe: Game) -> None:
     assert server.send(tic_tac_toe.start("m1")).text == "ready"
     play_out(server, "m1", tic_tac_toe)
     server.wait_for_log(r"m1: over after [0-9]+ turns, goals \[")
-    server.wait_until_available(20)
+    server.wait_until_available()
 
 
 def test_matches_run_side_by_side_up_to_the_number_of_workers(server: Server, tic_tac_toe: Game) -> None:
@@ -43,7 +46,7 @@ def test_matches_run_side_by_side_up_to_the_number_of_workers(server: Server, ti
             assert play.result().move in tic_tac_toe.legal()
     assert server.send("(ABORT m0)").text == "aborted"
     assert server.send("(STOP m1 NIL)").text == "done"
-    server.wait_until_available(20)
+    server.wait_until_available()
 
 
 def test_repeated_messages_change_nothing(server: Server, tic_tac_toe: Game) -> None:
@@ -159,10 +162,10 @@ def test_rules_without_a_meaning_are_refused(
     busy_server: Server, tic_tac_toe: Game, rules: str, role: str, logged: str
 ) -> None:
     """A role that does not exist, unsafe and unstratified rules: `busy` at once, and where it is wrong in the log."""
-    start = tic_tac_toe.start("bad", role).replace(") 10 1)", f"{rules}) 10 1)")
+    start = tic_tac_toe.start("bad", role, "600 5").replace(") 600 5)", f"{rules}) 600 5)")
     reply = busy_server.send(start)
     assert reply.text == "busy"
-    assert reply.seconds < 9
+    assert reply.seconds < 300
     busy_server.wait_for_log(f"ERROR bad: .*{logged}")
     assert busy_server.send("(PLAY bad NIL)").text == "busy"
     assert_undisturbed(busy_server, tic_tac_toe)
@@ -170,7 +173,7 @@ def test_rules_without_a_meaning_are_refused(
 
 def test_enormous_rulesheet_is_refused(busy_server: Server, tic_tac_toe: Game) -> None:
     """Five megabytes of rules are not even read."""
-    start = tic_tac_toe.start("huge").replace(") 10 1)", "(fact 1)" * 650_000 + ") 10 1)")
+    start = tic_tac_toe.start("huge", clocks="10 1").replace(") 10 1)", "(fact 1)" * 650_000 + ") 10 1)")
     reply = busy_server.send(start)
     assert (reply.status, reply.text) == (200, "busy")
     busy_server.wait_for_log("longer than")
@@ -179,10 +182,12 @@ def test_enormous_rulesheet_is_refused(busy_server: Server, tic_tac_toe: Game) -
 
 def test_rules_that_do_not_ground_are_played_all_the_same(busy_server: Server, tic_tac_toe: Game) -> None:
     """Where grounding explodes, START is answered in time and PLAY with a legal move."""
-    start = tic_tac_toe.start("explosion", start_clock=5, play_clock=2).replace(") 5 2)", f"{EXPLODING}) 5 2)")
+    busy_server.wait_for_spare()
+    start = tic_tac_toe.start("explosion", clocks="6 5").replace(") 6 5)", f"{EXPLODING}) 6 5)")
     reply = busy_server.send(start)
     assert reply.text == "ready"
-    assert reply.seconds < 5
+    assert reply.seconds < 6
+    busy_server.wait_for_log("explosion: not ready within the start clock")
     assert busy_server.send("(PLAY explosion NIL)").move in tic_tac_toe.legal()
     assert busy_server.send("(ABORT explosion)").text == "aborted"
     assert_undisturbed(busy_server, tic_tac_toe)

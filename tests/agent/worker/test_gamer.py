@@ -1,16 +1,17 @@
-"""A seat with engines that do as they like."""
+"""A gamer with engines that do as they like."""
 
 from __future__ import annotations
 
 import queue
+import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
 from agent.search.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
-from agent.worker.gamer import Seat
-from agent.worker.messages import Position, Situation, Thought, Turn
+from agent.worker.gamer import Gamer
+from agent.worker.messages import Checkpoint, Situation, Thought, Turn
 from agent.worker.messages import Report as WorkerReport
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
@@ -37,6 +38,8 @@ class Scripted(Engine):
         self.name = name
         self.move = move
         self.failing = failing
+        self.idle = threading.Event()
+        """Set while it does not think."""
 
     def begin(self, state: State) -> None:
         if self.failing == "begin":
@@ -49,13 +52,15 @@ class Scripted(Engine):
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
         if self.failing == "think":
             raise ValueError("lost")
+        self.idle.clear()
         while not stop[0]:
             report(Opinion(self.move))
             time.sleep(0.001)
+        self.idle.set()
 
 
-class Board:
-    """A seat, and what it reports."""
+class Watched:
+    """A gamer, and what it reports."""
 
     def __init__(self, *engines: Engine, thinking: bool = True) -> None:
         self.reports: queue.Queue[WorkerReport] = queue.Queue()
@@ -64,26 +69,26 @@ class Board:
         def choose(machine: StateMachine, role: int) -> Iterator[Engine]:
             return iter(engines)
 
-        self.seat = Seat(
+        self.gamer = Gamer(
             lambda: Interpreter(rules),
             "solo",
-            Position(),
+            Checkpoint(),
             self.reports.put,
             thinking=thinking,
             seconds=None,
             engines=choose,
         )
-        self.seat.start()
+        self.gamer.start()
 
     def situation(self) -> Situation:
         """The next situation reported."""
-        while not isinstance(report := self.reports.get(timeout=5), Situation):
+        while not isinstance(report := self.reports.get(timeout=60), Situation):
             pass
         return report
 
     def thought(self) -> Thought:
         """The next opinion reported."""
-        while not isinstance(report := self.reports.get(timeout=5), Thought):
+        while not isinstance(report := self.reports.get(timeout=60), Thought):
             pass
         return report
 
@@ -96,66 +101,67 @@ def failing(request: pytest.FixtureRequest) -> Scripted:
 
 def test_situation_comes_before_any_thought() -> None:
     """The legal moves are reported at once, then what the engine thinks."""
-    board = Board(Scripted("good", "walk"))
-    assert board.reports.get(timeout=5) == board.seat._situation
-    assert board.thought() == Thought(0, Opinion("walk"), "good")
-    board.seat.retire()
+    watched = Watched(Scripted("good", "walk"))
+    assert watched.reports.get(timeout=60) == watched.gamer._situation
+    assert watched.thought() == Thought(0, Opinion("walk"), "good")
+    watched.gamer.retire()
 
 
 def test_turn_is_followed_and_thought_about() -> None:
     """After a joint move, the new situation and opinions about it are reported."""
-    board = Board(Scripted("good", "walk"), thinking=False)
-    board.situation()
-    board.seat.turn(Turn(("walk",), 1.0))
-    situation = board.situation()
+    watched = Watched(Scripted("good", "walk"), thinking=False)
+    watched.situation()
+    watched.gamer.turn(Turn(("walk",), 1.0))
+    situation = watched.situation()
     assert situation.turn == 1
-    assert situation.position.facts == {("at", "1")}
-    assert board.thought().turn == 1
-    board.seat.retire()
+    assert situation.checkpoint.facts == {("at", "1")}
+    assert watched.thought().turn == 1
+    watched.gamer.retire()
 
 
 @pytest.mark.parametrize("failing", ["begin", "think", "advance"], indirect=True)
 def test_failing_engine_gives_way_to_the_next_one(failing: Scripted) -> None:
     """Wherever an engine fails, the next best one plays on."""
-    board = Board(failing, Scripted("good", "rest"))
-    board.situation()
-    board.seat.turn(Turn(("walk",), 1.0))
-    board.situation()
-    while (thought := board.thought()).turn == 0:
+    watched = Watched(failing, Scripted("good", "rest"))
+    watched.situation()
+    watched.gamer.turn(Turn(("walk",), 1.0))
+    watched.situation()
+    while (thought := watched.thought()).turn == 0:
         pass
     assert (thought.engine, thought.opinion.move) == ("good", "rest")
-    board.seat.retire()
+    watched.gamer.retire()
 
 
 def test_illegal_opinion_disqualifies_its_engine() -> None:
     """An engine that wants an illegal move is dropped before anybody hears of it."""
-    board = Board(Scripted("bad", "fly"), Scripted("good", "rest"))
-    assert board.thought().opinion.move == "rest"
-    board.seat.retire()
+    watched = Watched(Scripted("bad", "fly"), Scripted("good", "rest"))
+    assert watched.thought().opinion.move == "rest"
+    watched.gamer.retire()
 
 
-def test_resting_seat_reports_nothing() -> None:
-    """Between its answer and the next turn a seat that may not ponder is silent."""
-    board = Board(Scripted("good", "walk"))
-    board.thought()
-    board.seat.rest()
-    time.sleep(0.05)
-    while not board.reports.empty():
-        board.reports.get()
+def test_resting_gamer_reports_nothing() -> None:
+    """Between its answer and the next turn a gamer that may not ponder is silent."""
+    engine = Scripted("good", "walk")
+    watched = Watched(engine)
+    watched.thought()
+    watched.gamer.rest()
+    assert engine.idle.wait(60)
+    while not watched.reports.empty():
+        watched.reports.get()
     time.sleep(0.25)
-    assert board.reports.empty()
-    board.seat.turn(Turn(None, 1.0))
-    assert board.thought().turn == 0
-    board.seat.retire()
+    assert watched.reports.empty()
+    watched.gamer.turn(Turn(None, 1.0))
+    assert watched.thought().turn == 0
+    watched.gamer.retire()
 
 
 def test_match_that_begins_again_is_followed_from_the_start() -> None:
-    """A rewound seat is back in the initial state."""
-    board = Board(Scripted("good", "walk"))
-    board.situation()
-    board.seat.turn(Turn(("walk",), 1.0))
-    board.situation()
-    board.seat.rewind()
-    situation = board.situation()
-    assert (situation.turn, situation.position.facts) == (0, {("at", "0")})
-    board.seat.retire()
+    """A rewound gamer is back in the initial state."""
+    watched = Watched(Scripted("good", "walk"))
+    watched.situation()
+    watched.gamer.turn(Turn(("walk",), 1.0))
+    watched.situation()
+    watched.gamer.rewind()
+    situation = watched.situation()
+    assert (situation.turn, situation.checkpoint.facts) == (0, {("at", "0")})
+    watched.gamer.retire()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.worker.messages import Position, Unseen
+from agent.worker.messages import Checkpoint, Unseen
 from agent.worker.reference import Reference
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
@@ -29,7 +29,7 @@ RULES = """
 @pytest.fixture
 def reference() -> Reference:
     """The left player's match, at its start."""
-    return Reference(Interpreter(check(read_rulesheet(RULES))), 0, Position())
+    return Reference(Interpreter(check(read_rulesheet(RULES))), 0, Checkpoint())
 
 
 def count(reference: Reference) -> str:
@@ -76,10 +76,10 @@ def test_unseen_joint_move_is_completed(reference: Reference) -> None:
 
 
 def test_situation_tells_another_reference_where_to_go_on(reference: Reference) -> None:
-    """A second machine takes the match up from the reported position."""
+    """A second machine takes the match up from the reported checkpoint."""
     reference.follow(("add", "wait"))
-    position = reference.situation().position
-    other = Reference(reference.machine, 1, position)
+    checkpoint = reference.situation().checkpoint
+    other = Reference(reference.machine, 1, checkpoint)
     assert (other.turn, other.legal) == (1, [["wait"], ["add"]])
 
 

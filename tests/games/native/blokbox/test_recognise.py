@@ -195,7 +195,7 @@ def test_positions_are_read_from_facts() -> None:
 @pytest.mark.parametrize("style", ["ggp-base", "dresden"])
 def test_scrambled_own_sheet_is_bound(style: str) -> None:
     """Our own rulesheet is recognised with all its names replaced."""
-    path = Path(__file__).parents[3] / "games" / "rulesheets" / "blokbox.kif"
+    path = Path(__file__).parents[4] / "games" / "rulesheets" / "blokbox.kif"
     scrambler = make_scrambler(style, 3)  # type: ignore[arg-type]
     text = "\n".join(write(scrambler.scramble(statement)) for statement in read_rulesheet(path.read_text()))
     binding = recognise(compiled(text), positions=3000)

@@ -1,0 +1,91 @@
+"""What checking rulesheets against traces has shown: per sheet, in total, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+
+CIRCUIT, INTERPRETER = "circuit", "interpreter"
+"""The kinds of machine, as reports name them."""
+
+MAX_DESCRIBED = 5
+"""Differences that are described; the others are only counted."""
+
+
+@dataclass
+class SheetReport:
+    """What came out for one sheet."""
+
+    game: str
+    engine: str = ""
+    """`circuit` or `interpreter`; empty where there was no machine."""
+    differences: int = 0
+    described: list[str] = field(default_factory=list)
+    """The first few differences."""
+    states: int = 0
+    """States checked."""
+    states_in_trace: int = 0
+    setup_cpu_seconds: float = 0.0
+    """Including what was spent on a circuit in vain."""
+    peak_mb: float = 0.0
+    """Most memory resident at once in any process of the sheet."""
+    states_per_s: float = 0.0
+    """Per CPU second (of wall time, where the trace is too short to measure that). A state means its facts read and
+    compared, terminal, legal moves of all roles, and the next state or the goals."""
+    error: str | None = None
+    """Why there is no machine, or no trace."""
+
+    def differ(self, place: str, text: str) -> None:
+        """Notes a difference."""
+        self.differences += 1
+        if len(self.described) < MAX_DESCRIBED:
+            self.described.append(f"{place}: {text}")
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything differs, or could not be checked."""
+        return self.differences > 0 or self.error is not None
+
+
+@dataclass
+class Conformity:
+    """The reports of all sheets."""
+
+    sheets: list[SheetReport]
+
+    @property
+    def failed(self) -> bool:
+        """Whether any sheet failed."""
+        return any(sheet.failed for sheet in self.sheets)
+
+    def as_json(self) -> dict[str, object]:
+        """As plain data."""
+        return {"sheets": [asdict(sheet) for sheet in self.sheets]}
+
+
+HEADER = f"{'game':<36} {'engine':<11} {'differences':>11} {'states':>8} {'set-up s':>9} {'peak MB':>8} {'states/s':>9}"
+
+
+def table_lines(sheet: SheetReport) -> Iterator[str]:
+    """A sheet's row of the table, and below it what there is to say about it."""
+    yield (
+        f"{sheet.game:<36} {sheet.engine or '-':<11} {sheet.differences:>11} {sheet.states:>8} "
+        f"{sheet.setup_cpu_seconds:>9.3f} {sheet.peak_mb:>8.0f} {sheet.states_per_s:>9.0f}"
+    )
+    if sheet.error is not None:
+        yield f"    error: {sheet.error}"
+    if sheet.error is None and sheet.states < sheet.states_in_trace:
+        yield f"    checked {sheet.states} of {sheet.states_in_trace} states in the time there is"
+    for text in sheet.described:
+        yield f"    {text}"
+
+
+def summary(result: Conformity) -> str:
+    """The last line of the table."""
+    sheets = result.sheets
+    by_circuit = sum(sheet.engine == CIRCUIT for sheet in sheets)
+    by_interpreter = sum(sheet.engine == INTERPRETER for sheet in sheets)
+    return (
+        f"{len(sheets)} sheets, {by_circuit} by circuit, {by_interpreter} by interpreter: "
+        f"{sum(sheet.differences for sheet in sheets)} differences, {sum(s.error is not None for s in sheets)} errors"
+    )

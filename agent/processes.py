@@ -1,0 +1,38 @@
+"""What all processes of the agent have in common: how they are started, and how they log."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+"""Of the server process and its workers: they write to the same console."""
+
+
+async def start_module(
+    module: str,
+    *arguments: str,
+    stdin: int | None = None,
+    stdout: int | None = None,
+    stderr: int | None = None,
+) -> asyncio.subprocess.Process:
+    """Starts `python -m module arguments` with the packages that this process runs, wherever they stand.
+
+    The streams are as for `subprocess.Popen`; None: this process's own. The process leads a session of its own, so that
+    an interrupt at the keyboard does not reach it, and its process group is it with its children. Raises `OSError`.
+    """
+    root = str(Path(__file__).resolve().parents[1])
+    search_path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        module,
+        *arguments,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        env={**os.environ, "PYTHONPATH": search_path},
+        start_new_session=True,
+    )

@@ -1,0 +1,225 @@
+"""Child processes: work with bounded memory and CPU time, supervised by the process that started it.
+
+A child gets one end of a pipe. It may send and receive messages while it works; what its work returns or raises is its
+last message. It ends with its parent, however that ends, and a child that died is told from one that is slow: the pipe
+has come to its end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import multiprocessing
+import multiprocessing.connection
+import os
+import pickle
+import resource
+import signal
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any, Literal
+
+from games.machine import LimitError
+
+_PARENT_CHECK = 0.5
+"""Seconds between a child's looks at whether its parent still lives; set by hand, not tuned."""
+
+
+class ChildLostError(Exception):
+    """A child process ended without a result; the text says how."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a child process may use; None: as much as its parent may."""
+
+    cpu_seconds: float | None = None
+    """CPU time of the process itself, rounded up to whole seconds (RLIMIT_CPU)."""
+    memory_bytes: int | None = None
+    """Address space (RLIMIT_AS), the process's code and libraries included."""
+
+
+@dataclass(frozen=True)
+class _Raised:
+    """The last message of a child whose work has failed."""
+
+    error: Exception
+
+
+class ChildProcess:
+    """A running child process.
+
+    >>> child = ChildProcess(work, 1, 2, bounds=Bounds(cpu_seconds=10))   # doctest: +SKIP
+    >>> child.receive(timeout=60)                                         # what work(pipe, 1, 2) sends or returns
+    >>> child.end()
+    """
+
+    def __init__(
+        self,
+        work: Callable[..., object],
+        *arguments: object,
+        method: Literal["fork", "spawn"] = "fork",
+        bounds: Bounds = Bounds(),
+        may_have_children: bool = False,
+    ) -> None:
+        """Starts `work(pipe, *arguments)` in a new process.
+
+        A forked child has all that its parent has loaded; fork before other threads hold locks that the work needs. A
+        spawned one begins afresh; spawn in the main thread. A child that may not have children of its own is also ended
+        when this process exits without having ended it.
+        """
+        ours, theirs = multiprocessing.Pipe()
+        self._pipe = ours
+        self._bounds = bounds
+        forking = method == "fork"
+        context = multiprocessing.get_context("fork") if forking else multiprocessing.get_context("spawn")
+        self._process = context.Process(
+            target=_main,
+            args=(theirs, ours if forking else None, bounds, work, arguments),
+            daemon=not may_have_children,
+        )
+        with warnings.catch_warnings(), contextlib.nullcontext() if forking else _interrupts_ignored():
+            # Python warns of fork beside threads; see above.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._process.start()
+        theirs.close()
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def send(self, message: object) -> None:
+        """Sends a message to the child. Raises `ChildLostError`, or `LimitError` where it has used up its CPU time."""
+        try:
+            self._pipe.send(message)
+        except OSError:
+            raise self._loss() from None
+
+    def receive(self, timeout: float | None = None) -> Any:
+        """The child's next message; waits for at most `timeout` seconds.
+
+        Raises what the child's work raised, `LimitError` where it needs more than its bounds or the timeout allow, and
+        `ChildLostError` where it has ended in any other way.
+        """
+        try:
+            if not self._pipe.poll(timeout):
+                raise LimitError(f"no answer within {timeout:g} s")
+            message = self._pipe.recv()
+        except (EOFError, OSError):
+            raise self._loss() from None
+        if isinstance(message, _Raised):
+            raise message.error
+        return message
+
+    def end(self) -> None:
+        """Kills the process if it still runs, and frees what it held. To be called once for every child."""
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+    def _loss(self) -> LimitError | ChildLostError:
+        self._process.join()
+        code = self._process.exitcode
+        if code == -signal.SIGXCPU and self._bounds.cpu_seconds is not None:
+            return LimitError(f"more than {self._bounds.cpu_seconds:g} s of CPU time")
+        if code is not None and code < 0:
+            return ChildLostError(f"ended by signal {-code}")
+        return ChildLostError(f"ended with status {code}")
+
+
+def wait_for_any(children: Sequence[ChildProcess], timeout: float | None = None) -> list[ChildProcess]:
+    """The children that have sent something or have ended, as soon as there are any; none after `timeout` seconds."""
+    ready = multiprocessing.connection.wait([child._pipe for child in children], timeout)
+    return [child for child in children if child._pipe in ready]
+
+
+def cpu_seconds() -> float:
+    """CPU time that this process and its ended children have used."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+# ------------------------------------------------------------------------------------------------------- in the child
+
+
+def _main(
+    pipe: Connection,
+    parents_end: Connection | None,
+    bounds: Bounds,
+    work: Callable[..., object],
+    arguments: tuple[object, ...],
+) -> None:
+    # A terminal sends Ctrl-C to all processes; it is the parent's to act on.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if parents_end is not None:
+        parents_end.close()
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    assert parent.pid is not None
+    threading.Thread(target=_end_with, args=(parent.pid,), daemon=True).start()
+    try:
+        _apply(bounds)
+        # Protocol 5 does not copy arrays before it writes them.
+        message = pickle.dumps(work(pipe, *arguments), protocol=5)
+    except MemoryError as error:
+        memory = bounds.memory_bytes
+        known = error if memory is None else LimitError(f"more than {memory >> 20} MiB of memory")
+        message = pickle.dumps(_Raised(known))
+    except Exception as error:
+        message = pickle.dumps(_Raised(_portable(error)))
+    with contextlib.suppress(ConnectionError):
+        pipe.send_bytes(message)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Not through Python's exit: what the parent registered to run at exit is the parent's.
+    os._exit(0)
+
+
+def _apply(bounds: Bounds) -> None:
+    if bounds.cpu_seconds is not None:
+        seconds = math.ceil(bounds.cpu_seconds)
+        _limit(resource.RLIMIT_CPU, seconds, seconds + 1)
+    if bounds.memory_bytes is not None:
+        _limit(resource.RLIMIT_AS, bounds.memory_bytes, bounds.memory_bytes)
+
+
+def _limit(what: int, soft: int, hard: int) -> None:
+    _, allowed = resource.getrlimit(what)
+    if allowed != resource.RLIM_INFINITY:
+        soft, hard = min(soft, allowed), min(hard, allowed)
+    resource.setrlimit(what, (soft, hard))
+
+
+def _portable(error: Exception) -> Exception:
+    """The error with its traceback as a note, or where it cannot be pickled, its text in a `ChildLostError`."""
+    try:
+        error.add_note("In a child process:\n" + "".join(traceback.format_exception(error)))
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return ChildLostError(f"{type(error).__name__}: {error}")
+    return error
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process when its parent is gone: a killed parent cannot end anything."""
+    while os.getppid() == parent:
+        time.sleep(_PARENT_CHECK)
+    os._exit(1)
+
+
+@contextlib.contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """A process that starts while Ctrl-C is ignored goes on ignoring it, also before it gets to `_main`."""
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
