@@ -6,8 +6,9 @@ import numpy as np
 from numba import njit
 
 from agent.search.tree.lanes import ACTIVE, HELD, WIDTH
-from agent.search.tree.lock import lock, unlock
+from agent.search.tree.lock import lock
 from agent.search.tree.store import FIRST, GOAL, LOCK, N_PLAYOUTS, PROVEN, SIZE, STATUS, TOTAL, prove
+from games.bits.locks import unlock
 from games.bits.words import lowest
 from games.gdl.running.kernels import ONE, ZERO, evaluate
 from games.gdl.running.layout import FIRST_FLUENT

@@ -20,8 +20,8 @@ from agent.search.tree.store import (
     choosers,
     get_child,
 )
+from games.bits.splitmix import random32
 from games.gdl.running.kernels import ONE
-from games.gdl.running.playouts import random32
 
 
 @njit(cache=True, nogil=True, inline="always")

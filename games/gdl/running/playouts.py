@@ -8,19 +8,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.splitmix import random32
 from games.bits.words import lowest, popcount, select_bit, transpose
 from games.gdl.running.kernels import ALL, ONE, ZERO, Net, advance, clear_sets, enter_move, evaluate, reset
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
-
-
-@njit(cache=True, nogil=True)
-def random32(rng):
-    """The next 32 random bits (uint64) of a SplitMix64 generator (Steele et al. 2014); `rng` is its uint64[1] state."""
-    rng[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = rng[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z >> np.uint64(32)
 
 
 class Chooser(NamedTuple):

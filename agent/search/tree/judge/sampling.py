@@ -13,10 +13,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.tree.lanes import MAX_PLIES, WIDTH
+from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest, popcount
 from games.gdl.running.kernels import ALL, ONE, ZERO, Net, advance, clear_sets, enter_move, evaluate, load_state, reset
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
-from games.gdl.running.playouts import Chooser, choose_random, make_chooser, random32
+from games.gdl.running.playouts import Chooser, choose_random, make_chooser
 
 PER_MATCH = 4
 """States drawn from each match."""
