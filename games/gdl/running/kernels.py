@@ -41,6 +41,9 @@ class Net(NamedTuple):
     set_start: NDArray[np.int64]
     set_slot: NDArray[np.int32]
     goal_slot: NDArray[np.int32]
+    """Per goal value (of all roles, one role after the other), the slot that says where it holds."""
+    first_goal: int
+    """From here on, per goal value, the slots that say where it is the role's only one (see `goals`)."""
     goal_role: NDArray[np.int32]
     goal_value: NDArray[np.int32]
     role_start: NDArray[np.int64]
@@ -58,7 +61,7 @@ def make_net(circuit: Circuit) -> Net:
         next=layout.next_program,
         goal=layout.goal_program,
         n_slots=layout.n_slots,
-        n_goal_slots=layout.n_goal_slots,
+        n_goal_slots=layout.n_goal_slots + len(layout.goal_slot),
         legal_slot=layout.legal_slot,
         terminal_slot=layout.terminal_slot,
         next_slot=layout.next_slot,
@@ -67,6 +70,7 @@ def make_net(circuit: Circuit) -> Net:
         set_start=layout.set_start,
         set_slot=layout.set_slot,
         goal_slot=layout.goal_slot,
+        first_goal=layout.n_goal_slots,
         goal_role=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
         goal_value=np.array([value for values in circuit.goals for value in values], np.int32),
         role_start=np.concatenate(([0], np.cumsum([len(moves) for moves in circuit.moves]))).astype(np.int64),
