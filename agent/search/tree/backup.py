@@ -71,19 +71,19 @@ def _note_best_line(tree, lanes, lane, side, goal):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def collect(net, tree, lanes, parameters, goals):
+def collect(programs, tree, lanes, parameters, goals):
     """Evaluates the goals of all held matches and backs them up."""
     held = lanes.mask[HELD]
     if held == ZERO:
         return
-    evaluate_goals(net, lanes.goal_slots, WIDTH)
+    evaluate_goals(programs, lanes.goal_slots, WIDTH)
     lock(tree)
     rest = held
     while rest != ZERO:
         lane = lowest(rest)
         bit = ONE << np.uint64(lane)
         rest &= ~bit
-        read_goals(net, lanes.goal_slots, lane, 0, goals)
+        read_goals(programs, lanes.goal_slots, lane, 0, goals)
         for role in range(len(goals)):
             goals[role] /= 100.0
         side = 1 - lanes.side[lane]

@@ -12,8 +12,8 @@ _PAIR_LIMIT = 1 << 22
 """Pairs counted in one round of factoring; bounds its memory (the table) and time."""
 
 _WORK_PER_INPUT = 64
-"""Gate inputs looked at in one round, per gate input of the net: pairs come most frequent first, so what is left undone
-is worth least."""
+"""Gate inputs looked at in one round, per gate input of the circuit: pairs come most frequent first, so what is left
+undone is worth least."""
 
 
 def factor(pool: Pool, outputs: Outputs, *, rounds: int = 8) -> Pool:

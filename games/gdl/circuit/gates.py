@@ -30,7 +30,7 @@ _UNDEFINED = -1
 
 
 def build_gates(program: GroundProgram) -> tuple[Pool, Outputs]:
-    """The net of a ground program as it stands, but for what folds while it is built."""
+    """The circuit of a ground program as it stands, but for what folds while it is built."""
     n_atoms = program.n_atoms
     n_moves = np.array([len(moves) for moves in program.moves], np.int32)
     order_by_head = np.argsort(program.rule_head, kind="stable").astype(np.int64)

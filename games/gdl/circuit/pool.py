@@ -3,8 +3,8 @@
 A *literal* is `2 * signal + negated`. Signal 0 is the constant true, so literal 0 is `TRUE` and literal 1 is `FALSE`.
 An OR is the negated AND of negated literals. `does` never becomes a wire of its own: in any step each role makes
 exactly one move, so what rules say about `does` is a statement "the move is one of these", a *move set*; conjunctions
-of move sets of one role are again move sets and are computed while the net is built. A set is stored as the smaller of
-itself and its complement, so a literal on it may be negated.
+of move sets of one role are again move sets and are computed while the circuit is built. A set is stored as the smaller
+of itself and its complement, so a literal on it may be negated.
 
 Structural hashing after Kuehlmann et al., "Robust Boolean reasoning for equivalence checking", 2002 (AIGs), with wide
 gates.

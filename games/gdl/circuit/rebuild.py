@@ -1,4 +1,4 @@
-"""Copies the part of a net that outputs need, with fluents replaced and gates merged into their only readers."""
+"""Copies the part of a circuit that outputs need, with fluents replaced and gates merged into their only readers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UNDEFINED = -1
 def rebuild(
     pool: Pool, outputs: Outputs, fluent_value: Literals, n_fluents: int, *, inline: bool
 ) -> tuple[Pool, Outputs]:
-    """The live part of the net again, with fluents replaced by literals of the new pool.
+    """The live part of the circuit again, with fluents replaced by literals of the new pool.
 
     With `inline`, gates that have one reader are merged into it.
     """

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from games.bits.vectors import gate
 from games.gdl.circuit.circuit import Circuit
-from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, SLOT_TRUE, Program, lay_out
+from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, SLOT_TRUE, GateProgram, lay_out
 
 WIDTHS = {1: (0,), 8: (0,) * 8}
 """The widths (in words) that kernels are compiled for."""
@@ -25,12 +25,12 @@ ZERO = np.uint64(0)
 ONE = np.uint64(1)
 
 
-class Net(NamedTuple):
+class CircuitPrograms(NamedTuple):
     """A layout in the form that kernels take: arrays and integers."""
 
-    legal: Program
-    next: Program
-    goal: Program
+    legal: GateProgram
+    next: GateProgram
+    goal: GateProgram
     n_slots: int
     n_goal_slots: int
     legal_slot: NDArray[np.int32]
@@ -52,11 +52,11 @@ class Net(NamedTuple):
     """Per fluent, 0 or all ones."""
 
 
-def make_net(circuit: Circuit) -> Net:
+def make_programs(circuit: Circuit) -> CircuitPrograms:
     """Lays the circuit out."""
     layout = lay_out(circuit)
     sizes = [len(values) for values in circuit.goals]
-    return Net(
+    return CircuitPrograms(
         legal=layout.legal_program,
         next=layout.next_program,
         goal=layout.goal_program,
@@ -159,70 +159,70 @@ def evaluate(program, slots, width):
 
 
 @njit(cache=True, nogil=True)
-def clear_sets(net, slots, width):
+def clear_sets(programs, slots, width):
     """Empties the move sets: the step before moves are entered with `enter_move`."""
     words = len(width)
-    for i in range(net.first_set * words, (net.first_set + net.n_sets) * words):
+    for i in range(programs.first_set * words, (programs.first_set + programs.n_sets) * words):
         slots[i] = ZERO
 
 
 @njit(cache=True, nogil=True)
-def enter_move(net, slots, width, w, move, lanes):
+def enter_move(programs, slots, width, w, move, lanes):
     """In these lanes (a word) of word w, the role that owns `move` (numbered over all roles) makes it."""
     words = len(width)
-    for i in range(net.set_start[move], net.set_start[move + 1]):
-        slots[net.set_slot[i] * words + w] |= lanes
+    for i in range(programs.set_start[move], programs.set_start[move + 1]):
+        slots[programs.set_slot[i] * words + w] |= lanes
 
 
 @njit(cache=True, nogil=True)
-def advance(net, slots, width, keep):
+def advance(programs, slots, width, keep):
     """Replaces the state by the next one in the lanes of `keep` (W words), by the initial state in all others."""
     words = len(width)
-    n = len(net.next_slot)
+    n = len(programs.next_slot)
     fresh = np.empty(n * words, np.uint64)
     for f in range(n):
-        base = net.next_slot[f] * words
+        base = programs.next_slot[f] * words
         for w in range(words):
             fresh[f * words + w] = slots[base + w]
     base = FIRST_FLUENT * words
     for f in range(n):
-        initial = net.initial[f]
+        initial = programs.initial[f]
         for w in range(words):
             slots[base + f * words + w] = (fresh[f * words + w] & keep[w]) | (initial & ~keep[w])
 
 
 @njit(cache=True, nogil=True)
-def reset(net, slots, width):
+def reset(programs, slots, width):
     """Constants and the initial state in every lane."""
     words = len(width)
     slots[:] = ZERO
     for w in range(words):
         slots[SLOT_TRUE * words + w] = ALL
-    for f in range(len(net.initial)):
+    for f in range(len(programs.initial)):
         for w in range(words):
-            slots[(FIRST_FLUENT + f) * words + w] = net.initial[f]
+            slots[(FIRST_FLUENT + f) * words + w] = programs.initial[f]
 
 
 @njit(cache=True, nogil=True)
-def load_state(net, slots, width, lane, state):
+def load_state(programs, slots, width, lane, state):
     """Puts a packed state (uint64 words, fluent f is bit f % 64 of word f // 64) into a lane."""
     words = len(width)
     w = lane >> 6
     bit = np.uint64(lane & 63)
     mask = ~(ONE << bit)
-    for f in range(len(net.next_slot)):
+    for f in range(len(programs.next_slot)):
         at = (FIRST_FLUENT + f) * words + w
         value = (state[f >> 6] >> np.uint64(f & 63)) & ONE
         slots[at] = (slots[at] & mask) | (value << bit)
 
 
 @njit(cache=True, nogil=True)
-def store_state(net, slots, width, lane, state):
+def store_state(programs, slots, width, lane, state):
     """Reads a lane's state into packed form; see `load_state`."""
     words = len(width)
     w = lane >> 6
     bit = np.uint64(lane & 63)
     state[:] = ZERO
-    for f in range(len(net.next_slot)):
+    for f in range(len(programs.next_slot)):
         value = (slots[(FIRST_FLUENT + f) * words + w] >> bit) & ONE
         state[f >> 6] |= value << np.uint64(f & 63)

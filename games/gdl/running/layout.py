@@ -27,11 +27,11 @@ FIRST_FLUENT = 2
 """The state's bits are slots FIRST_FLUENT, FIRST_FLUENT + 1, ..."""
 
 ARITY, FLIP, COUNT, FIRST, OUT = range(5)
-"""Columns of `Program.runs`. Arity 0 is a loop: FLIP counts the runs of its body, COUNT its signals, FIRST where their
-(loop slot, definition slot) pairs are in `Program.inputs`."""
+"""Columns of `GateProgram.runs`. Arity 0 is a loop: FLIP counts the runs of its body, COUNT its signals, FIRST where
+their (loop slot, definition slot) pairs are in `GateProgram.inputs`."""
 
 
-class Program(NamedTuple):
+class GateProgram(NamedTuple):
     """A sequence of runs over slots."""
 
     runs: NDArray[np.int64]
@@ -42,10 +42,10 @@ class Program(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """The two nets of a game, each with slots of its own: the step net (legal, terminal, then next), the goal net."""
+    """The programs of a game over two sets of slots: for a step (legal and terminal, then next) and for the goals."""
 
-    legal_program: Program
-    next_program: Program
+    legal_program: GateProgram
+    next_program: GateProgram
     n_slots: int
     legal_slot: NDArray[np.int32]
     """All roles' moves, one after the other."""
@@ -57,7 +57,7 @@ class Layout:
     set_start: NDArray[np.int64]
     """Per move (all roles, one after the other): which part of `set_slot` lists the sets it is in."""
     set_slot: NDArray[np.int32]
-    goal_program: Program
+    goal_program: GateProgram
     n_goal_slots: int
     goal_slot: NDArray[np.int32]
 
@@ -149,7 +149,7 @@ class _Slots:
         self._slot[2 * signals] = np.arange(self.next_slot, self.next_slot + len(signals))
         self.next_slot += len(signals)
 
-    def program(self, live: NDArray[np.bool_], inputs: NDArray[np.int32]) -> Program:
+    def program(self, live: NDArray[np.bool_], inputs: NDArray[np.int32]) -> GateProgram:
         """The runs that compute the live gates, starting with the complements of `inputs` that are read."""
         pool = self._pool
         runs: list[tuple[int, int, int, int, int]] = []
@@ -204,7 +204,7 @@ class _Slots:
             runs.insert(header, (0, len(runs) - header, len(loop), self._filled, 0))
             slots.append(pairs.astype(np.int32).ravel())
             self._filled += 2 * len(loop)
-        return Program(
+        return GateProgram(
             np.array(runs, np.int64).reshape(len(runs), 5),
             np.concatenate([np.zeros(0, np.int32), *slots]).astype(np.int32),
         )

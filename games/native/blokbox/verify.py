@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from games.bits.board16x16 import SIDE
 from games.gdl.running.machine import CircuitMachine
 from games.native.blokbox.binding import Binding
-from games.native.blokbox.rules import list_moves, new_scratch, placements, play
+from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
 from games.native.blokbox.variant import BOARD_CELLS, POSITION_WORDS, TURN
 
 MATCHES_AT_ONCE = 64
@@ -27,7 +27,7 @@ def count_agreeing(machine: CircuitMachine, binding: Binding, positions: int, *,
         return 0
     move_of, index_of, initial, sets, clears, flips = maps
     variant = binding.variant
-    scratch = new_scratch(variant, 1)
+    workspace = new_placement_workspace(variant, 1)
     first, second = binding.roles
     waiting = np.array([machine.move_index(role, binding.waiting[player]) for player, role in enumerate(binding.roles)])
     seen = 0
@@ -38,9 +38,9 @@ def count_agreeing(machine: CircuitMachine, binding: Binding, positions: int, *,
         goals = machine.goals_of(sample.states[terminal])
         loser = np.full(len(sample.match), -1, np.int64)
         same = _follow(
-            variant.tables, variant.start, scratch, sample.states, sample.joint, sample.match, legal, terminal,
-            machine.net.role_start, np.array(binding.roles), waiting, move_of, index_of, initial, sets, clears, flips,
-            loser,
+            variant.tables, variant.start, workspace, sample.states, sample.joint, sample.match, legal, terminal,
+            machine.programs.role_start, np.array(binding.roles), waiting, move_of, index_of, initial, sets, clears,
+            flips, loser,
         )  # fmt: skip
         lost_by_first = loser[terminal] == 0
         if not (
@@ -95,7 +95,7 @@ def _maps(binding: Binding, machine: CircuitMachine) -> tuple[NDArray[Any], ...]
 
 @njit(cache=True, nogil=True)
 def _follow(
-    tables, start, scratch, states, joint, match, legal, terminal,
+    tables, start, workspace, states, joint, match, legal, terminal,
     role_start, roles, waiting, move_of, index_of, initial, sets, clears, flips,
     loser,
 ):  # fmt: skip
@@ -112,14 +112,14 @@ def _follow(
             if words[word] != states[i, word]:
                 return False
         player = np.int64(position[TURN])
-        live, total = placements(tables, position, player, everything, len(everything), scratch, 0)
+        live, total = placements(tables, position, player, everything, len(everything), workspace, 0)
         if terminal[i] != (total == 0):
             return False
         if total == 0:
             loser[i] = player
             continue
         begin = role_start[roles[player]]
-        list_moves(scratch, 0, live, moves)
+        list_moves(workspace, 0, live, moves)
         for n in range(total):
             index = index_of[player, moves[n]]
             if index < 0 or not legal[i, begin + index]:

@@ -10,7 +10,7 @@ from numba import njit
 
 from games.bits.board8x8 import flips
 from games.bits.words import popcount
-from games.gdl.running.machine import CircuitMachine, Positions
+from games.gdl.running.machine import CircuitMachine, MatchPositions
 from games.machine import Term
 from games.native.reversi.binding import Binding
 from games.native.reversi.rules import legal_moves
@@ -205,7 +205,7 @@ def _margins(states, layout, margins):
         margins[row] = popcount(first) - popcount(second)
 
 
-def _same_goals(machine: CircuitMachine, binding: Binding, layout: _Layout, sample: Positions) -> bool:
+def _same_goals(machine: CircuitMachine, binding: Binding, layout: _Layout, sample: MatchPositions) -> bool:
     """Whether all finished matches are worth what the binding says."""
     states = np.ascontiguousarray(sample.states[sample.terminal])
     return _goals_match(machine, binding, layout, states)

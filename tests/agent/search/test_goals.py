@@ -109,8 +109,8 @@ def test_playouts_count_no_points(width: int) -> None:
 def test_samples_count_no_points() -> None:
     """What the judge learns from are all matches that came to an end; with 0 for a role without a goal."""
     machine = circuit_of(WATCHED)
-    sampler = new_sampler(machine.net, 5)
-    usable, ended, _ = play_batch(machine.net, sampler, machine.pack(machine.initial())[None, :], NOT_STOPPED)
+    sampler = new_sampler(machine.programs, 5)
+    usable, ended, _ = play_batch(machine.programs, sampler, machine.pack(machine.initial())[None, :], NOT_STOPPED)
     assert in_lanes(int(usable)).all()
     assert in_lanes(int(ended)).all()
     for words, goals in zip(packed_states(sampler.drawn[0]), sampler.goals, strict=True):

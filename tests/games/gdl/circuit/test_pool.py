@@ -77,7 +77,7 @@ def test_conjunctions_of_random_literals_mean_their_and(sizes: tuple[int, int]) 
 
 
 def test_sets_of_one_role_meet_in_one_set() -> None:
-    """Set algebra happens while the net is built: an intersection or a union never becomes a gate."""
+    """Set algebra happens while the circuit is built: an intersection or a union never becomes a gate."""
     rng = random.Random(7)
     pool = make_pool(12, 30)
     for _ in range(200):

@@ -13,7 +13,7 @@ from games.gdl.rules.check import check
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.native.blokbox.binding import BindingError
 from games.native.blokbox.recognise import propose, recognise
-from games.native.blokbox.rules import new_scratch, perft
+from games.native.blokbox.rules import new_placement_workspace, perft
 from protocol.kif import read_rulesheet, write
 from protocol.scramble import make_scrambler
 
@@ -156,7 +156,7 @@ def test_members_are_bound(text: str) -> None:
     variant = binding.variant
     moves = np.zeros((3, 4096), np.int64)
     for depth in (1, 2, 3):
-        counted = perft(variant.tables, variant.start, depth, new_scratch(variant, depth), moves)
+        counted = perft(variant.tables, variant.start, depth, new_placement_workspace(variant, depth), moves)
         assert counted == leaves(machine, depth)
 
 
@@ -203,4 +203,4 @@ def test_scrambled_own_sheet_is_bound(style: str) -> None:
     variant = binding.variant
     assert (variant.width, variant.height, len(variant.shapes)) == (14, 14, 21)
     moves = np.zeros((3, 4096), np.int64)
-    assert perft(variant.tables, variant.start, 3, new_scratch(variant, 3), moves) == 732_882
+    assert perft(variant.tables, variant.start, 3, new_placement_workspace(variant, 3), moves) == 732_882
