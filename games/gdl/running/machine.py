@@ -9,16 +9,23 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.words import aligned_words
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.running import kernels
-from games.gdl.running.goals import evaluate_goals, read_goals
+from games.gdl.running.batches import (
+    MatchPositions,
+    enter_lanes,
+    load_lanes,
+    random_ply,
+    read_goals_of_lanes,
+    read_lanes,
+)
+from games.gdl.running.goals import evaluate_goals
 from games.gdl.running.kernels import ALL, WIDTHS, CircuitPrograms, make_programs
-from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
-from games.gdl.running.playouts import choose_random, new_move_workspace, play_out
+from games.gdl.running.layout import SLOT_TRUE
+from games.gdl.running.playouts import new_move_workspace, new_playout_workspace, play_out
 from games.machine import IllegalMoveError, State, StateMachine, Term, UnknownFactError
 
 
@@ -49,18 +56,6 @@ def compiled_game(circuit: Circuit) -> CompiledGame:
     )
 
 
-class MatchPositions(NamedTuple):
-    """Positions of random matches, as parallel arrays of length n."""
-
-    states: NDArray[np.uint64]
-    """(n, words) packed states."""
-    joint: NDArray[np.int32]
-    """(n, roles) move indices per role; -1 in positions where the match ended."""
-    match: NDArray[np.int32]
-    """Number of the match; positions of one match are in order."""
-    terminal: NDArray[np.bool_]
-
-
 class PlayoutStatistics(NamedTuple):
     """What `CircuitMachine.random_playouts` counted."""
 
@@ -71,6 +66,13 @@ class PlayoutStatistics(NamedTuple):
     goal_sums: NDArray[np.float64]
     goal_squares: NDArray[np.float64]
     cpu_seconds: float
+
+
+class _Evaluated(NamedTuple):
+    """A state, and the slots (uint64[n_slots]) after the legal program with it in lane 0."""
+
+    state: State
+    slots: NDArray[np.uint64]
 
 
 class CircuitMachine(StateMachine):
@@ -165,39 +167,39 @@ class CircuitMachine(StateMachine):
         """Legal moves (n, moves of all roles one after the other) and terminal (n) of packed states (n, words)."""
         legal = np.zeros((len(states), len(self.programs.legal_slot)), np.bool_)
         terminal = np.zeros(len(states), np.bool_)
-        slots = self._scratch(self.programs.n_slots)
+        slots = self._new_slots(self.programs.n_slots)
         for begin in range(0, len(states), 64):
             part = states[begin : begin + 64]
-            _load_lanes(self.programs, slots, part)
+            load_lanes(self.programs, slots, part)
             kernels.evaluate(self.programs.legal, slots, WIDTHS[1])
-            _read_lanes(slots, self.programs.legal_slot, legal[begin : begin + 64])
-            _read_lanes(slots, np.array([self.programs.terminal_slot], np.int32), terminal[begin : begin + 64, None])
+            read_lanes(slots, self.programs.legal_slot, legal[begin : begin + 64])
+            read_lanes(slots, np.array([self.programs.terminal_slot], np.int32), terminal[begin : begin + 64, None])
         return legal, terminal
 
     def next_of(self, states: NDArray[np.uint64], joint: NDArray[np.int32]) -> NDArray[np.uint64]:
         """Successors (n, words) of packed states under joint moves (n, roles) of move indices."""
         result = np.zeros_like(states)
-        slots = self._scratch(self.programs.n_slots)
+        slots = self._new_slots(self.programs.n_slots)
         for begin in range(0, len(states), 64):
             part = states[begin : begin + 64]
-            _load_lanes(self.programs, slots, part)
+            load_lanes(self.programs, slots, part)
             kernels.evaluate(self.programs.legal, slots, WIDTHS[1])
-            _enter_lanes(self.programs, slots, joint[begin : begin + 64])
+            enter_lanes(self.programs, slots, joint[begin : begin + 64])
             kernels.evaluate(self.programs.next, slots, WIDTHS[1])
             bits = np.zeros((len(part), 64 * self.words), np.bool_)
-            _read_lanes(slots, self.programs.next_slot, bits[:, : len(self.game.fluents)])
+            read_lanes(slots, self.programs.next_slot, bits[:, : len(self.game.fluents)])
             result[begin : begin + 64] = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
         return result
 
     def goals_of(self, states: NDArray[np.uint64]) -> NDArray[np.int32]:
         """Goals (n, roles) of packed states (n, words); -1 where `goal` would be None."""
         result = np.zeros((len(states), len(self.roles)), np.int32)
-        slots = self._scratch(self.programs.n_goal_slots)
+        slots = self._new_slots(self.programs.n_goal_slots)
         for begin in range(0, len(states), 64):
             part = states[begin : begin + 64]
-            _load_lanes(self.programs, slots, part)
+            load_lanes(self.programs, slots, part)
             evaluate_goals(self.programs, slots, WIDTHS[1])
-            _read_goals_of_lanes(self.programs, slots, result[begin : begin + 64])
+            read_goals_of_lanes(self.programs, slots, result[begin : begin + 64])
         return result
 
     def random_matches(self, matches: int, seed: int, *, max_plies: int = 1000) -> MatchPositions:
@@ -218,14 +220,16 @@ class CircuitMachine(StateMachine):
                 n = int(active[0]).bit_count()
                 if n == 0:
                     break
-                states = np.zeros((n, self.words), np.uint64)
-                joint = np.full((n, len(self.roles)), -1, np.int32)
-                match = np.zeros(n, np.int32)
-                over = np.zeros(n, np.bool_)
-                _random_ply(self.programs, slots, workspace, rng, active, states, joint, match, over)
+                positions = MatchPositions(
+                    states=np.zeros((n, self.words), np.uint64),
+                    joint=np.full((n, len(self.roles)), -1, np.int32),
+                    match=np.zeros(n, np.int32),
+                    terminal=np.zeros(n, np.bool_),
+                )
+                random_ply(self.programs, slots, workspace, rng, active, positions)
                 if ply == max_plies:
-                    joint[:] = -1
-                yield MatchPositions(states, joint, match + begin, over)
+                    positions.joint[:] = -1
+                yield positions._replace(match=positions.match + begin)
 
     def random_playouts(
         self,
@@ -238,14 +242,11 @@ class CircuitMachine(StateMachine):
     ) -> PlayoutStatistics:
         """Plays random matches from the initial state to the end.
 
-        Either `playouts` of them (at least one per lane), or for so many CPU seconds of this thread. `width` is in
+        Either `playouts` of them (at least one per lane), or for this many CPU seconds of this thread. `width` is in
         words of 64 lanes; 8 is faster than 1 on circuits of every size. `stop` (uint8[1]) ends it when it is set.
         """
         n_roles = len(self.roles)
-        slots = aligned_words(self.programs.n_slots * width)
-        goal_slots = aligned_words(self.programs.n_goal_slots * width)
-        workspace = new_move_workspace(self.programs)
-        rng = np.array([seed], np.uint64)
+        workspace = new_playout_workspace(self.programs, width, seed)
         sums, squares = np.zeros(n_roles), np.zeros(n_roles)
         if stop is None:
             stop = np.zeros(1, np.uint8)
@@ -253,9 +254,7 @@ class CircuitMachine(StateMachine):
         total = np.zeros(3, np.int64)
         begin = time.thread_time()
         while True:
-            played = play_out(
-                self.programs, WIDTHS[width], slots, goal_slots, workspace, rng, count, sums, squares, stop
-            )
+            played = play_out(self.programs, WIDTHS[width], workspace, count, sums, squares, stop)
             total += played
             spent = time.thread_time() - begin
             if stop[0] or seconds is None or spent >= seconds:
@@ -279,21 +278,21 @@ class CircuitMachine(StateMachine):
         padded[: len(bits)] = bits
         return np.packbits(padded, bitorder="little").tobytes()
 
-    def _scratch(self, slots: int) -> NDArray[np.uint64]:
-        scratch = aligned_words(slots)
-        scratch[SLOT_TRUE] = ALL
-        return scratch
+    def _new_slots(self, n_slots: int) -> NDArray[np.uint64]:
+        slots = aligned_words(n_slots)
+        slots[SLOT_TRUE] = ALL
+        return slots
 
     def _legal_slots(self, state: State) -> NDArray[np.uint64]:
         """The slots after the legal program with this state in lane 0; kept for the thread's next question about it."""
-        cached = getattr(self._own, "cached", None)
-        if cached is not None and cached[0] == state:
-            return cached[1]
-        slots = self._scratch(self.programs.n_slots) if cached is None else cached[1]
+        cached: _Evaluated | None = getattr(self._own, "cached", None)
+        if cached is not None and cached.state == state:
+            return cached.slots
+        slots = self._new_slots(self.programs.n_slots) if cached is None else cached.slots
         self._own.cached = None
         kernels.load_state(self.programs, slots, WIDTHS[1], 0, self._unpack(state))
         kernels.evaluate(self.programs.legal, slots, WIDTHS[1])
-        self._own.cached = (state, slots)
+        self._own.cached = _Evaluated(state, slots)
         return slots
 
     def __getstate__(self) -> CompiledGame:
@@ -301,79 +300,3 @@ class CircuitMachine(StateMachine):
 
     def __setstate__(self, game: CompiledGame) -> None:
         self.__init__(game)  # type: ignore[misc]
-
-
-@njit(cache=True, nogil=True)
-def _load_lanes(programs, slots, states):
-    """States (at most 64) into lanes 0, 1, ... of slots one word wide."""
-    for f in range(len(programs.next_slot)):
-        word = np.uint64(0)
-        for lane in range(len(states)):
-            word |= ((states[lane, f >> 6] >> np.uint64(f & 63)) & np.uint64(1)) << np.uint64(lane)
-        slots[FIRST_FLUENT + f] = word
-
-
-@njit(cache=True, nogil=True)
-def _read_lanes(slots, which, result):
-    """`result[lane, i]` = bit `lane` of slot `which[i]`."""
-    for i in range(len(which)):
-        word = slots[which[i]]
-        for lane in range(len(result)):
-            result[lane, i] = (word >> np.uint64(lane)) & np.uint64(1) != np.uint64(0)
-
-
-@njit(cache=True, nogil=True)
-def _read_goals_of_lanes(programs, goal_slots, result):
-    """`result[lane]` (int32[lanes, roles]) = the goals of lanes 0, 1, ...; -1 for a role without one."""
-    for lane in range(len(result)):
-        read_goals(programs, goal_slots, lane, -1, result[lane])
-
-
-@njit(cache=True, nogil=True)
-def _enter_lanes(programs, slots, joint):
-    """Enters one joint move (indices per role) per lane."""
-    kernels.clear_sets(programs, slots, (0,))
-    for lane in range(len(joint)):
-        for role in range(joint.shape[1]):
-            if joint[lane, role] >= 0:
-                move = programs.role_start[role] + joint[lane, role]
-                kernels.enter_move(programs, slots, (0,), 0, move, np.uint64(1) << np.uint64(lane))
-
-
-@njit(cache=True, nogil=True)
-def _random_ply(programs, slots, workspace, rng, active, states, joint, match, over):
-    """One random ply in the active lanes, told in the other arrays; lanes that end or are stuck become inactive."""
-    width = (0,)
-    kernels.evaluate(programs.legal, slots, width)
-    kernels.clear_sets(programs, slots, width)
-    rest = active[0]
-    index = np.full(64, -1, np.int64)
-    n = 0
-    for lane in range(64):
-        if rest >> np.uint64(lane) & np.uint64(1):
-            index[lane] = n
-            match[n] = lane
-            kernels.store_state(programs, slots, width, lane, states[n])
-            n += 1
-    ended = slots[programs.terminal_slot] & rest
-    stuck = np.uint64(0)
-    for role in range(len(programs.role_start) - 1):
-        n_moves, dead = choose_random(programs, slots, width, 0, role, rest & ~ended, rng, workspace)
-        stuck |= dead
-        for i in range(n_moves):
-            lanes = workspace.chosen[i]
-            if lanes != np.uint64(0):
-                kernels.enter_move(programs, slots, width, 0, workspace.move[i], lanes)
-                for lane in range(64):
-                    if lanes >> np.uint64(lane) & np.uint64(1):
-                        joint[index[lane], role] = workspace.move[i] - programs.role_start[role]
-    for lane in range(64):
-        if (ended | stuck) >> np.uint64(lane) & np.uint64(1):
-            if ended >> np.uint64(lane) & np.uint64(1):
-                over[index[lane]] = True
-            joint[index[lane], :] = -1
-    active[0] = rest & ~ended & ~stuck
-    kernels.evaluate(programs.next, slots, width)
-    keep = np.empty(1, np.uint64)
-    keep[0] = active[0]
-    kernels.advance(programs, slots, width, keep)

@@ -9,23 +9,39 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.splitmix import random32
-from games.bits.words import lowest, popcount, select_bit, transpose
+from games.bits.words import aligned_words, lowest, popcount, select_bit, transpose
 from games.gdl.running.goals import add_goals, evaluate_goals
 from games.gdl.running.kernels import ALL, ONE, ZERO, CircuitPrograms, advance, clear_sets, enter_move, evaluate, reset
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
 
 
 class MoveWorkspace(NamedTuple):
-    """Scratch for `choose_random`, for a game with at most so many moves per role."""
+    """What `choose_random` writes to: arrays as long as any role of the game has moves, or longer."""
 
     move: NDArray[np.int64]
+    """The candidates: moves that are legal in at least one lane."""
     word: NDArray[np.uint64]
+    """Per candidate, the lanes in which it is legal."""
     chosen: NDArray[np.uint64]
+    """Per candidate, the lanes that drew it."""
     block: NDArray[np.uint64]
+    """`word` transposed, 64 candidates at a time."""
+
+
+class PlayoutWorkspace(NamedTuple):
+    """What `play_out` works on, for W words of lanes."""
+
+    slots: NDArray[np.uint64]
+    """(n_slots * W)"""
+    goal_slots: NDArray[np.uint64]
+    """(n_goal_slots * W)"""
+    moves: MoveWorkspace
+    rng: NDArray[np.uint64]
+    """(1) see `games.bits.splitmix`."""
 
 
 def new_move_workspace(programs: CircuitPrograms) -> MoveWorkspace:
-    """Scratch that is long enough for every role of the game, in whole blocks of 64 moves."""
+    """A workspace that is long enough for every role of the game, in whole blocks of 64 moves."""
     longest = (int(np.diff(programs.role_start).max(initial=0)) + 63) // 64 * 64 + 64
     return MoveWorkspace(
         np.zeros(longest, np.int64),
@@ -35,9 +51,22 @@ def new_move_workspace(programs: CircuitPrograms) -> MoveWorkspace:
     )
 
 
+def new_playout_workspace(programs: CircuitPrograms, width: int, seed: int) -> PlayoutWorkspace:
+    """A workspace for `width` words of lanes."""
+    return PlayoutWorkspace(
+        slots=aligned_words(programs.n_slots * width),
+        goal_slots=aligned_words(programs.n_goal_slots * width),
+        moves=new_move_workspace(programs),
+        rng=np.array([seed], np.uint64),
+    )
+
+
 @njit(cache=True, nogil=True)
 def choose_random(programs, slots, width, w, role, lanes, rng, workspace):
     """Draws a uniformly random legal move for `role` in each of the lanes of word w.
+
+    `slots` is uint64[n_slots * W] after the legal program, `lanes` a word, `rng` uint64[1], `workspace` a
+    `MoveWorkspace`.
 
     Returns how many candidates there are (`workspace.move[:n]`, with the lanes that drew each in
     `workspace.chosen[:n]`), and the lanes in which the role has no legal move at all.
@@ -99,16 +128,19 @@ def _collect_goals(programs, goal_slots, width, held, sums, squares):
 
 
 @njit(cache=True, nogil=True)
-def play_out(programs, width, slots, goal_slots, workspace, rng, playouts, sums, squares, stop):
+def play_out(programs, width, workspace, playouts, sums, squares, stop):
     """Plays random matches from the initial state in all lanes until `playouts` are started and all are finished.
 
     A match in which some role has no legal move before the end stops there (its goals count as they stand, the third
-    result counts such matches). `sums` and `squares` (float64[roles]) add up goals and their squares, 0 for a role
-    without a goal. Every match that is started is finished: stopping after a number of steps would over-count short
-    ones. Returns playouts, transitions, dead ends. `stop` (uint8[1]) ends it early: matches under way are then dropped.
+    result counts such matches). Every match that is started is finished: stopping after a number of steps would
+    over-count short ones. Returns playouts, transitions, dead ends.
+
+    `workspace` is a `PlayoutWorkspace`. `sums` and `squares` (float64[roles]) add up goals and their squares, 0 for a
+    role without a goal. `stop` (uint8[1]) ends it early: matches under way are then dropped.
     """
     words = len(width)
     n_roles = len(programs.role_start) - 1
+    slots, goal_slots, moves = workspace.slots, workspace.goal_slots, workspace.moves
     reset(programs, slots, width)
     goal_slots[:] = ZERO
     for w in range(words):
@@ -130,13 +162,13 @@ def play_out(programs, width, slots, goal_slots, workspace, rng, playouts, sums,
         for w in range(words):
             over = slots[programs.terminal_slot * words + w] & active[w]
             for role in range(n_roles):
-                n, dead = choose_random(programs, slots, width, w, role, active[w] & ~over, rng, workspace)
+                n, dead = choose_random(programs, slots, width, w, role, active[w] & ~over, workspace.rng, moves)
                 if dead != ZERO:
                     dead_ends += popcount(dead)
                     over |= dead
                 for i in range(n):
-                    if workspace.chosen[i] != ZERO:
-                        enter_move(programs, slots, width, w, workspace.move[i], workspace.chosen[i])
+                    if moves.chosen[i] != ZERO:
+                        enter_move(programs, slots, width, w, moves.move[i], moves.chosen[i])
             keep[w] = ~over
             transitions += popcount(active[w] & ~over)
             if over != ZERO:

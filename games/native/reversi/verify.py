@@ -10,7 +10,8 @@ from numba import njit
 
 from games.bits.board8x8 import flips
 from games.bits.words import popcount
-from games.gdl.running.machine import CircuitMachine, MatchPositions
+from games.gdl.running.batches import MatchPositions
+from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 from games.native.reversi.binding import Binding
 from games.native.reversi.rules import legal_moves

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from games import rulesheets
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.grounding.ground import ground
 from games.gdl.rules.check import check
@@ -195,9 +194,8 @@ def test_positions_are_read_from_facts() -> None:
 @pytest.mark.parametrize("style", ["ggp-base", "dresden"])
 def test_scrambled_own_sheet_is_bound(style: str) -> None:
     """Our own rulesheet is recognised with all its names replaced."""
-    path = Path(__file__).parents[3] / "games" / "rulesheets" / "blokbox.kif"
     scrambler = make_scrambler(style, 3)  # type: ignore[arg-type]
-    text = "\n".join(write(scrambler.scramble(statement)) for statement in read_rulesheet(path.read_text()))
+    text = "\n".join(write(scrambler.scramble(statement)) for statement in read_rulesheet(rulesheets.text("blokbox")))
     binding = recognise(compiled(text), positions=3000)
     assert binding is not None
     variant = binding.variant
