@@ -18,7 +18,9 @@ from games.native.blokbox.variant import BOARD_CELLS, MAX_PIECES
 Bits = NDArray[np.bool_]
 
 OBSERVED_MATCHES = 64
+"""One per lane of a word; not tuned."""
 MAX_PLIES = 2 * MAX_PIECES + 1
+"""More than any match of the family has."""
 
 
 class NotBlokbox(Exception):

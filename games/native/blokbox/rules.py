@@ -1,7 +1,10 @@
 """The rules of the Blokbox family as Numba kernels: placements, moves, perft and random playouts.
 
+In all of them `tables` is a `VariantTables`, `position` (and `start`) uint64[POSITION_WORDS], `workspace` a
+`PlacementWorkspace`, and `seed` the uint64[1] state of a generator (`games.bits.splitmix`).
+
 Instead of keeping move lists from ply to ply, as programs that visit one corner after the other must, `placements`
-finds all moves of a player anew: with whole boards in vector registers (see `bits`) that takes 0.17 µs for the 21
+finds all moves of a player anew: with whole boards in vector registers (see `board16x16`) that takes 0.17 µs for the 21
 shapes of a 14x14 board. What is kept from ply to ply is the list of *live* shapes, because cells that a player may
 cover only ever get fewer: a shape that fits in nowhere, touching a corner or not, is out for the rest of the match.
 
@@ -38,10 +41,10 @@ from games.native.blokbox.variant import (
 
 
 class PlacementWorkspace(NamedTuple):
-    """What `placements` writes to, for up to so many positions at once."""
+    """What `placements` writes to, for as many positions at once as there are slots."""
 
     shifted: NDArray[np.uint64]
-    """Shifted boards; whatever is zero in the beginning stays zero."""
+    """Shifted boards (see `board16x16.store_shifted`); whatever is zero in the beginning stays zero."""
     shapes: NDArray[np.int64]
     """[slots, shapes]: the live shapes."""
     counts: NDArray[np.int64]
@@ -51,7 +54,7 @@ class PlacementWorkspace(NamedTuple):
 
 
 def new_placement_workspace(variant: Variant, slots: int) -> PlacementWorkspace:
-    """PlacementWorkspace memory with every shape live in every slot."""
+    """A workspace with every shape live in every slot."""
     n_shapes = len(variant.shapes)
     return PlacementWorkspace(
         shifted=np.zeros(2 * variant.tables.columns * SHIFTED_BYTES // 8 + WORDS, np.uint64),
@@ -99,7 +102,7 @@ def placements(tables, position, player, candidates, n_candidates, workspace, sl
 
 @njit(cache=True, nogil=True, forceinline=True)
 def play(tables, position, move):
-    """Place the piece of the player to move, in place."""
+    """Places the piece of the player to move, in place."""
     player = np.int64(position[TURN])
     own = WORDS * player
     other = WORDS - own
@@ -115,7 +118,7 @@ def play(tables, position, move):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def select(board, rank):
-    """The cell of the set bit number `rank` (from 0) of a board (uint64[4])."""
+    """The cell of the set bit number `rank` (from 0) of a board (uint64[4]); -1 if there are fewer."""
     for word in range(WORDS):
         bits = board[word]
         count = popcount(bits)
@@ -142,7 +145,7 @@ def list_moves(workspace, slot, live, moves):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def random_move(workspace, slot, live, weights, seed):
-    """A random move of a slot with at least one; each has the weight (int64) of its shape."""
+    """A random move of a slot with at least one; each has the weight of its shape (`weights`, int64[shapes])."""
     total = 0
     for index in range(live):
         total += workspace.counts[slot, index] * weights[workspace.shapes[slot, index]]

@@ -117,7 +117,7 @@ class VariantTables(NamedTuple):
     anchors: NDArray[np.uint64]
     """[shapes, 4]: where a shape may be anchored."""
     offsets: NDArray[np.uint32]
-    """Byte offsets of the shapes' cells in shifted boards (see `bits.fit`), all shapes one after the other."""
+    """Byte offsets of the shapes' cells in shifted boards (see `board16x16.fit`), all shapes one after the other."""
     first: NDArray[np.int64]
     """[shapes + 1]: where each shape's offsets begin."""
     piece: NDArray[np.int64]

@@ -25,17 +25,19 @@ Bits = npt.NDArray[np.bool_]
 SAMPLE_MATCHES = 128
 """Random matches that facts are told apart by: about 7,000 positions on a full board."""
 SAMPLE_POSITIONS = 6000
-"""Shorter matches are played until so many positions are seen."""
+"""Where these matches are short, more are played until this many positions are seen. Set by hand; not tuned."""
 MAX_PLIES = 200
 """More than any match of the family has."""
 ODD_MATCHES = 2000
-"""Random matches that the value of a draw is looked for in where the number of cells is odd."""
+"""Random matches that the value of a draw is looked for in where the number of cells is odd. Not tuned."""
 MIN_CELLS = 8
+"""Fewer moves per role than this are not looked at. Set by hand; not tuned."""
 VERIFIED_POSITIONS = 20_000
+"""Positions of random matches that a binding must agree on, and must go on agreeing on full boards. Not tuned."""
 
 
 def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> Binding | None:
-    """The binding of a game of the family, verified on so many positions; None for every other game."""
+    """The binding of a game of the family, verified on `positions` positions; None for every other game."""
     binding = propose(machine)
     return binding if binding is not None and agrees(machine, binding, positions) else None
 

@@ -20,11 +20,13 @@ def legal_moves(player, opponent, empty):
 
 @njit("uint64(uint64, uint64, uint64)", cache=True)
 def _legal_moves(player, opponent, empty):
+    """As `legal_moves`, to be called from Python."""
     return legal_moves(player, opponent, empty)
 
 
 @njit("uint64(int64, uint64, uint64)", cache=True)
 def _flips(cell, player, opponent):
+    """As `flips`, to be called from Python."""
     return flips(cell, player, opponent)
 
 
@@ -137,7 +139,10 @@ def cells_of(board: int) -> Iterator[int]:
 
 @njit(inline="always")
 def final_score(player, opponent, cells, sign):
-    """The side to move's score of a finished game, in discs: the winner of the count also gets the empty cells."""
+    """The side to move's score of a finished game, in discs: the winner of the count also gets the empty cells.
+
+    `player` and `opponent` are uint64 sets, `cells` is the number of playable cells, `sign` that of the variant.
+    """
     difference = popcount(player) - popcount(opponent)
     empties = cells - popcount(player | opponent)
     if difference > 0:

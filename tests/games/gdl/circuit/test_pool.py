@@ -26,7 +26,7 @@ N_FLUENTS = 4
 
 
 def make_pool(*moves: int, room: int = 4096) -> Pool:
-    """A pool with four fluents and so many moves per role."""
+    """A pool with four fluents and `moves` moves per role."""
     return new_pool(N_FLUENTS, np.array(moves, np.int32), room, 4 * room)
 
 
