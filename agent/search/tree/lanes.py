@@ -9,8 +9,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.words import aligned_words
-from games.gdl.running.kernels import ALL, ZERO, CircuitPrograms, reset
-from games.gdl.running.layout import SLOT_TRUE
+from games.gdl.running.kernels import ALL, ZERO, reset
+from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
 from games.gdl.running.playouts import MoveWorkspace, new_move_workspace
 
 WIDTH = (0,)

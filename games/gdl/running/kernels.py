@@ -1,4 +1,4 @@
-"""Numba kernels that evaluate a layout for many states at once.
+"""Numba kernels that evaluate the programs of a game for many states at once.
 
 A *lane* is one state. A slot is `W` consecutive 64-bit words, lane `64 * w + b` is bit `b` of word `w`. Kernels are
 written once and specialised by the type of `width`, a tuple of W zeros (`WIDTHS`): the length of a tuple is known when
@@ -7,15 +7,11 @@ Numba compiles.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from games.bits.vectors import gate
-from games.gdl.circuit.circuit import Circuit
-from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, SLOT_TRUE, GateProgram, lay_out
+from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, SLOT_TRUE
 
 WIDTHS = {1: (0,), 8: (0,) * 8}
 """The widths (in words) that kernels are compiled for: 1 suits a tree; 8 is the widest that pays in random playouts."""
@@ -23,64 +19,6 @@ WIDTHS = {1: (0,), 8: (0,) * 8}
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
-
-
-class CircuitPrograms(NamedTuple):
-    """All that kernels need of a game, as arrays and integers: three programs, and which slots they read and write."""
-
-    legal: GateProgram
-    next: GateProgram
-    goal: GateProgram
-    n_slots: int
-    n_goal_slots: int
-    legal_slot: NDArray[np.int32]
-    """Per move, of all roles one after the other, the slot that says where it is legal."""
-    terminal_slot: int
-    next_slot: NDArray[np.int32]
-    """Per fluent, the slot that says where it holds next."""
-    first_set: int
-    n_sets: int
-    """Move sets are the `n_sets` slots from `first_set` on."""
-    set_start: NDArray[np.int64]
-    set_slot: NDArray[np.int32]
-    """The sets that move m is in are `set_slot[set_start[m] : set_start[m + 1]]`, as slots."""
-    goal_slot: NDArray[np.int32]
-    """Per goal value (of all roles, one role after the other), the slot that says where it holds."""
-    first_goal: int
-    """From here on, per goal value, the slots that say where it is the role's only one (see `goals`)."""
-    goal_role: NDArray[np.int32]
-    goal_value: NDArray[np.int32]
-    """Per goal value, the role and the number."""
-    role_start: NDArray[np.int64]
-    """Moves of role r are role_start[r] .. role_start[r + 1] - 1 in one numbering over all roles."""
-    initial: NDArray[np.uint64]
-    """Per fluent, 0 or all ones."""
-
-
-def make_programs(circuit: Circuit) -> CircuitPrograms:
-    """Lays the circuit out."""
-    layout = lay_out(circuit)
-    sizes = [len(values) for values in circuit.goals]
-    return CircuitPrograms(
-        legal=layout.legal_program,
-        next=layout.next_program,
-        goal=layout.goal_program,
-        n_slots=layout.n_slots,
-        n_goal_slots=layout.n_goal_slots + len(layout.goal_slot),
-        legal_slot=layout.legal_slot,
-        terminal_slot=layout.terminal_slot,
-        next_slot=layout.next_slot,
-        first_set=layout.first_set,
-        n_sets=layout.n_sets,
-        set_start=layout.set_start,
-        set_slot=layout.set_slot,
-        goal_slot=layout.goal_slot,
-        first_goal=layout.n_goal_slots,
-        goal_role=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
-        goal_value=np.array([value for values in circuit.goals for value in values], np.int32),
-        role_start=np.concatenate(([0], np.cumsum([len(moves) for moves in circuit.moves]))).astype(np.int64),
-        initial=np.where(circuit.initial, ALL, ZERO).astype(np.uint64),
-    )
 
 
 @njit(cache=True, nogil=True)

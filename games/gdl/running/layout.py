@@ -7,7 +7,6 @@ computed before), then by arity and polarity; a *run* is such a group, its outpu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -42,30 +41,45 @@ class GateProgram(NamedTuple):
     """Slots read: gate after gate, ARITY each, from a run's FIRST on."""
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The programs of a game over two sets of slots: for a step (legal and terminal, then next) and for the goals."""
+class CircuitPrograms(NamedTuple):
+    """All that kernels need of a game: three programs, and which slots they read and write.
 
-    legal_program: GateProgram
-    next_program: GateProgram
+    There are two sets of slots: one for a step (legal and terminal, then next), one for the goals.
+    """
+
+    legal: GateProgram
+    """Legal moves and terminal, from the state."""
+    next: GateProgram
+    """Next facts, from the state, the move sets and what `legal` has computed."""
+    goal: GateProgram
     n_slots: int
+    n_goal_slots: int
     legal_slot: NDArray[np.int32]
-    """All roles' moves, one after the other."""
+    """Per move, of all roles one after the other, the slot that says where it is legal."""
     terminal_slot: int
     next_slot: NDArray[np.int32]
+    """Per fluent, the slot that says where it holds next."""
     first_set: int
-    """Move-set slots are consecutive from here; the joint move is entered in them before `next_program` runs."""
     n_sets: int
+    """Move sets are the `n_sets` slots from `first_set` on; the joint move is entered in them before `next` runs."""
     set_start: NDArray[np.int64]
-    """Per move (all roles, one after the other): which part of `set_slot` lists the sets it is in."""
     set_slot: NDArray[np.int32]
-    goal_program: GateProgram
-    n_goal_slots: int
+    """The sets that move m is in are `set_slot[set_start[m] : set_start[m + 1]]`, as slots."""
     goal_slot: NDArray[np.int32]
+    """Per goal value (of all roles, one role after the other), the slot that says where it holds."""
+    first_goal: int
+    """From here on, per goal value, the slots that say where it is the role's only one (see `goals`)."""
+    goal_role: NDArray[np.int32]
+    goal_value: NDArray[np.int32]
+    """Per goal value, the role and the number."""
+    role_start: NDArray[np.int64]
+    """Moves of role r are role_start[r] .. role_start[r + 1] - 1 in one numbering over all roles."""
+    initial: NDArray[np.uint64]
+    """Per fluent, 0 or all ones."""
 
 
-def lay_out(circuit: Circuit) -> Layout:
-    """The layout of a circuit."""
+def lay_out(circuit: Circuit) -> CircuitPrograms:
+    """The programs of a circuit."""
     outputs = circuit.outputs
     pool = circuit.pool
     loops = (outputs.loop_signal, outputs.loop_definition)
@@ -86,10 +100,13 @@ def lay_out(circuit: Circuit) -> Layout:
     goal_program = ends.program(goal, np.arange(1, n_fluents + 1, dtype=np.int32))
 
     set_start, set_slot = _sets_by_move(pool, sets, first_set)
-    return Layout(
-        legal_program=legal_program,
-        next_program=next_program,
+    sizes = [len(values) for values in circuit.goals]
+    return CircuitPrograms(
+        legal=legal_program,
+        next=next_program,
+        goal=goal_program,
         n_slots=step.next_slot,
+        n_goal_slots=ends.next_slot + len(outputs.goal),
         legal_slot=step.of(outputs.legal),
         terminal_slot=int(step.of(outputs.terminal)[0]),
         next_slot=step.of(outputs.next),
@@ -97,9 +114,12 @@ def lay_out(circuit: Circuit) -> Layout:
         n_sets=len(sets),
         set_start=set_start,
         set_slot=set_slot,
-        goal_program=goal_program,
-        n_goal_slots=ends.next_slot,
         goal_slot=ends.of(outputs.goal),
+        first_goal=ends.next_slot,
+        goal_role=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+        goal_value=np.array([value for values in circuit.goals for value in values], np.int32),
+        role_start=np.concatenate(([0], np.cumsum([len(moves) for moves in circuit.moves]))).astype(np.int64),
+        initial=np.where(circuit.initial, np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(0)),
     )
 
 

@@ -23,8 +23,8 @@ from games.gdl.running.batches import (
     read_lanes,
 )
 from games.gdl.running.goals import evaluate_goals
-from games.gdl.running.kernels import ALL, WIDTHS, CircuitPrograms, make_programs
-from games.gdl.running.layout import SLOT_TRUE
+from games.gdl.running.kernels import ALL, WIDTHS
+from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms, lay_out
 from games.gdl.running.playouts import new_move_workspace, new_playout_workspace, play_out
 from games.machine import IllegalMoveError, State, StateMachine, Term, UnknownFactError
 
@@ -51,9 +51,7 @@ class CompiledGame:
 
 def compiled_game(circuit: Circuit) -> CompiledGame:
     """Lays a circuit out for the kernels."""
-    return CompiledGame(
-        circuit.roles, circuit.fluents, circuit.always, circuit.moves, circuit.goals, make_programs(circuit)
-    )
+    return CompiledGame(circuit.roles, circuit.fluents, circuit.always, circuit.moves, circuit.goals, lay_out(circuit))
 
 
 class PlayoutStatistics(NamedTuple):

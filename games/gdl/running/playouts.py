@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest, popcount, select_bit, transpose
 from games.gdl.running.goals import add_goals, evaluate_goals
-from games.gdl.running.kernels import ALL, ONE, ZERO, CircuitPrograms, advance, clear_sets, enter_move, evaluate, reset
-from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
+from games.gdl.running.kernels import ALL, ONE, ZERO, advance, clear_sets, enter_move, evaluate, reset
+from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 
 
 class MoveWorkspace(NamedTuple):

@@ -20,7 +20,6 @@ from games.gdl.running.kernels import (
     ALL,
     ONE,
     ZERO,
-    CircuitPrograms,
     advance,
     clear_sets,
     enter_move,
@@ -28,7 +27,7 @@ from games.gdl.running.kernels import (
     load_state,
     reset,
 )
-from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
+from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 from games.gdl.running.playouts import MoveWorkspace, choose_random, new_move_workspace
 
 PER_MATCH = 4

@@ -13,8 +13,8 @@ from games.gdl.compile import warm_kernels
 from games.gdl.grounding.ground import ground
 from games.gdl.rules.check import check
 from games.gdl.running import kernels, playouts
-from games.gdl.running.kernels import WIDTHS, CircuitPrograms
-from games.gdl.running.layout import SLOT_TRUE
+from games.gdl.running.kernels import WIDTHS
+from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from protocol import kif
 

@@ -20,8 +20,8 @@ from games.gdl.running.layout import (
     FLIP,
     MAX_ARITY,
     OUT,
+    CircuitPrograms,
     GateProgram,
-    Layout,
     lay_out,
 )
 from protocol import kif
@@ -95,18 +95,18 @@ def sheets() -> dict[str, str]:
 def test_every_slot_is_written_once_and_before_it_is_read(name: str) -> None:
     """From constants, fluents and move sets on; outputs are slots that are written."""
     circuit = circuit_of(sheets()[name])
-    layout: Layout = lay_out(circuit)
+    layout: CircuitPrograms = lay_out(circuit)
     given = {0, 1} | set(range(FIRST_FLUENT, FIRST_FLUENT + len(circuit.fluents)))
-    now = check_order(layout.legal_program, given)
+    now = check_order(layout.legal, given)
     assert set(layout.legal_slot.tolist()) <= now
     assert layout.terminal_slot in now
     sets = set(range(layout.first_set, layout.first_set + layout.n_sets))
-    later = check_order(layout.next_program, now | sets)
+    later = check_order(layout.next, now | sets)
     assert set(layout.next_slot.tolist()) <= later
     assert max(later) < layout.n_slots
-    ends = check_order(layout.goal_program, given)
+    ends = check_order(layout.goal, given)
     assert set(layout.goal_slot.tolist()) <= ends
-    assert max(ends) < layout.n_goal_slots
+    assert max(ends) < layout.first_goal
 
 
 def test_wide_gates_become_trees() -> None:
@@ -114,20 +114,20 @@ def test_wide_gates_become_trees() -> None:
     circuit = circuit_of(WIDE)
     assert circuit.pool.size.max() > MAX_ARITY
     layout = lay_out(circuit)
-    assert layout.goal_program.runs[:, ARITY].max() <= MAX_ARITY
-    assert len(layout.goal_program.inputs) < 2 * 100 * MAX_ARITY // (MAX_ARITY - 1)
+    assert layout.goal.runs[:, ARITY].max() <= MAX_ARITY
+    assert len(layout.goal.inputs) < 2 * 100 * MAX_ARITY // (MAX_ARITY - 1)
 
 
 def test_cycles_are_one_block_of_runs() -> None:
     """The header of a cycle counts the runs of its body, and its pairs say which slot feeds which."""
     layout = lay_out(circuit_of(CYCLIC))
-    runs = layout.legal_program.runs
+    runs = layout.legal.runs
     headers = np.flatnonzero(runs[:, ARITY] == 0)
     assert len(headers) == 1
     header = runs[headers[0]]
     body = runs[headers[0] + 1 : headers[0] + 1 + header[FLIP]]
     assert (body[:, ARITY] > 0).all()
-    pairs = layout.legal_program.inputs[header[FIRST] : header[FIRST] + 2 * header[COUNT]].reshape(-1, 2)
+    pairs = layout.legal.inputs[header[FIRST] : header[FIRST] + 2 * header[COUNT]].reshape(-1, 2)
     inside = set(pairs[:, 0].tolist()) | {
         slot for run in body.tolist() for slot in range(run[OUT], run[OUT] + run[COUNT])
     }
