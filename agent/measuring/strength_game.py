@@ -17,7 +17,7 @@ from agent.search.registry import NATIVE_FACTORIES
 from agent.search.reversi.plain import make_plain_engine
 from agent.search.tree import engine as tree
 from games.gdl.running.machine import CircuitMachine
-from games.machine import Term
+from games.machine import Term, points
 from protocol.kif import write
 
 OPENING_TRIES = 1000
@@ -144,7 +144,7 @@ def play_game(
             player.engine.advance(tuple(joint), state)
         moves.append(joint)
 
-    goals = [machine.goal(state, role) or 0 for role in (0, 1)]
+    goals = [points(machine.goal(state, role)) for role in (0, 1)]
     return GameRecord(
         number,
         seats,
