@@ -7,7 +7,7 @@ from numba import njit
 
 from agent.search.tree.lanes import ACTIVE, HELD, WIDTH
 from agent.search.tree.lock import lock, unlock
-from agent.search.tree.store import FIRST, GOAL, LOCK, N_PLAYOUTS, PROVEN, SIZE, STATUS, TOTAL, prove
+from agent.search.tree.store import LOCK, N_PLAYOUTS, PROVEN, prove
 from games.bits.words import lowest
 from games.gdl.running.kernels import ONE, ZERO, evaluate
 from games.gdl.running.layout import FIRST_FLUENT
@@ -23,28 +23,28 @@ def back_up(tree, lanes, lane, side, goals, bit, played, parameters):
     roles = len(goals)
     depth = lanes.depth[side, lane]
     leaf = lanes.leaf[side, lane]
-    if leaf >= 0 and tree.node[leaf, STATUS] != PROVEN:
+    if leaf >= 0 and tree.node[leaf].status != PROVEN:
         for role in range(roles):
-            tree.value[leaf, GOAL + 4 * role] = goals[role]
-        tree.node[leaf, STATUS] = PROVEN
+            tree.stats[leaf, role].goal = goals[role]
+        tree.node[leaf].status = PROVEN
     like = parameters.like_weight > 0.0 and bit != ZERO
     proving = leaf >= 0 or bit == ZERO
     for d in range(depth - 1, -1, -1):
         node = lanes.node[side, lane, d]
         settled = lanes.settled[side, lane, d]
         for role in range(roles):
-            if tree.node[node, SIZE + 4 * role] > 1:
+            if tree.stats[node, role].n_edges > 1:
                 tree.edge[lanes.edge[side, lane, d, role]].won += goals[role]
                 if like:
-                    begin = tree.node[node, FIRST + 4 * role]
-                    for edge in range(begin, begin + tree.node[node, SIZE + 4 * role]):
+                    begin = tree.stats[node, role].first_edge
+                    for edge in range(begin, begin + tree.stats[node, role].n_edges):
                         if played[tree.edge[edge].move] & bit != ZERO:
                             tree.edge[edge].like_tried += np.float32(1.0)
                             tree.edge[edge].like_won += np.float32(goals[role])
         for role in range(roles):
             if settled >= 0:
-                goals[role] = tree.value[settled, GOAL + 4 * role]
-            tree.value[node, TOTAL + 4 * role] += goals[role]
+                goals[role] = tree.stats[settled, role].goal
+            tree.stats[node, role].total += goals[role]
         if proving:
             proving = prove(tree, node, parameters.best_goal, parameters.random_role)
     tree.counts[N_PLAYOUTS] += 1

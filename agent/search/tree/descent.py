@@ -6,20 +6,7 @@ import numpy as np
 from numba import njit
 
 from agent.search.tree.lanes import FORCED, MAX_DEPTH
-from agent.search.tree.store import (
-    FIRST,
-    GOAL,
-    OPEN,
-    PROVEN,
-    ROOT,
-    SIZE,
-    STATUS,
-    TERMINAL,
-    TOTAL,
-    VISITS,
-    choosers,
-    get_child,
-)
+from agent.search.tree.store import OPEN, PROVEN, ROOT, TERMINAL, choosers, get_child
 from games.gdl.running.kernels import ONE
 from games.gdl.running.playouts import random32
 
@@ -31,18 +18,18 @@ def _select(tree, node, role, lone, parameters, rng):
     Following a proven child tells nothing new: where one is best, the most promising open edge is followed instead, and
     the second result is the proven child that the node is worth (else -1).
     """
-    begin = tree.node[node, FIRST + 4 * role]
-    size = tree.node[node, SIZE + 4 * role]
+    begin = tree.stats[node, role].first_edge
+    size = tree.stats[node, role].n_edges
     if size == 1:
         return begin, np.int32(-1)
     start = np.int64((random32(rng) * np.uint64(size)) >> np.uint64(32))
     if role == parameters.random_role:
         return begin + start, np.int32(-1)
-    visits = max(1, tree.node[node, VISITS])
+    visits = max(1, tree.node[node].visits)
     log_visits = np.log(visits + 1.0)
     c = parameters.exploration[role]
     like = parameters.like_weight
-    mean = tree.value[node, TOTAL + 4 * role] / visits
+    mean = tree.stats[node, role].total / visits
     best = np.int64(-1)
     best_score = -1e30
     exact = np.int64(-1)
@@ -53,8 +40,8 @@ def _select(tree, node, role, lone, parameters, rng):
             edge -= size
         if lone:
             child = tree.edge[edge].child
-            if child >= 0 and tree.node[child, STATUS] == PROVEN:
-                score = tree.value[child, GOAL + 4 * role] - 1e-3
+            if child >= 0 and tree.node[child].status == PROVEN:
+                score = tree.stats[child, role].goal - 1e-3
                 if score > exact_score:
                     exact_score = score
                     exact = edge
@@ -90,13 +77,13 @@ def descend(net, tree, lanes, lane, parameters, threshold):
     lanes.grow[lane] = False
     lanes.trail_size[side, lane] = 0
     while True:
-        tree.node[node, VISITS] += 1
+        tree.node[node].visits += 1
         lanes.node[side, lane, depth] = node
         lanes.depth[side, lane] = depth
-        if tree.node[node, STATUS] != OPEN or depth == MAX_DEPTH:
-            if tree.node[node, STATUS] == PROVEN:
+        if tree.node[node].status != OPEN or depth == MAX_DEPTH:
+            if tree.node[node].status == PROVEN:
                 return EXACT
-            if tree.node[node, STATUS] == TERMINAL:
+            if tree.node[node].status == TERMINAL:
                 lanes.leaf[side, lane] = node
             lanes.mask[FORCED] &= ~bit
             return LEAF

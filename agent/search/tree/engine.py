@@ -15,18 +15,12 @@ from agent.search.tree.judge import judge
 from agent.search.tree.kernels import finish, root_node, search
 from agent.search.tree.lanes import Lanes, Parameters, clear_lanes, new_lanes
 from agent.search.tree.store import (
-    FIRST,
-    GOAL,
     N_EDGES,
     N_NODES,
     N_PLAYOUTS,
     OPEN,
     PROVEN,
     ROOT,
-    SIZE,
-    STATUS,
-    TOTAL,
-    VISITS,
     clear_tree,
     find_node,
     keep_reachable,
@@ -135,7 +129,7 @@ class TreeSearch(Engine):
 
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
         root = int(self._tree.counts[ROOT])
-        if self._tree.node[root, SIZE + 4 * self._role] == 0:
+        if self._tree.stats["n_edges"][root, self._role] == 0:
             return
         if not self._scaled:
             report(self._opinion())
@@ -163,7 +157,7 @@ class TreeSearch(Engine):
         budget = self._budget
         reported = 0.0
         last: Opinion | None = None
-        while not stop[0] and not done[0] and tree.node[tree.counts[ROOT], STATUS] == OPEN:
+        while not stop[0] and not done[0] and tree.node["status"][tree.counts[ROOT]] == OPEN:
             begin = time.monotonic()
             if report is not None and self._learner is not None and self._learning_debt >= 0.0:
                 self._learn(stop)
@@ -266,31 +260,31 @@ class TreeSearch(Engine):
     def _opinion(self) -> Opinion:
         tree, role = self._tree, self._role
         root = int(tree.counts[ROOT])
-        begin = int(tree.node[root, FIRST + 4 * role])
-        edges = np.arange(begin, begin + int(tree.node[root, SIZE + 4 * role]))
+        begin = int(tree.stats["first_edge"][root, role])
+        edges = np.arange(begin, begin + int(tree.stats["n_edges"][root, role]))
         tried = tree.edge["tried"][edges].astype(float)
-        visits = max(1, int(tree.node[root, VISITS]))
+        visits = max(1, int(tree.node["visits"][root]))
         info: dict[str, object] = {"playouts": int(tree.counts[N_PLAYOUTS]), "nodes": int(tree.counts[N_NODES])}
         mean = tree.edge["won"][edges] / np.maximum(tried, 1)
         if len(edges) == 1:
-            proven = tree.node[root, STATUS] == PROVEN
-            value = tree.value[root, GOAL + 4 * role] if proven else tree.value[root, TOTAL + 4 * role] / visits
+            proven = tree.node["status"][root] == PROVEN
+            value = tree.stats["goal"][root, role] if proven else tree.stats["total"][root, role] / visits
             return self._say(edges[0], 100 * float(value), bool(proven), info)
         if len(self._machine.roles) == 1:
             line = max((lanes for lanes in self._lanes), key=lambda lanes: float(lanes.best_goal[0]))
             if line.best_goal[0] >= 0 and line.best_line[0] > 0:
                 edge = begin + int(np.flatnonzero(tree.edge["move"][edges] == line.best_line[1])[0])
-                if tree.node[root, STATUS] != PROVEN or line.best_goal[0] >= tree.value[root, GOAL + 4 * 0]:
+                if tree.node["status"][root] != PROVEN or line.best_goal[0] >= tree.stats["goal"][root, 0]:
                     return self._say(
-                        edge, 100 * float(line.best_goal[0]), self._solved or tree.node[root, STATUS] == PROVEN, info
+                        edge, 100 * float(line.best_goal[0]), self._solved or tree.node["status"][root] == PROVEN, info
                     )
-        simultaneous = int((tree.node[root, SIZE::4] > 1).sum()) > 1
+        simultaneous = int((tree.stats["n_edges"][root] > 1).sum()) > 1
         children = np.full(len(edges), -1) if simultaneous else tree.edge["child"][edges]
-        known = (children >= 0) & (tree.node[np.maximum(children, 0), STATUS] == PROVEN)
-        goals = np.where(known, tree.value[np.maximum(children, 0), GOAL + 4 * role], -1.0)
+        known = (children >= 0) & (tree.node["status"][np.maximum(children, 0)] == PROVEN)
+        goals = np.where(known, tree.stats["goal"][np.maximum(children, 0), role], -1.0)
         # Of equally good moves the one most tried: where all lose, the one that is hardest to refute.
         exact = int(np.lexsort((tried, goals))[-1])
-        if tree.node[root, STATUS] == PROVEN or (known.all() and not simultaneous):
+        if tree.node["status"][root] == PROVEN or (known.all() and not simultaneous):
             return self._say(edges[exact], 100 * float(goals[exact]), True, info)
         open_tries = np.where(known, -1.0, tried)
         favourite = int(open_tries.argmax())

@@ -22,20 +22,7 @@ from agent.search.tree.backup import back_up, collect, judge_lanes
 from agent.search.tree.descent import LEAF, descend
 from agent.search.tree.lanes import ACTIVE, FORCED, FRESH, HELD, MAX_PLIES, WIDTH, clear_lanes
 from agent.search.tree.lock import lock, unlock
-from agent.search.tree.store import (
-    GOAL,
-    LOCK,
-    N_EDGES,
-    N_NODES,
-    OPEN,
-    ROOT,
-    STATUS,
-    TERMINAL,
-    VISITS,
-    add_node,
-    get_child,
-    set_child,
-)
+from agent.search.tree.store import LOCK, N_EDGES, N_NODES, OPEN, ROOT, TERMINAL, add_node, get_child, set_child
 from games.bits.words import lowest, popcount, transpose
 from games.gdl.running.kernels import (
     ALL,
@@ -85,12 +72,12 @@ def _restart(net, tree, lanes, parameters, goals, n_fluents):
         threshold = 4 if filled < 0.25 else (16 if filled < 0.5 else (64 if filled < 0.75 else 256))
     lock(tree)
     rest = idle
-    while rest != ZERO and tree.node[tree.counts[ROOT], STATUS] == OPEN:
+    while rest != ZERO and tree.node[tree.counts[ROOT]].status == OPEN:
         lane = lowest(rest)
         bit = ONE << np.uint64(lane)
         rest &= ~bit
         for _ in range(4):
-            if tree.node[tree.counts[ROOT], STATUS] != OPEN:
+            if tree.node[tree.counts[ROOT]].status != OPEN:
                 break
             if descend(net, tree, lanes, lane, parameters, threshold) == LEAF:
                 started |= bit
@@ -98,7 +85,7 @@ def _restart(net, tree, lanes, parameters, goals, n_fluents):
             side = lanes.side[lane]
             node = lanes.node[side, lane, lanes.depth[side, lane]]
             for role in range(len(goals)):
-                goals[role] = tree.value[node, GOAL + 4 * role]
+                goals[role] = tree.stats[node, role].goal
             back_up(tree, lanes, lane, side, goals, ZERO, lanes.played, parameters)
             exact += 1
             for i in range(len(lanes.played)):
@@ -139,7 +126,7 @@ def _grow_tree(net, tree, lanes, over, state):
             child = add_node(net, tree, state, lanes.slots, lane, over & bit != ZERO)
             if child >= 0:
                 set_child(tree, parent, edges, child)
-        if child >= 0 and tree.node[child, STATUS] == TERMINAL:
+        if child >= 0 and tree.node[child].status == TERMINAL:
             lanes.leaf[side, lane] = child
     if locked:
         unlock(tree.counts, LOCK)
@@ -232,7 +219,7 @@ def search(net, tree, lanes, parameters, stop, playouts):
     done = 0
     ply = 0
     step_work = len(net.legal.inputs) + len(net.next.inputs) + 500
-    while stop[0] == 0 and done < playouts and tree.node[tree.counts[ROOT], STATUS] == OPEN:
+    while stop[0] == 0 and done < playouts and tree.node[tree.counts[ROOT]].status == OPEN:
         if popcount(lanes.mask[ACTIVE]) <= 60:
             done += _restart(net, tree, lanes, parameters, goals, n_fluents)
             if lanes.mask[ACTIVE] == ZERO:
@@ -293,7 +280,7 @@ def finish(net, tree, lanes, parameters):
         side = lanes.side[lane]
         depth = lanes.depth[side, lane]
         for d in range(depth):
-            tree.node[lanes.node[side, lane, d], VISITS] -= 1
+            tree.node[lanes.node[side, lane, d]].visits -= 1
             for role in range(len(goals)):
                 tree.edge[lanes.edge[side, lane, d, role]].tried -= 1
     unlock(tree.counts, LOCK)

@@ -7,7 +7,7 @@ different ways are one node (transposition table keyed by the packed state).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -21,11 +21,21 @@ OPEN, TERMINAL, PROVEN = 0, 1, 2
 N_NODES, N_EDGES, ROOT, N_JOINT, N_PLAYOUTS, LOCK = range(6)
 """Indices into `Tree.counts`."""
 
-VISITS, STATUS = 0, 1
-FIRST, SIZE, TOTAL, GOAL = 2, 3, 4, 5
-"""Columns of `Tree.node`; those in the second line are for role 0, role r's are 4 * r further on. FIRST and SIZE are
-the role's edges, TOTAL is the sum of its goals (0..1) that came back through the node, GOAL its goal where the status
-is PROVEN."""
+NODE = np.dtype(
+    [
+        ("visits", np.int64),  # descents through the node, those under way included (virtual loss)
+        ("status", np.int64),  # OPEN, TERMINAL or PROVEN
+    ]
+)
+
+ROLE_STATS = np.dtype(
+    [
+        ("first_edge", np.int64),  # the role's edges are first_edge .. first_edge + n_edges - 1
+        ("n_edges", np.int64),
+        ("total", np.float64),  # sum of the role's goals (0..1) that were backed up through the node
+        ("goal", np.float64),  # the role's proven goal (0..1), where the node's status is PROVEN
+    ]
+)
 
 EDGE = np.dtype(
     [
@@ -46,11 +56,11 @@ class Tree(NamedTuple):
     counts: NDArray[np.int64]
     state: NDArray[np.uint64]
     """(nodes, words) packed states."""
-    node: NDArray[np.int64]
-    """(nodes, 2 + 4 * roles): VISITS, STATUS, then per role FIRST, SIZE, TOTAL, GOAL. One or two cache lines."""
-    value: NDArray[np.float64]
-    """The same memory as `node`, for TOTAL and GOAL."""
-    edge: Any
+    node: NDArray[np.void]
+    """(nodes) records of `NODE`."""
+    stats: NDArray[np.void]
+    """(nodes, roles) records of `ROLE_STATS`; a cache line for two roles."""
+    edge: NDArray[np.void]
     """(edges) records of `EDGE`."""
     table: NDArray[np.int32]
     """Open-addressing hash table of nodes by state."""
@@ -63,16 +73,15 @@ def new_tree(net: Net, words: int, memory_bytes: int) -> Tree:
     """An empty tree that takes at most about so much memory (of which the system hands out only what is used)."""
     roles = len(net.role_start) - 1
     moves_per_node = max(4, min(64, len(net.legal_slot)))
-    node_bytes = 8 * words + 16 + 32 * roles + 16
+    node_bytes = 8 * words + NODE.itemsize + roles * ROLE_STATS.itemsize + 16
     nodes = max(1024, min(1 << 22, int(memory_bytes / (node_bytes + moves_per_node * EDGE.itemsize))))
     edges = max(nodes * moves_per_node, 4 * len(net.legal_slot))
     table = 1 << (2 * nodes - 1).bit_length()
-    node = np.zeros((nodes, 2 + 4 * roles), np.int64)
     return Tree(
         counts=np.zeros(8, np.int64),
         state=np.zeros((nodes, words), np.uint64),
-        node=node,
-        value=node.view(np.float64),
+        node=np.zeros(nodes, NODE),
+        stats=np.zeros((nodes, roles), ROLE_STATS),
         edge=np.zeros(edges, EDGE),
         table=np.full(table, -1, np.int32),
         joint_key=np.zeros(table if roles > 1 else 1, np.uint64),
@@ -146,7 +155,7 @@ def add_node(net, tree, state, slots, lane, over):
     roles = len(net.role_start) - 1
     ended = over
     for role in range(roles):
-        tree.node[node, FIRST + 4 * role] = edge
+        tree.stats[node, role].first_edge = edge
         begin = edge
         if not over:
             for move in range(net.role_start[role], net.role_start[role + 1]):
@@ -160,14 +169,14 @@ def add_node(net, tree, state, slots, lane, over):
                     tree.edge[edge].like_tried = 0.0
                     tree.edge[edge].like_won = 0.0
                     edge += 1
-        tree.node[node, SIZE + 4 * role] = edge - begin
+        tree.stats[node, role].n_edges = edge - begin
         if edge == begin:
             ended = True
-        tree.value[node, TOTAL + 4 * role] = 0.0
-        tree.value[node, GOAL + 4 * role] = 0.0
+        tree.stats[node, role].total = 0.0
+        tree.stats[node, role].goal = 0.0
     tree.state[node] = state
-    tree.node[node, STATUS] = TERMINAL if ended else OPEN
-    tree.node[node, VISITS] = 0
+    tree.node[node].status = TERMINAL if ended else OPEN
+    tree.node[node].visits = 0
     tree.table[slot] = node
     counts[N_EDGES] = edge
     counts[N_NODES] += 1
@@ -179,8 +188,8 @@ def choosers(tree, node):
     """How many roles have more than one legal move at a node, and the last of them (role 0 if there is none)."""
     count = 0
     chooser = 0
-    for role in range((tree.node.shape[1] - 2) // 4):
-        if tree.node[node, SIZE + 4 * role] > 1:
+    for role in range(tree.stats.shape[1]):
+        if tree.stats[node, role].n_edges > 1:
             count += 1
             chooser = role
     return count, chooser
@@ -234,32 +243,32 @@ def prove(tree, node, best_goal, random_role):
     stay open; so do those where the chooser's best children are worth the same to it but not to the others, who cannot
     know what it will do. Returns whether the node is proven.
     """
-    if tree.node[node, STATUS] == PROVEN:
+    if tree.node[node].status == PROVEN:
         return True
     count, chooser = choosers(tree, node)
-    if count > 1 or tree.node[node, STATUS] == TERMINAL or (count == 1 and chooser == random_role):
+    if count > 1 or tree.node[node].status == TERMINAL or (count == 1 and chooser == random_role):
         return False
-    roles = (tree.node.shape[1] - 2) // 4
-    begin = tree.node[node, FIRST + 4 * chooser]
+    roles = tree.stats.shape[1]
+    begin = tree.stats[node, chooser].first_edge
     best = np.int32(-1)
     complete = True
     agreed = True
-    for edge in range(begin, begin + tree.node[node, SIZE + 4 * chooser]):
+    for edge in range(begin, begin + tree.stats[node, chooser].n_edges):
         child = tree.edge[edge].child
-        if child < 0 or tree.node[child, STATUS] != PROVEN:
+        if child < 0 or tree.node[child].status != PROVEN:
             complete = False
-        elif best < 0 or tree.value[child, GOAL + 4 * chooser] > tree.value[best, GOAL + 4 * chooser]:
+        elif best < 0 or tree.stats[child, chooser].goal > tree.stats[best, chooser].goal:
             best = child
             agreed = True
-        elif tree.value[child, GOAL + 4 * chooser] == tree.value[best, GOAL + 4 * chooser]:
+        elif tree.stats[child, chooser].goal == tree.stats[best, chooser].goal:
             for role in range(roles):
-                if tree.value[child, GOAL + 4 * role] != tree.value[best, GOAL + 4 * role]:
+                if tree.stats[child, role].goal != tree.stats[best, role].goal:
                     agreed = False
-    if best < 0 or not agreed or not (complete or tree.value[best, GOAL + 4 * chooser] >= best_goal[chooser]):
+    if best < 0 or not agreed or not (complete or tree.stats[best, chooser].goal >= best_goal[chooser]):
         return False
     for role in range(roles):
-        tree.value[node, GOAL + 4 * role] = tree.value[best, GOAL + 4 * role]
-    tree.node[node, STATUS] = PROVEN
+        tree.stats[node, role].goal = tree.stats[best, role].goal
+    tree.node[node].status = PROVEN
     return True
 
 
@@ -267,7 +276,7 @@ def prove(tree, node, best_goal, random_role):
 def keep_reachable(tree, root):
     """Moves what can be reached from `root` to the front and forgets the rest; returns the root's new number."""
     nodes = tree.counts[N_NODES]
-    roles = (tree.node.shape[1] - 2) // 4
+    roles = tree.stats.shape[1]
     # Joint children by node: a linked list of slots.
     first_joint = np.full(nodes, -1, np.int64)
     next_joint = np.empty(len(tree.joint_node), np.int64)
@@ -285,8 +294,8 @@ def keep_reachable(tree, root):
         top -= 1
         node = stack[top]
         for role in range(roles):
-            begin = tree.node[node, FIRST + 4 * role]
-            for edge in range(begin, begin + tree.node[node, SIZE + 4 * role]):
+            begin = tree.stats[node, role].first_edge
+            for edge in range(begin, begin + tree.stats[node, role].n_edges):
                 child = tree.edge[edge].child
                 if child >= 0 and not reached[child]:
                     reached[child] = True
@@ -312,9 +321,10 @@ def keep_reachable(tree, root):
         tree.state[kept] = tree.state[node]
         tree.node[kept] = tree.node[node]
         for role in range(roles):
-            begin = tree.node[node, FIRST + 4 * role]
-            size = tree.node[node, SIZE + 4 * role]
-            tree.node[kept, FIRST + 4 * role] = edge_out
+            begin = tree.stats[node, role].first_edge
+            size = tree.stats[node, role].n_edges
+            tree.stats[kept, role] = tree.stats[node, role]
+            tree.stats[kept, role].first_edge = edge_out
             for edge in range(begin, begin + size):
                 tree.edge[edge_out] = tree.edge[edge]
                 edge_out += 1

@@ -10,7 +10,7 @@ import pytest
 from agent.search.tree.engine import TreeSearch, warm_kernels
 from agent.search.tree.judge.judge import Judgement, Learner, shared_forms
 from agent.search.tree.judge.sampling import digest, new_sampler, packed_states, play_batch
-from agent.search.tree.store import ROOT, TOTAL, VISITS
+from agent.search.tree.store import ROOT
 from games import rulesheets
 from games.gdl.compile import compile_rules
 from games.gdl.compile import warm_kernels as warm_circuits
@@ -120,9 +120,9 @@ def test_searches_with_what_it_has_learnt() -> None:
     engine = search(machine, 3.0)
     assert engine._parameters.horizon[0] >= 0
     tree = engine._tree
-    nodes = tree.node[: tree.counts[1]]
     root = int(tree.counts[ROOT])
-    assert 0.0 < tree.value[root, TOTAL] / nodes[root, VISITS] < 1.0
+    totals, visits = tree.stats[root]["total"], tree.node[root]["visits"]
+    assert 0.0 < totals[0] / visits < 1.0
     # Both roles' goals add up to one at every visit, judged or real.
-    assert tree.value[root, TOTAL] + tree.value[root, TOTAL + 4] == pytest.approx(nodes[root, VISITS], rel=1e-3)
+    assert totals.sum() == pytest.approx(visits, rel=1e-3)
     assert search(machine, 0.5, judging=False)._parameters.horizon[0] == -1

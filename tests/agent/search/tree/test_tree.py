@@ -13,7 +13,7 @@ import pytest
 
 from agent.search.engine import Opinion
 from agent.search.tree.engine import TreeSearch, warm_kernels
-from agent.search.tree.store import N_EDGES, N_NODES, ROOT, STATUS, TERMINAL, TOTAL, VISITS, find_node, keep_reachable
+from agent.search.tree.store import N_EDGES, N_NODES, ROOT, TERMINAL, find_node, keep_reachable
 from games import rulesheets
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.compile import warm_kernels as warm_circuits
@@ -276,14 +276,14 @@ def test_stops_soon_after_the_flag(name: str) -> None:
 def consistent(engine: TreeSearch) -> None:
     """Fails unless no playout is under way and every visit of a node went on by one of its edges."""
     tree = engine._tree
-    roles = (tree.node.shape[1] - 2) // 4
+    roles = tree.stats.shape[1]
     for node in range(int(tree.counts[N_NODES])):
-        assert tree.node[node, STATUS] == TERMINAL or tree.node[node, VISITS] >= 0
+        assert tree.node[node]["status"] == TERMINAL or tree.node[node]["visits"] >= 0
         for role in range(roles):
-            first, size = tree.node[node, 2 + 4 * role : 4 + 4 * role]
+            first, size = tree.stats[node, role]["first_edge"], tree.stats[node, role]["n_edges"]
             edges = tree.edge[first : first + size]
             assert (edges["tried"] >= 0).all()
-            assert edges["tried"].sum() <= tree.node[node, VISITS] + 1e-9
+            assert edges["tried"].sum() <= tree.node[node]["visits"] + 1e-9
             assert (edges["won"] <= edges["tried"] + 1e-6).all()
             assert (edges["child"] < tree.counts[N_NODES]).all()
 
@@ -298,13 +298,13 @@ def test_keeps_what_it_knows_of_the_next_position(name: str) -> None:
     consistent(engine)
     state = machine.next(machine.initial(), [machine.legal(machine.initial(), role)[0] for role in range(2)])
     node, _ = find_node(engine._tree, machine.pack(state))
-    visits = int(engine._tree.node[node, VISITS])
+    visits = int(engine._tree.node[node]["visits"])
     assert visits > 20
     engine.advance((machine.legal(machine.initial(), 0)[0], machine.legal(machine.initial(), 1)[0]), state)
     root = int(engine._tree.counts[ROOT])
-    assert engine._tree.node[root, VISITS] == visits
+    assert engine._tree.node[root]["visits"] == visits
     think(engine, 0.1)
-    assert engine._tree.node[int(engine._tree.counts[ROOT]), VISITS] > visits
+    assert engine._tree.node[int(engine._tree.counts[ROOT])]["visits"] > visits
 
 
 @pytest.mark.parametrize("name", ["connect_four", "rock_paper_scissors"])
@@ -319,18 +319,18 @@ def test_compaction_keeps_the_statistics_of_what_it_keeps(name: str) -> None:
     root, _ = find_node(tree, machine.pack(state))
     before = {}
     for node in range(int(tree.counts[N_NODES])):
-        first, size = int(tree.node[node, 2]), int(tree.node[node, 3])
+        first, size = int(tree.stats[node, 0]["first_edge"]), int(tree.stats[node, 0]["n_edges"])
         tried = tree.edge["tried"][first : first + size].tolist()
-        before[tree.state[node].tobytes()] = (tree.node[node, VISITS], tree.value[node, TOTAL], tried)
+        before[tree.state[node].tobytes()] = (tree.node[node]["visits"], tree.stats[node, 0]["total"], tried)
     n_nodes, n_edges = int(tree.counts[N_NODES]), int(tree.counts[N_EDGES])
     tree.counts[ROOT] = keep_reachable(tree, root)
     assert tree.state[tree.counts[ROOT]].tobytes() == machine.pack(state).tobytes()
     assert 10 < tree.counts[N_NODES] < n_nodes
     assert tree.counts[N_EDGES] < n_edges
     for node in range(int(tree.counts[N_NODES])):
-        first, size = int(tree.node[node, 2]), int(tree.node[node, 3])
+        first, size = int(tree.stats[node, 0]["first_edge"]), int(tree.stats[node, 0]["n_edges"])
         tried = tree.edge["tried"][first : first + size].tolist()
-        assert before[tree.state[node].tobytes()] == (tree.node[node, VISITS], tree.value[node, TOTAL], tried)
+        assert before[tree.state[node].tobytes()] == (tree.node[node]["visits"], tree.stats[node, 0]["total"], tried)
         assert find_node(tree, tree.state[node])[0] == node
     think(engine, 0.1)
     consistent(engine)
