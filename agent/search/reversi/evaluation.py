@@ -17,10 +17,11 @@ import numpy.typing as npt
 from numba import njit
 
 from agent.search.reversi.endings import INFINITE, QUADRANTS
-from agent.search.reversi.lanes import pattern_numbers
 from agent.search.reversi.patterns import LANES, WORDS, PatternSet
-from games.native.reversi.bits import flips, legal_moves, lowest, popcount
-from games.native.reversi.rules import final_score
+from games.bits.board8x8 import flips
+from games.bits.vectors import sum_byte_rows
+from games.bits.words import lowest, popcount
+from games.native.reversi.rules import final_score, legal_moves
 
 STAGES = 16
 STAGE_SHIFT = 2
@@ -76,7 +77,7 @@ def evaluate(player, opponent, board, tables, numbers):
     other = popcount(legal_moves(opponent, player, empty))
     if own == 0 and other == 0:
         return final_score(player, opponent, board.cells, board.sign)
-    pattern_numbers(player, opponent, tables.rows, numbers)
+    sum_byte_rows(player, opponent, tables.rows, numbers, WORDS)
     weights = tables.weights[stage_of(popcount(empty))]
     starts = tables.starts
     extras = weights.shape[0] - 3 * EXTRAS

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from agent.search.engine import StopFlag
 from agent.search.tree.store import find_state
 from games.bits.words import aligned_words, transpose
+from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import ALL, ONE, ZERO, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
 from games.gdl.running.machine import CircuitMachine
@@ -136,18 +137,14 @@ def _load(found, slots, begin, n, n_fluents):
 @njit(cache=True, nogil=True)
 def _note_goals(net, found, goal_slots, begin, over):
     """Evaluates the goals of the terminal states among 64 that are loaded, and keeps the best."""
-    evaluate(net.goal, goal_slots, _WIDTH)
+    evaluate_goals(net, goal_slots, _WIDTH)
+    goals = np.empty(1, np.int32)
     for lane in range(64):
         if (over >> np.uint64(lane)) & ONE == ZERO:
             continue
-        value = np.int32(-1)
-        values = 0
-        for i in range(len(net.goal_slot)):
-            if (goal_slots[net.goal_slot[i]] >> np.uint64(lane)) & ONE != ZERO:
-                value = net.goal_value[i]
-                values += 1
-        if values == 1 and value > found.goal[0]:
-            found.goal[0] = value
+        read_goals(net, goal_slots, lane, 0, goals)
+        if goals[0] > found.goal[0]:
+            found.goal[0] = goals[0]
             found.counts[_BEST] = begin + lane
 
 

@@ -7,8 +7,8 @@ from numba import njit
 
 from agent.search.tree.lanes import FORCED, MAX_DEPTH
 from agent.search.tree.store import OPEN, PROVEN, ROOT, TERMINAL, choosers, get_child
+from games.bits.splitmix import random32
 from games.gdl.running.kernels import ONE
-from games.gdl.running.playouts import random32
 
 
 @njit(cache=True, nogil=True, inline="always")

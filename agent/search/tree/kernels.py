@@ -21,8 +21,9 @@ from numba import njit
 from agent.search.tree.backup import back_up, collect, judge_lanes
 from agent.search.tree.descent import LEAF, descend
 from agent.search.tree.lanes import ACTIVE, FORCED, FRESH, HELD, MAX_PLIES, WIDTH, clear_lanes
-from agent.search.tree.lock import lock, unlock
+from agent.search.tree.lock import lock
 from agent.search.tree.store import LOCK, N_EDGES, N_NODES, OPEN, ROOT, TERMINAL, add_node, get_child, set_child
+from games.bits.locks import unlock
 from games.bits.words import lowest, popcount, transpose
 from games.gdl.running.kernels import (
     ALL,

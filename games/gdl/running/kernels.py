@@ -7,14 +7,13 @@ Numba compiles.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.vectors import gate
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, SLOT_TRUE, Program, lay_out
 
@@ -42,6 +41,9 @@ class Net(NamedTuple):
     set_start: NDArray[np.int64]
     set_slot: NDArray[np.int32]
     goal_slot: NDArray[np.int32]
+    """Per goal value (of all roles, one role after the other), the slot that says where it holds."""
+    first_goal: int
+    """From here on, per goal value, the slots that say where it is the role's only one (see `goals`)."""
     goal_role: NDArray[np.int32]
     goal_value: NDArray[np.int32]
     role_start: NDArray[np.int64]
@@ -59,7 +61,7 @@ def make_net(circuit: Circuit) -> Net:
         next=layout.next_program,
         goal=layout.goal_program,
         n_slots=layout.n_slots,
-        n_goal_slots=layout.n_goal_slots,
+        n_goal_slots=layout.n_goal_slots + len(layout.goal_slot),
         legal_slot=layout.legal_slot,
         terminal_slot=layout.terminal_slot,
         next_slot=layout.next_slot,
@@ -68,56 +70,12 @@ def make_net(circuit: Circuit) -> Net:
         set_start=layout.set_start,
         set_slot=layout.set_slot,
         goal_slot=layout.goal_slot,
+        first_goal=layout.n_goal_slots,
         goal_role=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
         goal_value=np.array([value for values in circuit.goals for value in values], np.int32),
         role_start=np.concatenate(([0], np.cumsum([len(moves) for moves in circuit.moves]))).astype(np.int64),
         initial=np.where(circuit.initial, ALL, ZERO).astype(np.uint64),
     )
-
-
-def _gate(typing_context: Any, slots: Any, inputs: Any, at: Any, out: Any, flip: Any, arity: Any, width: Any) -> Any:
-    """`gate(slots, inputs, at, out, flip, arity, width)`: slot `out` = AND of `arity` (a literal) slots, XOR `flip`.
-
-    The slots to read are `inputs[at : at + arity]`. All W words are one LLVM vector, whatever registers the machine
-    has.
-    """
-    if not isinstance(arity, types.IntegerLiteral):
-        return None
-    n_inputs = arity.literal_value
-    words = len(width)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        slots_value, inputs_value, at_value, out_value, flip_value = arguments[:5]
-        word = ir.IntType(64)
-        vector = word if words == 1 else ir.VectorType(word, words)
-        slots_data = context.make_array(signature.args[0])(context, builder, slots_value).data
-        inputs_data = context.make_array(signature.args[1])(context, builder, inputs_value).data
-
-        def slot_pointer(slot: Any) -> Any:
-            offset = builder.mul(slot, ir.Constant(word, words)) if words > 1 else slot
-            return builder.bitcast(builder.gep(slots_data, [offset]), vector.as_pointer())
-
-        def load_slot(k: int) -> Any:
-            where = builder.gep(inputs_data, [builder.add(at_value, ir.Constant(word, k))])
-            slot = builder.zext(builder.load(where), word)
-            return builder.load(slot_pointer(slot), align=8 * words if words > 1 else 8)
-
-        result = load_slot(0)
-        for k in range(1, n_inputs):
-            result = builder.and_(result, load_slot(k))
-        if words > 1:
-            i32 = ir.IntType(32)
-            splat = builder.insert_element(ir.Constant(vector, ir.Undefined), flip_value, ir.Constant(i32, 0))
-            mask = ir.Constant(ir.VectorType(i32, words), [ir.Constant(i32, 0)] * words)
-            flip_value = builder.shuffle_vector(splat, splat, mask)
-        store = builder.store(builder.xor(result, flip_value), slot_pointer(out_value))
-        store.align = 8 * words if words > 1 else 8
-        return context.get_dummy_value()
-
-    return types.void(slots, inputs, types.int64, types.int64, types.uint64, arity, width), generate
-
-
-gate: Any = intrinsic(prefer_literal=True)(_gate)
 
 
 @njit(cache=True, nogil=True)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from games.bits.words import aligned_words
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.running import kernels
+from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import ALL, WIDTHS, Net, make_net
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
 from games.gdl.running.playouts import choose_random, make_chooser, play_out
@@ -187,22 +188,14 @@ class CircuitMachine(StateMachine):
         return result
 
     def goals_of(self, states: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Goal values (n, roles) of packed states; -1 where a role has no value, -2 where it has several."""
-        result = np.full((len(states), len(self.roles)), -1, np.int32)
+        """Goals (n, roles) of packed states (n, words); -1 where `goal` would be None."""
+        result = np.zeros((len(states), len(self.roles)), np.int32)
         slots = self._scratch(self.net.n_goal_slots)
-        holds = np.zeros((64, len(self.net.goal_slot)), np.bool_)
         for begin in range(0, len(states), 64):
             part = states[begin : begin + 64]
             _load_lanes(self.net, slots, part)
-            kernels.evaluate(self.net.goal, slots, WIDTHS[1])
-            _read_lanes(slots, self.net.goal_slot, holds[: len(part)])
-            for role in range(len(self.roles)):
-                mine = self.net.goal_role == role
-                if mine.any():
-                    held = holds[: len(part), mine]
-                    value = self.net.goal_value[mine][held.argmax(axis=1)]
-                    count = held.sum(axis=1)
-                    result[begin : begin + 64, role] = np.where(count == 1, value, np.where(count == 0, -1, -2))
+            evaluate_goals(self.net, slots, WIDTHS[1])
+            _read_goals_of_lanes(self.net, slots, result[begin : begin + 64])
         return result
 
     def random_matches(self, matches: int, seed: int, *, max_plies: int = 1000) -> Positions:
@@ -323,6 +316,13 @@ def _read_lanes(slots, which, result):
         word = slots[which[i]]
         for lane in range(len(result)):
             result[lane, i] = (word >> np.uint64(lane)) & np.uint64(1) != np.uint64(0)
+
+
+@njit(cache=True, nogil=True)
+def _read_goals_of_lanes(net, goal_slots, result):
+    """`result[lane]` (int32[lanes, roles]) = the goals of lanes 0, 1, ...; -1 for a role without one."""
+    for lane in range(len(result)):
+        read_goals(net, goal_slots, lane, -1, result[lane])
 
 
 @njit(cache=True, nogil=True)

@@ -8,19 +8,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.splitmix import random32
 from games.bits.words import lowest, popcount, select_bit, transpose
+from games.gdl.running.goals import add_goals, evaluate_goals
 from games.gdl.running.kernels import ALL, ONE, ZERO, Net, advance, clear_sets, enter_move, evaluate, reset
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
-
-
-@njit(cache=True, nogil=True)
-def random32(rng):
-    """The next 32 random bits (uint64) of a SplitMix64 generator (Steele et al. 2014); `rng` is its uint64[1] state."""
-    rng[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = rng[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z >> np.uint64(32)
 
 
 class Chooser(NamedTuple):
@@ -100,15 +92,9 @@ def choose_random(net, slots, width, w, role, lanes, rng, chooser):
 
 @njit(cache=True, nogil=True)
 def _collect_goals(net, goal_slots, width, held, sums, squares):
-    """Evaluates the goals of the held lanes and adds them up per role; empties the hold."""
-    words = len(width)
-    evaluate(net.goal, goal_slots, width)
-    for i in range(len(net.goal_slot)):
-        count = 0
-        for w in range(words):
-            count += popcount(goal_slots[net.goal_slot[i] * words + w] & held[w])
-        sums[net.goal_role[i]] += count * net.goal_value[i]
-        squares[net.goal_role[i]] += count * net.goal_value[i] * net.goal_value[i]
+    """Evaluates the goals of the lanes of `held` (uint64[W]) and adds them up per role; empties the hold."""
+    evaluate_goals(net, goal_slots, width)
+    add_goals(net, goal_slots, width, held, sums, squares)
     held[:] = ZERO
 
 
@@ -117,9 +103,9 @@ def play_out(net, width, slots, goal_slots, chooser, rng, playouts, sums, square
     """Plays random matches from the initial state in all lanes until `playouts` are started and all are finished.
 
     A match in which some role has no legal move before the end stops there (its goals count as they stand, the third
-    result counts such matches). `sums` and `squares` (float64 per role) add up goals and their squares. Every match
-    that is started is finished: stopping after a number of steps would over-count short ones. Returns playouts,
-    transitions, dead ends. `stop` (uint8[1]) ends it early: matches under way are then dropped.
+    result counts such matches). `sums` and `squares` (float64[roles]) add up goals and their squares, 0 for a role
+    without a goal. Every match that is started is finished: stopping after a number of steps would over-count short
+    ones. Returns playouts, transitions, dead ends. `stop` (uint8[1]) ends it early: matches under way are then dropped.
     """
     words = len(width)
     n_roles = len(net.role_start) - 1

@@ -14,6 +14,7 @@ from collections.abc import Hashable
 import numpy as np
 from numpy.typing import NDArray
 
+from games.bits.board16x16 import SIDE
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 from games.native.blokbox.binding import Binding
@@ -23,7 +24,6 @@ from games.native.blokbox.variant import (
     BOARD_CELLS,
     CORNER_STEPS,
     MAX_PIECES,
-    SIDE,
     SIDE_STEPS,
     Cell,
     Shape,

@@ -19,8 +19,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.board16x16 import SHIFTED_BYTES, WORDS, fit, store_shifted
+from games.bits.splitmix import random_below
 from games.bits.words import lowest, popcount, select_bit
-from games.native.blokbox.bits import SHIFTED_BYTES, WORDS, fit, store_shifted
 from games.native.blokbox.variant import (
     BLOCKED,
     BOARD_CELLS,
@@ -137,22 +138,6 @@ def list_moves(scratch, slot, live, moves):
                 n += 1
                 bits &= bits - np.uint64(1)
     return n
-
-
-@njit(cache=True, nogil=True)
-def next_random(seed):
-    """The next 64 random bits from `seed` (uint64[1]): SplitMix64 (Steele, Lea, Flood 2014)."""
-    seed[0] += np.uint64(0x9E3779B97F4A7C15)
-    bits = seed[0]
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True)
-def random_below(seed, bound):
-    """A random integer 0..bound-1, uniform but for 2^-32 (int64; bound below 2^31)."""
-    return np.int64(((next_random(seed) >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
 
 
 @njit(cache=True, nogil=True, forceinline=True)

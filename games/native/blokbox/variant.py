@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from games.native.blokbox.bits import SHIFTED_BYTES, SIDE, WORDS
+from games.bits.board16x16 import SHIFTED_BYTES, SIDE, WORDS
 
 Cell: TypeAlias = tuple[int, int]
 """(x, y), both from 0."""

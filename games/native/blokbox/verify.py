@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.board16x16 import SIDE
 from games.gdl.running.machine import CircuitMachine
 from games.native.blokbox.binding import Binding
 from games.native.blokbox.rules import list_moves, new_scratch, placements, play
-from games.native.blokbox.variant import BOARD_CELLS, POSITION_WORDS, SIDE, TURN
+from games.native.blokbox.variant import BOARD_CELLS, POSITION_WORDS, TURN
 
 MATCHES_AT_ONCE = 64
 
@@ -50,7 +53,7 @@ def count_agreeing(machine: CircuitMachine, binding: Binding, positions: int, *,
     return seen
 
 
-def _maps(binding: Binding, machine: CircuitMachine) -> tuple[NDArray, ...] | None:
+def _maps(binding: Binding, machine: CircuitMachine) -> tuple[NDArray[Any], ...] | None:
     """Moves and facts of the binding in terms of the machine's indices and packed states.
 
     Native move of each machine move and back [player, ...], the packed first state, what each native move sets and

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from games.native.reversi.bits import flips, legal_moves, lowest, popcount
-from games.native.reversi.rules import Variant
+from games.bits.board8x8 import flips
+from games.bits.words import lowest, popcount
+from games.native.reversi.rules import Variant, legal_moves
 
 _ONE = np.uint64(1)
 

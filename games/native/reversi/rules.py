@@ -8,7 +8,14 @@ from typing import NamedTuple
 
 from numba import njit
 
-from games.native.reversi.bits import FULL, flips, legal_moves, popcount
+from games.bits.board8x8 import FULL, capture_targets, flips
+from games.bits.words import popcount
+
+
+@njit(inline="always")
+def legal_moves(player, opponent, empty):
+    """The cells of `empty` (uint64 set) on which the side to move captures something; all are uint64."""
+    return capture_targets(player, opponent) & empty
 
 
 @njit("uint64(uint64, uint64, uint64)", cache=True)

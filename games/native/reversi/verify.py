@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from games.bits.board8x8 import flips
+from games.bits.words import popcount
 from games.gdl.running.machine import CircuitMachine, Positions
 from games.machine import Term
 from games.native.reversi.binding import Binding
-from games.native.reversi.bits import flips, legal_moves, popcount
+from games.native.reversi.rules import legal_moves
 
 Words = npt.NDArray[np.uint64]
 

@@ -20,7 +20,7 @@ from agent.search.blokbox.guiding.priors import N_BOARDS, describe, divide
 from agent.search.blokbox.guiding.priors import N_FEATURES as N_PRIORS
 from agent.search.blokbox.proving.regions import Territory, new_territory
 from agent.search.blokbox.proving.territory import LOST, WON, verdict
-from games.native.blokbox.bits import WORDS
+from games.bits.board16x16 import WORDS
 from games.native.blokbox.rules import Scratch, list_moves, new_scratch, play
 from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, Variant
 

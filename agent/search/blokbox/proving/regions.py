@@ -11,8 +11,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.board16x16 import SHIFTED_BYTES, SIDE, WORDS, diagonals, fit, spread, store_shifted
 from games.bits.words import popcount
-from games.native.blokbox.bits import SHIFTED_BYTES, SIDE, WORDS, diagonals, fit, spread, store_shifted
 from games.native.blokbox.rules import Scratch, new_scratch
 from games.native.blokbox.variant import POSITION_WORDS, Tables, Variant
 

@@ -27,8 +27,9 @@ from agent.search.blokbox.guiding.network import (
     prefer,
 )
 from agent.search.blokbox.guiding.priors import divide, softmax
-from agent.search.blokbox.vectors import sum_rows
-from games.native.blokbox.rules import list_moves, new_scratch, next_random
+from games.bits.splitmix import random64
+from games.bits.vectors import sum_rows
+from games.native.blokbox.rules import list_moves, new_scratch
 from games.native.blokbox.variant import BOARD_CELLS, TURN, Variant
 
 BATCH = 256
@@ -116,7 +117,7 @@ def _forward(tables, net, position, with_moves, scratch, work, seed, learning):
         scale = _KEPT_SCALE
         kept = 0
         for index in range(n):
-            if next_random(seed) >= _DROPPED:
+            if random64(seed) >= _DROPPED:
                 desk.active[kept] = desk.active[index]
                 kept += 1
         n = kept

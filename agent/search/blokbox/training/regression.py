@@ -16,7 +16,7 @@ from agent.search.blokbox.guiding.priors import N_BOARDS, describe, divide
 from agent.search.blokbox.guiding.tuning import Weights
 from agent.search.blokbox.training.learning import Lessons
 from agent.search.blokbox.training.matches import MoveLister
-from games.native.blokbox.bits import WORDS
+from games.bits.board16x16 import WORDS
 from games.native.blokbox.rules import new_scratch
 from games.native.blokbox.variant import TURN, Variant
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.blokbox.guiding.network import CELL_STATES, Net, net_shapes
-from games.native.blokbox.bits import SIDE
+from games.bits.board16x16 import SIDE
 from games.native.blokbox.variant import BOARD_CELLS, Cell, Variant
 
 SHIPPED = Path(__file__).parent

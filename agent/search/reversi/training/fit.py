@@ -13,10 +13,11 @@ import numpy.typing as npt
 from numba import njit
 
 from agent.search.reversi.evaluation import EXTRAS, STAGES, UNIT, Board, Evaluation, parity_number, scratch, stage_of
-from agent.search.reversi.lanes import pattern_numbers
-from agent.search.reversi.patterns import PatternSet
+from agent.search.reversi.patterns import WORDS, PatternSet
 from agent.search.reversi.training.self_play import Positions
-from games.native.reversi.bits import legal_moves, popcount
+from games.bits.vectors import sum_byte_rows
+from games.bits.words import popcount
+from games.native.reversi.rules import legal_moves
 
 
 @njit(cache=True, nogil=True)
@@ -27,7 +28,7 @@ def _features(players, opponents, board, rows, starts, canonical, numbers, featu
     for index in range(players.shape[0]):
         player, opponent = players[index], opponents[index]
         empty = board.playable & ~(player | opponent)
-        pattern_numbers(player, opponent, rows, numbers)
+        sum_byte_rows(player, opponent, rows, numbers, WORDS)
         for lane in range(lanes):
             number = np.int64((numbers[lane >> 2] >> np.uint64(16 * (lane & 3))) & np.uint64(0xFFFF))
             features[index, lane] = canonical[starts[lane] + number]

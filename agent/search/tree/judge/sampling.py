@@ -13,10 +13,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.tree.lanes import MAX_PLIES, WIDTH
+from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest, popcount
+from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import ALL, ONE, ZERO, Net, advance, clear_sets, enter_move, evaluate, load_state, reset
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
-from games.gdl.running.playouts import Chooser, choose_random, make_chooser, random32
+from games.gdl.running.playouts import Chooser, choose_random, make_chooser
 
 PER_MATCH = 4
 """States drawn from each match."""
@@ -84,9 +86,9 @@ def _redraw(sampler, active, ply, n_fluents):
 def play_batch(net, sampler, starts, stop):
     """Plays 64 random matches to the end, match i from the packed state `starts[i % len(starts)]`.
 
-    Fills `sampler.drawn` with states between a match's start and its end, both left out, and `sampler.goals`. Returns
-    the matches (a word) that came to an end with a goal for each role after two plies or more, so that a state could be
-    drawn, all that came to an end with goals, and the number of plies played. `stop[0]` ends it early.
+    Fills `sampler.drawn` with states between a match's start and its end, both left out, and `sampler.goals`, with 0
+    for a role without a goal. Returns the matches (a word) that came to an end after two plies or more, so that a state
+    could be drawn, all that came to an end, and the number of plies played. `stop[0]` ends it early.
     """
     n_fluents = len(net.next_slot)
     roles = len(net.role_start) - 1
@@ -124,17 +126,15 @@ def play_batch(net, sampler, starts, stop):
         plies += popcount(active)
         evaluate(net.next, slots, WIDTH)
         advance(net, slots, WIDTH, keep)
-    evaluate(net.goal, goal_slots, WIDTH)
-    for role in range(roles):
-        known = ZERO
-        for i in range(len(net.goal_slot)):
-            if net.goal_role[i] == role:
-                rest = goal_slots[net.goal_slot[i]] & ended & ~known
-                known |= rest
-                while rest != ZERO:
-                    sampler.goals[lowest(rest), role] = net.goal_value[i] / 100.0
-                    rest &= rest - ONE
-        ended &= known
+    evaluate_goals(net, goal_slots, WIDTH)
+    goals = np.empty(roles)
+    rest = ended
+    while rest != ZERO:
+        lane = lowest(rest)
+        rest &= rest - ONE
+        read_goals(net, goal_slots, lane, 0, goals)
+        for role in range(roles):
+            sampler.goals[lane, role] = goals[role] / 100.0
     return drawn_from & ended, ended, plies
 
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from agent.search.blokbox.proving.regions import new_territory
 from agent.search.blokbox.proving.territory import LOST, WON, verdict
+from games.bits.board16x16 import SIDE
 from games.native.blokbox.rules import list_moves, new_scratch, placements, play
-from games.native.blokbox.variant import SIDE, SIDE_STEPS, TURN, Cell, Shape, Variant
+from games.native.blokbox.variant import SIDE_STEPS, TURN, Cell, Shape, Variant
 
 Position = NDArray[np.uint64]
 SQUARE = ((0, 0), (1, 0), (0, 1), (1, 1))

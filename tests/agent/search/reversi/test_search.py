@@ -18,7 +18,7 @@ from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, EXACT, margin
 from agent.search.reversi.stability import stable_discs
 from agent.search.reversi.table import new_table
 from agent.search.reversi.weights.shipped import INNER_CORNERS, TRAINED, weights_for
-from games.native.reversi.bits import FULL
+from games.bits.board8x8 import FULL
 from games.native.reversi.rules import Position, Variant, cells_of, rectangle
 
 VARIANTS = [

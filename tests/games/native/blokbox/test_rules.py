@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from games.bits.board16x16 import SIDE
 from games.native.blokbox.rules import list_moves, new_scratch, perft, placements, play, playouts
-from games.native.blokbox.variant import BOARD_CELLS, SIDE, TURN, Shape, Variant
+from games.native.blokbox.variant import BOARD_CELLS, TURN, Shape, Variant
 from protocol.kif import read_rulesheet
 
 Cell = tuple[int, int]
