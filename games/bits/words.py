@@ -55,14 +55,14 @@ if HAS_DEPOSIT:
 
     @njit(cache=True, nogil=True)
     def select_bit(word, k):
-        """The index (int64) of the k-th set bit of `word` (uint64), counted from 0; 64 if there are not so many."""
+        """The index (int64) of the k-th set bit of `word` (uint64), counted from 0; 64 if fewer are set."""
         return lowest(deposit(_ONE << np.uint64(k), word))
 
 else:
 
     @njit(cache=True, nogil=True)
     def select_bit(word, k):
-        """The index (int64) of the k-th set bit of `word` (uint64), counted from 0; 64 if there are not so many."""
+        """The index (int64) of the k-th set bit of `word` (uint64), counted from 0; 64 if fewer are set."""
         for _ in range(k):
             word &= word - _ONE
         return lowest(word)

@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, survey
 from agent.search.blokbox.guiding.judgement import chance, rate_moves
 from agent.search.blokbox.guiding.network import Desk, new_desk
-from games.native.blokbox.rules import Scratch, list_moves, new_scratch, placements, play, playout
+from games.native.blokbox.rules import (
+    PlacementWorkspace,
+    list_moves,
+    new_placement_workspace,
+    placements,
+    play,
+    playout,
+)
 from games.native.blokbox.variant import POSITION_WORDS, TURN, Variant
 
 LEAF = -1
@@ -54,7 +61,7 @@ class Tree(NamedTuple):
 class Thread(NamedTuple):
     """What one of the threads that grow a tree works with."""
 
-    scratch: Scratch
+    scratch: PlacementWorkspace
     """Four slots."""
     desk: Desk
     seed: NDArray[np.uint64]
@@ -63,7 +70,7 @@ class Thread(NamedTuple):
 def new_thread(variant: Variant, seed: int) -> Thread:
     """Memory for a thread, whose playouts follow from the seed."""
     return Thread(
-        scratch=new_scratch(variant, 4),
+        scratch=new_placement_workspace(variant, 4),
         desk=new_desk(len(variant.shapes)),
         seed=np.array([seed], np.uint64),
     )

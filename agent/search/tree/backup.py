@@ -1,6 +1,6 @@
 """From a finished match back to the root: goals and proofs along its path, and the best line of a single player.
 
-In all kernels `net` is the circuit's program for kernels, `tree` a `SearchTree`, `lanes` a `SearchWorkspace`,
+In all kernels `programs` is a `CircuitPrograms`, `tree` a `SearchTree`, `lanes` a `SearchWorkspace`,
 `parameters` a `Parameters`; `goals` is float64[roles], 0..1.
 """
 
@@ -76,19 +76,19 @@ def _note_best_line(tree, lanes, lane, path, goal):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def collect(net, tree, lanes, parameters, goals):
+def collect(programs, tree, lanes, parameters, goals):
     """Evaluates the goals of all held matches and backs them up; `goals` is overwritten."""
     held = lanes.mask[HELD]
     if held == ZERO:
         return
-    evaluate_goals(net, lanes.goal_slots, WIDTH)
+    evaluate_goals(programs, lanes.goal_slots, WIDTH)
     lock(tree)
     rest = held
     while rest != ZERO:
         lane = lowest(rest)
         bit = ONE << np.uint64(lane)
         rest &= ~bit
-        read_goals(net, lanes.goal_slots, lane, 0, goals)
+        read_goals(programs, lanes.goal_slots, lane, 0, goals)
         for role in range(len(goals)):
             goals[role] /= 100.0
         path = 1 - lanes.current[lane]

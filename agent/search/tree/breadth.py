@@ -59,8 +59,8 @@ class BreadthFirst:
             table=np.full(1 << (2 * size - 1).bit_length(), -1, np.int32),
             goal=np.full(1, -1, np.int32),
         )
-        self._slots = aligned_words(machine.net.n_slots)
-        self._goal_slots = aligned_words(machine.net.n_goal_slots)
+        self._slots = aligned_words(machine.programs.n_slots)
+        self._goal_slots = aligned_words(machine.programs.n_goal_slots)
         self._slots[SLOT_TRUE] = ALL
         self._goal_slots[SLOT_TRUE] = ALL
 
@@ -73,8 +73,8 @@ class BreadthFirst:
         _insert(found, self._machine.pack(state), -1, -1)
 
     def run(self, stop: StopFlag, states: int) -> None:
-        """Expands up to about so many more states, until `stop[0]` is not 0."""
-        _expand(self._machine.net, self._found, self._slots, self._goal_slots, stop, states)
+        """Expands about `states` more states at most; ends early when `stop[0]` is not 0."""
+        _expand(self._machine.programs, self._found, self._slots, self._goal_slots, stop, states)
 
     @property
     def states(self) -> int:
@@ -136,29 +136,29 @@ def _load(found, slots, begin, n, n_fluents):
 
 
 @njit(cache=True, nogil=True)
-def _note_goals(net, found, goal_slots, begin, over):
+def _note_goals(programs, found, goal_slots, begin, over):
     """Evaluates the goals of the terminal states among 64 that are loaded, and keeps the best in a `_Found`.
 
     `goal_slots` is uint64[goal slots], lane 0 holds state `begin`; `over` is the set of terminal lanes, a word.
     """
-    evaluate_goals(net, goal_slots, _WIDTH)
+    evaluate_goals(programs, goal_slots, _WIDTH)
     goals = np.empty(1, np.int32)
     for lane in range(64):
         if (over >> np.uint64(lane)) & ONE == ZERO:
             continue
-        read_goals(net, goal_slots, lane, 0, goals)
+        read_goals(programs, goal_slots, lane, 0, goals)
         if goals[0] > found.goal[0]:
             found.goal[0] = goals[0]
             found.counts[_BEST] = begin + lane
 
 
 @njit(cache=True, nogil=True)
-def _expand(net, found, slots, goal_slots, stop, states):
+def _expand(programs, found, slots, goal_slots, stop, states):
     """Expands up to `states` more states of a `_Found`, in the order in which they were found; see `BreadthFirst.run`.
 
     `slots` is uint64[slots], `goal_slots` uint64[goal slots], `stop` uint8[1].
     """
-    n_fluents = len(net.next_slot)
+    n_fluents = len(programs.next_slot)
     words = found.state.shape[1]
     children = np.zeros((64, words), np.uint64)
     block = np.empty(64, np.uint64)
@@ -169,22 +169,22 @@ def _expand(net, found, slots, goal_slots, stop, states):
         n = min(64, counts[_COUNT] - begin)
         lanes = ALL if n == 64 else (ONE << np.uint64(n)) - ONE
         _load(found, slots, begin, n, n_fluents)
-        evaluate(net.legal, slots, _WIDTH)
-        over = slots[net.terminal_slot] & lanes
+        evaluate(programs.legal, slots, _WIDTH)
+        over = slots[programs.terminal_slot] & lanes
         if over != ZERO:
             goal_slots[FIRST_FLUENT : FIRST_FLUENT + n_fluents] = slots[FIRST_FLUENT : FIRST_FLUENT + n_fluents]
-            _note_goals(net, found, goal_slots, begin, over)
-        for move in range(len(net.legal_slot)):
-            able = slots[net.legal_slot[move]] & lanes & ~over
+            _note_goals(programs, found, goal_slots, begin, over)
+        for move in range(len(programs.legal_slot)):
+            able = slots[programs.legal_slot[move]] & lanes & ~over
             if able == ZERO:
                 continue
-            clear_sets(net, slots, _WIDTH)
-            enter_move(net, slots, _WIDTH, 0, move, able)
-            evaluate(net.next, slots, _WIDTH)
+            clear_sets(programs, slots, _WIDTH)
+            enter_move(programs, slots, _WIDTH, 0, move, able)
+            evaluate(programs.next, slots, _WIDTH)
             for word in range(words):
                 for i in range(64):
                     f = 64 * word + i
-                    block[i] = slots[net.next_slot[f]] if f < n_fluents else ZERO
+                    block[i] = slots[programs.next_slot[f]] if f < n_fluents else ZERO
                 transpose(block)
                 for lane in range(n):
                     children[lane, word] = block[lane]

@@ -1,6 +1,6 @@
 """From the root to a leaf: which edge each role follows at a node, and the path that a lane takes.
 
-In all kernels `net` is the circuit's program for kernels, `tree` a `SearchTree`, `lanes` a `SearchWorkspace`,
+In all kernels `programs` is a `CircuitPrograms`, `tree` a `SearchTree`, `lanes` a `SearchWorkspace`,
 `parameters` a `Parameters`; nodes, edges, roles and lanes are integers.
 """
 
@@ -80,14 +80,14 @@ LEAF, EXACT = 0, 1
 
 
 @njit(cache=True, nogil=True, inline="always")
-def descend(net, tree, lanes, lane, parameters, threshold):
+def descend(programs, tree, lanes, lane, parameters, threshold):
     """Leads a lane from the root to where the tree ends (`LEAF`), or to a node whose value is proven (`EXACT`).
 
     Adds the virtual loss on the way: visits of nodes and edges count from here on, goals when they are backed up. The
     state after the last edge may become a node if each of its edges has at least `threshold` visits.
     """
     path = lanes.current[lane]
-    roles = len(net.role_start) - 1
+    roles = len(programs.role_start) - 1
     node = np.int32(tree.counts[ROOT])
     depth = 0
     bit = ONE << np.uint64(lane)

@@ -17,7 +17,7 @@ from agent.search.tree.compaction import keep_reachable
 from agent.search.tree.judge import fit
 from agent.search.tree.kernels import finish, root_node
 from agent.search.tree.root_policy import choose, read_root
-from agent.search.tree.schedule import Scheduler
+from agent.search.tree.scheduler import Scheduler
 from agent.search.tree.store import (
     N_EDGES,
     N_NODES,
@@ -67,9 +67,9 @@ class TreeSearch(Engine):
         self._machine = machine
         self._role = role
         self._random = Random(seed)
-        self._tree = new_tree(machine.net, machine.words, memory_bytes)
+        self._tree = new_tree(machine.programs, machine.words, memory_bytes)
         n_threads = threads or len(os.sched_getaffinity(0))
-        self._workspaces = [make_workspace(machine.net, self._random.getrandbits(63)) for _ in range(n_threads)]
+        self._workspaces = [make_workspace(machine.programs, self._random.getrandbits(63)) for _ in range(n_threads)]
         values = [sorted(values) or [0] for values in machine.game.goals]
         roles = [str(name).lower() for name in machine.roles]
         self._parameters = Parameters(
@@ -144,7 +144,7 @@ class TreeSearch(Engine):
             for helper in helpers:
                 helper.join()
             for workspace in self._workspaces:
-                finish(self._machine.net, self._tree, workspace, self._parameters)
+                finish(self._machine.programs, self._tree, workspace, self._parameters)
         report(self._opinion())
 
     # -- searching ----------------------------------------------------------------------------------------------------
@@ -178,13 +178,13 @@ class TreeSearch(Engine):
         return max(float(tree.counts[N_NODES] / len(tree.node)), float(tree.counts[N_EDGES] / len(tree.edge)))
 
     def _make_root(self, packed: NDArray[np.uint64]) -> int:
-        net, workspace = self._machine.net, self._workspaces[0]
-        clear_workspace(net, workspace)
-        root = root_node(net, self._tree, workspace, packed)
+        programs, workspace = self._machine.programs, self._workspaces[0]
+        clear_workspace(programs, workspace)
+        root = root_node(programs, self._tree, workspace, packed)
         if root < 0:
             clear_tree(self._tree)
-            root = root_node(net, self._tree, workspace, packed)
-        clear_workspace(net, workspace)
+            root = root_node(programs, self._tree, workspace, packed)
+        clear_workspace(programs, workspace)
         return int(root)
 
     def _opinion(self) -> Opinion:
@@ -192,7 +192,7 @@ class TreeSearch(Engine):
         root = read_root(tree, role)
         line = self._lines.best() if len(self._machine.roles) == 1 else None
         choice = choose(root, line, float(self._parameters.worst_goal[role]), self._random)
-        move = int(root.moves[choice.edge]) - int(self._machine.net.role_start[role])
+        move = int(root.moves[choice.edge]) - int(self._machine.programs.role_start[role])
         return Opinion(
             self._machine.game.moves[role][move],
             100 * choice.value,

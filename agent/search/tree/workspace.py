@@ -9,9 +9,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.words import aligned_words
-from games.gdl.running.kernels import ALL, ZERO, Net, reset
+from games.gdl.running.kernels import ALL, ZERO, CircuitPrograms, reset
 from games.gdl.running.layout import SLOT_TRUE
-from games.gdl.running.playouts import Chooser, make_chooser
+from games.gdl.running.playouts import MoveWorkspace, new_move_workspace
 
 WIDTH = (0,)
 """Kernels' width: slots of one 64-bit word."""
@@ -38,8 +38,8 @@ class SearchWorkspace(NamedTuple):
     """(slots) a word of 64 lanes per signal of the circuit's legal and next programs."""
     goal_slots: NDArray[np.uint64]
     """(goal slots) the same for the goal program: final states of the finished matches."""
-    chooser: Chooser
-    """Workspace for drawing random moves."""
+    move_workspace: MoveWorkspace
+    """For drawing random moves."""
     rng: NDArray[np.uint64]
     """(1) state of the random generator."""
     mask: NDArray[np.uint64]
@@ -101,15 +101,15 @@ class Parameters(NamedTuple):
     """(roles) its constant term."""
 
 
-def make_workspace(net: Net, seed: int) -> SearchWorkspace:
+def make_workspace(programs: CircuitPrograms, seed: int) -> SearchWorkspace:
     """A workspace for a game, with a random generator of its own."""
-    roles = len(net.role_start) - 1
-    moves = len(net.legal_slot)
+    roles = len(programs.role_start) - 1
+    moves = len(programs.legal_slot)
     trail = MAX_PLIES if roles == 1 else 0
     workspace = SearchWorkspace(
-        slots=aligned_words(net.n_slots),
-        goal_slots=aligned_words(net.n_goal_slots),
-        chooser=make_chooser(net),
+        slots=aligned_words(programs.n_slots),
+        goal_slots=aligned_words(programs.n_goal_slots),
+        move_workspace=new_move_workspace(programs),
         rng=np.array([seed], np.uint64),
         mask=np.zeros(4, np.uint64),
         current=np.zeros(64, np.int8),
@@ -129,14 +129,14 @@ def make_workspace(net: Net, seed: int) -> SearchWorkspace:
         best_goal=np.full(1, -1.0),
         playout_counts=np.array([1.0, 20.0]),
     )
-    clear_workspace(net, workspace)
+    clear_workspace(programs, workspace)
     return workspace
 
 
 @njit(cache=True, nogil=True)
-def clear_workspace(net, lanes):
+def clear_workspace(programs, lanes):
     """Drops all matches under way in a `SearchWorkspace`."""
-    reset(net, lanes.slots, WIDTH)
+    reset(programs, lanes.slots, WIDTH)
     lanes.goal_slots[:] = ZERO
     lanes.goal_slots[SLOT_TRUE] = ALL
     lanes.mask[:] = ZERO

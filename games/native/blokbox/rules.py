@@ -1,7 +1,10 @@
 """The rules of the Blokbox family as Numba kernels: placements, moves, perft and random playouts.
 
+In all of them `tables` is a `VariantTables`, `position` (and `start`) uint64[POSITION_WORDS], `workspace` a
+`PlacementWorkspace`, and `seed` the uint64[1] state of a generator (`games.bits.splitmix`).
+
 Instead of keeping move lists from ply to ply, as programs that visit one corner after the other must, `placements`
-finds all moves of a player anew: with whole boards in vector registers (see `bits`) that takes 0.17 µs for the 21
+finds all moves of a player anew: with whole boards in vector registers (see `board16x16`) that takes 0.17 µs for the 21
 shapes of a 14x14 board. What is kept from ply to ply is the list of *live* shapes, because cells that a player may
 cover only ever get fewer: a shape that fits in nowhere, touching a corner or not, is out for the rest of the match.
 
@@ -37,11 +40,11 @@ from games.native.blokbox.variant import (
 )
 
 
-class Scratch(NamedTuple):
-    """What `placements` writes to, for up to so many positions at once."""
+class PlacementWorkspace(NamedTuple):
+    """What `placements` writes to, for as many positions at once as there are slots."""
 
     shifted: NDArray[np.uint64]
-    """Shifted boards; whatever is zero in the beginning stays zero."""
+    """Shifted boards (see `board16x16.store_shifted`); whatever is zero in the beginning stays zero."""
     shapes: NDArray[np.int64]
     """[slots, shapes]: the live shapes."""
     counts: NDArray[np.int64]
@@ -50,10 +53,10 @@ class Scratch(NamedTuple):
     """[slots, shapes, 4]: the anchors of these moves."""
 
 
-def new_scratch(variant: Variant, slots: int) -> Scratch:
-    """Scratch memory with every shape live in every slot."""
+def new_placement_workspace(variant: Variant, slots: int) -> PlacementWorkspace:
+    """A workspace with every shape live in every slot."""
     n_shapes = len(variant.shapes)
-    return Scratch(
+    return PlacementWorkspace(
         shifted=np.zeros(2 * variant.tables.columns * SHIFTED_BYTES // 8 + WORDS, np.uint64),
         shapes=np.tile(np.arange(n_shapes), (slots, 1)),
         counts=np.zeros((slots, n_shapes), np.int64),
@@ -62,22 +65,22 @@ def new_scratch(variant: Variant, slots: int) -> Scratch:
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def placements(tables, position, player, candidates, n_candidates, scratch, slot):
+def placements(tables, position, player, candidates, n_candidates, workspace, slot):
     """All moves of `player` with the first `n_candidates` shapes of `candidates` (int64[...]).
 
-    Fills the slot of `scratch` with the shapes among them that are live, their moves and counts. `candidates` may be
+    Fills the slot of `workspace` with the shapes among them that are live, their moves and counts. `candidates` may be
     the slot's own list. Returns the number of live shapes and that of moves.
     """
     board = position.ctypes.data
-    free = scratch.shifted.ctypes.data
+    free = workspace.shifted.ctypes.data
     corners = free + tables.columns * SHIFTED_BYTES
     store_shifted(board + 8 * (FREE + WORDS * player), tables.columns, free)
     store_shifted(board + 8 * (CORNERS + WORDS * player), tables.columns, corners)
     anchors = tables.anchors.ctypes.data
     offsets = tables.offsets.ctypes.data
-    legal = scratch.legal[slot].ctypes.data
-    shapes = scratch.shapes[slot]
-    counts = scratch.counts[slot]
+    legal = workspace.legal[slot].ctypes.data
+    shapes = workspace.shapes[slot]
+    counts = workspace.counts[slot]
     owned = position[OWNED + player]
     live = 0
     total = 0
@@ -99,7 +102,7 @@ def placements(tables, position, player, candidates, n_candidates, scratch, slot
 
 @njit(cache=True, nogil=True, forceinline=True)
 def play(tables, position, move):
-    """Place the piece of the player to move, in place."""
+    """Places the piece of the player to move, in place."""
     player = np.int64(position[TURN])
     own = WORDS * player
     other = WORDS - own
@@ -115,7 +118,7 @@ def play(tables, position, move):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def select(board, rank):
-    """The cell of the set bit number `rank` (from 0) of a board (uint64[4])."""
+    """The cell of the set bit number `rank` (from 0) of a board (uint64[4]); -1 if there are fewer."""
     for word in range(WORDS):
         bits = board[word]
         count = popcount(bits)
@@ -126,13 +129,13 @@ def select(board, rank):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def list_moves(scratch, slot, live, moves):
+def list_moves(workspace, slot, live, moves):
     """Write the moves of a slot with `live` shapes to `moves` (int64[...]), by shape and cell. Returns their number."""
     n = 0
     for index in range(live):
-        base = BOARD_CELLS * scratch.shapes[slot, index]
+        base = BOARD_CELLS * workspace.shapes[slot, index]
         for word in range(WORDS):
-            bits = scratch.legal[slot, index, word]
+            bits = workspace.legal[slot, index, word]
             while bits:
                 moves[n] = base + 64 * word + lowest(bits)
                 n += 1
@@ -141,44 +144,44 @@ def list_moves(scratch, slot, live, moves):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def random_move(scratch, slot, live, weights, seed):
-    """A random move of a slot with at least one; each has the weight (int64) of its shape."""
+def random_move(workspace, slot, live, weights, seed):
+    """A random move of a slot with at least one; each has the weight of its shape (`weights`, int64[shapes])."""
     total = 0
     for index in range(live):
-        total += scratch.counts[slot, index] * weights[scratch.shapes[slot, index]]
+        total += workspace.counts[slot, index] * weights[workspace.shapes[slot, index]]
     rank = random_below(seed, total)
     for index in range(live):
-        shape = scratch.shapes[slot, index]
+        shape = workspace.shapes[slot, index]
         weight = weights[shape]
-        span = scratch.counts[slot, index] * weight
+        span = workspace.counts[slot, index] * weight
         if rank < span:
-            return BOARD_CELLS * shape + select(scratch.legal[slot, index], rank // weight)
+            return BOARD_CELLS * shape + select(workspace.legal[slot, index], rank // weight)
         rank -= span
     return -1
 
 
 @njit(cache=True, nogil=True)
-def playout(tables, position, weights, scratch, live, seed):
+def playout(tables, position, weights, workspace, live, seed):
     """Play `position` on to the end, in place, by random moves; returns the player who cannot move, and the plies.
 
-    `scratch` has two slots, in which the first `live[player]` (int64[2]) shapes of each player are known to be all that
-    may be live; both are used up. `weights` are those of `random_move`.
+    `workspace` has two slots, in which the first `live[player]` (int64[2]) shapes of each player are known to be all
+    that may be live; both are used up. `weights` are those of `random_move`.
     """
     plies = 0
     while True:
         player = np.int64(position[TURN])
         live[player], total = placements(
-            tables, position, player, scratch.shapes[player], live[player], scratch, player
+            tables, position, player, workspace.shapes[player], live[player], workspace, player
         )
         if total == 0:
             return player, plies
-        play(tables, position, random_move(scratch, player, live[player], weights, seed))
+        play(tables, position, random_move(workspace, player, live[player], weights, seed))
         plies += 1
 
 
 @njit(cache=True, nogil=True)
-def playouts(tables, start, n, weights, scratch, seed):
-    """Play `n` random matches from `start` to the end; `scratch` has two slots, `weights` are those of `random_move`.
+def playouts(tables, start, n, weights, workspace, seed):
+    """Play `n` random matches from `start` to the end; `workspace` has two slots, `weights` are those of `random_move`.
 
     Returns how many of them the player to move in `start` won, and how many plies they took together.
     """
@@ -192,18 +195,18 @@ def playouts(tables, start, n, weights, scratch, seed):
         live[:] = n_shapes
         for player in range(2):
             for shape in range(n_shapes):
-                scratch.shapes[player, shape] = shape
-        loser, played = playout(tables, position, weights, scratch, live, seed)
+                workspace.shapes[player, shape] = shape
+        loser, played = playout(tables, position, weights, workspace, live, seed)
         won += loser != np.int64(start[TURN])
         plies += played
     return won, plies
 
 
 @njit(cache=True, nogil=True)
-def perft(tables, start, depth, scratch, moves):
+def perft(tables, start, depth, workspace, moves):
     """How many sequences of `depth` >= 1 moves begin in `start`.
 
-    `scratch` has `depth` slots; `moves` (int64[depth, m]) has room for the moves of a position.
+    `workspace` has `depth` slots; `moves` (int64[depth, m]) has room for the moves of a position.
     """
     n_shapes = len(tables.piece)
     positions = np.empty((depth, POSITION_WORDS), np.uint64)
@@ -216,13 +219,13 @@ def perft(tables, start, depth, scratch, moves):
     while ply >= 0:
         if entering:
             position = positions[ply]
-            live, total = placements(tables, position, np.int64(position[TURN]), shapes, n_shapes, scratch, ply)
+            live, total = placements(tables, position, np.int64(position[TURN]), shapes, n_shapes, workspace, ply)
             if ply == depth - 1:
                 leaves += total
                 ply -= 1
                 entering = False
                 continue
-            left[ply] = list_moves(scratch, ply, live, moves[ply])
+            left[ply] = list_moves(workspace, ply, live, moves[ply])
         if left[ply] == 0:
             ply -= 1
             entering = False

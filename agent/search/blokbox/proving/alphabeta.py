@@ -21,7 +21,7 @@ from agent.search.blokbox.guiding.priors import N_FEATURES as N_PRIORS
 from agent.search.blokbox.proving.regions import Territory, new_territory
 from agent.search.blokbox.proving.territory import LOST, WON, verdict
 from games.bits.board16x16 import WORDS
-from games.native.blokbox.rules import Scratch, list_moves, new_scratch, play
+from games.native.blokbox.rules import PlacementWorkspace, list_moves, new_placement_workspace, play
 from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, Variant
 
 WIN = 30_000
@@ -63,7 +63,7 @@ class Stacks(NamedTuple):
     """What the search keeps per ply."""
 
     positions: NDArray[np.uint64]
-    scratch: Scratch
+    scratch: PlacementWorkspace
     live: NDArray[np.int64]
     """[plies + 1, 2]: live shapes of both players; entry `ply` is what ply `ply` starts from."""
     everything: NDArray[np.int64]
@@ -92,7 +92,7 @@ def new_stacks(variant: Variant) -> Stacks:
     n_shapes = len(variant.shapes)
     return Stacks(
         positions=np.zeros((MAX_DEPTH + 1, POSITION_WORDS), np.uint64),
-        scratch=new_scratch(variant, 2 * MAX_DEPTH + 2),
+        scratch=new_placement_workspace(variant, 2 * MAX_DEPTH + 2),
         live=np.zeros((MAX_DEPTH + 2, 2), np.int64),
         everything=np.tile(np.arange(n_shapes), (2, 1)),
         moves=np.zeros((MAX_DEPTH + 1, max_moves), np.int64),

@@ -118,8 +118,8 @@ class EvaluationTrainer:
 
     def __init__(self, machine: CircuitMachine, seed: int) -> None:
         n, roles = len(machine.game.fluents), len(machine.roles)
-        self._net = machine.net
-        self._workspace = make_sampling_workspace(machine.net, seed)
+        self._programs = machine.programs
+        self._workspace = make_sampling_workspace(machine.programs, seed)
         self._prior = np.float64(PATTERN_DEVIATION**2) * shared_patterns(machine.game.fluents)
         self._prior[np.diag_indices(n)] += FACT_DEVIATION**2
         self._columns = np.zeros((n, BATCH_WORDS), np.uint64)
@@ -176,7 +176,7 @@ class EvaluationTrainer:
 
     def _play(self, root: NDArray[np.uint64], stop: StopFlag, use: Callable[[int], None]) -> None:
         """Plays a batch, and calls `use` with the matches (a word) from which states could be drawn."""
-        usable, ended, plies = play_batch(self._net, self._workspace, root[None, :], stop)
+        usable, ended, plies = play_batch(self._programs, self._workspace, root[None, :], stop)
         if stop[0]:
             return
         if int(usable).bit_count() < 32:
@@ -210,7 +210,7 @@ class EvaluationTrainer:
 
     def _validate(self, states: NDArray[np.uint64], stop: StopFlag) -> None:
         """Adds packed states, uint64[n, words], to the validation set, with the results of random play from them."""
-        _, ended, _ = play_batch(self._net, self._workspace, states, stop)
+        _, ended, _ = play_batch(self._programs, self._workspace, states, stop)
         known = in_lanes(int(ended)).reshape(PLAYOUTS_PER_STATE, len(states)).all(axis=0)
         if stop[0] or not known.any():
             return
@@ -248,8 +248,8 @@ class EvaluationTrainer:
 
 def warm_kernels(machine: CircuitMachine) -> None:
     """Makes this process compile the kernels of sampling and fitting, or load them from the cache."""
-    workspace = make_sampling_workspace(machine.net, 1)
-    play_batch(machine.net, workspace, machine.pack(machine.initial())[None, :], np.zeros(1, np.uint8))
+    workspace = make_sampling_workspace(machine.programs, 1)
+    play_batch(machine.programs, workspace, machine.pack(machine.initial())[None, :], np.zeros(1, np.uint8))
     n, roles = workspace.drawn.shape[1], workspace.goals.shape[1]
     add_normal_equations(
         np.ascontiguousarray(workspace.drawn[:1].T), workspace.goals, np.zeros((n, n), np.int64), np.zeros((n, roles))

@@ -16,9 +16,20 @@ from agent.search.tree.workspace import MAX_PLIES, WIDTH
 from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest, popcount
 from games.gdl.running.goals import evaluate_goals, read_goals
-from games.gdl.running.kernels import ALL, ONE, ZERO, Net, advance, clear_sets, enter_move, evaluate, load_state, reset
+from games.gdl.running.kernels import (
+    ALL,
+    ONE,
+    ZERO,
+    CircuitPrograms,
+    advance,
+    clear_sets,
+    enter_move,
+    evaluate,
+    load_state,
+    reset,
+)
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
-from games.gdl.running.playouts import Chooser, choose_random, make_chooser
+from games.gdl.running.playouts import MoveWorkspace, choose_random, new_move_workspace
 
 STATES_PER_MATCH = 4
 """States drawn from each match. Set by hand; not tuned."""
@@ -31,7 +42,8 @@ class SamplingWorkspace(NamedTuple):
     """(slots) a word of 64 lanes per signal of the circuit's legal and next programs."""
     goal_slots: NDArray[np.uint64]
     """(goal slots) the same for the goal program."""
-    chooser: Chooser
+    move_workspace: MoveWorkspace
+    """For drawing random moves."""
     rng: NDArray[np.uint64]
     """(1) state of the random generator."""
     drawn: NDArray[np.uint64]
@@ -40,15 +52,15 @@ class SamplingWorkspace(NamedTuple):
     """(64, roles) 0..1."""
 
 
-def make_sampling_workspace(net: Net, seed: int) -> SamplingWorkspace:
+def make_sampling_workspace(programs: CircuitPrograms, seed: int) -> SamplingWorkspace:
     """A workspace for a game, with a random generator of its own."""
     return SamplingWorkspace(
-        slots=aligned_words(net.n_slots),
-        goal_slots=aligned_words(net.n_goal_slots),
-        chooser=make_chooser(net),
+        slots=aligned_words(programs.n_slots),
+        goal_slots=aligned_words(programs.n_goal_slots),
+        move_workspace=new_move_workspace(programs),
         rng=np.array([seed], np.uint64),
-        drawn=np.zeros((STATES_PER_MATCH, len(net.next_slot)), np.uint64),
-        goals=np.zeros((64, len(net.role_start) - 1), np.float32),
+        drawn=np.zeros((STATES_PER_MATCH, len(programs.next_slot)), np.uint64),
+        goals=np.zeros((64, len(programs.role_start) - 1), np.float32),
     )
 
 
@@ -88,29 +100,30 @@ def _draw_states(workspace, active, ply, n_fluents):
 
 
 @njit(cache=True, nogil=True)
-def play_batch(net, workspace, starts, stop):
+def play_batch(programs, workspace, starts, stop):
     """Plays 64 random matches to the end, match i from the packed state `starts[i % len(starts)]` (uint64[n, words]).
 
     Fills `workspace.drawn` with states between a match's start and its end, both left out, and `workspace.goals`, with
     0 for a role without a goal. Returns the matches (a word) that came to an end after two plies or more, so that a
     state could be drawn, all that came to an end, and the number of plies played. `stop` (uint8[1]) ends it early.
     """
-    n_fluents = len(net.next_slot)
-    roles = len(net.role_start) - 1
+    n_fluents = len(programs.next_slot)
+    roles = len(programs.role_start) - 1
     slots, goal_slots = workspace.slots, workspace.goal_slots
-    reset(net, slots, WIDTH)
+    draw = workspace.move_workspace
+    reset(programs, slots, WIDTH)
     goal_slots[:] = ZERO
     goal_slots[SLOT_TRUE] = ALL
     for lane in range(64):
-        load_state(net, slots, WIDTH, lane, starts[lane % len(starts)])
+        load_state(programs, slots, WIDTH, lane, starts[lane % len(starts)])
     active = ALL
     drawn_from = ZERO
     ended = ZERO
     keep = np.full(1, ALL)
     plies = 0
     for ply in range(MAX_PLIES):
-        evaluate(net.legal, slots, WIDTH)
-        over = slots[net.terminal_slot] & active
+        evaluate(programs.legal, slots, WIDTH)
+        over = slots[programs.terminal_slot] & active
         if over != ZERO:
             for f in range(FIRST_FLUENT, FIRST_FLUENT + n_fluents):
                 goal_slots[f] = (goal_slots[f] & ~over) | (slots[f] & over)
@@ -121,23 +134,23 @@ def play_batch(net, workspace, starts, stop):
         if ply > 0:
             _draw_states(workspace, active, ply, n_fluents)
             drawn_from |= active
-        clear_sets(net, slots, WIDTH)
+        clear_sets(programs, slots, WIDTH)
         for role in range(roles):
-            n, stuck = choose_random(net, slots, WIDTH, 0, role, active, workspace.rng, workspace.chooser)
+            n, stuck = choose_random(programs, slots, WIDTH, 0, role, active, workspace.rng, draw)
             active &= ~stuck
             for i in range(n):
-                if workspace.chooser.chosen[i] != ZERO:
-                    enter_move(net, slots, WIDTH, 0, workspace.chooser.move[i], workspace.chooser.chosen[i])
+                if draw.chosen[i] != ZERO:
+                    enter_move(programs, slots, WIDTH, 0, draw.move[i], draw.chosen[i])
         plies += popcount(active)
-        evaluate(net.next, slots, WIDTH)
-        advance(net, slots, WIDTH, keep)
-    evaluate_goals(net, goal_slots, WIDTH)
+        evaluate(programs.next, slots, WIDTH)
+        advance(programs, slots, WIDTH, keep)
+    evaluate_goals(programs, goal_slots, WIDTH)
     goals = np.empty(roles)
     rest = ended
     while rest != ZERO:
         lane = lowest(rest)
         rest &= rest - ONE
-        read_goals(net, goal_slots, lane, 0, goals)
+        read_goals(programs, goal_slots, lane, 0, goals)
         for role in range(roles):
             workspace.goals[lane, role] = goals[role] / 100.0
     return drawn_from & ended, ended, plies

@@ -20,7 +20,7 @@ from agent.search.blokbox.weights.networks import Geometry, lay_out, load, no_ne
 from agent.sheet import load as load_sheet
 from games.gdl.compile import compile_rules
 from games.native.blokbox.recognise import recognise
-from games.native.blokbox.rules import new_scratch, play
+from games.native.blokbox.rules import new_placement_workspace, play
 from games.native.blokbox.variant import BOARD_CELLS, TURN, Cell, Shape, Variant
 
 Position = NDArray[np.uint64]
@@ -57,7 +57,7 @@ NET = new_net(len(PIECES), seed=3)
 
 def judgement(variant: Variant, tuning: Tuning, position: Position) -> tuple[float, dict[int, float]]:
     """The chance of the player to move, and the prior of each of its moves."""
-    scratch, desk = new_scratch(variant, 4), new_desk(len(variant.shapes))
+    scratch, desk = new_placement_workspace(variant, 4), new_desk(len(variant.shapes))
     features, live = np.zeros((2, N_FEATURES)), np.zeros(2, np.int64)
     everything = np.tile(np.arange(len(variant.shapes)), (2, 1))
     numbers = np.full(2, len(variant.shapes))
@@ -193,7 +193,7 @@ def lost_positions(n: int) -> list[Position]:
 def test_lost_positions_are_played_on(net: Net) -> None:
     """There is a move for every lost position, also where there is no time to compare."""
     tuning = tuning_for(VARIANT, Weights.load(), net if len(net.rows) else None)
-    scratch, desk = new_scratch(VARIANT, 4), new_desk(len(PIECES))
+    scratch, desk = new_placement_workspace(VARIANT, 4), new_desk(len(PIECES))
     for position in lost_positions(5):
         options = MoveLister(VARIANT).moves(position).tolist()
         assert hardest_move(VARIANT.tables, position, tuning, GO, scratch, desk) in options

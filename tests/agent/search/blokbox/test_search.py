@@ -22,7 +22,7 @@ from agent.search.blokbox.training.regression import fit
 from agent.search.blokbox.training.self_play import Samples, self_play
 from agent.search.blokbox.tree import LOST, WON, best_child, grow, keep_subtree, new_thread, new_tree
 from agent.search.blokbox.weights import networks as nets
-from games.native.blokbox.rules import list_moves, new_scratch, placements, play
+from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
 from games.native.blokbox.variant import TURN, Shape, Variant
 
 Position = NDArray[np.uint64]
@@ -59,7 +59,7 @@ TUNING = tuning_for(VARIANT, WEIGHTS)
 
 
 def moves_of(position: Position) -> list[int]:
-    scratch = new_scratch(VARIANT, 1)
+    scratch = new_placement_workspace(VARIANT, 1)
     buffer = np.zeros(len(TABLES.effects), np.int64)
     shapes = np.arange(len(VARIANT.shapes))
     live, total = placements(TABLES, position, int(position[TURN]), shapes, len(shapes), scratch, 0)
@@ -133,7 +133,7 @@ def test_one_ply_search_is_the_best_evaluation() -> None:
     stacks, table = new_stacks(VARIANT), new_table(64)
     iterate(TABLES, position, 1, stacks, table, WEIGHTS.evaluation, WEIGHTS.priors, TUNING.room, lost, GO, result)
     assert result[FINISHED]
-    scratch = new_scratch(VARIANT, 2)
+    scratch = new_placement_workspace(VARIANT, 2)
     shapes = np.tile(np.arange(len(VARIANT.shapes)), (2, 1))
     features = np.zeros((2, evaluation.N_FEATURES))
     best = {}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from agent.search.blokbox.proving.regions import new_territory
 from agent.search.blokbox.proving.territory import LOST, WON, verdict
 from games.bits.board16x16 import SIDE
-from games.native.blokbox.rules import list_moves, new_scratch, placements, play
+from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
 from games.native.blokbox.variant import SIDE_STEPS, TURN, Cell, Shape, Variant
 
 Position = NDArray[np.uint64]
@@ -62,7 +62,7 @@ class Match:
     def __init__(self, variant: Variant) -> None:
         self.variant = variant
         self._tables = variant.tables
-        self._scratch = new_scratch(variant, 1)
+        self._scratch = new_placement_workspace(variant, 1)
         self._buffer = np.zeros(len(self._tables.effects), np.int64)
         self._shapes = np.tile(np.arange(len(variant.shapes)), (2, 1))
         self._live = np.full(2, len(variant.shapes))

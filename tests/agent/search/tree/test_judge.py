@@ -34,8 +34,8 @@ def learnt(machine: CircuitMachine, states: int = 32_000) -> LinearEvaluation:
 def test_draws_states_of_the_matches_that_it_plays(own: Compile) -> None:
     """Drawn states are neither the first nor terminal, and goals are those of finished matches."""
     machine = own("breakthrough")
-    workspace = make_sampling_workspace(machine.net, 5)
-    usable, ended, plies = play_batch(machine.net, workspace, machine.pack(machine.initial())[None, :], GO)
+    workspace = make_sampling_workspace(machine.programs, 5)
+    usable, ended, plies = play_batch(machine.programs, workspace, machine.pack(machine.initial())[None, :], GO)
     assert int(usable) == int(ended) == (1 << 64) - 1
     assert plies > 64 * 20
     assert set(map(tuple, workspace.goals.tolist())) == {(1.0, 0.0), (0.0, 1.0)}

@@ -12,7 +12,18 @@ from games.gdl.circuit.circuit import Circuit, build_circuit
 from games.gdl.circuit.pool import MOVE_SET, N_SIGNALS
 from games.gdl.grounding.ground import ground
 from games.gdl.rules.check import check
-from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, MAX_ARITY, OUT, Layout, Program, lay_out
+from games.gdl.running.layout import (
+    ARITY,
+    COUNT,
+    FIRST,
+    FIRST_FLUENT,
+    FLIP,
+    MAX_ARITY,
+    OUT,
+    GateProgram,
+    Layout,
+    lay_out,
+)
 from protocol import kif
 
 CYCLIC = """
@@ -43,7 +54,7 @@ def circuit_of(text: str) -> Circuit:
     return build_circuit(ground(checked.rules, checked.roles))
 
 
-def outputs_of(program: Program) -> set[int]:
+def outputs_of(program: GateProgram) -> set[int]:
     """The slots that a program writes."""
     written: set[int] = set()
     for run in program.runs.tolist():
@@ -54,7 +65,7 @@ def outputs_of(program: Program) -> set[int]:
     return written
 
 
-def check_order(program: Program, given: set[int]) -> set[int]:
+def check_order(program: GateProgram, given: set[int]) -> set[int]:
     """Fails if a run reads what is not there yet; returns all slots that are there afterwards."""
     there = set(given)
     for run in program.runs.tolist():

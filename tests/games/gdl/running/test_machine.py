@@ -167,7 +167,7 @@ def test_batches_say_what_single_states_say(name: str) -> None:
         state = machine.unpack(words)
         assert np.array_equal(machine.pack(state), words)
         assert machine.terminal(state) == terminal[i]
-        listed = np.split(legal[i], machine.net.role_start[1:-1])
+        listed = np.split(legal[i], machine.programs.role_start[1:-1])
         for role, open_moves in enumerate(listed):
             moves = [machine.game.moves[role][k] for k in np.flatnonzero(open_moves)]
             assert machine.legal(state, role) == moves
@@ -191,7 +191,7 @@ def test_random_matches_are_whole_and_legal(name: str) -> None:
         assert machine.unpack(positions.states[rows[0]]) == machine.initial()
         assert terminal[rows].tolist() == [False] * (len(rows) - 1) + [True]
         assert np.array_equal(nexts[rows[:-1]], positions.states[rows[1:]])
-        moves = positions.joint[rows[:-1]] + machine.net.role_start[:-1]
+        moves = positions.joint[rows[:-1]] + machine.programs.role_start[:-1]
         assert legal[rows[:-1, None], moves].all()
 
 
@@ -349,7 +349,7 @@ def test_circuits_agree_with_reference_traces(corpus: Path, name: str) -> None:
         assert terminal.tolist() == [step["terminal"] for step in steps]
         joint = np.full((len(steps), len(machine.roles)), -1, np.int32)
         for i, step in enumerate(steps):
-            for role, open_moves in enumerate(np.split(legal[i], machine.net.role_start[1:-1])):
+            for role, open_moves in enumerate(np.split(legal[i], machine.programs.role_start[1:-1])):
                 moves = [kif.write(machine.game.moves[role][k]) for k in np.flatnonzero(open_moves)]
                 assert step["terminal"] or sorted(moves) == step["legal"][role]
                 if not step["terminal"] and step["joint"]:

@@ -112,7 +112,7 @@ class Scheduler:
         if self._enumerates_now(thread):
             done = self._enumerate(self._workspaces[thread], stop, budget)
         else:
-            done = search(self._machine.net, self._tree, self._workspaces[thread], self._parameters, stop, budget)
+            done = search(self._machine.programs, self._tree, self._workspaces[thread], self._parameters, stop, budget)
         seconds = time.monotonic() - begin
         if thread == 0:
             self._learning_debt += seconds * LEARNING_SHARE / (1.0 - LEARNING_SHARE)
