@@ -16,18 +16,19 @@ from agent.search.engine import Engine, Opinion, Report, StopFlag
 from games.machine import Interrupted, State, StateMachine, Term, points
 
 EXPLORATION = 0.7
-"""Weight of the exploration term, on goals scaled to 0..1."""
+"""Weight of the exploration term, on goals scaled to 0..1. Set by hand; not tuned."""
 
 RANDOM_CHOICES = 0.2
 """Share of choices made at random where several roles choose at once: their bounds would otherwise move in step, and
-never see how a move does against another answer."""
+never see how a move does against another answer. Set by hand; not tuned."""
 
 UNKNOWN_GOAL = 0.5
 """What a role without a goal is taken to get where a playout was cut off: the match was not over, so that 0 points, as
 in an end without a goal, would be unfair. Neutral; not tuned."""
 
 PLAYOUT_SECONDS = 1.0
-"""A playout longer than this is cut off: on a slow machine, many short looks tell more than one long one."""
+"""A playout longer than this is cut off: on a slow machine, many short playouts tell more than one long one. Set by
+hand; not tuned."""
 
 NO_MOVE: Term = "nil"
 """Stands for the move of a role to which the rules leave none."""

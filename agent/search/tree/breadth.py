@@ -36,10 +36,11 @@ class _Found(NamedTuple):
     state: NDArray[np.uint64]
     """(n, words) packed."""
     parent: NDArray[np.int32]
+    """(n) state that it was found from; -1 for the first."""
     move: NDArray[np.int32]
-    """The move that led here from the parent."""
+    """(n) the move that led here from the parent."""
     table: NDArray[np.int32]
-    """Open-addressing hash table of states."""
+    """(2^k) open-addressing hash table of states, -1 where empty."""
     goal: NDArray[np.int32]
     """(1) the best goal so far, -1 before there is one."""
 
@@ -72,7 +73,7 @@ class BreadthFirst:
         _insert(found, self._machine.pack(state), -1, -1)
 
     def run(self, stop: StopFlag, states: int) -> None:
-        """Expands up to about so many more states, until `stop[0]` is not 0."""
+        """Expands about `states` more states at most; ends early when `stop[0]` is not 0."""
         _expand(self._machine.programs, self._found, self._slots, self._goal_slots, stop, states)
 
     @property
@@ -107,7 +108,7 @@ class BreadthFirst:
 
 @njit(cache=True, nogil=True)
 def _insert(found, state, parent, move):
-    """Adds a state if it is new; returns False if there is no room."""
+    """Adds a state (uint64[words]) to a `_Found` if it is new; returns False if there is no room."""
     known, slot = find_state(found.table, found.state, state)
     if known >= 0:
         return True
@@ -124,7 +125,7 @@ def _insert(found, state, parent, move):
 
 @njit(cache=True, nogil=True)
 def _load(found, slots, begin, n, n_fluents):
-    """Puts `n` states from `begin` on into lanes 0, 1, ..."""
+    """Puts `n` states of a `_Found` from `begin` on into lanes 0, 1, ... of `slots` (uint64[slots])."""
     block = np.empty(64, np.uint64)
     for word in range(found.state.shape[1]):
         for lane in range(64):
@@ -136,7 +137,10 @@ def _load(found, slots, begin, n, n_fluents):
 
 @njit(cache=True, nogil=True)
 def _note_goals(programs, found, goal_slots, begin, over):
-    """Evaluates the goals of the terminal states among 64 that are loaded, and keeps the best."""
+    """Evaluates the goals of the terminal states among 64 that are loaded, and keeps the best in a `_Found`.
+
+    `goal_slots` is uint64[goal slots], lane 0 holds state `begin`; `over` is the set of terminal lanes, a word.
+    """
     evaluate_goals(programs, goal_slots, _WIDTH)
     goals = np.empty(1, np.int32)
     for lane in range(64):
@@ -150,6 +154,10 @@ def _note_goals(programs, found, goal_slots, begin, over):
 
 @njit(cache=True, nogil=True)
 def _expand(programs, found, slots, goal_slots, stop, states):
+    """Expands up to `states` more states of a `_Found`, in the order in which they were found; see `BreadthFirst.run`.
+
+    `slots` is uint64[slots], `goal_slots` uint64[goal slots], `stop` uint8[1].
+    """
     n_fluents = len(programs.next_slot)
     words = found.state.shape[1]
     children = np.zeros((64, words), np.uint64)

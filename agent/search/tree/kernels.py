@@ -6,11 +6,15 @@ the others do: no batch waits for its slowest lane. UCT (Kocsis & Szepesvari 200
 at once: Shafiei et al. 2009), virtual loss (Chaslot et al. 2008), all-moves-as-first values (RAVE, Gelly & Silver
 2007), proven values (MCTS-Solver, Winands et al. 2008, for any number of roles), transpositions.
 
-Where a judge of positions has been learnt (`judge`), a lane's match ends a few plies after it has left the tree, with
-what the judge makes of the state.
+Where a linear evaluation has been fitted (`judge`), a lane's match ends a few plies after it has left the tree, with
+the evaluation of the state.
 
-Several threads may search one tree, each with its own `Lanes`: what touches the tree is under a spin lock, the circuit
-is not.
+Several threads may search one tree, each with its own `SearchWorkspace`: what touches the tree is under a spin lock,
+the circuit is not.
+
+In all kernels `programs` is a `CircuitPrograms`, `tree` a `SearchTree`, `lanes` a `SearchWorkspace`,
+`parameters` a `Parameters`; sets of lanes (`over`, `which`) are words; `goals` is float64[roles], overwritten; `state`
+is uint64[words], overwritten; `n_fluents` is the number of the game's fluents.
 """
 
 from __future__ import annotations
@@ -20,22 +24,9 @@ from numba import njit
 
 from agent.search.tree.backup import back_up, collect, judge_lanes
 from agent.search.tree.descent import LEAF, descend
-from agent.search.tree.lanes import ACTIVE, FORCED, FRESH, HELD, MAX_PLIES, WIDTH, clear_lanes
 from agent.search.tree.lock import lock
-from agent.search.tree.store import (
-    GOAL,
-    LOCK,
-    N_EDGES,
-    N_NODES,
-    OPEN,
-    ROOT,
-    STATUS,
-    TERMINAL,
-    VISITS,
-    add_node,
-    get_child,
-    set_child,
-)
+from agent.search.tree.store import LOCK, N_EDGES, N_NODES, OPEN, ROOT, TERMINAL, add_node, get_child, set_child
+from agent.search.tree.workspace import ACTIVE, FORCED, FRESH, HELD, MAX_PLIES, WIDTH, clear_workspace
 from games.bits.locks import unlock
 from games.bits.words import lowest, popcount, transpose
 from games.gdl.running.kernels import (
@@ -52,6 +43,30 @@ from games.gdl.running.kernels import (
 from games.gdl.running.layout import FIRST_FLUENT
 from games.gdl.running.playouts import choose_random
 
+MIN_IDLE = 4
+"""Idle lanes that are waited for before lanes descend again: descents share a lock. Set by hand; not tuned."""
+DESCENTS = 4
+"""Descents that a lane makes at most, where they end in proven nodes. Set by hand; not tuned."""
+GOAL_COST_RATIO = 4.0
+"""Finished matches are held until their playouts took this many times as long as one evaluation of the goal program
+takes. Set by hand; not tuned."""
+MAX_HELD = 48.0
+"""Finished matches that are held at most. Set by hand; not tuned."""
+STEP_OVERHEAD = 500
+"""What one ply of 64 lanes costs beside the circuit, in gate inputs. An estimate; not tuned."""
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _expansion_threshold(tree):
+    """Visits that an edge must have before its state becomes a node: more, the fuller the tree is.
+
+    So that a tree that fills up keeps room for what is visited often. Set by hand; not tuned.
+    """
+    filled = max(tree.counts[N_NODES] / len(tree.node), tree.counts[N_EDGES] / len(tree.edge))
+    if filled <= 0.125:
+        return 1
+    return 4 if filled < 0.25 else (16 if filled < 0.5 else (64 if filled < 0.75 else 256))
+
 
 @njit(cache=True, nogil=True, inline="always")
 def _load_lanes(tree, lanes, which, n_fluents):
@@ -63,11 +78,11 @@ def _load_lanes(tree, lanes, which, n_fluents):
         while rest != ZERO:
             lane = lowest(rest)
             rest &= rest - ONE
-            side = lanes.side[lane]
-            last = lanes.depth[side, lane]
+            path = lanes.current[lane]
+            last = lanes.depth[path, lane]
             if lanes.mask[FORCED] >> np.uint64(lane) & ONE:
                 last -= 1
-            block[lane] = tree.state[lanes.node[side, lane, last], word]
+            block[lane] = tree.state[lanes.node[path, lane, last], word]
         transpose(block)
         for f in range(64 * word, min(64 * word + 64, n_fluents)):
             at = FIRST_FLUENT + f
@@ -80,27 +95,24 @@ def _restart(programs, tree, lanes, parameters, goals, n_fluents):
     idle = ~lanes.mask[ACTIVE]
     started = ZERO
     exact = 0
-    filled = max(tree.counts[N_NODES] / len(tree.node), tree.counts[N_EDGES] / len(tree.edge))
-    threshold = 1
-    if filled > 0.125:
-        threshold = 4 if filled < 0.25 else (16 if filled < 0.5 else (64 if filled < 0.75 else 256))
+    threshold = _expansion_threshold(tree)
     lock(tree)
     rest = idle
-    while rest != ZERO and tree.node[tree.counts[ROOT], STATUS] == OPEN:
+    while rest != ZERO and tree.node[tree.counts[ROOT]].status == OPEN:
         lane = lowest(rest)
         bit = ONE << np.uint64(lane)
         rest &= ~bit
-        for _ in range(4):
-            if tree.node[tree.counts[ROOT], STATUS] != OPEN:
+        for _ in range(DESCENTS):
+            if tree.node[tree.counts[ROOT]].status != OPEN:
                 break
             if descend(programs, tree, lanes, lane, parameters, threshold) == LEAF:
                 started |= bit
                 break
-            side = lanes.side[lane]
-            node = lanes.node[side, lane, lanes.depth[side, lane]]
+            path = lanes.current[lane]
+            node = lanes.node[path, lane, lanes.depth[path, lane]]
             for role in range(len(goals)):
-                goals[role] = tree.value[node, GOAL + 4 * role]
-            back_up(tree, lanes, lane, side, goals, ZERO, lanes.played, parameters)
+                goals[role] = tree.stats[node, role].goal
+            back_up(tree, lanes, lane, path, goals, ZERO, lanes.played, parameters)
             exact += 1
             for i in range(len(lanes.played)):
                 lanes.played[i] &= ~bit
@@ -130,18 +142,18 @@ def _grow_tree(programs, tree, lanes, over, state):
         if not locked:
             lock(tree)
             locked = True
-        side = lanes.side[lane]
-        last = lanes.depth[side, lane] - 1
-        parent = lanes.node[side, lane, last]
-        edges = lanes.edge[side, lane, last]
+        path = lanes.current[lane]
+        last = lanes.depth[path, lane] - 1
+        parent = lanes.node[path, lane, last]
+        edges = lanes.edge[path, lane, last]
         child = get_child(tree, parent, edges)
         if child < 0:
             store_state(programs, lanes.slots, WIDTH, lane, state)
             child = add_node(programs, tree, state, lanes.slots, lane, over & bit != ZERO)
             if child >= 0:
                 set_child(tree, parent, edges, child)
-        if child >= 0 and tree.node[child, STATUS] == TERMINAL:
-            lanes.leaf[side, lane] = child
+        if child >= 0 and tree.node[child].status == TERMINAL:
+            lanes.leaf[path, lane] = child
     if locked:
         unlock(tree.counts, LOCK)
 
@@ -160,37 +172,37 @@ def _enter_moves(programs, tree, lanes, over):
         lane = lowest(rest)
         bit = ONE << np.uint64(lane)
         rest &= ~bit
-        side = lanes.side[lane]
+        path = lanes.current[lane]
         for role in range(roles):
             enter_move(
                 programs,
                 lanes.slots,
                 WIDTH,
                 0,
-                tree.edge[lanes.edge[side, lane, lanes.depth[side, lane] - 1, role]].move,
+                tree.edge[lanes.edge[path, lane, lanes.depth[path, lane] - 1, role]].move,
                 bit,
             )
     playing = lanes.mask[ACTIVE] & ~over & ~forced
     stuck = ZERO
-    workspace = lanes.workspace
+    draw = lanes.move_workspace
     if playing != ZERO:
         for role in range(roles):
-            n, dead = choose_random(programs, lanes.slots, WIDTH, 0, role, playing, lanes.rng, workspace)
+            n, dead = choose_random(programs, lanes.slots, WIDTH, 0, role, playing, lanes.rng, draw)
             stuck |= dead
             for i in range(n):
-                chosen = workspace.chosen[i]
+                chosen = draw.chosen[i]
                 if chosen != ZERO:
-                    enter_move(programs, lanes.slots, WIDTH, 0, workspace.move[i], chosen)
-                    lanes.played[workspace.move[i]] |= chosen
+                    enter_move(programs, lanes.slots, WIDTH, 0, draw.move[i], chosen)
+                    lanes.played[draw.move[i]] |= chosen
                     if lanes.trail.shape[2] > 0:
                         while chosen != ZERO:
                             lane = lowest(chosen)
                             chosen &= chosen - ONE
-                            side = lanes.side[lane]
-                            n_trail = lanes.trail_size[side, lane]
+                            path = lanes.current[lane]
+                            n_trail = lanes.trail_size[path, lane]
                             if n_trail < lanes.trail.shape[2]:
-                                lanes.trail[side, lane, n_trail] = workspace.move[i]
-                                lanes.trail_size[side, lane] = n_trail + 1
+                                lanes.trail[path, lane, n_trail] = draw.move[i]
+                                lanes.trail_size[path, lane] = n_trail + 1
     lanes.mask[FORCED] &= ~forced
     lanes.mask[FRESH] = forced
     return stuck
@@ -210,17 +222,17 @@ def _hold(programs, tree, lanes, over, parameters, goals, n_fluents):
     while rest != ZERO:
         lane = lowest(rest)
         rest &= rest - ONE
-        lanes.side[lane] = 1 - lanes.side[lane]
-        lanes.work[0] += 1.0
+        lanes.current[lane] = 1 - lanes.current[lane]
+        lanes.playout_counts[0] += 1.0
     lanes.mask[HELD] |= over
     lanes.mask[ACTIVE] &= ~over
 
 
 @njit(cache=True, nogil=True)
 def search(programs, tree, lanes, parameters, stop, playouts):
-    """Searches until `stop[0]` is not 0, the root is proven, or these lanes have finished about so many more playouts.
+    """Searches until `stop[0]` is not 0, the root is proven, or these lanes have finished about `playouts` playouts.
 
-    Matches under way stay in the lanes for the next call. Returns the number of playouts finished.
+    `stop` is uint8[1]. Matches under way stay in the lanes for the next call. Returns the number of playouts finished.
     """
     n_fluents = len(programs.next_slot)
     state = np.zeros(tree.state.shape[1], np.uint64)
@@ -228,13 +240,13 @@ def search(programs, tree, lanes, parameters, stop, playouts):
     sums = np.zeros((64, len(goals)), np.float64)
     horizon = parameters.horizon[0]
     if horizon < 0:
-        lanes.since[:] = ZERO
+        lanes.left_tree[:] = ZERO
     keep = np.full(1, ALL)
     done = 0
     ply = 0
-    step_work = len(programs.legal.inputs) + len(programs.next.inputs) + 500
-    while stop[0] == 0 and done < playouts and tree.node[tree.counts[ROOT], STATUS] == OPEN:
-        if popcount(lanes.mask[ACTIVE]) <= 60:
+    step_work = len(programs.legal.inputs) + len(programs.next.inputs) + STEP_OVERHEAD
+    while stop[0] == 0 and done < playouts and tree.node[tree.counts[ROOT]].status == OPEN:
+        if popcount(lanes.mask[ACTIVE]) <= 64 - MIN_IDLE:
             done += _restart(programs, tree, lanes, parameters, goals, n_fluents)
             if lanes.mask[ACTIVE] == ZERO:
                 if lanes.mask[HELD] != ZERO:
@@ -243,21 +255,21 @@ def search(programs, tree, lanes, parameters, stop, playouts):
                 continue
         evaluate(programs.legal, lanes.slots, WIDTH)
         over = lanes.slots[programs.terminal_slot] & lanes.mask[ACTIVE]
-        lanes.since[0] = lanes.mask[FRESH]
+        lanes.left_tree[0] = lanes.mask[FRESH]
         if lanes.mask[FRESH] != ZERO:
             _grow_tree(programs, tree, lanes, over, state)
         over &= ~lanes.mask[FORCED]
         if horizon >= 0:
-            due = lanes.since[horizon] & lanes.mask[ACTIVE] & ~over
+            due = lanes.left_tree[horizon] & lanes.mask[ACTIVE] & ~over
             if due != ZERO:
                 judge_lanes(tree, lanes, parameters, due, goals, sums)
                 done += popcount(due)
                 if lanes.mask[ACTIVE] == ZERO:
-                    lanes.since[:] = ZERO
+                    lanes.left_tree[:] = ZERO
                     continue
         over |= _enter_moves(programs, tree, lanes, over)
         rest = lanes.mask[ACTIVE]
-        lanes.work[1] += popcount(rest)
+        lanes.playout_counts[1] += popcount(rest)
         ply += 1
         if ply & 63 == 0:
             while rest != ZERO:
@@ -270,12 +282,12 @@ def search(programs, tree, lanes, parameters, stop, playouts):
             _hold(programs, tree, lanes, over, parameters, goals, n_fluents)
             done += popcount(over)
             # A small goal program is evaluated at once; a large one when enough matches share it.
-            playout_work = lanes.work[1] / lanes.work[0] * step_work / 64.0
-            share = 4.0 * len(programs.goal.inputs) / playout_work
-            if popcount(lanes.mask[HELD]) >= min(48.0, max(1.0, share)):
+            playout_work = lanes.playout_counts[1] / lanes.playout_counts[0] * step_work / 64.0
+            share = GOAL_COST_RATIO * len(programs.goal.inputs) / playout_work
+            if popcount(lanes.mask[HELD]) >= min(MAX_HELD, max(1.0, share)):
                 collect(programs, tree, lanes, parameters, goals)
         for n in range(horizon, 0, -1):
-            lanes.since[n] = lanes.since[n - 1] & lanes.mask[ACTIVE]
+            lanes.left_tree[n] = lanes.left_tree[n - 1] & lanes.mask[ACTIVE]
         evaluate(programs.next, lanes.slots, WIDTH)
         advance(programs, lanes.slots, WIDTH, keep)
     return done
@@ -291,20 +303,20 @@ def finish(programs, tree, lanes, parameters):
     while rest != ZERO:
         lane = lowest(rest)
         rest &= rest - ONE
-        side = lanes.side[lane]
-        depth = lanes.depth[side, lane]
+        path = lanes.current[lane]
+        depth = lanes.depth[path, lane]
         for d in range(depth):
-            tree.node[lanes.node[side, lane, d], VISITS] -= 1
+            tree.node[lanes.node[path, lane, d]].visits -= 1
             for role in range(len(goals)):
-                tree.edge[lanes.edge[side, lane, d, role]].tried -= 1
+                tree.edge[lanes.edge[path, lane, d, role]].visits -= 1
     unlock(tree.counts, LOCK)
-    clear_lanes(programs, lanes)
+    clear_workspace(programs, lanes)
 
 
 @njit(cache=True, nogil=True)
 def root_node(programs, tree, lanes, state):
-    """The node of a state, made if it is not in the tree (lanes must be clear); -1 if it does not fit."""
+    """The node of a packed state, made if it is not in the tree (lanes must be clear); -1 if it does not fit."""
     load_state(programs, lanes.slots, WIDTH, 0, state)
     evaluate(programs.legal, lanes.slots, WIDTH)
     over = lanes.slots[programs.terminal_slot] & ONE != ZERO
-    return add_node(programs, tree, state, lanes.slots, 0, over)
+    return add_node(programs, tree, state, lanes.slots, np.int64(0), over)

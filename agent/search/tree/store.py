@@ -7,7 +7,7 @@ different ways are one node (transposition table keyed by the packed state).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -16,63 +16,80 @@ from numpy.typing import NDArray
 from games.gdl.running.layout import CircuitPrograms
 
 OPEN, TERMINAL, PROVEN = 0, 1, 2
-"""Status of a node. TERMINAL: the match is over, goals not evaluated yet. PROVEN: GOAL is what best play brings."""
+"""Status of a node. TERMINAL: the match is over, goals not evaluated yet. PROVEN: `goal` is what best play brings."""
 
 N_NODES, N_EDGES, ROOT, N_JOINT, N_PLAYOUTS, LOCK = range(6)
-"""Indices into `Tree.counts`."""
+"""Indices into `SearchTree.counts`: used nodes and edges, the root's node, joint children, playouts backed up, the spin
+lock."""
 
-VISITS, STATUS = 0, 1
-FIRST, SIZE, TOTAL, GOAL = 2, 3, 4, 5
-"""Columns of `Tree.node`; those in the second line are for role 0, role r's are 4 * r further on. FIRST and SIZE are
-the role's edges, TOTAL is the sum of its goals (0..1) that came back through the node, GOAL its goal where the status
-is PROVEN."""
+NODE = np.dtype(
+    [
+        ("visits", np.int64),  # descents through the node, those under way included (virtual loss)
+        ("status", np.int64),  # OPEN, TERMINAL or PROVEN
+    ]
+)
+
+ROLE_STATS = np.dtype(
+    [
+        ("first_edge", np.int64),  # the role's edges are first_edge .. first_edge + n_edges - 1
+        ("n_edges", np.int64),
+        ("total", np.float64),  # sum of the role's goals (0..1) that were backed up through the node
+        ("goal", np.float64),  # the role's proven goal (0..1), where the node's status is PROVEN
+    ]
+)
 
 EDGE = np.dtype(
     [
-        ("won", np.float64),  # sum of the role's goals (0..1)
+        ("total", np.float64),  # sum of the role's goals (0..1) of the playouts by this edge
         ("move", np.int32),  # numbered over all roles
-        ("tried", np.int32),  # how often it was chosen, playouts under way included (virtual loss)
+        ("visits", np.int32),  # how often it was followed, playouts under way included (virtual loss)
         ("child", np.int32),  # of the only chooser's edge (role 0's where nobody has a choice); -1 while there is none
-        ("like_tried", np.float32),  # playouts below in which the role made this move at any time (all moves as first)
-        ("like_won", np.float32),
+        ("amaf_visits", np.float32),  # all moves as first: playouts in which the role made this move here or later
+        ("amaf_total", np.float32),  # sum of the role's goals (0..1) of these
         ("unused", np.int32),  # two edges to a cache line
     ]
 )
 
 
-class Tree(NamedTuple):
+class SearchTree(NamedTuple):
     """Flat arrays; `counts` says how much of them is used."""
 
     counts: NDArray[np.int64]
+    """(8) see `N_NODES` and what follows it; the rest is unused."""
     state: NDArray[np.uint64]
     """(nodes, words) packed states."""
-    node: NDArray[np.int64]
-    """(nodes, 2 + 4 * roles): VISITS, STATUS, then per role FIRST, SIZE, TOTAL, GOAL. One or two cache lines."""
-    value: NDArray[np.float64]
-    """The same memory as `node`, for TOTAL and GOAL."""
-    edge: Any
+    node: NDArray[np.void]
+    """(nodes) records of `NODE`."""
+    stats: NDArray[np.void]
+    """(nodes, roles) records of `ROLE_STATS`; a cache line for two roles."""
+    edge: NDArray[np.void]
     """(edges) records of `EDGE`."""
     table: NDArray[np.int32]
-    """Open-addressing hash table of nodes by state."""
+    """(2^k, at least twice the nodes): open-addressing hash table of nodes by state, -1 where empty."""
     joint_key: NDArray[np.uint64]
+    """(slots) hash of the edges of a joint move; `joint_*` are an open-addressing table, of one slot for one role."""
     joint_node: NDArray[np.int32]
+    """(slots) node that the joint move starts from; -1 where empty."""
     joint_child: NDArray[np.int32]
+    """(slots) node that it leads to."""
 
 
-def new_tree(programs: CircuitPrograms, words: int, memory_bytes: int) -> Tree:
-    """An empty tree that takes at most about so much memory (of which the system hands out only what is used)."""
+def new_tree(programs: CircuitPrograms, words: int, memory_bytes: int) -> SearchTree:
+    """An empty tree for states of `words` 64-bit words that takes about `memory_bytes` at most.
+
+    At least 1024 nodes, though. The system hands out only the memory that is written to. `clear_tree` comes first.
+    """
     roles = len(programs.role_start) - 1
     moves_per_node = max(4, min(64, len(programs.legal_slot)))
-    node_bytes = 8 * words + 16 + 32 * roles + 16
+    node_bytes = 8 * words + NODE.itemsize + roles * ROLE_STATS.itemsize + 16
     nodes = max(1024, min(1 << 22, int(memory_bytes / (node_bytes + moves_per_node * EDGE.itemsize))))
     edges = max(nodes * moves_per_node, 4 * len(programs.legal_slot))
     table = 1 << (2 * nodes - 1).bit_length()
-    node = np.zeros((nodes, 2 + 4 * roles), np.int64)
-    return Tree(
+    return SearchTree(
         counts=np.zeros(8, np.int64),
         state=np.zeros((nodes, words), np.uint64),
-        node=node,
-        value=node.view(np.float64),
+        node=np.zeros(nodes, NODE),
+        stats=np.zeros((nodes, roles), ROLE_STATS),
         edge=np.zeros(edges, EDGE),
         table=np.full(table, -1, np.int32),
         joint_key=np.zeros(table if roles > 1 else 1, np.uint64),
@@ -83,7 +100,7 @@ def new_tree(programs: CircuitPrograms, words: int, memory_bytes: int) -> Tree:
 
 @njit(cache=True, nogil=True)
 def clear_tree(tree):
-    """Forgets everything."""
+    """Forgets everything in a `SearchTree`."""
     tree.counts[:] = 0
     tree.counts[ROOT] = -1
     tree.table[:] = -1
@@ -92,7 +109,7 @@ def clear_tree(tree):
 
 @njit(cache=True, nogil=True)
 def hash_state(state):
-    """A 64-bit hash of a packed state."""
+    """A 64-bit hash of a packed state, uint64[words]."""
     h = np.uint64(0x9E3779B97F4A7C15)
     for word in state:
         h = (h ^ word) * np.uint64(0xBF58476D1CE4E5B9)
@@ -102,9 +119,10 @@ def hash_state(state):
 
 @njit(cache=True, nogil=True)
 def find_state(table, states, state):
-    """The index of a packed state among `states` (n, words), or -1; and the slot of `table` where it is or belongs.
+    """The index of a packed state among `states`, or -1; and the slot of `table` where it is or belongs.
 
-    `table` is an open-addressing hash table of indices, -1 where empty; its length is a power of two.
+    `state` is uint64[words], `states` uint64[n, words]; `table`, int32[2^k], is an open-addressing hash table of
+    indices, -1 where empty.
     """
     mask = np.uint64(len(table) - 1)
     slot = hash_state(state) & mask
@@ -123,7 +141,7 @@ def find_state(table, states, state):
 
 @njit(cache=True, nogil=True)
 def find_node(tree, state):
-    """The node with this state, or -1; and the slot of the table where it is or belongs."""
+    """The node of a `SearchTree` with this state (uint64[words]), or -1; and the slot of the table where it belongs."""
     return find_state(tree.table, tree.state, state)
 
 
@@ -131,8 +149,8 @@ def find_node(tree, state):
 def add_node(programs, tree, state, slots, lane, over):
     """The node of a state that is in a lane (0..63) of slots one word wide; -1 if it does not fit.
 
-    The legal program has been evaluated. `over` says whether the state is terminal. A role without a legal move ends
-    the match as well.
+    `state` (uint64[words]) is the state, packed; in `slots` (uint64[slots]) the legal program has been evaluated.
+    `over` says whether the state is terminal. A role without a legal move ends the match as well.
     """
     node, slot = find_node(tree, state)
     if node >= 0:
@@ -146,7 +164,7 @@ def add_node(programs, tree, state, slots, lane, over):
     roles = len(programs.role_start) - 1
     ended = over
     for role in range(roles):
-        tree.node[node, FIRST + 4 * role] = edge
+        tree.stats[node, role].first_edge = edge
         begin = edge
         if not over:
             for move in range(programs.role_start[role], programs.role_start[role + 1]):
@@ -154,20 +172,20 @@ def add_node(programs, tree, state, slots, lane, over):
                     if edge >= len(tree.edge):
                         return np.int32(-1)
                     tree.edge[edge].move = move
-                    tree.edge[edge].tried = 0
-                    tree.edge[edge].won = 0.0
+                    tree.edge[edge].visits = 0
+                    tree.edge[edge].total = 0.0
                     tree.edge[edge].child = -1
-                    tree.edge[edge].like_tried = 0.0
-                    tree.edge[edge].like_won = 0.0
+                    tree.edge[edge].amaf_visits = 0.0
+                    tree.edge[edge].amaf_total = 0.0
                     edge += 1
-        tree.node[node, SIZE + 4 * role] = edge - begin
+        tree.stats[node, role].n_edges = edge - begin
         if edge == begin:
             ended = True
-        tree.value[node, TOTAL + 4 * role] = 0.0
-        tree.value[node, GOAL + 4 * role] = 0.0
+        tree.stats[node, role].total = 0.0
+        tree.stats[node, role].goal = 0.0
     tree.state[node] = state
-    tree.node[node, STATUS] = TERMINAL if ended else OPEN
-    tree.node[node, VISITS] = 0
+    tree.node[node].status = TERMINAL if ended else OPEN
+    tree.node[node].visits = 0
     tree.table[slot] = node
     counts[N_EDGES] = edge
     counts[N_NODES] += 1
@@ -179,8 +197,8 @@ def choosers(tree, node):
     """How many roles have more than one legal move at a node, and the last of them (role 0 if there is none)."""
     count = 0
     chooser = 0
-    for role in range((tree.node.shape[1] - 2) // 4):
-        if tree.node[node, SIZE + 4 * role] > 1:
+    for role in range(tree.stats.shape[1]):
+        if tree.stats[node, role].n_edges > 1:
             count += 1
             chooser = role
     return count, chooser
@@ -188,6 +206,7 @@ def choosers(tree, node):
 
 @njit(cache=True, nogil=True)
 def _joint_slot(tree, node, edges):
+    """The slot where the joint move of one edge per role (int32[roles]) at a node is or belongs, and its hash."""
     key = np.uint64(0xD6E8FEB86659FD93)
     for edge in edges:
         key = (key ^ np.uint64(edge)) * np.uint64(0x9E3779B97F4A7C15)
@@ -201,7 +220,7 @@ def _joint_slot(tree, node, edges):
 
 @njit(cache=True, nogil=True, inline="always")
 def get_child(tree, node, edges):
-    """The child after one edge per role, or -1."""
+    """The child after one edge per role (int32[roles]), or -1."""
     count, chooser = choosers(tree, node)
     if count <= 1:
         return tree.edge[edges[chooser]].child
@@ -211,7 +230,7 @@ def get_child(tree, node, edges):
 
 @njit(cache=True, nogil=True)
 def set_child(tree, node, edges, child):
-    """Notes the child after one edge per role."""
+    """Notes the child after one edge per role (int32[roles]); drops it where the joint table is 3/4 full."""
     count, chooser = choosers(tree, node)
     if count <= 1:
         tree.edge[edges[chooser]].child = child
@@ -232,104 +251,33 @@ def prove(tree, node, best_goal, random_role):
 
     Where nobody has a choice the only child decides. Nodes at which several roles choose at once, or the random role,
     stay open; so do those where the chooser's best children are worth the same to it but not to the others, who cannot
-    know what it will do. Returns whether the node is proven.
+    know what it will do. `best_goal` is float64[roles]: the highest goals (0..1) that the rules name. Returns whether
+    the node is proven. MCTS-Solver (Winands et al. 2008) for goals instead of wins, and any number of roles.
     """
-    if tree.node[node, STATUS] == PROVEN:
+    if tree.node[node].status == PROVEN:
         return True
     count, chooser = choosers(tree, node)
-    if count > 1 or tree.node[node, STATUS] == TERMINAL or (count == 1 and chooser == random_role):
+    if count > 1 or tree.node[node].status == TERMINAL or (count == 1 and chooser == random_role):
         return False
-    roles = (tree.node.shape[1] - 2) // 4
-    begin = tree.node[node, FIRST + 4 * chooser]
+    roles = tree.stats.shape[1]
+    begin = tree.stats[node, chooser].first_edge
     best = np.int32(-1)
     complete = True
     agreed = True
-    for edge in range(begin, begin + tree.node[node, SIZE + 4 * chooser]):
+    for edge in range(begin, begin + tree.stats[node, chooser].n_edges):
         child = tree.edge[edge].child
-        if child < 0 or tree.node[child, STATUS] != PROVEN:
+        if child < 0 or tree.node[child].status != PROVEN:
             complete = False
-        elif best < 0 or tree.value[child, GOAL + 4 * chooser] > tree.value[best, GOAL + 4 * chooser]:
+        elif best < 0 or tree.stats[child, chooser].goal > tree.stats[best, chooser].goal:
             best = child
             agreed = True
-        elif tree.value[child, GOAL + 4 * chooser] == tree.value[best, GOAL + 4 * chooser]:
+        elif tree.stats[child, chooser].goal == tree.stats[best, chooser].goal:
             for role in range(roles):
-                if tree.value[child, GOAL + 4 * role] != tree.value[best, GOAL + 4 * role]:
+                if tree.stats[child, role].goal != tree.stats[best, role].goal:
                     agreed = False
-    if best < 0 or not agreed or not (complete or tree.value[best, GOAL + 4 * chooser] >= best_goal[chooser]):
+    if best < 0 or not agreed or not (complete or tree.stats[best, chooser].goal >= best_goal[chooser]):
         return False
     for role in range(roles):
-        tree.value[node, GOAL + 4 * role] = tree.value[best, GOAL + 4 * role]
-    tree.node[node, STATUS] = PROVEN
+        tree.stats[node, role].goal = tree.stats[best, role].goal
+    tree.node[node].status = PROVEN
     return True
-
-
-@njit(cache=True, nogil=True)
-def keep_reachable(tree, root):
-    """Moves what can be reached from `root` to the front and forgets the rest; returns the root's new number."""
-    nodes = tree.counts[N_NODES]
-    roles = (tree.node.shape[1] - 2) // 4
-    # Joint children by node: a linked list of slots.
-    first_joint = np.full(nodes, -1, np.int64)
-    next_joint = np.empty(len(tree.joint_node), np.int64)
-    for slot in range(len(tree.joint_node)):
-        node = tree.joint_node[slot]
-        if node >= 0:
-            next_joint[slot] = first_joint[node]
-            first_joint[node] = slot
-    reached = np.zeros(nodes, np.bool_)
-    reached[root] = True
-    stack = np.empty(nodes, np.int32)
-    stack[0] = root
-    top = 1
-    while top > 0:
-        top -= 1
-        node = stack[top]
-        for role in range(roles):
-            begin = tree.node[node, FIRST + 4 * role]
-            for edge in range(begin, begin + tree.node[node, SIZE + 4 * role]):
-                child = tree.edge[edge].child
-                if child >= 0 and not reached[child]:
-                    reached[child] = True
-                    stack[top] = child
-                    top += 1
-        slot = first_joint[node]
-        while slot >= 0:
-            child = tree.joint_child[slot]
-            if not reached[child]:
-                reached[child] = True
-                stack[top] = child
-                top += 1
-            slot = next_joint[slot]
-    # Nodes and their edges were allocated in the same order, so that moving them down never overwrites what is still
-    # to move.
-    number = np.full(nodes, -1, np.int32)
-    kept = 0
-    edge_out = np.int64(0)
-    for node in range(nodes):
-        if not reached[node]:
-            continue
-        number[node] = kept
-        tree.state[kept] = tree.state[node]
-        tree.node[kept] = tree.node[node]
-        for role in range(roles):
-            begin = tree.node[node, FIRST + 4 * role]
-            size = tree.node[node, SIZE + 4 * role]
-            tree.node[kept, FIRST + 4 * role] = edge_out
-            for edge in range(begin, begin + size):
-                tree.edge[edge_out] = tree.edge[edge]
-                edge_out += 1
-        kept += 1
-    for edge in range(edge_out):
-        if tree.edge[edge].child >= 0:
-            tree.edge[edge].child = number[tree.edge[edge].child]
-    tree.counts[N_NODES] = kept
-    tree.counts[N_EDGES] = edge_out
-    # Joint children are keyed by edge numbers, which changed: those nodes find their children again through the state
-    # table.
-    tree.joint_node[:] = -1
-    tree.counts[N_JOINT] = 0
-    tree.table[:] = -1
-    for node in range(kept):
-        _, slot = find_node(tree, tree.state[node])
-        tree.table[slot] = node
-    return number[root]

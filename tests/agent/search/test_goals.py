@@ -12,7 +12,7 @@ from agent.search.engine import Engine, Opinion
 from agent.search.montecarlo import MonteCarlo
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.engine import TreeSearch, warm_kernels
-from agent.search.tree.judge.sampling import in_lanes, new_sampler, packed_states, play_batch
+from agent.search.tree.judge.sampling import in_lanes, make_sampling_workspace, packed_states, play_batch
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.compile import warm_kernels as warm_circuits
 from games.gdl.grounding.ground import ground
@@ -109,11 +109,11 @@ def test_playouts_count_no_points(width: int) -> None:
 def test_samples_count_no_points() -> None:
     """What the judge learns from are all matches that came to an end; with 0 for a role without a goal."""
     machine = circuit_of(WATCHED)
-    sampler = new_sampler(machine.programs, 5)
-    usable, ended, _ = play_batch(machine.programs, sampler, machine.pack(machine.initial())[None, :], NOT_STOPPED)
+    workspace = make_sampling_workspace(machine.programs, 5)
+    usable, ended, _ = play_batch(machine.programs, workspace, machine.pack(machine.initial())[None, :], NOT_STOPPED)
     assert in_lanes(int(usable)).all()
     assert in_lanes(int(ended)).all()
-    for words, goals in zip(packed_states(sampler.drawn[0]), sampler.goals, strict=True):
+    for words, goals in zip(packed_states(workspace.drawn[0]), workspace.goals, strict=True):
         took_one = ("took", "one") in machine.facts(machine.unpack(words))
         assert goals.tolist() == pytest.approx([0.4 if took_one else 0.0, 0.0])
 

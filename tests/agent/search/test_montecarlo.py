@@ -52,7 +52,7 @@ def machine(rules: str) -> StateMachine:
 
 
 def think(engine: MonteCarlo, seconds: float) -> list[Opinion]:
-    """All opinions of a think that is stopped after so many seconds, or returns before."""
+    """All opinions of an engine that thinks for some seconds, or until it stops by itself."""
     stop = np.zeros(1, np.uint8)
     timer = threading.Timer(seconds, stop.fill, (1,))
     timer.start()

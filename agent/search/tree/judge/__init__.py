@@ -1,1 +1,6 @@
-"""A linear evaluation of positions, learnt from random play: `judge` fits it, `sampling` plays the matches."""
+"""The judge: a linear evaluation of fluents, fitted during the match to random play.
+
+`sampling` plays random matches and draws states from them, `fit` solves the least squares and says whether the
+evaluation beats playouts. The kernels that apply it stand in `agent.search.tree.backup`. Imported by the tree search
+alone.
+"""

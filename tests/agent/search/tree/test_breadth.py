@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Callable
 
 import numpy as np
 
 from agent.search.engine import Opinion
 from agent.search.tree.breadth import BreadthFirst
-from agent.search.tree.engine import TreeSearch, warm_kernels
-from games import rulesheets
-from games.gdl.compile import compile_rules
-from games.gdl.rules.check import check
+from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
-from protocol import kif
+
+Compile = Callable[[str], CircuitMachine]
+Think = Callable[[TreeSearch, float], Opinion]
 
 NOT_STOPPED = np.zeros(1, np.uint8)
 
@@ -33,12 +32,7 @@ COIN_ROW = """
 """A walk on a line that ends at 3 or after six steps; 60 is the best there is, though the sheet names no 100."""
 
 
-def machine_of(text: str) -> CircuitMachine:
-    """A compiled sheet."""
-    return compile_rules(check(kif.read_rulesheet(text)))
-
-
-def test_finds_the_shortest_way_to_the_best_goal() -> None:
+def test_finds_the_shortest_way_to_the_best_goal(machine_of: Compile) -> None:
     """All reachable states are seen once, and the line really reaches the goal it promises."""
     machine = machine_of(COIN_ROW)
     breadth = BreadthFirst(machine, 1 << 20)
@@ -50,9 +44,9 @@ def test_finds_the_shortest_way_to_the_best_goal() -> None:
     assert moves == ["right", "right", "right"]
 
 
-def test_stops_where_memory_ends() -> None:
+def test_stops_where_memory_ends(own: Compile) -> None:
     """A store that is too small is filled, and that is said."""
-    machine = machine_of(rulesheets.text("eight_puzzle"))
+    machine = own("eight_puzzle")
     breadth = BreadthFirst(machine, 1)
     breadth.begin(machine.initial())
     breadth.run(NOT_STOPPED, 1 << 20)
@@ -60,21 +54,15 @@ def test_stops_where_memory_ends() -> None:
     assert not breadth.complete
 
 
-def test_the_engine_plays_the_line_that_was_found() -> None:
+def test_the_engine_plays_the_line_that_was_found(machine_of: Compile, think: Think) -> None:
     """Proven, and followed to the end without searching again."""
     machine = machine_of(COIN_ROW)
-    warm_kernels(machine)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1)
     state = machine.initial()
     engine.begin(state)
     while not machine.terminal(state):
-        opinions: list[Opinion] = []
-        stop = np.zeros(1, np.uint8)
-        timer = threading.Timer(20.0, stop.fill, (1,))
-        timer.start()
-        engine.think(stop, opinions.append, None)
-        timer.cancel()
-        assert opinions[-1].proven
-        state = machine.next(state, [opinions[-1].move])
-        engine.advance((opinions[-1].move,), state)
+        opinion = think(engine, 20.0)
+        assert opinion.proven
+        state = machine.next(state, [opinion.move])
+        engine.advance((opinion.move,), state)
     assert machine.goal(state, 0) == 60

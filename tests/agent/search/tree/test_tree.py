@@ -5,23 +5,17 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 
 from agent.search.engine import Opinion
-from agent.search.tree.engine import TreeSearch, warm_kernels
-from agent.search.tree.store import N_EDGES, N_NODES, ROOT, STATUS, TERMINAL, TOTAL, VISITS, find_node, keep_reachable
-from games import rulesheets
-from games.gdl.circuit.circuit import build_circuit
-from games.gdl.compile import warm_kernels as warm_circuits
-from games.gdl.grounding.ground import ground
-from games.gdl.rules.check import check
-from games.gdl.running.machine import CircuitMachine, compiled_game
+from agent.search.tree.compaction import keep_reachable
+from agent.search.tree.engine import TreeSearch
+from agent.search.tree.store import N_EDGES, N_NODES, ROOT, TERMINAL, find_node
+from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
-from protocol import kif
 
 PENNIES = """
 (role even) (role odd) (init (left 3)) (succ 0 1) (succ 1 2) (succ 2 3)
@@ -86,49 +80,35 @@ LOCKS = """
 """One of 4096 lines is right; the best goal is not 100."""
 
 
-@cache
-def machine_of(text: str) -> CircuitMachine:
-    """The circuit of a rulesheet's text."""
-    warm_kernels(warm_circuits())
-    checked = check(kif.read_rulesheet(text))
-    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+Compile = Callable[[str], CircuitMachine]
+Think = Callable[[TreeSearch, float], Opinion]
+OpinionAt = Callable[..., Opinion]
+Board = Callable[..., State]
 
 
-def own(name: str) -> CircuitMachine:
-    """The circuit of one of the package's sheets."""
-    return machine_of(rulesheets.text(name))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _kernels() -> None:
-    """Compile the kernels before a clock runs."""
-    warm_kernels(own("tic_tac_toe"))
-
-
-def think(engine: TreeSearch, seconds: float) -> Opinion:
-    """The last opinion after thinking for so long, or until the engine stops by itself."""
-    opinions: list[Opinion] = []
-    stop = np.zeros(1, np.uint8)
-    timer = threading.Timer(seconds, stop.fill, (1,))
-    timer.start()
-    engine.think(stop, opinions.append, seconds)
-    timer.cancel()
-    return opinions[-1]
-
-
-def opinion_at(machine: CircuitMachine, state: State, role: int, seconds: float = 0.5, **options: int) -> Opinion:
+@pytest.fixture
+def opinion_at(think: Think) -> OpinionAt:
     """What a fresh engine thinks of a state."""
-    engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 24, seed=1, **options)
-    engine.begin(state)
-    return think(engine, seconds)
+
+    def run(machine: CircuitMachine, state: State, role: int, seconds: float = 0.5) -> Opinion:
+        engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 24, seed=1)
+        engine.begin(state)
+        return think(engine, seconds)
+
+    return run
 
 
-def board(*rows: str, turn: str) -> State:
+@pytest.fixture
+def board(own: Compile) -> Board:
     """A state of tic-tac-toe, rows from the top."""
-    facts: list[Term] = [("control", turn)]
-    for y, row in enumerate(rows, 1):
-        facts += [("cell", str(x), str(y), mark) for x, mark in enumerate(row, 1) if mark != "."]
-    return own("tic_tac_toe").state(facts)
+
+    def state(*rows: str, turn: str) -> State:
+        facts: list[Term] = [("control", turn)]
+        for y, row in enumerate(rows, 1):
+            facts += [("cell", str(x), str(y), mark) for x, mark in enumerate(row, 1) if mark != "."]
+        return own("tic_tac_toe").state(facts)
+
+    return state
 
 
 def mark(x: int, y: int) -> Term:
@@ -136,7 +116,7 @@ def mark(x: int, y: int) -> Term:
     return ("mark", str(x), str(y))
 
 
-def test_proves_a_mate_in_one() -> None:
+def test_proves_a_mate_in_one(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
     """The winning move is found, proven, and reported without waiting for the flag."""
     machine = own("tic_tac_toe")
     begin = time.monotonic()
@@ -145,7 +125,7 @@ def test_proves_a_mate_in_one() -> None:
     assert time.monotonic() - begin < 5.0
 
 
-def test_proves_a_mate_in_two() -> None:
+def test_proves_a_mate_in_two(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
     """A fork wins whatever the opponent does; the opponent knows that it is lost."""
     machine = own("tic_tac_toe")
     fork = board("x..", ".o.", "o.x", turn="x")
@@ -156,7 +136,7 @@ def test_proves_a_mate_in_two() -> None:
     assert (opinion.value, opinion.proven) == (0.0, True)
 
 
-def test_proves_the_only_defence() -> None:
+def test_proves_the_only_defence(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
     """Against a threat only one move does not lose; a whole small game is proven a draw."""
     machine = own("tic_tac_toe")
     opinion = opinion_at(machine, board("xx.", ".o.", "...", turn="o"), 1, seconds=10.0)
@@ -165,13 +145,13 @@ def test_proves_the_only_defence() -> None:
     assert (opinion.value, opinion.proven) == (50.0, True)
 
 
-def test_waits_with_an_opinion_where_it_has_no_choice() -> None:
+def test_waits_with_an_opinion_where_it_has_no_choice(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
     """With one legal move that move is reported, with the value of what follows."""
     opinion = opinion_at(own("tic_tac_toe"), board("xx.", "oo.", "...", turn="x"), 1, seconds=5.0)
     assert (opinion.move, opinion.value) == ("noop", 0.0)
 
 
-def play_alone(machine: CircuitMachine, seconds: float) -> tuple[int | None, list[bool]]:
+def play_alone(machine: CircuitMachine, think: Think, seconds: float) -> tuple[int | None, list[bool]]:
     """Plays a puzzle to its end; its goal, and whether each move was proven."""
     engine = TreeSearch(machine, 0, threads=1, seed=1)
     state = machine.initial()
@@ -185,14 +165,14 @@ def play_alone(machine: CircuitMachine, seconds: float) -> tuple[int | None, lis
     return machine.goal(state, 0), proven
 
 
-def test_finds_the_solution_of_a_puzzle_and_follows_it() -> None:
+def test_finds_the_solution_of_a_puzzle_and_follows_it(machine_of: Compile, think: Think) -> None:
     """Once a line reaches the best goal there is (here 80) every move is proven and the line is played out."""
-    goal, proven = play_alone(machine_of(LOCKS), 5.0)
+    goal, proven = play_alone(machine_of(LOCKS), think, 5.0)
     assert goal == 80
     assert all(proven)
 
 
-def test_keeps_its_best_line_when_a_puzzle_is_not_proven() -> None:
+def test_keeps_its_best_line_when_a_puzzle_is_not_proven(machine_of: Compile, think: Think) -> None:
     """The best match seen so far is worth more than averages, and is not lost between moves."""
     machine = machine_of(LOCKS)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
@@ -208,7 +188,7 @@ def test_keeps_its_best_line_when_a_puzzle_is_not_proven() -> None:
     assert opinions[-1].value == 80.0
 
 
-def test_mixes_where_any_fixed_choice_would_lose() -> None:
+def test_mixes_where_any_fixed_choice_would_lose(machine_of: Compile, think: Think) -> None:
     """In matching pennies both sides come up, and neither is expected to do better than even."""
     machine = machine_of(PENNIES)
     moves = set()
@@ -223,13 +203,13 @@ def test_mixes_where_any_fixed_choice_would_lose() -> None:
     assert moves == {"heads", "tails"}
 
 
-def test_finds_the_dominant_choice_of_a_simultaneous_game() -> None:
+def test_finds_the_dominant_choice_of_a_simultaneous_game(machine_of: Compile, opinion_at: OpinionAt) -> None:
     """What is best against everything is played without mixing."""
     machine = machine_of(DILEMMA)
     assert {opinion_at(machine, machine.initial(), role, 0.2).move for role in (0, 1)} == {("take", "3")}
 
 
-def test_three_players_each_look_after_themselves() -> None:
+def test_three_players_each_look_after_themselves(own: Compile, opinion_at: OpinionAt) -> None:
     """A player completes its own line, and stops the next player's."""
     machine = own("three_way_line")
     facts = [("cell", str(x), "1", "red") for x in (1, 2)] + [("cell", str(x), "3", "green") for x in (1, 2)]
@@ -241,7 +221,7 @@ def test_three_players_each_look_after_themselves() -> None:
     assert opinion_at(machine, state, 0).move == ("mark", "3", "3")
 
 
-def test_the_random_role_plays_at_random() -> None:
+def test_the_random_role_plays_at_random(machine_of: Compile, opinion_at: OpinionAt) -> None:
     """Chance is averaged over, not chosen: the expected goal decides, and no bet is proven."""
     machine = machine_of(LOTTERY)
     opinion = opinion_at(machine, machine.initial(), 0, 0.5)
@@ -250,7 +230,7 @@ def test_the_random_role_plays_at_random() -> None:
 
 
 @pytest.mark.parametrize("name", ["breakthrough", "reversi", "eight_puzzle"])
-def test_stops_soon_after_the_flag(name: str) -> None:
+def test_stops_soon_after_the_flag(name: str, own: Compile, think: Think) -> None:
     """Thinking ends within milliseconds of the flag (measured in CPU time: machines that test are busy)."""
     machine = own(name)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
@@ -276,20 +256,20 @@ def test_stops_soon_after_the_flag(name: str) -> None:
 def consistent(engine: TreeSearch) -> None:
     """Fails unless no playout is under way and every visit of a node went on by one of its edges."""
     tree = engine._tree
-    roles = (tree.node.shape[1] - 2) // 4
+    roles = tree.stats.shape[1]
     for node in range(int(tree.counts[N_NODES])):
-        assert tree.node[node, STATUS] == TERMINAL or tree.node[node, VISITS] >= 0
+        assert tree.node[node]["status"] == TERMINAL or tree.node[node]["visits"] >= 0
         for role in range(roles):
-            first, size = tree.node[node, 2 + 4 * role : 4 + 4 * role]
+            first, size = tree.stats[node, role]["first_edge"], tree.stats[node, role]["n_edges"]
             edges = tree.edge[first : first + size]
-            assert (edges["tried"] >= 0).all()
-            assert edges["tried"].sum() <= tree.node[node, VISITS] + 1e-9
-            assert (edges["won"] <= edges["tried"] + 1e-6).all()
+            assert (edges["visits"] >= 0).all()
+            assert edges["visits"].sum() <= tree.node[node]["visits"] + 1e-9
+            assert (edges["total"] <= edges["visits"] + 1e-6).all()
             assert (edges["child"] < tree.counts[N_NODES]).all()
 
 
 @pytest.mark.parametrize("name", ["connect_four", "rock_paper_scissors"])
-def test_keeps_what_it_knows_of_the_next_position(name: str) -> None:
+def test_keeps_what_it_knows_of_the_next_position(name: str, own: Compile, think: Think) -> None:
     """After a joint move the subtree is the tree: its playouts are counted on, not begun anew."""
     machine = own(name)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
@@ -298,17 +278,17 @@ def test_keeps_what_it_knows_of_the_next_position(name: str) -> None:
     consistent(engine)
     state = machine.next(machine.initial(), [machine.legal(machine.initial(), role)[0] for role in range(2)])
     node, _ = find_node(engine._tree, machine.pack(state))
-    visits = int(engine._tree.node[node, VISITS])
+    visits = int(engine._tree.node[node]["visits"])
     assert visits > 20
     engine.advance((machine.legal(machine.initial(), 0)[0], machine.legal(machine.initial(), 1)[0]), state)
     root = int(engine._tree.counts[ROOT])
-    assert engine._tree.node[root, VISITS] == visits
+    assert engine._tree.node[root]["visits"] == visits
     think(engine, 0.1)
-    assert engine._tree.node[int(engine._tree.counts[ROOT]), VISITS] > visits
+    assert engine._tree.node[int(engine._tree.counts[ROOT])]["visits"] > visits
 
 
 @pytest.mark.parametrize("name", ["connect_four", "rock_paper_scissors"])
-def test_compaction_keeps_the_statistics_of_what_it_keeps(name: str) -> None:
+def test_compaction_keeps_the_statistics_of_what_it_keeps(name: str, own: Compile, think: Think) -> None:
     """Every node below the new root has its visits, goals and edges; nothing else is left; the search goes on."""
     machine = own(name)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
@@ -319,25 +299,25 @@ def test_compaction_keeps_the_statistics_of_what_it_keeps(name: str) -> None:
     root, _ = find_node(tree, machine.pack(state))
     before = {}
     for node in range(int(tree.counts[N_NODES])):
-        first, size = int(tree.node[node, 2]), int(tree.node[node, 3])
-        tried = tree.edge["tried"][first : first + size].tolist()
-        before[tree.state[node].tobytes()] = (tree.node[node, VISITS], tree.value[node, TOTAL], tried)
+        first, size = int(tree.stats[node, 0]["first_edge"]), int(tree.stats[node, 0]["n_edges"])
+        visits = tree.edge["visits"][first : first + size].tolist()
+        before[tree.state[node].tobytes()] = (tree.node[node]["visits"], tree.stats[node, 0]["total"], visits)
     n_nodes, n_edges = int(tree.counts[N_NODES]), int(tree.counts[N_EDGES])
     tree.counts[ROOT] = keep_reachable(tree, root)
     assert tree.state[tree.counts[ROOT]].tobytes() == machine.pack(state).tobytes()
     assert 10 < tree.counts[N_NODES] < n_nodes
     assert tree.counts[N_EDGES] < n_edges
     for node in range(int(tree.counts[N_NODES])):
-        first, size = int(tree.node[node, 2]), int(tree.node[node, 3])
-        tried = tree.edge["tried"][first : first + size].tolist()
-        assert before[tree.state[node].tobytes()] == (tree.node[node, VISITS], tree.value[node, TOTAL], tried)
+        first, size = int(tree.stats[node, 0]["first_edge"]), int(tree.stats[node, 0]["n_edges"])
+        visits = tree.edge["visits"][first : first + size].tolist()
+        assert before[tree.state[node].tobytes()] == (tree.node[node]["visits"], tree.stats[node, 0]["total"], visits)
         assert find_node(tree, tree.state[node])[0] == node
     think(engine, 0.1)
     consistent(engine)
 
 
 @pytest.mark.parametrize("name", ["connect_four", "rock_paper_scissors", "eight_puzzle", "three_way_line"])
-def test_a_full_tree_does_not_stop_the_search(name: str) -> None:
+def test_a_full_tree_does_not_stop_the_search(name: str, own: Compile, think: Think) -> None:
     """With hardly any memory the search goes on, through a whole match, with legal moves."""
     machine = own(name)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1, seed=1)
@@ -361,7 +341,7 @@ def test_a_full_tree_does_not_stop_the_search(name: str) -> None:
     assert fullest > 0.5 or name == "rock_paper_scissors"  # which has only a few hundred states
 
 
-def test_several_threads_search_one_tree() -> None:
+def test_several_threads_search_one_tree(own: Compile, think: Think) -> None:
     """Two threads leave a consistent tree and the same proof as one."""
     machine = own("connect_four")
     engine = TreeSearch(machine, 0, threads=2, memory_bytes=1 << 24, seed=1)
@@ -374,7 +354,7 @@ def test_several_threads_search_one_tree() -> None:
     assert (opinion.value, opinion.proven) == (50.0, True)
 
 
-def result(machine: CircuitMachine, role: int, seconds: float, rng: random.Random) -> int | None:
+def result(machine: CircuitMachine, role: int, think: Think, seconds: float, rng: random.Random) -> int | None:
     """The goal of the tree search in one match against random players."""
     engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 24, seed=rng.getrandbits(30))
     state = machine.initial()
@@ -388,13 +368,13 @@ def result(machine: CircuitMachine, role: int, seconds: float, rng: random.Rando
     return machine.goal(state, role)
 
 
-def test_beats_a_random_player() -> None:
+def test_beats_a_random_player(own: Compile, think: Think) -> None:
     """In connect four, as either side, with very little time."""
     rng = random.Random(3)
-    assert [result(own("connect_four"), role, 0.03, rng) for role in (0, 1, 0, 1)] == [100] * 4
+    assert [result(own("connect_four"), role, think, 0.03, rng) for role in (0, 1, 0, 1)] == [100] * 4
 
 
-def test_says_nothing_where_it_has_no_move() -> None:
+def test_says_nothing_where_it_has_no_move(own: Compile, board: Board) -> None:
     """In a terminal state there is nothing to report, and thinking ends at once."""
     machine = own("tic_tac_toe")
     state = board("xxx", "oo.", "...", turn="o")

@@ -1,0 +1,81 @@
+"""The best matches that a single player has found, as moves from the root."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from agent.search.tree.breadth import BreadthFirst
+from agent.search.tree.workspace import Parameters, SearchWorkspace
+
+
+class BestLine(NamedTuple):
+    """The beginning of the best match found."""
+
+    move: int
+    """Its first move, by index."""
+    goal: float
+    """What it ends with, 0..1."""
+    best_possible: bool
+    """Whether no better match can be found."""
+
+
+class BestLines:
+    """The best line of each thread's workspace, kept up to date as the match goes on.
+
+    Kernels note the best line of their own playouts (`backup`); lines of the enumeration are added by `add_enumerated`.
+    """
+
+    def __init__(
+        self, workspaces: Sequence[SearchWorkspace], parameters: Parameters, enumeration: BreadthFirst | None
+    ) -> None:
+        self._workspaces = workspaces
+        self._parameters = parameters
+        self._enumeration = enumeration
+
+    def forget(self) -> None:
+        """Drops all lines."""
+        for workspace in self._workspaces:
+            _clear(workspace)
+
+    def follow(self, move: int) -> bool:
+        """Keeps the rest of the lines that start with the move that was made; returns whether any does."""
+        followed = False
+        for workspace in self._workspaces:
+            length = int(workspace.best_line[0])
+            if length > 1 and workspace.best_line[1] == move:
+                workspace.best_line[1:length] = workspace.best_line[2 : length + 1]
+                workspace.best_line[0] = length - 1
+                followed = True
+            else:
+                _clear(workspace)
+        return followed
+
+    def add_enumerated(self, workspace: SearchWorkspace) -> None:
+        """Makes the best match of the enumeration the workspace's line, if it is better."""
+        assert self._enumeration is not None
+        goal = self._enumeration.best_goal
+        if goal is not None and goal / 100 > workspace.best_goal[0]:
+            line = self._enumeration.best_line()
+            if len(line) < len(workspace.best_line):
+                workspace.best_line[1 : len(line) + 1] = line
+                workspace.best_line[0] = len(line)
+                workspace.best_goal[0] = goal / 100
+
+    def best(self) -> BestLine | None:
+        """The best line of all threads; None while there is none."""
+        workspace = max(self._workspaces, key=lambda workspace: float(workspace.best_goal[0]))
+        if workspace.best_goal[0] < 0 or workspace.best_line[0] <= 0:
+            return None
+        return BestLine(int(workspace.best_line[1]), float(workspace.best_goal[0]), self.solved)
+
+    @property
+    def solved(self) -> bool:
+        """Whether no better match can be found than the best line."""
+        best = max(float(workspace.best_goal[0]) for workspace in self._workspaces)
+        exhausted = self._enumeration is not None and self._enumeration.complete and best >= 0
+        return exhausted or best >= float(self._parameters.best_goal[0])
+
+
+def _clear(workspace: SearchWorkspace) -> None:
+    workspace.best_goal[0], workspace.best_line[0] = -1.0, 0

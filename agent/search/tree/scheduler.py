@@ -1,0 +1,156 @@
+"""What each searching thread does next: search the tree, fit the evaluation, or enumerate the states of a puzzle."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+
+from agent.search.engine import StopFlag
+from agent.search.tree.best_lines import BestLines
+from agent.search.tree.breadth import BreadthFirst
+from agent.search.tree.judge.fit import EvaluationTrainer, LinearEvaluation
+from agent.search.tree.kernels import search
+from agent.search.tree.store import ROOT, SearchTree
+from agent.search.tree.workspace import Parameters, SearchWorkspace
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State
+
+EXPLORATION = 1.1
+"""Exploration weight per standard deviation of the goals that a role gets in random play (0.5 for win or loss). Set by
+hand; not tuned."""
+
+PLAYOUT_EXPLORATION_RANGE = (0.1, 0.7)
+JUDGED_EXPLORATION_RANGE = (0.02, 0.7)
+"""Bounds of the exploration weight, where leaves are played out and where they are judged: judged goals differ less.
+Set by hand; not tuned."""
+
+SLICE_SECONDS = 0.03
+"""How long a kernel runs before it returns to Python, where opinions are reported. Set by hand; not tuned."""
+FIRST_BUDGET, MIN_BUDGET = 256, 16
+"""Playouts of a thread's first slice, and the fewest of any."""
+
+LEARNING_SHARE = 0.25
+"""Share of its time that the first thread spends on fitting the evaluation, until that is done. Set by hand; not
+tuned."""
+
+HORIZON = 4
+"""Random plies between the tree and a judged state. Set by hand; not tuned."""
+
+
+class Scheduler:
+    """Gives each thread its next slice of work.
+
+    All threads search the tree. Besides, the first one fits the evaluation for its `LEARNING_SHARE`, and the last one
+    enumerates the states of a one-player game as long as that may find something (a thread that is alone does both by
+    turns). What is learnt on the way, exploration weights and evaluation, is written into the shared `parameters`.
+    """
+
+    def __init__(
+        self,
+        machine: CircuitMachine,
+        tree: SearchTree,
+        workspaces: Sequence[SearchWorkspace],
+        parameters: Parameters,
+        *,
+        trainer: EvaluationTrainer | None,
+        enumeration: BreadthFirst | None,
+        lines: BestLines,
+        random: Random,
+    ) -> None:
+        self._machine = machine
+        self._tree = tree
+        self._workspaces = workspaces
+        self._parameters = parameters
+        self._trainer = trainer
+        self._enumeration = enumeration
+        self._lines = lines
+        self._random = random
+        self._budgets = [FIRST_BUDGET] * len(workspaces)
+        self._learning_debt = 0.0
+        """Seconds that the first thread has yet to learn, for its share."""
+        self._playout_exploration = np.full(len(machine.roles), EXPLORATION * 0.5)
+        self._parameters.exploration[:] = self._playout_exploration
+        self._enumerating = False
+        self._tree_is_next = False
+        """Of a thread that is alone: whether its next slice is the tree's."""
+        self.exploration_scaled = False
+        """Whether the exploration weights suit the game."""
+
+    def scale_exploration(self, stop: StopFlag) -> None:
+        """Sets the exploration weights from how much goals differ in random play; leaves them as they are if stopped.
+
+        64 playouts; takes as long as they take.
+        """
+        seed = self._random.getrandbits(63)
+        sample = self._machine.random_playouts(playouts=64, seed=seed, width=1, stop=stop)
+        if sample.playouts < 32:
+            return
+        mean = sample.goal_sums / sample.playouts
+        deviation = np.sqrt(np.maximum(sample.goal_squares / sample.playouts - mean**2, 0.0)) / 100
+        self._playout_exploration = np.clip(EXPLORATION * deviation, *PLAYOUT_EXPLORATION_RANGE)
+        if self._parameters.horizon[0] < 0:
+            self._parameters.exploration[:] = self._playout_exploration
+        self.exploration_scaled = True
+
+    def enumerate_from(self, state: State) -> None:
+        """Starts the enumeration of a one-player game again, from a new root; nothing with more players."""
+        if self._enumeration is not None:
+            self._enumeration.begin(state)
+            self._enumerating = True
+
+    def run_slice(self, thread: int, stop: StopFlag) -> None:
+        """One slice of work for a thread (0 .. number of workspaces - 1), about `SLICE_SECONDS` long."""
+        if thread == 0 and self._trainer is not None and self._learning_debt >= 0.0:
+            begin = time.monotonic()
+            self._learn(self._trainer, stop)
+            self._learning_debt -= time.monotonic() - begin
+        begin = time.monotonic()
+        budget = self._budgets[thread]
+        if self._enumerates_now(thread):
+            done = self._enumerate(self._workspaces[thread], stop, budget)
+        else:
+            done = search(self._machine.programs, self._tree, self._workspaces[thread], self._parameters, stop, budget)
+        seconds = time.monotonic() - begin
+        if thread == 0:
+            self._learning_debt += seconds * LEARNING_SHARE / (1.0 - LEARNING_SHARE)
+        rate = done / max(seconds, 1e-6)
+        self._budgets[thread] = int(min(max(float(MIN_BUDGET), rate * SLICE_SECONDS), 4.0 * budget + MIN_BUDGET))
+
+    def _enumerates_now(self, thread: int) -> bool:
+        if not self._enumerating or thread != len(self._workspaces) - 1:
+            return False
+        self._tree_is_next = not self._tree_is_next and len(self._workspaces) == 1
+        return not self._tree_is_next
+
+    def _enumerate(self, workspace: SearchWorkspace, stop: StopFlag, states: int) -> int:
+        """Expands some more states in breadth-first order; returns how many were asked for."""
+        enumeration = self._enumeration
+        assert enumeration is not None
+        enumeration.run(stop, states)
+        self._lines.add_enumerated(workspace)
+        if enumeration.complete or enumeration.full or self._lines.solved:
+            self._enumerating = False
+        return states
+
+    def _learn(self, trainer: EvaluationTrainer, stop: StopFlag) -> None:
+        """One step of fitting the evaluation; a new fit is used at once."""
+        if trainer.step(self._tree.state[self._tree.counts[ROOT]], stop):
+            assert trainer.evaluation is not None
+            self._use(trainer.evaluation)
+        if trainer.done:
+            self._trainer = None
+
+    def _use(self, evaluation: LinearEvaluation) -> None:
+        """Judges leaves by an evaluation where that is better than playing out, and explores as its goals differ."""
+        parameters = self._parameters
+        parameters.judge_weights[:] = evaluation.weights
+        parameters.judge_bias[:] = evaluation.bias
+        if evaluation.beats_playouts:
+            parameters.horizon[0] = HORIZON
+            parameters.exploration[:] = np.clip(EXPLORATION * evaluation.spread, *JUDGED_EXPLORATION_RANGE)
+        else:
+            parameters.horizon[0] = -1
+            parameters.exploration[:] = self._playout_exploration

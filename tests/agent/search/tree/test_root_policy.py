@@ -1,0 +1,87 @@
+"""What is played at the root, by the statistics of its edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+import pytest
+
+from agent.search.tree.best_lines import BestLine
+from agent.search.tree.root_policy import RootStatistics, choose
+
+
+def root(
+    visits: Sequence[int],
+    means: Sequence[float],
+    proven_goals: Sequence[float] | None = None,
+    *,
+    simultaneous: bool = False,
+    proven: bool = False,
+    value: float = 0.5,
+) -> RootStatistics:
+    """A root whose moves are numbered 10, 11, ...; -1 among the proven goals stands for an open child."""
+    return RootStatistics(
+        moves=np.arange(10, 10 + len(visits), dtype=np.int32),
+        visits=np.array(visits, float),
+        means=np.array(means),
+        proven_goals=np.array(proven_goals if proven_goals is not None else [-1.0] * len(visits)),
+        simultaneous=simultaneous,
+        proven=proven,
+        value=value,
+    )
+
+
+def choice(root: RootStatistics, line: BestLine | None = None, seed: int = 1) -> tuple[int, float, bool]:
+    """The edge, its value and whether it is proven."""
+    edge, value, proven = choose(root, line, 0.0, Random(seed))
+    return edge, value, proven
+
+
+def test_the_only_move_is_worth_what_the_root_is() -> None:
+    """Its own edge may have no playouts yet."""
+    assert choice(root([0], [0.0], value=0.3)) == (0, 0.3, False)
+    assert choice(root([5], [0.2], [1.0], proven=True, value=1.0)) == (0, 1.0, True)
+
+
+def test_the_most_visited_move_is_played() -> None:
+    """Not the one with the best mean, which may rest on a few playouts."""
+    assert choice(root([10, 90, 50], [0.9, 0.6, 0.5])) == (1, 0.6, False)
+
+
+def test_of_proven_losses_the_most_visited_is_played() -> None:
+    """It was the hardest to refute."""
+    assert choice(root([10, 30, 20], [0.2, 0.1, 0.3], [0.0, 0.0, 0.0], proven=True, value=0.0)) == (1, 0.0, True)
+
+
+def test_a_proven_win_is_played_however_often_it_was_visited() -> None:
+    """The root is proven by it; open siblings do not matter."""
+    assert choice(root([2, 90], [0.5, 0.9], [1.0, -1.0], proven=True, value=1.0)) == (0, 1.0, True)
+
+
+def test_a_proven_child_is_played_where_open_ones_promise_less() -> None:
+    """A draw is taken rather than a doubtful move; it is not called the best."""
+    assert choice(root([10, 90], [0.5, 0.4], [0.5, -1.0])) == (0, 0.5, False)
+    assert choice(root([10, 90], [0.5, 0.6], [0.5, -1.0])) == (1, 0.6, False)
+
+
+def test_a_proven_loss_is_not_preferred_to_a_poor_open_move() -> None:
+    """The most visited open move is played even if all of its playouts were lost."""
+    assert choice(root([10, 5], [0.0, 0.0], [0.0, -1.0])) == (1, 0.0, False)
+
+
+def test_where_others_choose_at_once_often_visited_moves_are_mixed() -> None:
+    """In proportion to their visits; moves that were only explored are left out."""
+    statistics = root([60, 40, 5], [0.5, 0.4, 0.9], simultaneous=True)
+    edges = [choice(statistics, seed=seed)[0] for seed in range(400)]
+    assert set(edges) == {0, 1}
+    assert edges.count(0) / len(edges) == pytest.approx(0.6, abs=0.08)
+
+
+def test_a_single_player_follows_its_best_line() -> None:
+    """Whatever the averages say, unless the tree has proven something better."""
+    line = BestLine(move=11, goal=0.8, best_possible=False)
+    assert choice(root([90, 10], [0.6, 0.1]), line) == (1, 0.8, False)
+    assert choice(root([90, 10], [0.6, 0.1]), line._replace(best_possible=True)) == (1, 0.8, True)
+    assert choice(root([90, 10], [0.6, 0.1], [1.0, -1.0], proven=True, value=1.0), line) == (0, 1.0, True)
