@@ -57,13 +57,13 @@ class Prover:
         self.lost[:] = 0
         self.best_move, self.score, self.depth = -1, 0, 0
 
-    def run(self, root: NDArray[np.uint64], stop: StopFlag) -> None:
-        """Deepen until the result is proven or `stop[0]` is not 0; returns within a millisecond then."""
+    def run(self, root: NDArray[np.uint64], stop: StopFlag, *, max_depth: int = MAX_DEPTH) -> None:
+        """Deepen until the result is proven, `max_depth` is reached or `stop[0]` is not 0 (then within a millisecond)."""
         result = np.zeros(4, np.int64)
         self._stacks.history[:] = 0
         self._stacks.killers[:] = -1
         tuning = self._tuning
-        while not (self.proven or stop[0]) and self.depth < MAX_DEPTH:
+        while not (self.proven or stop[0]) and self.depth < max_depth:
             iterate(
                 self._tables,
                 root,
