@@ -6,7 +6,10 @@ potential mobility, own corners, parity, and the score of a search of depth 0, 1
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from agent.search.reversi.endings import INFINITE, odd_cells
@@ -36,15 +39,26 @@ def _neighbours(discs):
     return wide | wide << _EIGHT | wide >> _EIGHT
 
 
-@njit(cache=True, nogil=True)
-def order_moves(
-    player, opponent, moves, alpha, shallow, first, second, board, tables, numbers, nodes, scores, cells, turned_by
-):
-    """Fill `scores`, `cells` (int64) and `turned_by` (uint64) with the moves and return how many there are.
+class MoveList(NamedTuple):
+    """A position's moves, in any order."""
 
-    `shallow` is the depth of the search that scores each move (NO_SHALLOW_SEARCH for none), `first` and `second` are
-    hash moves. The caller picks the highest score first.
+    scores: npt.NDArray[np.int64]
+    """int64[moves]: how soon to search the move, highest first."""
+    cells: npt.NDArray[np.int64]
+    """int64[moves]: the cell that is played on."""
+    turned: npt.NDArray[np.uint64]
+    """uint64[moves]: the discs that are turned."""
+
+
+@njit(cache=True, nogil=True)
+def order_moves(player, opponent, moves, alpha, shallow, hash_moves, board, tables, numbers, nodes, listed):
+    """Fill `listed` (MoveList) with the `moves` (uint64) of a position and return how many there are.
+
+    `player` and `opponent` are discs (uint64), `alpha` (int64) the node's. `shallow` is the depth of the search that
+    scores each move (NO_SHALLOW_SEARCH for none), `hash_moves` two cells (int64) that come first. `board`, `tables`,
+    `numbers` are those of `evaluation.evaluate`; `nodes` (int64[1]) counts.
     """
+    first, second = hash_moves
     count = 0
     empty = board.playable & ~(player | opponent)
     odd = odd_cells(empty)
@@ -74,8 +88,8 @@ def order_moves(
             elif shallow >= 2:
                 lower = max(-INFINITE, alpha - _SLACK)
                 score -= _SCORE * evaluate_2(other, own, -INFINITE, -lower, board, tables, numbers, nodes)
-        scores[count] = score
-        cells[count] = cell
-        turned_by[count] = turned
+        listed.scores[count] = score
+        listed.cells[count] = cell
+        listed.turned[count] = turned
         count += 1
     return count

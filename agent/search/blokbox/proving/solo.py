@@ -176,7 +176,9 @@ def solo(tables, territory, region, target, budget):
     if ply < 0:
         upper = target - 1
     else:
-        territory.choices.anchors[:] = tables.anchors
+        for shape in range(len(tables.piece)):
+            for word in range(WORDS):
+                territory.choices.anchors[shape, word] = tables.anchors[shape, word]
     territory.keys[slot] = key
     territory.results[slot, 0] = lower
     territory.results[slot, 1] = upper

@@ -24,7 +24,7 @@ from agent.search.reversi.table import new_table
 from agent.search.reversi.training.errors import MIN_EMPTIES, fit_errors, measure
 from agent.search.reversi.training.fit import Design, finished, fit, held_out_error
 from agent.search.reversi.training.matches import Limited, compare
-from agent.search.reversi.training.self_play import Play, Positions, play_games
+from agent.search.reversi.training.self_play import Positions, SelfPlaySettings, play_games
 from agent.search.reversi.weights.shipped import (
     HEURISTIC,
     TRAINED,
@@ -53,7 +53,7 @@ class Plan:
     rounds: int = 1
     games: int = 30_000
     """Games of self-play per round."""
-    play: Play = Play()  # noqa: RUF009 - immutable
+    play: SelfPlaySettings = SelfPlaySettings()  # noqa: RUF009 - immutable
     epochs: int = 15
     remembered: int = 2
     """The rounds, this one included, whose games the regression uses."""

@@ -12,13 +12,13 @@ from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import margins
 from agent.search.reversi.table import new_table
 from agent.search.reversi.training.fit import Design, finished, fit
-from agent.search.reversi.training.self_play import Play, Positions, play_games
+from agent.search.reversi.training.self_play import Positions, SelfPlaySettings, play_games
 from agent.search.reversi.weights.shipped import Weights
 from games.native.reversi.rules import Variant
 
 ROUNDS = (
-    (Play(depth=3, solve=10, random=(2, 14)), 8000),
-    (Play(depth=4, solve=10, random=(2, 14)), 12000),
+    (SelfPlaySettings(depth=3, solve=10, random=(2, 14)), 8000),
+    (SelfPlaySettings(depth=4, solve=10, random=(2, 14)), 12000),
 )
 """How each round plays, and how many games."""
 _SHARD = 250
@@ -29,7 +29,7 @@ def learn_quickly(
     variant: Variant,
     start: Weights,
     stop: npt.NDArray[np.uint8],
-    rounds: Sequence[tuple[Play, int]] = ROUNDS,
+    rounds: Sequence[tuple[SelfPlaySettings, int]] = ROUNDS,
 ) -> Weights | None:
     """Better weights than `start` by some thousand games of self-play; None if `stop[0]` was set meanwhile."""
     weights = start

@@ -21,7 +21,7 @@ from games.native.blokbox.binding import Binding
 from games.native.blokbox.recognise import propose
 from protocol.kif import read_rulesheet
 
-SHEET = Path(__file__).parents[3] / "games" / "rulesheets" / "blokbox.kif"
+SHEET = Path(__file__).parents[4] / "games" / "rulesheets" / "blokbox.kif"
 CAPACITY = 300_000
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from agent.cli import main
 from agent.search.blokbox.guiding import evaluation, tuning
 from agent.search.blokbox.guiding.tuning import Weights, tuning_for
-from agent.search.blokbox.proving.alphabeta import BEST_MOVE, FINISHED, SCORE, WIN, iterate, new_stacks, new_table
+from agent.search.blokbox.proving.alphabeta import WIN, ProverTools, new_table, new_workspace, search
 from agent.search.blokbox.proving.prover import Prover
 from agent.search.blokbox.training.campaign import Plan, run
 from agent.search.blokbox.training.matches import TreePlayer, duel
@@ -128,11 +128,11 @@ def test_tree_search_proves_what_exhaustive_play_finds(positions: list[Position]
 def test_one_ply_search_is_the_best_evaluation() -> None:
     """Depth 1 returns the best of the moves' evaluations from the opponent's side."""
     position = VARIANT.start
-    result = np.zeros(4, np.int64)
     lost = np.zeros(len(TABLES.effects), np.uint8)
-    stacks, table = new_stacks(VARIANT), new_table(64)
-    iterate(TABLES, position, 1, stacks, table, WEIGHTS.evaluation, WEIGHTS.priors, TUNING.room, lost, GO, result)
-    assert result[FINISHED]
+    workspace = new_workspace(VARIANT)
+    tools = ProverTools(TABLES, WEIGHTS.evaluation, WEIGHTS.priors, TUNING.room, new_table(64), workspace)
+    assert search(tools, position, 1, lost, GO)
+    result = workspace.frames[0]
     scratch = new_scratch(VARIANT, 2)
     shapes = np.tile(np.arange(len(VARIANT.shapes)), (2, 1))
     features = np.zeros((2, evaluation.N_FEATURES))
@@ -142,8 +142,8 @@ def test_one_ply_search_is_the_best_evaluation() -> None:
         numbers = np.full(2, len(VARIANT.shapes))
         evaluation.survey(TABLES, child, shapes, numbers, scratch, 0, features, np.zeros(2, np.int64))
         best[move] = -int(100.0 * evaluation.judge(child, features, WEIGHTS.evaluation, TUNING.room))
-    assert result[SCORE] == max(best.values())
-    assert best[int(result[BEST_MOVE])] == result[SCORE]
+    assert result["value"] == max(best.values())
+    assert best[int(result["best_move"])] == result["value"]
 
 
 def test_stopped_search_is_not_finished() -> None:

@@ -23,7 +23,7 @@ from agent.search.reversi.training.campaign import Plan, run
 from agent.search.reversi.training.fit import Design, held_out_error
 from agent.search.reversi.training.matches import Limited, compare, openings
 from agent.search.reversi.training.quick import learn_quickly
-from agent.search.reversi.training.self_play import Play, play_games
+from agent.search.reversi.training.self_play import SelfPlaySettings, play_games
 from agent.search.reversi.weights.shipped import weights_for
 from agent.search.score import Score
 from games import rulesheets
@@ -138,7 +138,7 @@ def test_quick_learning_explains_games() -> None:
     """Weights learnt in a moment for an unknown board predict its results better than rules of thumb; it can stop."""
     variant = central_start(5, 6, rectangle(5, 6))
     begin = weights_for(variant)
-    play = Play(depth=1, solve=8)
+    play = SelfPlaySettings(depth=1, solve=8)
     learnt = learn_quickly(variant, begin, np.zeros(1, np.uint8), [(play, 1000)])
     assert learnt is not None
     board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
@@ -172,8 +172,8 @@ def test_openings_differ() -> None:
 def test_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """A campaign writes shards, weights and measurements, and does not repeat what is there."""
     plan = Plan(
-        "blocked", tmp_path, games=1000, play=Play(depth=1, solve=8), epochs=2, match_games=4, match_depth=2,
-        error_positions=100, error_depth=4,
+        "blocked", tmp_path, games=1000, play=SelfPlaySettings(depth=1, solve=8), epochs=2, match_games=4,
+        match_depth=2, error_positions=100, error_depth=4,
     )  # fmt: skip
     lines: list[str] = []
     (first,) = run(plan, lines.append)
