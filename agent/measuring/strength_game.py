@@ -15,9 +15,9 @@ from agent.search.engine import Engine, Opinion
 from agent.search.montecarlo import MonteCarlo
 from agent.search.registry import NATIVE_FACTORIES
 from agent.search.reversi import engine as reversi
-from agent.search.reversi.evaluation import Evaluation
+from agent.search.reversi.evaluation import PatternEvaluation
 from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS
-from agent.search.reversi.weights.shipped import HEURISTIC, Weights, extent
+from agent.search.reversi.weights.shipped import HEURISTIC, WeightSet, extent
 from agent.search.tree import engine as tree
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
@@ -42,8 +42,8 @@ def plain_reversi(machine: CircuitMachine, role: int) -> Engine | None:
     if binding is None:
         return None
     variant = binding.variant
-    evaluation = Evaluation.heuristic(*extent(variant.playable), variant.sign)
-    weights = Weights(evaluation, DEFAULT_COEFFICIENTS, HEURISTIC)
+    evaluation = PatternEvaluation.heuristic(*extent(variant.playable), variant.sign)
+    weights = WeightSet(evaluation, DEFAULT_COEFFICIENTS, HEURISTIC)
     return reversi.ReversiEngine(machine, role, binding, weights=weights, max_depth=PLAIN_DEPTH)
 
 

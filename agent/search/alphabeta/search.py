@@ -16,11 +16,14 @@ from typing import Any
 from numba import njit, types
 from numba.extending import overload
 
-from agent.search.alphabeta.frames import FAMILY, KERNEL, open_child, reopen_child, take_score
+from agent.search.alphabeta.frames import FAMILY, KERNEL, STEP, open_child, reopen_child, take_score
 
 ENTER, RESUME, SELECT, RETURN, DESCEND = range(5)
 """What comes next: enter the node, let the family go on with it (`resume`), select its next move, return its `value` to
 its parent, descend to its child."""
+
+
+_INLINED: Any = {name: value for name, value in STEP.items() if name != "cache"}
 
 
 def enter(game: Any, frames: Any, ply: int) -> int:
@@ -75,7 +78,7 @@ def _implement(stub: Callable[..., Any], game_type: type, kernel: Callable[..., 
             return lambda game, frames, ply: kernel(game, frames, ply)
         return None
 
-    overload(stub, jit_options={"forceinline": True, "_nrt": False})(choose)
+    overload(stub, jit_options=_INLINED)(choose)
 
 
 @njit(**KERNEL)

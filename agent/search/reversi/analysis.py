@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agent.search.alphabeta.aspiration import search_around
-from agent.search.reversi.evaluation import Board, Evaluation
+from agent.search.reversi.evaluation import BoardRules, PatternEvaluation
 from agent.search.reversi.search import STOPPED, Searcher
 from agent.search.reversi.selectivity import EXACT, Coefficients, margins
 from agent.search.reversi.table import new_table
@@ -27,11 +27,11 @@ _ASPIRATION = (3, 9)
 """Widths in discs of the windows around the score of the iteration before (see `search_around`). Set by hand; not
 tuned."""
 _NARROW_DEPTH = 5
-"""Scores of shallower iterations are too far apart."""
+"""Scores of shallower iterations are too far apart. Set by hand; not tuned."""
 _HELPED_DEPTH = 9
-"""Shallower iterations are over before a helper has started."""
+"""Shallower iterations are over before a helper has started. Set by hand; not tuned."""
 _DIRECT = 11
-"""With so few empty cells the exact search needs no selective one to prepare it."""
+"""With at most so many empty cells the exact search needs no selective one to prepare it. Set by hand; not tuned."""
 
 
 class Step(NamedTuple):
@@ -73,13 +73,13 @@ class Analyser:
     def __init__(
         self,
         variant: Variant,
-        evaluation: Evaluation,
+        evaluation: PatternEvaluation,
         coefficients: Coefficients,
         *,
         threads: int = 1,
         megabytes: int = 128,
     ) -> None:
-        board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+        board = BoardRules.of(variant)
         table = new_table(megabytes)
         shared = (board, evaluation.tables, margins(coefficients), table)
         self.variant = variant
@@ -92,7 +92,7 @@ class Analyser:
 
     @property
     def nodes(self) -> int:
-        """Positions visited so far, by all threads."""
+        """LabelledPositions visited so far, by all threads."""
         return sum(searcher.nodes for searcher in self._searchers)
 
     def close(self) -> None:

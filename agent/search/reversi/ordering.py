@@ -22,19 +22,21 @@ NO_SHALLOW_SEARCH = -1
 _CORNERS = np.uint64(0x8100000000000081)
 _NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)
 _NOT_LAST = np.uint64(0x7F7F7F7F7F7F7F7F)
+# The weights, set as Edax has them; not tuned here.
 _MOBILITY = 1 << 15
 _SCORE = 1 << 15
 _CORNER = 1 << 11
 _POTENTIAL = 1 << 5
 _PARITY = 1 << 3
 _SLACK = 8
-"""A shallow search's window is this much wider than alpha, in discs."""
+"""A shallow search's window is this much wider than alpha, in discs. Set by hand; not tuned."""
 _ONE = np.uint64(1)
 _EIGHT = np.uint64(8)
 
 
 @njit(inline="always")
 def _neighbours(discs):
+    """`discs` (uint64) and all cells beside them."""
     wide = discs | ((discs & _NOT_LAST) << _ONE) | ((discs & _NOT_FIRST) >> _ONE)
     return wide | wide << _EIGHT | wide >> _EIGHT
 

@@ -6,10 +6,8 @@ import re
 import time
 from dataclasses import dataclass
 
-import numpy as np
-
 from agent.search.alphabeta.aspiration import search_around
-from agent.search.reversi.evaluation import Board
+from agent.search.reversi.evaluation import BoardRules
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import EXACT, margins
 from agent.search.reversi.table import new_table
@@ -72,7 +70,7 @@ def solve(problem: Problem, *, megabytes: int = 256) -> Solution:
     """The exact score of a problem on one core, with an empty table to begin with."""
     variant = Variant()
     weights = weights_for(variant)
-    board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+    board = BoardRules.of(variant)
     searcher = Searcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(megabytes))
     begin = time.perf_counter()
     score = 0

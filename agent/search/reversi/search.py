@@ -18,7 +18,7 @@ from agent.search.alphabeta.frames import FAMILY, KERNEL, STEP, new_frames, set_
 from agent.search.alphabeta.search import DESCEND, RESUME, RETURN, SELECT, register
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.reversi.endings import INFINITE, SMALL, small_stack, solve_small
-from agent.search.reversi.evaluation import Board, Tables, evaluate, evaluate_1, scratch
+from agent.search.reversi.evaluation import BoardRules, EvaluationTables, evaluate, evaluate_1, pattern_workspace
 from agent.search.reversi.ordering import NO_SHALLOW_SEARCH, MoveList, order_moves
 from agent.search.reversi.selectivity import EXACT, MIN_DEPTH, Margins
 from agent.search.reversi.stability import stable_discs
@@ -82,8 +82,8 @@ class SearchWorkspace(NamedTuple):
 class SearchTools(NamedTuple):
     """What the searches of one thread and one set of weights work with."""
 
-    board: Board
-    tables: Tables
+    board: BoardRules
+    tables: EvaluationTables
     margins: Margins
     table: npt.NDArray[np.uint64]
     """Of `table.new_table`; threads may share it."""
@@ -93,8 +93,8 @@ class SearchTools(NamedTuple):
 class ReversiGame(NamedTuple):
     """What the search's steps work with."""
 
-    board: Board
-    tables: Tables
+    board: BoardRules
+    tables: EvaluationTables
     margins: Margins
     table: npt.NDArray[np.uint64]
     work: SearchWorkspace
@@ -116,7 +116,7 @@ def new_workspace() -> SearchWorkspace:
         turned=np.zeros((_PLIES, _MAX_MOVES), np.uint64),
         small_words=small_words,
         small_ints=small_ints,
-        numbers=scratch(),
+        numbers=pattern_workspace(),
         nodes=np.zeros(1, np.int64),
     )
 
@@ -380,13 +380,15 @@ register(ReversiGame, enter=_enter, resume=_resume, make_move=_make_move, scored
 class Searcher:
     """One variant's search: its tables, one thread's memory, and a table shared with others."""
 
-    def __init__(self, board: Board, tables: Tables, margins: Margins, table: npt.NDArray[np.uint64]) -> None:
+    def __init__(
+        self, board: BoardRules, tables: EvaluationTables, margins: Margins, table: npt.NDArray[np.uint64]
+    ) -> None:
         self.tools = SearchTools(board, tables, margins, table, new_workspace())
         self.stop = np.zeros(1, np.uint8)
         self.date = 0
 
     @property
-    def board(self) -> Board:
+    def board(self) -> BoardRules:
         """What the search knows of the variant."""
         return self.tools.board
 
@@ -397,5 +399,5 @@ class Searcher:
 
     @property
     def nodes(self) -> int:
-        """Positions visited so far."""
+        """LabelledPositions visited so far."""
         return int(self.tools.work.nodes[0])

@@ -156,28 +156,23 @@ def random_below(seed, bound):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def random_move(scratch, slot, live, weights, seed):
-    """A random move of a slot with at least one; each has the weight (int64) of its shape."""
-    total = 0
-    for index in range(live):
-        total += scratch.counts[slot, index] * weights[scratch.shapes[slot, index]]
+def random_move(scratch, slot, live, total, seed):
+    """One of the `total` >= 1 moves (int64) of a slot with `live` shapes, at random."""
     rank = random_below(seed, total)
     for index in range(live):
-        shape = scratch.shapes[slot, index]
-        weight = weights[shape]
-        span = scratch.counts[slot, index] * weight
-        if rank < span:
-            return BOARD_CELLS * shape + select(scratch.legal[slot, index], rank // weight)
-        rank -= span
+        count = scratch.counts[slot, index]
+        if rank < count:
+            return BOARD_CELLS * scratch.shapes[slot, index] + select(scratch.legal[slot, index], rank)
+        rank -= count
     return -1
 
 
 @njit(cache=True, nogil=True)
-def playout(tables, position, weights, scratch, live, seed):
+def playout(tables, position, scratch, live, seed):
     """Play `position` on to the end, in place, by random moves; returns the player who cannot move, and the plies.
 
     `scratch` has two slots, in which the first `live[player]` (int64[2]) shapes of each player are known to be all that
-    may be live; both are used up. `weights` are those of `random_move`.
+    may be live; both are used up.
     """
     plies = 0
     while True:
@@ -187,13 +182,13 @@ def playout(tables, position, weights, scratch, live, seed):
         )
         if total == 0:
             return player, plies
-        play(tables, position, random_move(scratch, player, live[player], weights, seed))
+        play(tables, position, random_move(scratch, player, live[player], total, seed))
         plies += 1
 
 
 @njit(cache=True, nogil=True)
-def playouts(tables, start, n, weights, scratch, seed):
-    """Play `n` random matches from `start` to the end; `scratch` has two slots, `weights` are those of `random_move`.
+def playouts(tables, start, n, scratch, seed):
+    """Play `n` random matches from `start` to the end; `scratch` has two slots.
 
     Returns how many of them the player to move in `start` won, and how many plies they took together.
     """
@@ -208,7 +203,7 @@ def playouts(tables, start, n, weights, scratch, seed):
         for player in range(2):
             for shape in range(n_shapes):
                 scratch.shapes[player, shape] = shape
-        loser, played = playout(tables, position, weights, scratch, live, seed)
+        loser, played = playout(tables, position, scratch, live, seed)
         won += loser != np.int64(start[TURN])
         plies += played
     return won, plies

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from agent.search.alphabeta.frames import KERNEL, NO_MOVE, STEP, new_frames, set_window, start_moves
 from agent.search.alphabeta.search import RETURN, SELECT, register
 from agent.search.alphabeta.search import search as search_frames
-from agent.search.blokbox.guiding.evaluation import N_FEATURES, judge, survey
+from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features, value_logit
 from agent.search.blokbox.guiding.evaluation import room as room_in
 from agent.search.blokbox.guiding.priors import N_BOARDS, describe, divide
 from agent.search.blokbox.guiding.priors import N_FEATURES as N_PRIORS
-from agent.search.blokbox.proving.regions import Territory, new_territory
-from agent.search.blokbox.proving.territory import LOST, WON, verdict
+from agent.search.blokbox.proving.regions import TerritoryWorkspace, new_territory_workspace
+from agent.search.blokbox.proving.territory import TO_MOVE_LOSES, TO_MOVE_WINS, verdict
 from games.native.blokbox.bits import WORDS
 from games.native.blokbox.rules import Scratch, list_moves, new_scratch, play
 from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, Tables, Variant
@@ -33,11 +33,17 @@ LIMIT = 20_000
 MAX_DEPTH = 130
 
 VERDICT_MOVES = 30
-"""Territories are looked at where one player has at most so many moves: with more they hardly ever decide."""
+"""Territories are examined where one player has at most this many moves: with more they hardly ever decide.
+
+Set by hand; not tuned."""
 VERDICT_ROOM = 0.6
-"""They are not while more than this share of the first position's room is left: nothing is proven that early."""
+"""They are not while more than this share of the first position's room is left: nothing is proven that early.
+
+Set by hand; not tuned."""
 LEAF_LOGIT = 3.0
-"""At leaves they are, too, where the evaluation is that sure; there they decide every other time."""
+"""At leaves they are, too, where the evaluation is at least this sure; there they decide every other time.
+
+Set by that observation; not tuned."""
 SOLO_ENTRIES = 1 << 18
 """Entries of the table of solo results, 10 bytes each."""
 LATE_MOVES = (4, 16)
@@ -80,9 +86,9 @@ class ProverWorkspace(NamedTuple):
     """[2, moves]: how often a move of each player cut, weighted by depth."""
     killers: NDArray[np.int64]
     """[plies, 2]: the moves that cut last at each ply, or -1."""
-    territory: Territory
+    territory: TerritoryWorkspace
     features: NDArray[np.float64]
-    """[2, N_FEATURES]: see `evaluation.survey`."""
+    """[2, N_FEATURES]: see `evaluation.take_features`."""
     move_features: NDArray[np.float64]
     """[N_PRIORS]: see `priors.describe`."""
     boards: NDArray[np.uint64]
@@ -96,7 +102,7 @@ class ProverTools(NamedTuple):
 
     tables: Tables
     weights: NDArray[np.float64]
-    """[stages, features + 1]: see `evaluation.judge`."""
+    """[stages, features + 1]: see `evaluation.value_logit`."""
     prior_weights: NDArray[np.float64]
     """[N_PRIORS]: see `priors`."""
     room: int
@@ -115,7 +121,7 @@ class BlokboxGame(NamedTuple):
     table: TranspositionTable
     work: ProverWorkspace
     verdict_moves: int
-    """With at most so many moves of one player territories are looked at."""
+    """VERDICT_MOVES, or 0 where it is too early for territories."""
     lost: NDArray[np.uint8]
     """[moves]: becomes 1 for root moves that are found to lose."""
 
@@ -145,7 +151,7 @@ def new_workspace(variant: Variant) -> ProverWorkspace:
         order=np.zeros((MAX_DEPTH + 1, max_moves), np.float32),
         history=np.zeros((2, len(variant.tables.effects)), np.float32),
         killers=np.full((MAX_DEPTH + 1, 2), -1, np.int64),
-        territory=new_territory(variant, SOLO_ENTRIES),
+        territory=new_territory_workspace(variant, SOLO_ENTRIES),
         features=np.zeros((2, N_FEATURES)),
         move_features=np.zeros(N_PRIORS),
         boards=np.zeros((N_BOARDS, WORDS), np.uint64),
@@ -187,7 +193,9 @@ def _enter(game, frames, ply):
         return RETURN
     before = work.everything if ply == 0 else work.scratch.shapes[2 * ply - 2 : 2 * ply]
     live = work.live[ply + 1]
-    total0, total1 = survey(game.tables, position, before, work.live[ply], work.scratch, 2 * ply, work.features, live)
+    total0, total1 = take_features(
+        game.tables, position, before, work.live[ply], work.scratch, 2 * ply, work.features, live
+    )
     own, other = (total0, total1) if player == 0 else (total1, total0)
     if own == 0:
         frame.value = -WIN
@@ -233,14 +241,14 @@ def _evaluate(game, frame, position, ply, own, other):
         frame.value = WIN
         return True
     leaf = frame.depth <= 0
-    logit = judge(position, game.work.features, game.weights, game.room)
+    logit = value_logit(position, game.work.features, game.weights, game.room)
     if min(own, other) <= game.verdict_moves and (not leaf or abs(logit) >= LEAF_LOGIT):
         proof = verdict(
             game.tables,
             position,
             game.work.scratch.shapes[2 * ply : 2 * ply + 2],
             game.work.live[ply + 1],
-            WON if logit > 0.0 else LOST,
+            TO_MOVE_WINS if logit > 0.0 else TO_MOVE_LOSES,
             game.work.territory,
         )
         if proof != 0:

@@ -1,4 +1,6 @@
-"""How many placements a player can make in a region with nobody else on the board: a search for sets of placements.
+"""The solo search: how many placements a player can make in a region with nobody else on the board.
+
+It looks for sets of placements that do not exclude each other.
 
 Most questions are answered without a search: by a table of earlier results, or by a *witness*, a set of placements
 that was found in another position and can still be made.

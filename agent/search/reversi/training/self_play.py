@@ -25,7 +25,7 @@ _ONE = np.uint64(1)
 
 
 @dataclass(frozen=True)
-class Positions:
+class LabelledPositions:
     """Labelled positions, from the side to move."""
 
     player: npt.NDArray[np.uint64]
@@ -37,7 +37,7 @@ class Positions:
         return len(self.score)
 
     @classmethod
-    def join(cls, parts: list[Positions]) -> Positions:
+    def join(cls, parts: list[LabelledPositions]) -> LabelledPositions:
         """All positions of several sets."""
         return cls(
             np.concatenate([part.player for part in parts]),
@@ -142,7 +142,9 @@ def _play_games(tools, stop, seed, games, start, settings, players, opponents, s
     return count
 
 
-def play_games(variant: Variant, searcher: Searcher, play: SelfPlaySettings, games: int, seed: int) -> Positions:
+def play_games(
+    variant: Variant, searcher: Searcher, play: SelfPlaySettings, games: int, seed: int
+) -> LabelledPositions:
     """Play that many games, fewer if the searcher is stopped; the positions after the random opening plies."""
     room = games * (variant.cells + 1)
     players, opponents = np.zeros(room, np.uint64), np.zeros(room, np.uint64)
@@ -150,4 +152,4 @@ def play_games(variant: Variant, searcher: Searcher, play: SelfPlaySettings, gam
     start = variant.initial()
     discs = np.uint64(start.player), np.uint64(start.opponent)
     count = _play_games(searcher.tools, searcher.stop, seed, games, discs, play, players, opponents, scores)
-    return Positions(players[:count].copy(), opponents[:count].copy(), scores[:count].copy())
+    return LabelledPositions(players[:count].copy(), opponents[:count].copy(), scores[:count].copy())

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.search.blokbox.guiding.tuning import Weights, tuning_for
+from agent.search.blokbox.guiding.tuning import tuning_for
 from agent.search.blokbox.proving.alphabeta import MAX_DEPTH, WIN
 from agent.search.blokbox.proving.prover import Prover
 from agent.search.blokbox.training.matches import MoveLister
-from agent.search.reversi.evaluation import Board
+from agent.search.blokbox.weights import general
+from agent.search.reversi.evaluation import BoardRules
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import EXACT, margins
 from agent.search.reversi.table import new_table
@@ -92,7 +93,7 @@ def test_blokbox(
     lost: int,
 ) -> None:
     """Deepening from random positions to a depth or to the proof visits exactly these nodes."""
-    prover = Prover(blokbox, tuning_for(blokbox, Weights.load()), entries=1 << 16)
+    prover = Prover(blokbox, tuning_for(blokbox, general.load()), entries=1 << 16)
     prover.run(after_random_plies(blokbox, seed, plies), np.zeros(1, np.uint8), max_depth=max_depth)
     found = prover.depth, prover.nodes, prover.score, prover.best_move, int(prover.lost.sum())
     assert found == (depth, nodes, score, best_move, lost)
@@ -122,7 +123,7 @@ def test_reversi(name: str, seed: int, plies: int, depth: int, level: int, nodes
         else:
             position = Position(position.discs, 1 - position.turn)
     weights = weights_for(variant)
-    board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+    board = BoardRules.of(variant)
     searcher = Searcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(1))
     assert searcher.score(position.player, position.opponent, -64, 64, depth, level) == score
     assert searcher.nodes == nodes
