@@ -31,7 +31,7 @@ _NARROW_DEPTH = 5
 _HELPED_DEPTH = 9
 """Shallower iterations are over before a helper has started. Set by hand; not tuned."""
 _DIRECT = 11
-"""With at most so many empty cells the exact search needs no selective one to prepare it. Set by hand; not tuned."""
+"""With at most this many empty cells the exact search needs no selective one to prepare it. Set by hand; not tuned."""
 
 
 class Step(NamedTuple):

@@ -19,7 +19,7 @@ _MOVE = re.compile(r"[A-Ha-h][1-8]:([+-]\d+)")
 _LEVELS = (0, 1, 2, 3, EXACT)
 """The selectivity levels of the searches to the end: each one orders the moves of the next."""
 _ASPIRATION = (2, *(4,) * 19)
-"""Widths in discs of the windows of a search to the end (see `search_around`). They are so many at most, as selective
+"""Widths in discs of the windows of a search to the end (see `search_around`). Their number is limited, as selective
 searches may disagree with each other for ever. Set by hand; not tuned."""
 _LOWEST, _HIGHEST = -65, 65
 """The open window: all scores lie within."""

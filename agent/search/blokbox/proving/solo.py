@@ -60,7 +60,10 @@ def _toggle(territory, move):
 
 @njit(cache=True, nogil=True)
 def witnessed(territory, player, length):
-    """Whether a set of so many placements that was found once can still be made by `player` without an opponent."""
+    """Whether a witness of at least `length` placements can still be made by `player` (both int64) without an opponent.
+
+    `territory` is a TerritoryWorkspace.
+    """
     cells = territory.cells[player]
     corners = territory.corners[player]
     for index in range(WITNESSES):

@@ -39,7 +39,7 @@ from games.native.reversi.rules import Variant
 
 SHARD_GAMES = 500
 HELD_OUT = 20
-"""One shard in so many is kept from the regression, to measure its error."""
+"""One shard in HELD_OUT is kept from the regression, to measure its error."""
 _TABLE_MEGABYTES = 16
 
 

@@ -53,7 +53,7 @@ class SelfPlaySettings(NamedTuple):
     level: int = 1
     """The selectivity level of the searches before the ending."""
     solve: int = 14
-    """Exact play from so many empty cells."""
+    """Exact play from this many empty cells on."""
     random: tuple[int, int] = (4, 18)
     """The least and the greatest number of random plies at the start."""
     decay: float = 0.95
