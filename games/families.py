@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from games.gdl.running.machine import CircuitMachine
@@ -23,7 +23,7 @@ class Binding(Protocol):
     """How a rulesheet's facts, moves and roles map to a family's board."""
 
     @property
-    def variant(self) -> Any:
+    def variant(self) -> object:
         """Which game of the family it is."""
 
 

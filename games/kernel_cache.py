@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 KEPT_VERSIONS = 3
-"""Folders of other versions beyond the newest so many are removed."""
+"""How many folders of other versions are kept, the newest ones. Set by hand; not tuned."""
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 

@@ -40,7 +40,10 @@ class StateMachine(ABC):
 
     @abstractmethod
     def goal(self, state: State, role: int) -> int | None:
-        """The goal value of `role`; None where the sheet derives no value, or several at once."""
+        """The goal value of `role`, 0..100; None where the sheet derives no value, or several at once.
+
+        Whoever has to put a number on None, as search and statistics do, takes `points`.
+        """
 
     @abstractmethod
     def facts(self, state: State) -> frozenset[Term]:
@@ -56,6 +59,11 @@ class StateMachine(ABC):
         It holds for the queries of all threads.
         """
         return nullcontext()
+
+
+def points(goal: int | None) -> int:
+    """What a goal is worth: 0 points where there is none, as managers record it."""
+    return 0 if goal is None else goal
 
 
 class GameError(Exception):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from games.machine import StateMachine
+from games.machine import StateMachine, points
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ def sample(machine: StateMachine, seed: int = 1) -> Sample:
     """Looks at `SAMPLE_MATCHES` random matches, or at fewer in a slow or long game."""
     rng = random.Random(seed)
     found = Sample()
-    sums: set[int | None] = set()
+    sums: set[int] = set()
     deadline = time.monotonic() + SAMPLE_SECONDS
     roles = range(len(machine.roles))
     while found.matches + found.dead_ends < SAMPLE_MATCHES and time.monotonic() < deadline:
@@ -110,8 +110,7 @@ def sample(machine: StateMachine, seed: int = 1) -> Sample:
             found.steps += 1
             state = machine.next(state, [rng.choice(moves) for moves in legal])
         else:
-            goals = [machine.goal(state, role) for role in roles]
-            sums.add(None if None in goals else sum(goal for goal in goals if goal is not None))
+            sums.add(sum(points(machine.goal(state, role)) for role in roles))
             found.matches += 1
-    found.constant_sum = len(sums) == 1 and None not in sums
+    found.constant_sum = len(sums) == 1
     return found

@@ -20,7 +20,7 @@ from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS
 from agent.search.reversi.weights.shipped import HEURISTIC, WeightSet, extent
 from agent.search.tree import engine as tree
 from games.gdl.running.machine import CircuitMachine
-from games.machine import Term
+from games.machine import Term, points
 from games.native.reversi.recognise import recognise
 from protocol.kif import write
 
@@ -157,7 +157,7 @@ def play_game(
             player.engine.advance(tuple(joint), state)
         moves.append(joint)
 
-    goals = [machine.goal(state, role) or 0 for role in (0, 1)]
+    goals = [points(machine.goal(state, role)) for role in (0, 1)]
     return GameRecord(
         number,
         seats,

@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 
 from agent.search.engine import Engine, Opinion, Report, StopFlag
-from games.machine import Interrupted, State, StateMachine, Term
+from games.machine import Interrupted, State, StateMachine, Term, points
 
 EXPLORATION = 0.7
 """Weight of the exploration term, on goals scaled to 0..1."""
@@ -23,7 +23,8 @@ RANDOM_CHOICES = 0.2
 never see how a move does against another answer."""
 
 UNKNOWN_GOAL = 0.5
-"""What a role is taken to get where the rules say nothing, or where a playout was cut off."""
+"""What a role without a goal is taken to get where a playout was cut off: the match was not over, so that 0 points, as
+in an end without a goal, would be unfair. Neutral; not tuned."""
 
 PLAYOUT_SECONDS = 1.0
 """A playout longer than this is cut off: on a slow machine, many short looks tell more than one long one."""
@@ -40,7 +41,7 @@ class Node:
     def __init__(self, machine: StateMachine, state: State) -> None:
         roles = range(len(machine.roles))
         self.state = state
-        self.goals: list[float] | None = _goals(machine, state) if machine.terminal(state) else None
+        self.goals: list[float] | None = _final_goals(machine, state) if machine.terminal(state) else None
         """In a terminal state, the goal of each role, 0..1."""
         self.moves: list[list[Term]] = []
         """Per role its legal moves."""
@@ -158,18 +159,20 @@ class MonteCarlo(Engine):
             _check(stop)
             state = machine.next(state, [random.choice(options) for options in moves])
             _check(stop)
-            if machine.terminal(state) or time.monotonic() > end:
-                return _goals(machine, state)
+            if machine.terminal(state):
+                return _final_goals(machine, state)
+            if time.monotonic() > end:
+                goals = [machine.goal(state, role) for role in roles]
+                return [UNKNOWN_GOAL if goal is None else goal / 100 for goal in goals]
             moves = []
             for role in roles:
                 _check(stop)
                 moves.append(machine.legal(state, role) or [NO_MOVE])
 
 
-def _goals(machine: StateMachine, state: State) -> list[float]:
-    """Each role's goal, 0..1."""
-    goals = [machine.goal(state, role) for role in range(len(machine.roles))]
-    return [UNKNOWN_GOAL if goal is None else goal / 100 for goal in goals]
+def _final_goals(machine: StateMachine, state: State) -> list[float]:
+    """Each role's goal in a terminal state, 0..1."""
+    return [points(machine.goal(state, role)) / 100 for role in range(len(machine.roles))]
 
 
 def _check(stop: StopFlag) -> None:

@@ -1,1 +1,6 @@
-"""Word-level bit operations for kernels: every one that is LLVM intrinsics stands here."""
+"""Bits and vectors for Numba kernels; all LLVM IR of the project stands here. Imports nothing of the project.
+
+`words` (single words, bit matrices), `board8x8` and `board16x16` (sets of cells), `vectors` (gates, sums of rows),
+`locks` (threads), `splitmix` (random numbers); `llvm` holds what their intrinsics are put together from. Every
+intrinsic has a twin in plain Python in the tests. May be imported by whoever writes kernels.
+"""

@@ -8,70 +8,61 @@ import llvmlite.binding
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-_WORD = ir.IntType(64)
+from games.bits.llvm import BOOL, WORD, call
+
 _ONE = np.uint64(1)
 
-
-def _has_fast_pdep() -> bool:
-    return bool(llvmlite.binding.get_host_cpu_features().get("bmi2"))
-
-
-_PDEP = _has_fast_pdep()
-
-
-def _call(builder: ir.IRBuilder, name: str, *arguments: Any) -> Any:
-    signature = ir.FunctionType(_WORD, [argument.type for argument in arguments])
-    return builder.call(cgutils.get_or_insert_function(builder.module, signature, name), arguments)
+HAS_DEPOSIT = bool(llvmlite.binding.get_host_cpu_features().get("bmi2"))
+"""Whether the machine has an instruction for `deposit`."""
 
 
 def _popcount(typing_context: Any, word: Any) -> Any:
-    """`popcount(word: uint64) -> int64`: how many bits are set."""
-
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        return _call(builder, "llvm.ctpop.i64", arguments[0])
+        return call(builder, "llvm.ctpop.i64", WORD, arguments[0])
 
     return types.int64(types.uint64), generate
 
 
 def _lowest(typing_context: Any, word: Any) -> Any:
-    """`lowest(word: uint64) -> int64`: the index of the lowest set bit; 64 for zero."""
-
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        return _call(builder, "llvm.cttz.i64", arguments[0], ir.Constant(ir.IntType(1), 0))
+        return call(builder, "llvm.cttz.i64", WORD, arguments[0], BOOL(0))
 
     return types.int64(types.uint64), generate
 
 
 def _deposit(typing_context: Any, bits: Any, mask: Any) -> Any:
-    """`deposit(bits: uint64, mask: uint64) -> uint64`: the low bits spread to the places set in the mask (x86 PDEP)."""
-
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        return _call(builder, "llvm.x86.bmi.pdep.64", arguments[0], arguments[1])
+        return call(builder, "llvm.x86.bmi.pdep.64", WORD, arguments[0], arguments[1])
 
     return types.uint64(types.uint64, types.uint64), generate
 
 
 popcount: Any = intrinsic(_popcount)
+"""`popcount(word: uint64) -> int64`: how many bits are set."""
 lowest: Any = intrinsic(_lowest)
-_deposit_bits: Any = intrinsic(_deposit)
+"""`lowest(word: uint64) -> int64`: the index of the lowest set bit; 64 for zero."""
+deposit: Any = intrinsic(_deposit)
+"""`deposit(bits: uint64, mask: uint64) -> uint64`: the low bits spread to the places set in the mask.
+
+x86 PDEP (BMI2): a machine without the instruction cannot run a kernel that calls it.
+"""
 
 
-if _PDEP:
+if HAS_DEPOSIT:
 
     @njit(cache=True, nogil=True)
     def select_bit(word, k):
-        """The index (int64) of the k-th set bit of `word` (uint64), counted from 0; 64 if there are not so many."""
-        return lowest(_deposit_bits(_ONE << np.uint64(k), word))
+        """The index (int64) of the k-th set bit of `word` (uint64), counted from 0; 64 if fewer are set."""
+        return lowest(deposit(_ONE << np.uint64(k), word))
 
 else:
 
     @njit(cache=True, nogil=True)
     def select_bit(word, k):
-        """The index (int64) of the k-th set bit of `word` (uint64), counted from 0; 64 if there are not so many."""
+        """The index (int64) of the k-th set bit of `word` (uint64), counted from 0; 64 if fewer are set."""
         for _ in range(k):
             word &= word - _ONE
         return lowest(word)

@@ -1,4 +1,4 @@
 """Families of games with native rules, on bitboards. Each recognises its rulesheets by how they behave, never by name.
 
-`games.families` lists them. They import `games.gdl.running.machine` to look at a compiled rulesheet.
+`games.families` lists them. They import `games.gdl.running` to look at a compiled rulesheet, and `games.bits`.
 """

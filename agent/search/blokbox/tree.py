@@ -55,7 +55,7 @@ class PuctTree(NamedTuple):
 class TreeWorkspace(NamedTuple):
     """The memory of one of the threads that grow a tree."""
 
-    scratch: Scratch
+    scratch: PlacementWorkspace
     """Four slots."""
     network: NetworkWorkspace
     seed: NDArray[np.uint64]

@@ -14,8 +14,9 @@ import numpy as np
 from numba import njit
 
 from agent.search.reversi.stability import stable_discs
-from games.native.reversi.bits import flips, legal_moves, lowest, popcount
-from games.native.reversi.rules import final_score
+from games.bits.board8x8 import flips
+from games.bits.words import lowest, popcount
+from games.native.reversi.rules import final_score, legal_moves
 
 INFINITE = 127
 """More than any score."""

@@ -18,7 +18,7 @@ from games.machine import State, StateMachine, Term, UnknownFactError
 from games.native.reversi import verify
 from games.native.reversi.binding import Binding
 from games.native.reversi.recognise import recognise
-from games.native.reversi.rules import Position, Variant
+from games.native.reversi.rules import ReversiPosition, Variant
 
 SOLVED_CELLS = 20
 """Boards up to this size are solved to the end at once and need no evaluation."""
@@ -58,7 +58,7 @@ class ReversiEngine(Engine):
         before = self._position
         after = self._view(state)
         cell = self._binding.cell(before.turn, joint_move[before.turn])
-        passed = Position(before.discs, 1 - before.turn)
+        passed = ReversiPosition(before.discs, 1 - before.turn)
         expected = passed if cell is None else self._binding.variant.play(before, cell)
         # Whose turn it is does not matter once the match is over.
         if after != expected and not (after.discs == expected.discs and self._machine.terminal(state)):
@@ -96,7 +96,7 @@ class ReversiEngine(Engine):
         """In a thread of its own: better weights for a variant without any, from the next turn on."""
         self._learnt = learn_quickly(self._binding.variant, start, np.zeros(1, np.uint8))
 
-    def _view(self, state: State) -> Position:
+    def _view(self, state: State) -> ReversiPosition:
         try:
             return self._binding.position(self._machine.facts(state))
         except UnknownFactError as error:

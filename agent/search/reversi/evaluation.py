@@ -17,7 +17,6 @@ import numpy.typing as npt
 from numba import njit
 
 from agent.search.reversi.endings import INFINITE, QUADRANTS
-from agent.search.reversi.lanes import pattern_numbers
 from agent.search.reversi.patterns import LANES, WORDS, PatternSet
 from games.native.reversi.bits import flips, legal_moves, lowest, popcount
 from games.native.reversi.rules import Variant, final_score
@@ -90,7 +89,7 @@ def evaluate(player, opponent, board, tables, numbers):
     other = popcount(legal_moves(opponent, player, empty))
     if own == 0 and other == 0:
         return final_score(player, opponent, board.cells, board.sign)
-    pattern_numbers(player, opponent, tables.rows, numbers)
+    sum_byte_rows(player, opponent, tables.rows, numbers, WORDS)
     weights = tables.weights[stage_of(popcount(empty))]
     starts = tables.starts
     extras = weights.shape[0] - 3 * EXTRAS

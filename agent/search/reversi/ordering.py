@@ -14,7 +14,9 @@ from numba import njit
 
 from agent.search.reversi.endings import INFINITE, odd_cells
 from agent.search.reversi.evaluation import evaluate, evaluate_1, evaluate_2
-from games.native.reversi.bits import flips, legal_moves, lowest, popcount
+from games.bits.board8x8 import flips
+from games.bits.words import lowest, popcount
+from games.native.reversi.rules import legal_moves
 
 HASH_MOVE = 1 << 40
 """Above every other score."""

@@ -34,8 +34,8 @@ from agent.search.reversi.table import (
     store,
     upper_bound,
 )
-from games.native.reversi.bits import legal_moves, popcount
-from games.native.reversi.rules import final_score
+from games.bits.words import popcount
+from games.native.reversi.rules import final_score, legal_moves
 
 STOPPED = 1000
 """What `search` returns when it was told to stop: no score."""

@@ -6,10 +6,12 @@ import numpy as np
 from numba import njit
 
 from agent.search.tree.lanes import ACTIVE, HELD, WIDTH
-from agent.search.tree.lock import lock, unlock
+from agent.search.tree.lock import lock
 from agent.search.tree.store import FIRST, GOAL, LOCK, N_PLAYOUTS, PROVEN, SIZE, STATUS, TOTAL, prove
+from games.bits.locks import unlock
 from games.bits.words import lowest
-from games.gdl.running.kernels import ONE, ZERO, evaluate
+from games.gdl.running.goals import evaluate_goals, read_goals
+from games.gdl.running.kernels import ONE, ZERO
 from games.gdl.running.layout import FIRST_FLUENT
 
 
@@ -69,27 +71,21 @@ def _note_best_line(tree, lanes, lane, side, goal):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def collect(net, tree, lanes, parameters, goals):
+def collect(programs, tree, lanes, parameters, goals):
     """Evaluates the goals of all held matches and backs them up."""
     held = lanes.mask[HELD]
     if held == ZERO:
         return
-    evaluate(net.goal, lanes.goal_slots, WIDTH)
-    roles = len(net.role_start) - 1
+    evaluate_goals(programs, lanes.goal_slots, WIDTH)
     lock(tree)
     rest = held
     while rest != ZERO:
         lane = lowest(rest)
         bit = ONE << np.uint64(lane)
         rest &= ~bit
-        goals[:] = -1.0
-        for i in range(len(net.goal_slot)):
-            if lanes.goal_slots[net.goal_slot[i]] & bit != ZERO:
-                role = net.goal_role[i]
-                # Two values at once are no value.
-                goals[role] = net.goal_value[i] / 100.0 if goals[role] == -1.0 else -2.0
-        for role in range(roles):
-            goals[role] = max(goals[role], 0.0)
+        read_goals(programs, lanes.goal_slots, lane, 0, goals)
+        for role in range(len(goals)):
+            goals[role] /= 100.0
         side = 1 - lanes.side[lane]
         if lanes.trail.shape[2] > 0:
             _note_best_line(tree, lanes, lane, side, goals[0])

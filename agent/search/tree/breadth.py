@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from agent.search.engine import StopFlag
 from agent.search.tree.store import find_state
 from games.bits.words import aligned_words, transpose
+from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import ALL, ONE, ZERO, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
 from games.gdl.running.machine import CircuitMachine
@@ -57,8 +58,8 @@ class BreadthFirst:
             table=np.full(1 << (2 * size - 1).bit_length(), -1, np.int32),
             goal=np.full(1, -1, np.int32),
         )
-        self._slots = aligned_words(machine.net.n_slots)
-        self._goal_slots = aligned_words(machine.net.n_goal_slots)
+        self._slots = aligned_words(machine.programs.n_slots)
+        self._goal_slots = aligned_words(machine.programs.n_goal_slots)
         self._slots[SLOT_TRUE] = ALL
         self._goal_slots[SLOT_TRUE] = ALL
 
@@ -72,7 +73,7 @@ class BreadthFirst:
 
     def run(self, stop: StopFlag, states: int) -> None:
         """Expands up to about so many more states, until `stop[0]` is not 0."""
-        _expand(self._machine.net, self._found, self._slots, self._goal_slots, stop, states)
+        _expand(self._machine.programs, self._found, self._slots, self._goal_slots, stop, states)
 
     @property
     def states(self) -> int:
@@ -134,26 +135,22 @@ def _load(found, slots, begin, n, n_fluents):
 
 
 @njit(cache=True, nogil=True)
-def _note_goals(net, found, goal_slots, begin, over):
+def _note_goals(programs, found, goal_slots, begin, over):
     """Evaluates the goals of the terminal states among 64 that are loaded, and keeps the best."""
-    evaluate(net.goal, goal_slots, _WIDTH)
+    evaluate_goals(programs, goal_slots, _WIDTH)
+    goals = np.empty(1, np.int32)
     for lane in range(64):
         if (over >> np.uint64(lane)) & ONE == ZERO:
             continue
-        value = np.int32(-1)
-        values = 0
-        for i in range(len(net.goal_slot)):
-            if (goal_slots[net.goal_slot[i]] >> np.uint64(lane)) & ONE != ZERO:
-                value = net.goal_value[i]
-                values += 1
-        if values == 1 and value > found.goal[0]:
-            found.goal[0] = value
+        read_goals(programs, goal_slots, lane, 0, goals)
+        if goals[0] > found.goal[0]:
+            found.goal[0] = goals[0]
             found.counts[_BEST] = begin + lane
 
 
 @njit(cache=True, nogil=True)
-def _expand(net, found, slots, goal_slots, stop, states):
-    n_fluents = len(net.next_slot)
+def _expand(programs, found, slots, goal_slots, stop, states):
+    n_fluents = len(programs.next_slot)
     words = found.state.shape[1]
     children = np.zeros((64, words), np.uint64)
     block = np.empty(64, np.uint64)
@@ -164,22 +161,22 @@ def _expand(net, found, slots, goal_slots, stop, states):
         n = min(64, counts[_COUNT] - begin)
         lanes = ALL if n == 64 else (ONE << np.uint64(n)) - ONE
         _load(found, slots, begin, n, n_fluents)
-        evaluate(net.legal, slots, _WIDTH)
-        over = slots[net.terminal_slot] & lanes
+        evaluate(programs.legal, slots, _WIDTH)
+        over = slots[programs.terminal_slot] & lanes
         if over != ZERO:
             goal_slots[FIRST_FLUENT : FIRST_FLUENT + n_fluents] = slots[FIRST_FLUENT : FIRST_FLUENT + n_fluents]
-            _note_goals(net, found, goal_slots, begin, over)
-        for move in range(len(net.legal_slot)):
-            able = slots[net.legal_slot[move]] & lanes & ~over
+            _note_goals(programs, found, goal_slots, begin, over)
+        for move in range(len(programs.legal_slot)):
+            able = slots[programs.legal_slot[move]] & lanes & ~over
             if able == ZERO:
                 continue
-            clear_sets(net, slots, _WIDTH)
-            enter_move(net, slots, _WIDTH, 0, move, able)
-            evaluate(net.next, slots, _WIDTH)
+            clear_sets(programs, slots, _WIDTH)
+            enter_move(programs, slots, _WIDTH, 0, move, able)
+            evaluate(programs.next, slots, _WIDTH)
             for word in range(words):
                 for i in range(64):
                     f = 64 * word + i
-                    block[i] = slots[net.next_slot[f]] if f < n_fluents else ZERO
+                    block[i] = slots[programs.next_slot[f]] if f < n_fluents else ZERO
                 transpose(block)
                 for lane in range(n):
                     children[lane, word] = block[lane]

@@ -20,8 +20,8 @@ from agent.search.tree.store import (
     choosers,
     get_child,
 )
+from games.bits.splitmix import random32
 from games.gdl.running.kernels import ONE
-from games.gdl.running.playouts import random32
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -79,10 +79,10 @@ LEAF, EXACT = 0, 1
 
 
 @njit(cache=True, nogil=True, inline="always")
-def descend(net, tree, lanes, lane, parameters, threshold):
+def descend(programs, tree, lanes, lane, parameters, threshold):
     """Leads a lane from the root to where the tree ends (`LEAF`), or to a node whose value is proven (`EXACT`)."""
     side = lanes.side[lane]
-    roles = len(net.role_start) - 1
+    roles = len(programs.role_start) - 1
     node = np.int32(tree.counts[ROOT])
     depth = 0
     bit = ONE << np.uint64(lane)

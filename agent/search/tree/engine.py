@@ -79,9 +79,9 @@ class TreeSearch(Engine):
         self._machine = machine
         self._role = role
         self._random = random.Random(seed)
-        self._tree = new_tree(machine.net, machine.words, memory_bytes)
+        self._tree = new_tree(machine.programs, machine.words, memory_bytes)
         n_threads = threads or len(os.sched_getaffinity(0))
-        self._lanes = [new_lanes(machine.net, self._random.getrandbits(63)) for _ in range(n_threads)]
+        self._lanes = [new_lanes(machine.programs, self._random.getrandbits(63)) for _ in range(n_threads)]
         values = [sorted(values) or [0] for values in machine.game.goals]
         roles = [str(name).lower() for name in machine.roles]
         self._playout_exploration = np.full(len(roles), EXPLORATION * 0.5)
@@ -153,7 +153,7 @@ class TreeSearch(Engine):
             for helper in helpers:
                 helper.join()
             for lanes in self._lanes:
-                finish(self._machine.net, self._tree, lanes, self._parameters)
+                finish(self._machine.programs, self._tree, lanes, self._parameters)
         report(self._opinion())
 
     # -- searching ----------------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class TreeSearch(Engine):
                 self._breadth.run(stop, budget)
                 self._take_breadth_line(lanes)
                 return budget
-        return search(self._machine.net, self._tree, lanes, self._parameters, stop, budget)
+        return search(self._machine.programs, self._tree, lanes, self._parameters, stop, budget)
 
     def _learn(self, stop: StopFlag) -> None:
         """Learns to judge positions for a moment, and judges by what it has learnt where that is good enough."""
@@ -242,12 +242,12 @@ class TreeSearch(Engine):
 
     def _make_root(self, packed: np.ndarray) -> int:
         lanes = self._lanes[0]
-        clear_lanes(self._machine.net, lanes)
-        root = root_node(self._machine.net, self._tree, lanes, packed)
+        clear_lanes(self._machine.programs, lanes)
+        root = root_node(self._machine.programs, self._tree, lanes, packed)
         if root < 0:
             clear_tree(self._tree)
-            root = root_node(self._machine.net, self._tree, lanes, packed)
-        clear_lanes(self._machine.net, lanes)
+            root = root_node(self._machine.programs, self._tree, lanes, packed)
+        clear_lanes(self._machine.programs, lanes)
         return int(root)
 
     def _scale_exploration(self, stop: StopFlag) -> None:
@@ -302,7 +302,7 @@ class TreeSearch(Engine):
         return self._say(edges[favourite], 100 * float(mean[favourite]), False, info)
 
     def _say(self, edge: int, value: float, proven: bool, info: dict[str, object]) -> Opinion:
-        move = int(self._tree.edge["move"][edge]) - int(self._machine.net.role_start[self._role])
+        move = int(self._tree.edge["move"][edge]) - int(self._machine.programs.role_start[self._role])
         return Opinion(self._machine.game.moves[self._role][move], value, proven, info)
 
     def _follow_best_line(self, move: Term) -> bool:

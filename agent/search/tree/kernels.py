@@ -21,7 +21,7 @@ from numba import njit
 from agent.search.tree.backup import back_up, collect, judge_lanes
 from agent.search.tree.descent import LEAF, descend
 from agent.search.tree.lanes import ACTIVE, FORCED, FRESH, HELD, MAX_PLIES, WIDTH, clear_lanes
-from agent.search.tree.lock import lock, unlock
+from agent.search.tree.lock import lock
 from agent.search.tree.store import (
     GOAL,
     LOCK,
@@ -36,6 +36,7 @@ from agent.search.tree.store import (
     get_child,
     set_child,
 )
+from games.bits.locks import unlock
 from games.bits.words import lowest, popcount, transpose
 from games.gdl.running.kernels import (
     ALL,
@@ -74,7 +75,7 @@ def _load_lanes(tree, lanes, which, n_fluents):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _restart(net, tree, lanes, parameters, goals, n_fluents):
+def _restart(programs, tree, lanes, parameters, goals, n_fluents):
     """Sends every idle lane down the tree again; returns how many descents ended in proven nodes, done with at once."""
     idle = ~lanes.mask[ACTIVE]
     started = ZERO
@@ -92,7 +93,7 @@ def _restart(net, tree, lanes, parameters, goals, n_fluents):
         for _ in range(4):
             if tree.node[tree.counts[ROOT], STATUS] != OPEN:
                 break
-            if descend(net, tree, lanes, lane, parameters, threshold) == LEAF:
+            if descend(programs, tree, lanes, lane, parameters, threshold) == LEAF:
                 started |= bit
                 break
             side = lanes.side[lane]
@@ -115,7 +116,7 @@ def _restart(net, tree, lanes, parameters, goals, n_fluents):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _grow_tree(net, tree, lanes, over, state):
+def _grow_tree(programs, tree, lanes, over, state):
     """Makes nodes of the states that fresh lanes have reached by their first move out of the tree."""
     rest = lanes.mask[FRESH]
     lanes.mask[FRESH] = ZERO
@@ -135,8 +136,8 @@ def _grow_tree(net, tree, lanes, over, state):
         edges = lanes.edge[side, lane, last]
         child = get_child(tree, parent, edges)
         if child < 0:
-            store_state(net, lanes.slots, WIDTH, lane, state)
-            child = add_node(net, tree, state, lanes.slots, lane, over & bit != ZERO)
+            store_state(programs, lanes.slots, WIDTH, lane, state)
+            child = add_node(programs, tree, state, lanes.slots, lane, over & bit != ZERO)
             if child >= 0:
                 set_child(tree, parent, edges, child)
         if child >= 0 and tree.node[child, STATUS] == TERMINAL:
@@ -146,13 +147,13 @@ def _grow_tree(net, tree, lanes, over, state):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _enter_moves(net, tree, lanes, over):
+def _enter_moves(programs, tree, lanes, over):
     """Enters the moves of all active lanes that are not over: from the tree where there is one, random ones elsewhere.
 
     Returns the lanes in which some role has no legal move.
     """
-    roles = len(net.role_start) - 1
-    clear_sets(net, lanes.slots, WIDTH)
+    roles = len(programs.role_start) - 1
+    clear_sets(programs, lanes.slots, WIDTH)
     forced = lanes.mask[FORCED] & lanes.mask[ACTIVE]
     rest = forced
     while rest != ZERO:
@@ -162,7 +163,7 @@ def _enter_moves(net, tree, lanes, over):
         side = lanes.side[lane]
         for role in range(roles):
             enter_move(
-                net,
+                programs,
                 lanes.slots,
                 WIDTH,
                 0,
@@ -171,16 +172,16 @@ def _enter_moves(net, tree, lanes, over):
             )
     playing = lanes.mask[ACTIVE] & ~over & ~forced
     stuck = ZERO
-    chooser = lanes.chooser
+    workspace = lanes.workspace
     if playing != ZERO:
         for role in range(roles):
-            n, dead = choose_random(net, lanes.slots, WIDTH, 0, role, playing, lanes.rng, chooser)
+            n, dead = choose_random(programs, lanes.slots, WIDTH, 0, role, playing, lanes.rng, workspace)
             stuck |= dead
             for i in range(n):
-                chosen = chooser.chosen[i]
+                chosen = workspace.chosen[i]
                 if chosen != ZERO:
-                    enter_move(net, lanes.slots, WIDTH, 0, chooser.move[i], chosen)
-                    lanes.played[chooser.move[i]] |= chosen
+                    enter_move(programs, lanes.slots, WIDTH, 0, workspace.move[i], chosen)
+                    lanes.played[workspace.move[i]] |= chosen
                     if lanes.trail.shape[2] > 0:
                         while chosen != ZERO:
                             lane = lowest(chosen)
@@ -188,7 +189,7 @@ def _enter_moves(net, tree, lanes, over):
                             side = lanes.side[lane]
                             n_trail = lanes.trail_size[side, lane]
                             if n_trail < lanes.trail.shape[2]:
-                                lanes.trail[side, lane, n_trail] = chooser.move[i]
+                                lanes.trail[side, lane, n_trail] = workspace.move[i]
                                 lanes.trail_size[side, lane] = n_trail + 1
     lanes.mask[FORCED] &= ~forced
     lanes.mask[FRESH] = forced
@@ -196,10 +197,10 @@ def _enter_moves(net, tree, lanes, over):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _hold(net, tree, lanes, over, parameters, goals, n_fluents):
+def _hold(programs, tree, lanes, over, parameters, goals, n_fluents):
     """Puts finished matches aside until their goals are evaluated; their lanes are idle afterwards."""
     if over & lanes.mask[HELD] != ZERO:
-        collect(net, tree, lanes, parameters, goals)
+        collect(programs, tree, lanes, parameters, goals)
     for f in range(FIRST_FLUENT, FIRST_FLUENT + n_fluents):
         lanes.goal_slots[f] = (lanes.goal_slots[f] & ~over) | (lanes.slots[f] & over)
     for move in range(len(lanes.played)):
@@ -216,14 +217,14 @@ def _hold(net, tree, lanes, over, parameters, goals, n_fluents):
 
 
 @njit(cache=True, nogil=True)
-def search(net, tree, lanes, parameters, stop, playouts):
+def search(programs, tree, lanes, parameters, stop, playouts):
     """Searches until `stop[0]` is not 0, the root is proven, or these lanes have finished about so many more playouts.
 
     Matches under way stay in the lanes for the next call. Returns the number of playouts finished.
     """
-    n_fluents = len(net.next_slot)
+    n_fluents = len(programs.next_slot)
     state = np.zeros(tree.state.shape[1], np.uint64)
-    goals = np.zeros(len(net.role_start) - 1, np.float64)
+    goals = np.zeros(len(programs.role_start) - 1, np.float64)
     sums = np.zeros((64, len(goals)), np.float64)
     horizon = parameters.horizon[0]
     if horizon < 0:
@@ -231,20 +232,20 @@ def search(net, tree, lanes, parameters, stop, playouts):
     keep = np.full(1, ALL)
     done = 0
     ply = 0
-    step_work = len(net.legal.inputs) + len(net.next.inputs) + 500
+    step_work = len(programs.legal.inputs) + len(programs.next.inputs) + 500
     while stop[0] == 0 and done < playouts and tree.node[tree.counts[ROOT], STATUS] == OPEN:
         if popcount(lanes.mask[ACTIVE]) <= 60:
-            done += _restart(net, tree, lanes, parameters, goals, n_fluents)
+            done += _restart(programs, tree, lanes, parameters, goals, n_fluents)
             if lanes.mask[ACTIVE] == ZERO:
                 if lanes.mask[HELD] != ZERO:
                     done += popcount(lanes.mask[HELD])
-                    collect(net, tree, lanes, parameters, goals)
+                    collect(programs, tree, lanes, parameters, goals)
                 continue
-        evaluate(net.legal, lanes.slots, WIDTH)
-        over = lanes.slots[net.terminal_slot] & lanes.mask[ACTIVE]
+        evaluate(programs.legal, lanes.slots, WIDTH)
+        over = lanes.slots[programs.terminal_slot] & lanes.mask[ACTIVE]
         lanes.since[0] = lanes.mask[FRESH]
         if lanes.mask[FRESH] != ZERO:
-            _grow_tree(net, tree, lanes, over, state)
+            _grow_tree(programs, tree, lanes, over, state)
         over &= ~lanes.mask[FORCED]
         if horizon >= 0:
             due = lanes.since[horizon] & lanes.mask[ACTIVE] & ~over
@@ -254,7 +255,7 @@ def search(net, tree, lanes, parameters, stop, playouts):
                 if lanes.mask[ACTIVE] == ZERO:
                     lanes.since[:] = ZERO
                     continue
-        over |= _enter_moves(net, tree, lanes, over)
+        over |= _enter_moves(programs, tree, lanes, over)
         rest = lanes.mask[ACTIVE]
         lanes.work[1] += popcount(rest)
         ply += 1
@@ -266,25 +267,25 @@ def search(net, tree, lanes, parameters, stop, playouts):
                 if lanes.plies[lane] > MAX_PLIES and not lanes.mask[FRESH] >> np.uint64(lane) & ONE:
                     over |= ONE << np.uint64(lane)
         if over != ZERO:
-            _hold(net, tree, lanes, over, parameters, goals, n_fluents)
+            _hold(programs, tree, lanes, over, parameters, goals, n_fluents)
             done += popcount(over)
-            # A small goal net is evaluated at once; a large one when enough matches share it.
+            # A small goal program is evaluated at once; a large one when enough matches share it.
             playout_work = lanes.work[1] / lanes.work[0] * step_work / 64.0
-            share = 4.0 * len(net.goal.inputs) / playout_work
+            share = 4.0 * len(programs.goal.inputs) / playout_work
             if popcount(lanes.mask[HELD]) >= min(48.0, max(1.0, share)):
-                collect(net, tree, lanes, parameters, goals)
+                collect(programs, tree, lanes, parameters, goals)
         for n in range(horizon, 0, -1):
             lanes.since[n] = lanes.since[n - 1] & lanes.mask[ACTIVE]
-        evaluate(net.next, lanes.slots, WIDTH)
-        advance(net, lanes.slots, WIDTH, keep)
+        evaluate(programs.next, lanes.slots, WIDTH)
+        advance(programs, lanes.slots, WIDTH, keep)
     return done
 
 
 @njit(cache=True, nogil=True)
-def finish(net, tree, lanes, parameters):
+def finish(programs, tree, lanes, parameters):
     """Backs up what is finished, and takes back the virtual losses of matches under way, which are dropped."""
-    goals = np.zeros(len(net.role_start) - 1, np.float64)
-    collect(net, tree, lanes, parameters, goals)
+    goals = np.zeros(len(programs.role_start) - 1, np.float64)
+    collect(programs, tree, lanes, parameters, goals)
     lock(tree)
     rest = lanes.mask[ACTIVE]
     while rest != ZERO:
@@ -297,13 +298,13 @@ def finish(net, tree, lanes, parameters):
             for role in range(len(goals)):
                 tree.edge[lanes.edge[side, lane, d, role]].tried -= 1
     unlock(tree.counts, LOCK)
-    clear_lanes(net, lanes)
+    clear_lanes(programs, lanes)
 
 
 @njit(cache=True, nogil=True)
-def root_node(net, tree, lanes, state):
+def root_node(programs, tree, lanes, state):
     """The node of a state, made if it is not in the tree (lanes must be clear); -1 if it does not fit."""
-    load_state(net, lanes.slots, WIDTH, 0, state)
-    evaluate(net.legal, lanes.slots, WIDTH)
-    over = lanes.slots[net.terminal_slot] & ONE != ZERO
-    return add_node(net, tree, state, lanes.slots, 0, over)
+    load_state(programs, lanes.slots, WIDTH, 0, state)
+    evaluate(programs.legal, lanes.slots, WIDTH)
+    over = lanes.slots[programs.terminal_slot] & ONE != ZERO
+    return add_node(programs, tree, state, lanes.slots, 0, over)

@@ -9,9 +9,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.words import aligned_words
-from games.gdl.running.kernels import ALL, ZERO, Net, reset
-from games.gdl.running.layout import SLOT_TRUE
-from games.gdl.running.playouts import Chooser, make_chooser
+from games.gdl.running.kernels import ALL, ZERO, reset
+from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
+from games.gdl.running.playouts import MoveWorkspace, new_move_workspace
 
 WIDTH = (0,)
 MAX_DEPTH = 512
@@ -35,7 +35,7 @@ class Lanes(NamedTuple):
 
     slots: NDArray[np.uint64]
     goal_slots: NDArray[np.uint64]
-    chooser: Chooser
+    workspace: MoveWorkspace
     rng: NDArray[np.uint64]
     mask: NDArray[np.uint64]
     side: NDArray[np.int8]
@@ -90,15 +90,15 @@ class Parameters(NamedTuple):
     """(roles)"""
 
 
-def new_lanes(net: Net, seed: int) -> Lanes:
+def new_lanes(programs: CircuitPrograms, seed: int) -> Lanes:
     """Lanes for a game, with a random generator of their own."""
-    roles = len(net.role_start) - 1
-    moves = len(net.legal_slot)
+    roles = len(programs.role_start) - 1
+    moves = len(programs.legal_slot)
     trail = MAX_PLIES if roles == 1 else 0
     lanes = Lanes(
-        slots=aligned_words(net.n_slots),
-        goal_slots=aligned_words(net.n_goal_slots),
-        chooser=make_chooser(net),
+        slots=aligned_words(programs.n_slots),
+        goal_slots=aligned_words(programs.n_goal_slots),
+        workspace=new_move_workspace(programs),
         rng=np.array([seed], np.uint64),
         mask=np.zeros(4, np.uint64),
         side=np.zeros(64, np.int8),
@@ -118,14 +118,14 @@ def new_lanes(net: Net, seed: int) -> Lanes:
         best_goal=np.full(1, -1.0),
         work=np.array([1.0, 20.0]),
     )
-    clear_lanes(net, lanes)
+    clear_lanes(programs, lanes)
     return lanes
 
 
 @njit(cache=True, nogil=True)
-def clear_lanes(net, lanes):
+def clear_lanes(programs, lanes):
     """Drops all matches under way."""
-    reset(net, lanes.slots, WIDTH)
+    reset(programs, lanes.slots, WIDTH)
     lanes.goal_slots[:] = ZERO
     lanes.goal_slots[SLOT_TRUE] = ALL
     lanes.mask[:] = ZERO

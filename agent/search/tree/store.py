@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from games.gdl.running.kernels import Net
+from games.gdl.running.layout import CircuitPrograms
 
 OPEN, TERMINAL, PROVEN = 0, 1, 2
 """Status of a node. TERMINAL: the match is over, goals not evaluated yet. PROVEN: GOAL is what best play brings."""
@@ -59,13 +59,13 @@ class Tree(NamedTuple):
     joint_child: NDArray[np.int32]
 
 
-def new_tree(net: Net, words: int, memory_bytes: int) -> Tree:
+def new_tree(programs: CircuitPrograms, words: int, memory_bytes: int) -> Tree:
     """An empty tree that takes at most about so much memory (of which the system hands out only what is used)."""
-    roles = len(net.role_start) - 1
-    moves_per_node = max(4, min(64, len(net.legal_slot)))
+    roles = len(programs.role_start) - 1
+    moves_per_node = max(4, min(64, len(programs.legal_slot)))
     node_bytes = 8 * words + 16 + 32 * roles + 16
     nodes = max(1024, min(1 << 22, int(memory_bytes / (node_bytes + moves_per_node * EDGE.itemsize))))
-    edges = max(nodes * moves_per_node, 4 * len(net.legal_slot))
+    edges = max(nodes * moves_per_node, 4 * len(programs.legal_slot))
     table = 1 << (2 * nodes - 1).bit_length()
     node = np.zeros((nodes, 2 + 4 * roles), np.int64)
     return Tree(
@@ -128,7 +128,7 @@ def find_node(tree, state):
 
 
 @njit(cache=True, nogil=True)
-def add_node(net, tree, state, slots, lane, over):
+def add_node(programs, tree, state, slots, lane, over):
     """The node of a state that is in a lane (0..63) of slots one word wide; -1 if it does not fit.
 
     The legal program has been evaluated. `over` says whether the state is terminal. A role without a legal move ends
@@ -143,14 +143,14 @@ def add_node(net, tree, state, slots, lane, over):
     bit = np.uint64(lane)
     edge = counts[N_EDGES]
     node = np.int32(counts[N_NODES])
-    roles = len(net.role_start) - 1
+    roles = len(programs.role_start) - 1
     ended = over
     for role in range(roles):
         tree.node[node, FIRST + 4 * role] = edge
         begin = edge
         if not over:
-            for move in range(net.role_start[role], net.role_start[role + 1]):
-                if (slots[net.legal_slot[move]] >> bit) & np.uint64(1) != np.uint64(0):
+            for move in range(programs.role_start[role], programs.role_start[role + 1]):
+                if (slots[programs.legal_slot[move]] >> bit) & np.uint64(1) != np.uint64(0):
                     if edge >= len(tree.edge):
                         return np.int32(-1)
                     tree.edge[edge].move = move

@@ -23,7 +23,7 @@ from games.machine import Term
 
 @dataclass(frozen=True)
 class Circuit:
-    """The rules of a game as a net. `fluents` are the facts that really change; `always` those true in every state."""
+    """The rules of a game. `fluents` are the facts that really change; `always` those true in every state."""
 
     roles: tuple[Term, ...]
     fluents: list[Term]

@@ -9,27 +9,40 @@ from games.gdl.circuit.outputs import Outputs, mark_live
 from games.gdl.circuit.pool import BLOCK, GATE, N_SIGNALS, NO_ROOM, Pool, grow, intern
 
 _PAIR_LIMIT = 1 << 22
-"""Pairs counted in one round of factoring; bounds its memory (the table) and time."""
+"""Pairs counted in one round of factoring; bounds its memory (the table) and time. Set by hand; not tuned."""
 
 _WORK_PER_INPUT = 64
-"""Gate inputs looked at in one round, per gate input of the net: pairs come most frequent first, so what is left undone
-is worth least."""
+"""Gate inputs looked at in one round, per gate input of the circuit: pairs come most frequent first, so what is left
+undone is worth least. Set by hand to keep factoring linear in the circuit; not tuned."""
+
+_COUNTED_INPUTS = 48
+"""Of a wide gate, pairs of this many inputs are counted: their number grows with the square. Set by hand; not tuned."""
+
+_ROUNDS = 8
+"""Rounds at most. Set by hand; not tuned."""
+
+_SIGNALS_PER_SAVING = 200
+"""A round that saves less than one gate input per this many signals is the last. Set by hand; not tuned."""
 
 
-def factor(pool: Pool, outputs: Outputs, *, rounds: int = 8) -> Pool:
+def factor(pool: Pool, outputs: Outputs) -> Pool:
     """Extracts literal pairs that many gates share, most frequent first, round after round while it pays."""
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         live = mark_live(pool, *outputs.roots())
         saved, complete = _factor_round(pool, live)
         if not complete:
             pool = grow(pool)
-        elif saved * 200 < live.sum():
+        elif saved * _SIGNALS_PER_SAVING < live.sum():
             break
     return pool
 
 
 @njit(cache=True, nogil=True)
 def _pair_slot(keys, a, b):
+    """Where a pair of literals (a < b) stands, or belongs, in an open-addressing table, and its key.
+
+    `keys` is int64[2^n], -1 where empty.
+    """
     key = (np.int64(a) << 32) | np.int64(b)
     mask = np.uint64(len(keys) - 1)
     h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
@@ -41,14 +54,17 @@ def _pair_slot(keys, a, b):
 
 @njit(cache=True, nogil=True)
 def _factor_round(pool, live):
-    """One round; returns the number of edges saved and whether the pool had room for all of it."""
+    """One round; returns the number of edges saved and whether the pool had room for all of it.
+
+    `pool` is a `Pool`, `live` bool[signals]. A pair is worth a gate of its own where four gates can use it.
+    """
     n = pool.counts[N_SIGNALS]
     pairs = 0
     for gate in range(len(live)):
         if live[gate] and pool.kind[gate] == GATE and pool.owner[gate] < 0:
             size = np.int64(pool.size[gate])
             if size > 2:
-                pairs += min(size, 48) * (min(size, 48) - 1) // 2
+                pairs += min(size, _COUNTED_INPUTS) * (min(size, _COUNTED_INPUTS) - 1) // 2
     if pairs == 0:
         return 0, True
     length = 1024
@@ -67,8 +83,8 @@ def _factor_round(pool, live):
             reads[pool.items[i]] += 1
         if size < 3 or filled * 2 > length:
             continue
-        for i in range(first, first + min(size, 48)):
-            for j in range(i + 1, first + min(size, 48)):
+        for i in range(first, first + min(size, _COUNTED_INPUTS)):
+            for j in range(i + 1, first + min(size, _COUNTED_INPUTS)):
                 slot, key = _pair_slot(keys, pool.items[i], pool.items[j])
                 if keys[slot] == -1:
                     keys[slot] = key

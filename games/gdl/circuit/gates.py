@@ -6,6 +6,8 @@ Atoms are taken component by component of their dependencies (Tarjan, "Depth-fir
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -29,8 +31,30 @@ from games.gdl.grounding.ground import GroundProgram
 _UNDEFINED = -1
 
 
+class _RulesByHead(NamedTuple):
+    """The ground rules, sorted by the atom they derive."""
+
+    first: NDArray[np.int64]
+    """(atoms + 2) the rules of an atom are `rule[first[atom] : first[atom + 1]]`."""
+    rule: NDArray[np.int64]
+    body_start: NDArray[np.int64]
+    """(rules + 1) the body of a rule is `body[body_start[rule] : body_start[rule + 1]]`."""
+    body: NDArray[np.int32]
+    """Atoms, negative where they are negated."""
+
+
+class _Atoms(NamedTuple):
+    """What is known of each atom: int32[atoms + 1] all, -1 where there is none."""
+
+    literal: NDArray[np.int32]
+    loop: NDArray[np.int32]
+    """The `LOOP` signal of an atom of a positive cycle."""
+    definition: NDArray[np.int32]
+    """The literal that this signal is equal to."""
+
+
 def build_gates(program: GroundProgram) -> tuple[Pool, Outputs]:
-    """The net of a ground program as it stands, but for what folds while it is built."""
+    """The circuit of a ground program as it stands, but for what folds while it is built."""
     n_atoms = program.n_atoms
     n_moves = np.array([len(moves) for moves in program.moves], np.int32)
     order_by_head = np.argsort(program.rule_head, kind="stable").astype(np.int64)
@@ -40,48 +64,46 @@ def build_gates(program: GroundProgram) -> tuple[Pool, Outputs]:
     pool = new_pool(
         len(program.fluents), n_moves, len(program.fluents) + 2 * n_atoms + 1024, 2 * len(program.body) + 4096
     )
-    literal_of = np.full(n_atoms + 1, _UNDEFINED, np.int32)
+    rules = _RulesByHead(first_rule, order_by_head, program.body_start, program.body)
+    atoms = _Atoms(*(np.full(n_atoms + 1, _UNDEFINED, np.int32) for _ in range(3)))
     used = program.true_atom > 0
-    literal_of[program.true_atom[used]] = 2 * (np.flatnonzero(used) + 1)
-    for role, atoms in enumerate(program.does_atom):
-        for move in np.flatnonzero(np.asarray(atoms) > 0):
+    atoms.literal[program.true_atom[used]] = 2 * (np.flatnonzero(used) + 1)
+    for role, does in enumerate(program.does_atom):
+        for move in np.flatnonzero(np.asarray(does) > 0):
             single = np.array([move], np.int32)
             while True:
                 literal = _single_move(pool, role, single, int(n_moves[role]))
                 if literal != NO_ROOM:
                     break
                 pool = grow(pool)
-            literal_of[atoms[move]] = literal
+            atoms.literal[does[move]] = literal
 
-    legal = np.concatenate([np.asarray(atoms, np.int32) for atoms in program.legal_atom])
+    legal = np.concatenate([np.asarray(part, np.int32) for part in program.legal_atom])
     goal = np.array([atom for values in program.goals for _, atom in values], np.int32)
     terminal = np.array([program.terminal_atom], np.int32)
     nexts = np.asarray(program.next_atom, np.int32)
     wanted = np.concatenate((legal, nexts, terminal, goal))
     wanted = np.unique(wanted[wanted > 0])
-    order, first_of_component = _components(
-        wanted, literal_of, first_rule, order_by_head, program.body_start, program.body
-    )
+    order, first_of_component = _components(wanted, atoms.literal, rules)
     position = 0
-    loops = np.full(n_atoms + 1, -1, np.int32)
-    definitions = np.full(n_atoms + 1, -1, np.int32)
     while True:
-        position = _define_atoms(
-            pool, order, first_of_component, position, literal_of, loops, definitions, first_rule, order_by_head,
-            program.body_start, program.body,
-        )  # fmt: skip
+        position = _define_atoms(pool, order, first_of_component, position, atoms, rules)
         if position == len(first_of_component) - 1:
             break
         pool = grow(pool)
 
-    def literals(atoms: NDArray[np.int32]) -> Literals:
-        return np.where(atoms == 0, FALSE, np.where(atoms < 0, TRUE, literal_of[np.maximum(atoms, 0)])).astype(np.int32)
+    def literals(of: NDArray[np.int32]) -> Literals:
+        return np.where(of == 0, FALSE, np.where(of < 0, TRUE, atoms.literal[np.maximum(of, 0)])).astype(np.int32)
 
-    looped = np.flatnonzero(loops >= 0)
-    outputs = Outputs(
-        literals(legal), literals(nexts), literals(terminal), literals(goal), loops[looped], definitions[looped]
+    looped = np.flatnonzero(atoms.loop >= 0)
+    return pool, Outputs(
+        legal=literals(legal),
+        next=literals(nexts),
+        terminal=literals(terminal),
+        goal=literals(goal),
+        loop_signal=atoms.loop[looped],
+        loop_definition=atoms.definition[looped],
     )
-    return pool, outputs
 
 
 def _single_move(pool: Pool, role: int, move: NDArray[np.int32], n_moves: int) -> int:
@@ -92,11 +114,13 @@ def _single_move(pool: Pool, role: int, move: NDArray[np.int32], n_moves: int) -
 
 
 @njit(cache=True, nogil=True)
-def _components(wanted, literal_of, first_rule, rules, body_start, body):
-    """Tarjan's algorithm from the wanted atoms.
+def _components(wanted, literal_of, rules):
+    """Tarjan's algorithm from the wanted atoms (int32[n]) through those that have no literal yet.
 
-    Returns the atoms ordered by component, dependencies first, and where in that order each component starts.
+    `literal_of` is `_Atoms.literal`, `rules` a `_RulesByHead`. Returns the atoms ordered by component, dependencies
+    first (int32), and where in that order each component starts (int32, one more than components).
     """
+    first_rule, rule_of, body_start, body = rules.first, rules.rule, rules.body_start, rules.body
     n = len(literal_of)
     index = np.zeros(n, np.int32)
     low = np.zeros(n, np.int32)
@@ -123,16 +147,16 @@ def _components(wanted, literal_of, first_rule, rules, body_start, body):
         n_stack += 1
         on_stack[root] = True
         rule_at[root] = first_rule[root]
-        body_at[root] = body_start[rules[first_rule[root]]] if first_rule[root] < first_rule[root + 1] else 0
+        body_at[root] = body_start[rule_of[first_rule[root]]] if first_rule[root] < first_rule[root + 1] else 0
         while n_calls > 0:
             atom = calls[n_calls - 1]
             child = np.int32(-1)
             while rule_at[atom] < first_rule[atom + 1]:
-                rule = rules[rule_at[atom]]
+                rule = rule_of[rule_at[atom]]
                 if body_at[atom] == body_start[rule + 1]:
                     rule_at[atom] += 1
                     if rule_at[atom] < first_rule[atom + 1]:
-                        body_at[atom] = body_start[rules[rule_at[atom]]]
+                        body_at[atom] = body_start[rule_of[rule_at[atom]]]
                     continue
                 other = abs(body[body_at[atom]])
                 body_at[atom] += 1
@@ -152,7 +176,7 @@ def _components(wanted, literal_of, first_rule, rules, body_start, body):
                 on_stack[child] = True
                 rule_at[child] = first_rule[child]
                 body_at[child] = (
-                    body_start[rules[first_rule[child]]] if first_rule[child] < first_rule[child + 1] else 0
+                    body_start[rule_of[first_rule[child]]] if first_rule[child] < first_rule[child + 1] else 0
                 )
                 calls[n_calls] = child
                 n_calls += 1
@@ -177,8 +201,14 @@ def _components(wanted, literal_of, first_rule, rules, body_start, body):
 
 
 @njit(cache=True, nogil=True)
-def _define_atoms(pool, order, firsts, position, literal_of, loops, definitions, first_rule, rules, body_start, body):
-    """Gives every atom its literal, component by component; returns the component at which the pool ran out of room."""
+def _define_atoms(pool, order, firsts, position, atoms, rules):
+    """Gives every atom its literal, component by component; returns the component at which the pool ran out of room.
+
+    `pool` is a `Pool`, `order` and `firsts` are what `_components` returned, `position` is the component to begin with,
+    `atoms` is an `_Atoms` that is filled, `rules` a `_RulesByHead`.
+    """
+    literal_of, loops, definitions = atoms.literal, atoms.loop, atoms.definition
+    first_rule, rule_of, body_start, body = rules.first, rules.rule, rules.body_start, rules.body
     longest = 1
     for rule in range(len(body_start) - 1):
         longest = max(longest, body_start[rule + 1] - body_start[rule])
@@ -205,7 +235,7 @@ def _define_atoms(pool, order, firsts, position, literal_of, loops, definitions,
             n_bodies = 0
             holds = False
             for k in range(first_rule[atom], first_rule[atom + 1]):
-                rule = rules[k]
+                rule = rule_of[k]
                 size = 0
                 trivial = False
                 for j in range(body_start[rule], body_start[rule + 1]):

@@ -37,7 +37,10 @@ class Outputs(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def mark_live(pool, roots, loop_signal, loop_definition):
-    """Which signals the roots need, as a boolean per signal; loops pull in their definitions."""
+    """Which signals the roots need (bool[signals]); loops pull in their definitions.
+
+    `pool` is a `Pool`, `roots` int32[n] are literals, the others are those of `Outputs`.
+    """
     n = pool.counts[N_SIGNALS]
     live = np.zeros(n, np.bool_)
     definition = np.full(n, -1, np.int32)

@@ -3,8 +3,8 @@
 A *literal* is `2 * signal + negated`. Signal 0 is the constant true, so literal 0 is `TRUE` and literal 1 is `FALSE`.
 An OR is the negated AND of negated literals. `does` never becomes a wire of its own: in any step each role makes
 exactly one move, so what rules say about `does` is a statement "the move is one of these", a *move set*; conjunctions
-of move sets of one role are again move sets and are computed while the net is built. A set is stored as the smaller of
-itself and its complement, so a literal on it may be negated.
+of move sets of one role are again move sets and are computed while the circuit is built. A set is stored as the smaller
+of itself and its complement, so a literal on it may be negated.
 
 Structural hashing after Kuehlmann et al., "Robust Boolean reasoning for equivalence checking", 2002 (AIGs), with wide
 gates.
@@ -12,7 +12,7 @@ gates.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numba import njit
@@ -32,8 +32,14 @@ N_ITEMS = 1
 EPOCH = 2
 BLOCK = 3
 
+_INSERTION_LIMIT = 24
+"""Up to this many literals are sorted by insertion; `np.sort` allocates. Set by hand; not tuned."""
+
 NO_ROOM = -1
 """What `conjoin` returns when the pool is too small; grow it and ask again."""
+
+
+_Number = TypeVar("_Number", bound=np.generic)
 
 
 class Pool(NamedTuple):
@@ -51,14 +57,17 @@ class Pool(NamedTuple):
     moves: NDArray[np.int32]
     """Number of moves per role."""
     mark: NDArray[np.int32]
-    """Scratch, at least as long as any role has moves: epoch stamps."""
+    """Workspace, at least as long as any role has moves: epoch stamps."""
     tally: NDArray[np.int32]
-    """Scratch, as long as `mark`."""
+    """Workspace, as long as `mark`."""
     counts: NDArray[np.int64]
 
 
 def new_pool(n_fluents: int, n_moves: NDArray[np.int32], signals: int, items: int) -> Pool:
-    """A pool with the constant and fluents (signals 1..n_fluents), with room for so many signals and items."""
+    """A pool with the constant and fluents (signals 1..n_fluents), with room for this many signals and items.
+
+    `n_moves` has the number of moves per role.
+    """
     signals = max(signals, n_fluents + 16)
     pool = Pool(
         kind=np.zeros(signals, np.int8),
@@ -80,7 +89,7 @@ def grow(pool: Pool) -> Pool:
     """The same pool with twice the room."""
     signals = 2 * len(pool.kind)
 
-    def longer(array: NDArray[Any], length: int) -> NDArray[Any]:
+    def longer(array: NDArray[_Number], length: int) -> NDArray[_Number]:
         result = np.zeros(length, array.dtype)
         result[: len(array)] = array
         return result
@@ -103,6 +112,7 @@ def _table_size(signals: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _hash(kind, owner, items, start, size):
+    """A hash (uint64) of a signal's kind, owner (integers) and items (`items[start : start + size]`, int32)."""
     h = np.uint64(kind * 1000003 + owner + 7)
     for i in range(start, start + size):
         h = (h ^ np.uint64(items[i])) * np.uint64(0x9E3779B97F4A7C15)
@@ -112,6 +122,7 @@ def _hash(kind, owner, items, start, size):
 
 @njit(cache=True, nogil=True)
 def _rehash(pool):
+    """Fills the empty hash table of a `Pool` with its signals."""
     mask = np.uint64(len(pool.table) - 1)
     for signal in range(pool.counts[N_SIGNALS]):
         if pool.kind[signal] == MOVE_SET or pool.kind[signal] == GATE:
@@ -126,7 +137,7 @@ def _rehash(pool):
 def intern(pool, kind, owner, values, n):
     """The signal of this kind with exactly these items, new only if there was none; `NO_ROOM` if it does not fit.
 
-    `values[:n]` must be sorted. For a gate `owner` is not part of its identity.
+    `pool` is a `Pool`; `values[:n]` (int32) must be sorted. For a gate `owner` is not part of its identity.
     """
     counts = pool.counts
     key_owner = owner if kind == MOVE_SET else -1
@@ -163,7 +174,7 @@ def intern(pool, kind, owner, values, n):
 
 @njit(cache=True, nogil=True)
 def new_loop(pool):
-    """A fresh signal for an atom inside a positive cycle, or `NO_ROOM`."""
+    """A fresh signal of a `Pool` for an atom inside a positive cycle, or `NO_ROOM`."""
     signal = pool.counts[N_SIGNALS]
     if signal >= len(pool.kind):
         return NO_ROOM
@@ -175,7 +186,7 @@ def new_loop(pool):
 
 @njit(cache=True, nogil=True)
 def move_set(pool, role, values, n):
-    """The literal "the role's move is one of `values[:n]`" (sorted, without repeats), or `NO_ROOM`."""
+    """The literal "the role's move is one of `values[:n]`" (int32, sorted, without repeats), or `NO_ROOM`."""
     total = pool.moves[role]
     if n == 0:
         return FALSE
@@ -199,7 +210,7 @@ def move_set(pool, role, values, n):
 
 @njit(cache=True, nogil=True)
 def _intersect(pool, role, literals, n):
-    """One literal for the conjunction of move-set literals of one role, or `NO_ROOM`."""
+    """One literal for the conjunction of move-set literals (`literals[:n]`, int32) of one role, or `NO_ROOM`."""
     pool.counts[EPOCH] += 1
     epoch = np.int32(pool.counts[EPOCH])
     mark = pool.mark
@@ -256,7 +267,7 @@ def _intersect(pool, role, literals, n):
 
 @njit(cache=True, nogil=True)
 def conjoin(pool, literals, n):
-    """The literal for the AND of `literals[:n]` (overwritten), simplified, or `NO_ROOM`."""
+    """The literal for the AND of `literals[:n]` (int32, overwritten), simplified, or `NO_ROOM`."""
     k = 0
     sets = 0
     for i in range(n):
@@ -278,7 +289,7 @@ def conjoin(pool, literals, n):
         return TRUE
     if k == 1:
         return literals[0]
-    if k <= 24:
+    if k <= _INSERTION_LIMIT:
         for i in range(1, k):
             value = literals[i]
             j = i - 1
@@ -303,7 +314,10 @@ def conjoin(pool, literals, n):
 
 @njit(cache=True, nogil=True)
 def _merge_sets(pool, literals, n):
-    """At most one move-set literal per role is left; returns how many literals remain, -2 for false, or `NO_ROOM`."""
+    """Leaves at most one move-set literal per role in `literals[:n]` (int32).
+
+    Returns how many literals remain, -2 where they are false, or `NO_ROOM`.
+    """
     group = np.empty(n, literals.dtype)
     for role in range(len(pool.moves)):
         k = 0

@@ -1,4 +1,4 @@
-"""Copies the part of a net that outputs need, with fluents replaced and gates merged into their only readers."""
+"""Copies the part of a circuit that outputs need, with fluents replaced and gates merged into their only readers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UNDEFINED = -1
 def rebuild(
     pool: Pool, outputs: Outputs, fluent_value: Literals, n_fluents: int, *, inline: bool
 ) -> tuple[Pool, Outputs]:
-    """The live part of the net again, with fluents replaced by literals of the new pool.
+    """The live part of the circuit again, with fluents replaced by literals of the new pool.
 
     With `inline`, gates that have one reader are merged into it.
     """
@@ -48,7 +48,8 @@ def rebuild(
         fresh = grow(fresh)
 
     def moved(literals: Literals) -> Literals:
-        return (mapped[literals >> 1] ^ (literals & 1)).astype(np.int32)
+        result: Literals = (mapped[literals >> 1] ^ (literals & 1)).astype(np.int32)
+        return result
 
     used = live[outputs.loop_signal]
     return fresh, Outputs(
@@ -63,7 +64,10 @@ def rebuild(
 
 @njit(cache=True, nogil=True)
 def _single_readers(pool, live, roots, loop_signal, loop_definition):
-    """Gates that exactly one gate reads, un-negated, and that are no output: the reader can take over their inputs."""
+    """Gates that exactly one gate reads, un-negated, and that are no output: the reader can take over their inputs.
+
+    `pool` is a `Pool`, `live` bool[signals], the others are int32 arrays (see `Outputs.roots`). Returns bool[signals].
+    """
     n = pool.counts[N_SIGNALS]
     reads = np.zeros(n, np.int32)
     for literal in roots:
@@ -83,7 +87,12 @@ def _single_readers(pool, live, roots, loop_signal, loop_definition):
 
 @njit(cache=True, nogil=True)
 def _copy_signals(old, fresh, live, merge, mapped, position):
-    """Copies signals in order; returns where the new pool ran out of room, or the number of old signals."""
+    """Copies signals in order; returns where the new pool ran out of room, or the number of old signals.
+
+    `old` and `fresh` are `Pool`s. Per signal of the old one, `live` and `merge` (bool) say whether it is needed and
+    whether its reader takes over its inputs; `mapped` (int32) becomes its literal in the new one. Copying begins at
+    signal `position`.
+    """
     n = old.counts[N_SIGNALS]
     literals = np.empty(64, np.int32)
     stack = np.empty(64, np.int32)

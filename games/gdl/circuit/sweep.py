@@ -13,12 +13,16 @@ from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET, N_SIGNALS, Pool
 def constant_fluents(pool: Pool, outputs: Outputs, initial: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which fluents keep their initial value in every reachable state (a sufficient test), as a boolean per fluent."""
     live = mark_live(pool, outputs.next, outputs.loop_signal, outputs.loop_definition)
-    return ~_ternary_fixpoint(pool, live, outputs.next, initial)
+    changing: NDArray[np.bool_] = _changing_fluents(pool, live, outputs.next, initial)
+    return ~changing
 
 
 @njit(cache=True, nogil=True)
-def _ternary_fixpoint(pool, live, nexts, initial):
+def _changing_fluents(pool, live, nexts, initial):
     """Fluents that may change: all start at their initial value, moves unknown; then unknowns spread to a fixpoint.
+
+    `pool` is a `Pool`; `live` (bool[signals]) are the gates that next facts need, `nexts` (int32[fluents]) the literals
+    of these, `initial` is bool[fluents]. Returns bool[fluents].
 
     A gate counts its false and its unknown inputs, so the whole fixpoint touches each edge a bounded number of times.
     """

@@ -1,4 +1,6 @@
-"""From a circuit to states that move: `layout` orders its gates, `kernels` evaluate them 64 to 512 states at once.
+"""From a circuit to states that move, 64 to 512 at once. Imports `circuit`.
 
-`playouts` plays random matches, `machine` is the `StateMachine`. Imports `circuit`.
+`schedule` orders the gates, `layout` gives them slots and makes programs of them, `kernels` evaluate these; `goals` is
+the one reader of goal values, `playouts` plays random matches, `batches` answers for arrays of states, and `machine` is
+the `StateMachine`. Other packages import `machine`; kernels elsewhere also the other modules.
 """

@@ -7,7 +7,6 @@ computed before), then by arity and polarity; a *run* is such a group, its outpu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +15,12 @@ from numpy.typing import NDArray
 
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.outputs import mark_live
-from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET, N_ITEMS, N_SIGNALS, Pool, grow
+from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET, Pool
+from games.gdl.running.schedule import local_levels, narrow, schedule
 
 MAX_ARITY = 8
-"""Wider gates are split into trees, so that the kernels have straight-line code for every arity."""
+"""Wider gates are split into trees, so that the kernels have straight-line code for every arity (see
+`kernels._evaluate_run`). Set by hand; not tuned."""
 
 SLOT_TRUE = 0
 SLOT_FALSE = 1
@@ -27,11 +28,11 @@ FIRST_FLUENT = 2
 """The state's bits are slots FIRST_FLUENT, FIRST_FLUENT + 1, ..."""
 
 ARITY, FLIP, COUNT, FIRST, OUT = range(5)
-"""Columns of `Program.runs`. Arity 0 is a loop: FLIP counts the runs of its body, COUNT its signals, FIRST where their
-(loop slot, definition slot) pairs are in `Program.inputs`."""
+"""Columns of `GateProgram.runs`. Arity 0 is a loop: FLIP counts the runs of its body, COUNT its signals, FIRST where
+their (loop slot, definition slot) pairs are in `GateProgram.inputs`."""
 
 
-class Program(NamedTuple):
+class GateProgram(NamedTuple):
     """A sequence of runs over slots."""
 
     runs: NDArray[np.int64]
@@ -40,35 +41,50 @@ class Program(NamedTuple):
     """Slots read: gate after gate, ARITY each, from a run's FIRST on."""
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The two nets of a game, each with slots of its own: the step net (legal, terminal, then next), the goal net."""
+class CircuitPrograms(NamedTuple):
+    """All that kernels need of a game: three programs, and which slots they read and write.
 
-    legal_program: Program
-    next_program: Program
+    There are two sets of slots: one for a step (legal and terminal, then next), one for the goals.
+    """
+
+    legal: GateProgram
+    """Legal moves and terminal, from the state."""
+    next: GateProgram
+    """Next facts, from the state, the move sets and what `legal` has computed."""
+    goal: GateProgram
     n_slots: int
+    n_goal_slots: int
     legal_slot: NDArray[np.int32]
-    """All roles' moves, one after the other."""
+    """Per move, of all roles one after the other, the slot that says where it is legal."""
     terminal_slot: int
     next_slot: NDArray[np.int32]
+    """Per fluent, the slot that says where it holds next."""
     first_set: int
-    """Move-set slots are consecutive from here; the joint move is entered in them before `next_program` runs."""
     n_sets: int
+    """Move sets are the `n_sets` slots from `first_set` on; the joint move is entered in them before `next` runs."""
     set_start: NDArray[np.int64]
-    """Per move (all roles, one after the other): which part of `set_slot` lists the sets it is in."""
     set_slot: NDArray[np.int32]
-    goal_program: Program
-    n_goal_slots: int
+    """The sets that move m is in are `set_slot[set_start[m] : set_start[m + 1]]`, as slots."""
     goal_slot: NDArray[np.int32]
+    """Per goal value (of all roles, one role after the other), the slot that says where it holds."""
+    first_goal: int
+    """From here on, per goal value, the slots that say where it is the role's only one (see `goals`)."""
+    goal_role: NDArray[np.int32]
+    goal_value: NDArray[np.int32]
+    """Per goal value, the role and the number."""
+    role_start: NDArray[np.int64]
+    """Moves of role r are role_start[r] .. role_start[r + 1] - 1 in one numbering over all roles."""
+    initial: NDArray[np.uint64]
+    """Per fluent, 0 or all ones."""
 
 
-def lay_out(circuit: Circuit) -> Layout:
-    """The layout of a circuit."""
+def lay_out(circuit: Circuit) -> CircuitPrograms:
+    """The programs of a circuit."""
     outputs = circuit.outputs
     pool = circuit.pool
     loops = (outputs.loop_signal, outputs.loop_definition)
     everything = mark_live(pool, np.concatenate((outputs.legal, outputs.terminal, outputs.next, outputs.goal)), *loops)
-    pool = _narrow(pool, everything)
+    pool = narrow(pool, everything, MAX_ARITY)
     now = mark_live(pool, np.concatenate((outputs.legal, outputs.terminal)), *loops)
     later = mark_live(pool, outputs.next, *loops) & ~now
     goal = mark_live(pool, outputs.goal, *loops)
@@ -84,10 +100,13 @@ def lay_out(circuit: Circuit) -> Layout:
     goal_program = ends.program(goal, np.arange(1, n_fluents + 1, dtype=np.int32))
 
     set_start, set_slot = _sets_by_move(pool, sets, first_set)
-    return Layout(
-        legal_program=legal_program,
-        next_program=next_program,
+    sizes = [len(values) for values in circuit.goals]
+    return CircuitPrograms(
+        legal=legal_program,
+        next=next_program,
+        goal=goal_program,
         n_slots=step.next_slot,
+        n_goal_slots=ends.next_slot + len(outputs.goal),
         legal_slot=step.of(outputs.legal),
         terminal_slot=int(step.of(outputs.terminal)[0]),
         next_slot=step.of(outputs.next),
@@ -95,9 +114,12 @@ def lay_out(circuit: Circuit) -> Layout:
         n_sets=len(sets),
         set_start=set_start,
         set_slot=set_slot,
-        goal_program=goal_program,
-        n_goal_slots=ends.next_slot,
         goal_slot=ends.of(outputs.goal),
+        first_goal=ends.next_slot,
+        goal_role=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+        goal_value=np.array([value for values in circuit.goals for value in values], np.int32),
+        role_start=np.concatenate(([0], np.cumsum([len(moves) for moves in circuit.moves]))).astype(np.int64),
+        initial=np.where(circuit.initial, np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(0)),
     )
 
 
@@ -149,7 +171,7 @@ class _Slots:
         self._slot[2 * signals] = np.arange(self.next_slot, self.next_slot + len(signals))
         self.next_slot += len(signals)
 
-    def program(self, live: NDArray[np.bool_], inputs: NDArray[np.int32]) -> Program:
+    def program(self, live: NDArray[np.bool_], inputs: NDArray[np.int32]) -> GateProgram:
         """The runs that compute the live gates, starting with the complements of `inputs` that are read."""
         pool = self._pool
         runs: list[tuple[int, int, int, int, int]] = []
@@ -189,7 +211,7 @@ class _Slots:
                     complement(here[self._slot[2 * here] >= 0])
 
         complement(inputs)
-        for level_members, cyclic in _schedule(pool, live, *self._loops):
+        for level_members, cyclic in schedule(pool, live, *self._loops):
             if not cyclic:
                 gates(level_members, np.zeros(len(level_members), np.int32))
                 continue
@@ -199,40 +221,23 @@ class _Slots:
             self.place(loop)
             complement(loop)
             if len(inner):
-                gates(inner, _local_levels(pool, inner, len(live)))
+                gates(inner, local_levels(pool, inner, len(live)))
             pairs = np.stack((self._slot[2 * loop], self.of(self._definition[loop])), axis=1)
             runs.insert(header, (0, len(runs) - header, len(loop), self._filled, 0))
             slots.append(pairs.astype(np.int32).ravel())
             self._filled += 2 * len(loop)
-        return Program(
+        return GateProgram(
             np.array(runs, np.int64).reshape(len(runs), 5),
             np.concatenate([np.zeros(0, np.int32), *slots]).astype(np.int32),
         )
 
 
-def _schedule(
-    pool: Pool, live: NDArray[np.bool_], loop_signal: NDArray[np.int32], loop_definition: NDArray[np.int32]
-) -> list[tuple[NDArray[np.int32], bool]]:
-    """Live gates and loops in evaluation order: groups of plain gates of one level, and whole cyclic components."""
-    n = len(live)
-    definition = np.full(n, -1, np.int32)
-    definition[loop_signal] = loop_definition
-    level = _levels(pool, live, definition)
-    inside = live & ((pool.kind[:n] == GATE) | (pool.kind[:n] == LOOP))
-    members = np.flatnonzero(inside).astype(np.int32)
-    if not len(members):
-        return []
-    block = pool.owner[members]
-    order = np.lexsort((block, level[members]))
-    members, block = members[order], block[order]
-    key = level[members].astype(np.int64) * (int(block.max(initial=0)) + 2) + block + 1
-    cuts = np.flatnonzero(np.diff(key)) + 1
-    return [(part, bool(pool.owner[part[0]] >= 0)) for part in np.split(members, cuts)]
-
-
 @njit(cache=True, nogil=True)
 def _literals_read(pool, live, outputs, loop_signal, loop_definition):
-    """Which literals any live gate or output reads."""
+    """Which literals any live gate or output reads (bool[literals]).
+
+    `pool` is a `Pool`, `live` bool[signals], the others are int32[n]: literals, and loops as in `Outputs`.
+    """
     read = np.zeros(2 * len(live), np.bool_)
     for literal in outputs:
         read[literal] = True
@@ -247,154 +252,3 @@ def _literals_read(pool, live, outputs, loop_signal, loop_definition):
         elif live[gate] and pool.kind[gate] == MOVE_SET:
             read[2 * gate] = True
     return read
-
-
-@njit(cache=True, nogil=True)
-def _levels(pool, live, definition):
-    """The level of each live gate and loop: the longest path from what is not live here (Kahn 1962).
-
-    A cyclic component counts as one node.
-    """
-    n = len(live)
-    node = np.arange(n)
-    first = np.full(n + 1, -1, np.int64)  # the signal that stands for a component
-    for signal in range(n):
-        if live[signal] and pool.owner[signal] >= 0 and pool.kind[signal] != MOVE_SET:
-            block = pool.owner[signal]
-            if block >= len(first):
-                longer = np.full(2 * block + 1, -1, np.int64)
-                longer[: len(first)] = first
-                first = longer
-            if first[block] < 0:
-                first[block] = signal
-            node[signal] = first[block]
-    waits = np.zeros(n, np.int64)
-    fanout = np.zeros(n + 1, np.int64)
-    for count in range(2):
-        if count == 1:
-            total = np.int64(0)
-            for signal in range(n + 1):
-                size = fanout[signal]
-                fanout[signal] = total
-                total += size
-            readers = np.empty(total, np.int64)
-            fill = fanout.copy()
-        for signal in range(n):
-            if not live[signal] or (pool.kind[signal] != GATE and pool.kind[signal] != LOOP):
-                continue
-            size = pool.size[signal] if pool.kind[signal] == GATE else 1
-            for i in range(size):
-                literal = pool.items[pool.start[signal] + i] if pool.kind[signal] == GATE else definition[signal]
-                other = literal >> 1
-                inner = live[other] and (pool.kind[other] == GATE or pool.kind[other] == LOOP)
-                if inner and node[other] != node[signal]:
-                    if count == 0:
-                        fanout[node[other]] += 1
-                        waits[node[signal]] += 1
-                    else:
-                        readers[fill[node[other]]] = node[signal]
-                        fill[node[other]] += 1
-    level = np.zeros(n, np.int32)
-    queue = np.empty(n, np.int64)
-    tail = 0
-    for signal in range(n):
-        inside = live[signal] and (pool.kind[signal] == GATE or pool.kind[signal] == LOOP)
-        if inside and node[signal] == signal and waits[signal] == 0:
-            queue[tail] = signal
-            tail += 1
-    head = 0
-    while head < tail:
-        signal = queue[head]
-        head += 1
-        for k in range(fanout[signal], fanout[signal + 1]):
-            reader = readers[k]
-            level[reader] = max(level[reader], level[signal] + 1)
-            waits[reader] -= 1
-            if waits[reader] == 0:
-                queue[tail] = reader
-                tail += 1
-    for signal in range(n):
-        level[signal] = level[node[signal]]
-    return level
-
-
-@njit(cache=True, nogil=True)
-def _local_levels(pool, members, n):
-    """Levels inside one cyclic component, where its loop signals count as given (depth-first, own stack)."""
-    index = np.full(n, -1, np.int32)
-    for i in range(len(members)):
-        index[members[i]] = i
-    level = np.full(len(members), -1, np.int32)
-    reached = np.zeros(len(members), np.int32)  # how many of the gate's inputs have been looked at
-    stack = np.empty(len(members), np.int32)
-    for root in range(len(members)):
-        if level[root] >= 0:
-            continue
-        top = 1
-        stack[0] = root
-        while top > 0:
-            i = stack[top - 1]
-            gate = members[i]
-            inner = np.int32(-1)
-            while reached[i] < pool.size[gate]:
-                other = index[pool.items[pool.start[gate] + reached[i]] >> 1]
-                if other >= 0 and level[other] < 0:
-                    inner = other
-                    break
-                reached[i] += 1
-            if inner >= 0:
-                stack[top] = inner
-                top += 1
-                continue
-            deepest = np.int32(0)
-            for k in range(pool.start[gate], pool.start[gate] + pool.size[gate]):
-                other = index[pool.items[k] >> 1]
-                if other >= 0:
-                    deepest = max(deepest, level[other] + 1)
-            level[i] = deepest
-            top -= 1
-    return level
-
-
-def _narrow(pool: Pool, live: NDArray[np.bool_]) -> Pool:
-    """Splits live gates wider than `MAX_ARITY` into trees, in place where there is room."""
-    n = len(live)
-    wide = np.flatnonzero(live & (pool.kind[:n] == GATE) & (pool.size[:n] > MAX_ARITY)).astype(np.int32)
-    sizes = pool.size[wide].astype(np.int64)
-    need_signals = int((sizes // (MAX_ARITY - 1) + 2).sum())
-    need_items = int(2 * sizes.sum())
-    pool = pool._replace(
-        items=pool.items.copy(), size=pool.size.copy(), start=pool.start.copy(), counts=pool.counts.copy()
-    )
-    while pool.counts[N_SIGNALS] + need_signals > len(pool.kind) or pool.counts[N_ITEMS] + need_items > len(pool.items):
-        pool = grow(pool)
-    _split_wide(pool, wide)
-    return pool
-
-
-@njit(cache=True, nogil=True)
-def _split_wide(pool, wide):
-    for gate in wide:
-        while pool.size[gate] > MAX_ARITY:
-            first = pool.start[gate]
-            size = pool.size[gate]
-            kept = 0
-            for begin in range(0, size, MAX_ARITY):
-                part = min(MAX_ARITY, size - begin)
-                if part == 1:
-                    pool.items[first + kept] = pool.items[first + begin]
-                    kept += 1
-                    continue
-                signal = pool.counts[N_SIGNALS]
-                start = pool.counts[N_ITEMS]
-                for i in range(part):
-                    pool.items[start + i] = pool.items[first + begin + i]
-                pool.kind[signal] = GATE
-                pool.owner[signal] = pool.owner[gate]
-                pool.start[signal] = start
-                pool.size[signal] = part
-                pool.counts[N_SIGNALS] = signal + 1
-                pool.counts[N_ITEMS] = start + part
-                pool.items[first + kept] = 2 * signal
-                kept += 1
-            pool.size[gate] = kept

@@ -8,34 +8,42 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from games.bits.words import lowest, popcount, select_bit, transpose
-from games.gdl.running.kernels import ALL, ONE, ZERO, Net, advance, clear_sets, enter_move, evaluate, reset
-from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
+from games.bits.splitmix import random32
+from games.bits.words import aligned_words, lowest, popcount, select_bit, transpose
+from games.gdl.running.goals import add_goals, evaluate_goals
+from games.gdl.running.kernels import ALL, ONE, ZERO, advance, clear_sets, enter_move, evaluate, reset
+from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 
 
-@njit(cache=True, nogil=True)
-def random32(rng):
-    """The next 32 random bits (uint64) of a SplitMix64 generator (Steele et al. 2014); `rng` is its uint64[1] state."""
-    rng[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = rng[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z >> np.uint64(32)
-
-
-class Chooser(NamedTuple):
-    """Scratch for `choose_random`, for a game with at most so many moves per role."""
+class MoveWorkspace(NamedTuple):
+    """What `choose_random` writes to: arrays as long as any role of the game has moves, or longer."""
 
     move: NDArray[np.int64]
+    """The candidates: moves that are legal in at least one lane."""
     word: NDArray[np.uint64]
+    """Per candidate, the lanes in which it is legal."""
     chosen: NDArray[np.uint64]
+    """Per candidate, the lanes that drew it."""
     block: NDArray[np.uint64]
+    """`word` transposed, 64 candidates at a time."""
 
 
-def make_chooser(net: Net) -> Chooser:
-    """Scratch that is long enough for every role of the game, in whole blocks of 64 moves."""
-    longest = (int(np.diff(net.role_start).max(initial=0)) + 63) // 64 * 64 + 64
-    return Chooser(
+class PlayoutWorkspace(NamedTuple):
+    """What `play_out` works on, for W words of lanes."""
+
+    slots: NDArray[np.uint64]
+    """(n_slots * W)"""
+    goal_slots: NDArray[np.uint64]
+    """(n_goal_slots * W)"""
+    moves: MoveWorkspace
+    rng: NDArray[np.uint64]
+    """(1) see `games.bits.splitmix`."""
+
+
+def new_move_workspace(programs: CircuitPrograms) -> MoveWorkspace:
+    """A workspace that is long enough for every role of the game, in whole blocks of 64 moves."""
+    longest = (int(np.diff(programs.role_start).max(initial=0)) + 63) // 64 * 64 + 64
+    return MoveWorkspace(
         np.zeros(longest, np.int64),
         np.zeros(longest, np.uint64),
         np.zeros(longest, np.uint64),
@@ -43,87 +51,97 @@ def make_chooser(net: Net) -> Chooser:
     )
 
 
+def new_playout_workspace(programs: CircuitPrograms, width: int, seed: int) -> PlayoutWorkspace:
+    """A workspace for `width` words of lanes."""
+    return PlayoutWorkspace(
+        slots=aligned_words(programs.n_slots * width),
+        goal_slots=aligned_words(programs.n_goal_slots * width),
+        moves=new_move_workspace(programs),
+        rng=np.array([seed], np.uint64),
+    )
+
+
 @njit(cache=True, nogil=True)
-def choose_random(net, slots, width, w, role, lanes, rng, chooser):
+def choose_random(programs, slots, width, w, role, lanes, rng, workspace):
     """Draws a uniformly random legal move for `role` in each of the lanes of word w.
 
-    Returns how many candidates there are (`chooser.move[:n]` with the lanes that drew each in `chooser.chosen[:n]`),
-    and the lanes in which the role has no legal move at all.
+    `slots` is uint64[n_slots * W] after the legal program, `lanes` a word, `rng` uint64[1], `workspace` a
+    `MoveWorkspace`.
+
+    Returns how many candidates there are (`workspace.move[:n]`, with the lanes that drew each in
+    `workspace.chosen[:n]`), and the lanes in which the role has no legal move at all.
     """
     words = len(width)
     n = 0
     ones = ZERO
     twos = ZERO
-    for move in range(net.role_start[role], net.role_start[role + 1]):
-        word = slots[net.legal_slot[move] * words + w] & lanes
+    for move in range(programs.role_start[role], programs.role_start[role + 1]):
+        word = slots[programs.legal_slot[move] * words + w] & lanes
         if word != ZERO:
-            chooser.move[n] = move
-            chooser.word[n] = word
+            workspace.move[n] = move
+            workspace.word[n] = word
             n += 1
             twos |= ones & word
             ones |= word
     single = ones & ~twos
     for i in range(n):
-        chooser.chosen[i] = chooser.word[i] & single
+        workspace.chosen[i] = workspace.word[i] & single
     if twos != ZERO:
         blocks = (n + 63) >> 6
         for i in range(n):
-            chooser.block[i] = chooser.word[i]
+            workspace.block[i] = workspace.word[i]
         for i in range(n, blocks << 6):
-            chooser.block[i] = ZERO
+            workspace.block[i] = ZERO
         for b in range(blocks):
-            transpose(chooser.block[b << 6 : (b + 1) << 6])
+            transpose(workspace.block[b << 6 : (b + 1) << 6])
         rest = twos
         while rest != ZERO:
             lane = lowest(rest)
             rest &= rest - ONE
             if blocks == 1:
-                row = chooser.block[lane]
+                row = workspace.block[lane]
                 k = (random32(rng) * np.uint64(popcount(row))) >> np.uint64(32)
-                chooser.chosen[select_bit(row, k)] |= ONE << np.uint64(lane)
+                workspace.chosen[select_bit(row, k)] |= ONE << np.uint64(lane)
             else:
                 total = 0
                 for b in range(blocks):
-                    total += popcount(chooser.block[(b << 6) + lane])
+                    total += popcount(workspace.block[(b << 6) + lane])
                 k = np.int64((random32(rng) * np.uint64(total)) >> np.uint64(32))
                 b = 0
-                count = popcount(chooser.block[lane])
+                count = popcount(workspace.block[lane])
                 while k >= count:
                     k -= count
                     b += 1
-                    count = popcount(chooser.block[(b << 6) + lane])
-                chooser.chosen[(b << 6) + select_bit(chooser.block[(b << 6) + lane], np.uint64(k))] |= ONE << np.uint64(
-                    lane
+                    count = popcount(workspace.block[(b << 6) + lane])
+                workspace.chosen[(b << 6) + select_bit(workspace.block[(b << 6) + lane], np.uint64(k))] |= (
+                    ONE << np.uint64(lane)
                 )
     return n, lanes & ~ones
 
 
 @njit(cache=True, nogil=True)
-def _collect_goals(net, goal_slots, width, held, sums, squares):
-    """Evaluates the goals of the held lanes and adds them up per role; empties the hold."""
-    words = len(width)
-    evaluate(net.goal, goal_slots, width)
-    for i in range(len(net.goal_slot)):
-        count = 0
-        for w in range(words):
-            count += popcount(goal_slots[net.goal_slot[i] * words + w] & held[w])
-        sums[net.goal_role[i]] += count * net.goal_value[i]
-        squares[net.goal_role[i]] += count * net.goal_value[i] * net.goal_value[i]
+def _collect_goals(programs, goal_slots, width, held, sums, squares):
+    """Evaluates the goals of the lanes of `held` (uint64[W]) and adds them up per role; empties the hold."""
+    evaluate_goals(programs, goal_slots, width)
+    add_goals(programs, goal_slots, width, held, sums, squares)
     held[:] = ZERO
 
 
 @njit(cache=True, nogil=True)
-def play_out(net, width, slots, goal_slots, chooser, rng, playouts, sums, squares, stop):
+def play_out(programs, width, workspace, playouts, sums, squares, stop):
     """Plays random matches from the initial state in all lanes until `playouts` are started and all are finished.
 
     A match in which some role has no legal move before the end stops there (its goals count as they stand, the third
-    result counts such matches). `sums` and `squares` (float64 per role) add up goals and their squares. Every match
-    that is started is finished: stopping after a number of steps would over-count short ones. Returns playouts,
-    transitions, dead ends. `stop` (uint8[1]) ends it early: matches under way are then dropped.
+    result counts such matches). Every match that is started is finished: stopping after a number of steps would
+    over-count short ones. Returns playouts, transitions, dead ends.
+
+    `workspace` is a `PlayoutWorkspace`. `sums` and `squares` (float64[roles]) add up goals and their squares, 0 for a
+    role without a goal. `stop` (uint8[1]) ends it early: matches under way are then dropped.
     """
     words = len(width)
-    n_roles = len(net.role_start) - 1
-    reset(net, slots, width)
+    n_roles = len(programs.role_start) - 1
+    slots, goal_slots, moves = workspace.slots, workspace.goal_slots, workspace.moves
+    reset(programs, slots, width)
     goal_slots[:] = ZERO
     for w in range(words):
         goal_slots[SLOT_TRUE * words + w] = ALL
@@ -134,23 +152,23 @@ def play_out(net, width, slots, goal_slots, chooser, rng, playouts, sums, square
     finished = 0
     transitions = 0
     dead_ends = 0
-    n_fluents = len(net.next_slot)
+    n_fluents = len(programs.next_slot)
     running = True
     while running and stop[0] == 0:
-        evaluate(net.legal, slots, width)
-        clear_sets(net, slots, width)
+        evaluate(programs.legal, slots, width)
+        clear_sets(programs, slots, width)
         overflow = False
         any_over = False
         for w in range(words):
-            over = slots[net.terminal_slot * words + w] & active[w]
+            over = slots[programs.terminal_slot * words + w] & active[w]
             for role in range(n_roles):
-                n, dead = choose_random(net, slots, width, w, role, active[w] & ~over, rng, chooser)
+                n, dead = choose_random(programs, slots, width, w, role, active[w] & ~over, workspace.rng, moves)
                 if dead != ZERO:
                     dead_ends += popcount(dead)
                     over |= dead
                 for i in range(n):
-                    if chooser.chosen[i] != ZERO:
-                        enter_move(net, slots, width, w, chooser.move[i], chooser.chosen[i])
+                    if moves.chosen[i] != ZERO:
+                        enter_move(programs, slots, width, w, moves.move[i], moves.chosen[i])
             keep[w] = ~over
             transitions += popcount(active[w] & ~over)
             if over != ZERO:
@@ -159,7 +177,7 @@ def play_out(net, width, slots, goal_slots, chooser, rng, playouts, sums, square
                     overflow = True
         if any_over:
             if overflow:
-                _collect_goals(net, goal_slots, width, held, sums, squares)
+                _collect_goals(programs, goal_slots, width, held, sums, squares)
             base = FIRST_FLUENT * words
             for f in range(n_fluents):
                 for w in range(words):
@@ -179,11 +197,11 @@ def play_out(net, width, slots, goal_slots, chooser, rng, playouts, sums, square
                         over &= over - ONE
                         started += 1
                     active[w] &= ~over
-        evaluate(net.next, slots, width)
-        advance(net, slots, width, keep)
+        evaluate(programs.next, slots, width)
+        advance(programs, slots, width, keep)
         if any_over:
             for w in range(words):
                 if active[w] != ZERO:
                     running = True
-    _collect_goals(net, goal_slots, width, held, sums, squares)
+    _collect_goals(programs, goal_slots, width, held, sums, squares)
     return finished, transitions, dead_ends

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from games.native.blokbox.bits import SIDE
+from games.bits.board16x16 import SIDE
 from games.native.blokbox.variant import CORNER_STEPS, SIDE_STEPS, Cell
 
 Square = TypeVar("Square", bound=Hashable)

@@ -11,13 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from games.gdl.running.machine import CircuitMachine, Positions
+from games.gdl.running.batches import MatchPositions
+from games.gdl.running.machine import CircuitMachine
 from games.native.blokbox.variant import BOARD_CELLS, MAX_PIECES
 
 Bits = NDArray[np.bool_]
 
 OBSERVED_MATCHES = 64
+"""One per lane of a word; not tuned."""
 MAX_PLIES = 2 * MAX_PIECES + 1
+"""More than any match of the family has."""
 
 
 class NotBlokbox(Exception):
@@ -74,7 +77,8 @@ class Probe:
     def unpack(self, states: NDArray[np.uint64]) -> Bits:
         """Packed states as bits (n, fluents)."""
         bits = np.unpackbits(states.view(np.uint8), axis=1, bitorder="little")
-        return bits[:, : self.n_fluents] != 0
+        known: Bits = bits[:, : self.n_fluents] != 0
+        return known
 
     def legal(self, bits: Bits, role: int) -> Bits:
         """[n, moves]: the legal moves of a role."""
@@ -100,7 +104,7 @@ class Probe:
         effects[1 - first] = self._try_moves(np.where(touched, start, second), 1 - first, waiting)
         return first, [effect for effect in effects if effect is not None]
 
-    def _turns(self, seen: Positions, ply: NDArray[np.int64]) -> tuple[int, list[int]]:
+    def _turns(self, seen: MatchPositions, ply: NDArray[np.int64]) -> tuple[int, list[int]]:
         """The role that moves first, and per role its move while it is not in control."""
         for first in (0, 1):
             waiting = []
@@ -166,7 +170,7 @@ class Probe:
         return result
 
 
-def _plies(positions: Positions) -> NDArray[np.int64]:
+def _plies(positions: MatchPositions) -> NDArray[np.int64]:
     """How many plies of its match were played before each position."""
     n = len(positions.match)
     new = np.r_[True, positions.match[1:] != positions.match[:-1]]

@@ -14,6 +14,7 @@ from collections.abc import Hashable
 import numpy as np
 from numpy.typing import NDArray
 
+from games.bits.board16x16 import SIDE
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 from games.native.blokbox.binding import Binding
@@ -23,7 +24,6 @@ from games.native.blokbox.variant import (
     BOARD_CELLS,
     CORNER_STEPS,
     MAX_PIECES,
-    SIDE,
     SIDE_STEPS,
     Cell,
     Shape,
@@ -31,9 +31,13 @@ from games.native.blokbox.variant import (
 )
 from games.native.blokbox.verify import count_agreeing
 
+VERIFIED_POSITIONS = 20_000
+"""Positions of random matches that a binding must agree on: thousands, spread over whole matches, within a fraction of
+a second. Set by hand; not tuned."""
 
-def recognise(machine: CircuitMachine, *, positions: int = 20_000) -> Binding | None:
-    """The binding of a game of the family, after it agreed with the machine on so many positions of random matches."""
+
+def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> Binding | None:
+    """The binding of a game of the family, verified on `positions` positions; None for every other game."""
     try:
         binding = propose(machine)
     except NotBlokbox:

@@ -1,7 +1,10 @@
 """The rules of the Blokbox family as Numba kernels: placements, moves, perft and random playouts.
 
+In all of them `tables` is a `VariantTables`, `position` (and `start`) uint64[POSITION_WORDS], `workspace` a
+`PlacementWorkspace`, and `seed` the uint64[1] state of a generator (`games.bits.splitmix`).
+
 Instead of keeping move lists from ply to ply, as programs that visit one corner after the other must, `placements`
-finds all moves of a player anew: with whole boards in vector registers (see `bits`) that takes 0.17 µs for the 21
+finds all moves of a player anew: with whole boards in vector registers (see `board16x16`) that takes 0.17 µs for the 21
 shapes of a 14x14 board. What is kept from ply to ply is the list of *live* shapes, because cells that a player may
 cover only ever get fewer: a shape that fits in nowhere, touching a corner or not, is out for the rest of the match.
 
@@ -19,8 +22,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.board16x16 import SHIFTED_BYTES, WORDS, fit, store_shifted
+from games.bits.splitmix import random_below
 from games.bits.words import lowest, popcount, select_bit
-from games.native.blokbox.bits import SHIFTED_BYTES, WORDS, fit, store_shifted
 from games.native.blokbox.variant import (
     BLOCKED,
     BOARD_CELLS,
@@ -36,11 +40,11 @@ from games.native.blokbox.variant import (
 )
 
 
-class Scratch(NamedTuple):
-    """What `placements` writes to, for up to so many positions at once."""
+class PlacementWorkspace(NamedTuple):
+    """What `placements` writes to, for as many positions at once as there are slots."""
 
     shifted: NDArray[np.uint64]
-    """Shifted boards; whatever is zero in the beginning stays zero."""
+    """Shifted boards (see `board16x16.store_shifted`); whatever is zero in the beginning stays zero."""
     shapes: NDArray[np.int64]
     """[slots, shapes]: the live shapes."""
     counts: NDArray[np.int64]
@@ -49,10 +53,10 @@ class Scratch(NamedTuple):
     """[slots, shapes, 4]: the anchors of these moves."""
 
 
-def new_scratch(variant: Variant, slots: int) -> Scratch:
-    """Scratch memory with every shape live in every slot."""
+def new_placement_workspace(variant: Variant, slots: int) -> PlacementWorkspace:
+    """A workspace with every shape live in every slot."""
     n_shapes = len(variant.shapes)
-    return Scratch(
+    return PlacementWorkspace(
         shifted=np.zeros(2 * variant.tables.columns * SHIFTED_BYTES // 8 + WORDS, np.uint64),
         shapes=np.tile(np.arange(n_shapes), (slots, 1)),
         counts=np.zeros((slots, n_shapes), np.int64),
@@ -61,22 +65,22 @@ def new_scratch(variant: Variant, slots: int) -> Scratch:
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def placements(tables, position, player, candidates, n_candidates, scratch, slot):
+def placements(tables, position, player, candidates, n_candidates, workspace, slot):
     """All moves of `player` with the first `n_candidates` shapes of `candidates` (int64[...]).
 
-    Fills the slot of `scratch` with the shapes among them that are live, their moves and counts. `candidates` may be
+    Fills the slot of `workspace` with the shapes among them that are live, their moves and counts. `candidates` may be
     the slot's own list. Returns the number of live shapes and that of moves.
     """
     board = position.ctypes.data
-    free = scratch.shifted.ctypes.data
+    free = workspace.shifted.ctypes.data
     corners = free + tables.columns * SHIFTED_BYTES
     store_shifted(board + 8 * (FREE + WORDS * player), tables.columns, free)
     store_shifted(board + 8 * (CORNERS + WORDS * player), tables.columns, corners)
     anchors = tables.anchors.ctypes.data
     offsets = tables.offsets.ctypes.data
-    legal = scratch.legal[slot].ctypes.data
-    shapes = scratch.shapes[slot]
-    counts = scratch.counts[slot]
+    legal = workspace.legal[slot].ctypes.data
+    shapes = workspace.shapes[slot]
+    counts = workspace.counts[slot]
     owned = position[OWNED + player]
     live = 0
     total = 0
@@ -98,7 +102,7 @@ def placements(tables, position, player, candidates, n_candidates, scratch, slot
 
 @njit(cache=True, nogil=True, forceinline=True)
 def play(tables, position, move):
-    """Place the piece of the player to move, in place."""
+    """Places the piece of the player to move, in place."""
     player = np.int64(position[TURN])
     own = WORDS * player
     other = WORDS - own
@@ -114,7 +118,7 @@ def play(tables, position, move):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def select(board, rank):
-    """The cell of the set bit number `rank` (from 0) of a board (uint64[4])."""
+    """The cell of the set bit number `rank` (from 0) of a board (uint64[4]); -1 if there are fewer."""
     for word in range(WORDS):
         bits = board[word]
         count = popcount(bits)
@@ -125,34 +129,18 @@ def select(board, rank):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def list_moves(scratch, slot, live, moves):
+def list_moves(workspace, slot, live, moves):
     """Write the moves of a slot with `live` shapes to `moves` (int64[...]), by shape and cell. Returns their number."""
     n = 0
     for index in range(live):
-        base = BOARD_CELLS * scratch.shapes[slot, index]
+        base = BOARD_CELLS * workspace.shapes[slot, index]
         for word in range(WORDS):
-            bits = scratch.legal[slot, index, word]
+            bits = workspace.legal[slot, index, word]
             while bits:
                 moves[n] = base + 64 * word + lowest(bits)
                 n += 1
                 bits &= bits - np.uint64(1)
     return n
-
-
-@njit(cache=True, nogil=True)
-def next_random(seed):
-    """The next 64 random bits from `seed` (uint64[1]): SplitMix64 (Steele, Lea, Flood 2014)."""
-    seed[0] += np.uint64(0x9E3779B97F4A7C15)
-    bits = seed[0]
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True)
-def random_below(seed, bound):
-    """A random integer 0..bound-1, uniform but for 2^-32 (int64; bound below 2^31)."""
-    return np.int64(((next_random(seed) >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -178,7 +166,7 @@ def playout(tables, position, scratch, live, seed):
     while True:
         player = np.int64(position[TURN])
         live[player], total = placements(
-            tables, position, player, scratch.shapes[player], live[player], scratch, player
+            tables, position, player, workspace.shapes[player], live[player], workspace, player
         )
         if total == 0:
             return player, plies
@@ -210,10 +198,10 @@ def playouts(tables, start, n, scratch, seed):
 
 
 @njit(cache=True, nogil=True)
-def perft(tables, start, depth, scratch, moves):
+def perft(tables, start, depth, workspace, moves):
     """How many sequences of `depth` >= 1 moves begin in `start`.
 
-    `scratch` has `depth` slots; `moves` (int64[depth, m]) has room for the moves of a position.
+    `workspace` has `depth` slots; `moves` (int64[depth, m]) has room for the moves of a position.
     """
     n_shapes = len(tables.piece)
     positions = np.empty((depth, POSITION_WORDS), np.uint64)
@@ -226,13 +214,13 @@ def perft(tables, start, depth, scratch, moves):
     while ply >= 0:
         if entering:
             position = positions[ply]
-            live, total = placements(tables, position, np.int64(position[TURN]), shapes, n_shapes, scratch, ply)
+            live, total = placements(tables, position, np.int64(position[TURN]), shapes, n_shapes, workspace, ply)
             if ply == depth - 1:
                 leaves += total
                 ply -= 1
                 entering = False
                 continue
-            left[ply] = list_moves(scratch, ply, live, moves[ply])
+            left[ply] = list_moves(workspace, ply, live, moves[ply])
         if left[ply] == 0:
             ply -= 1
             entering = False

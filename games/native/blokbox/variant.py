@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from games.native.blokbox.bits import SHIFTED_BYTES, SIDE, WORDS
+from games.bits.board16x16 import SHIFTED_BYTES, SIDE, WORDS
 
 Cell: TypeAlias = tuple[int, int]
 """(x, y), both from 0."""
@@ -59,7 +59,7 @@ class Variant:
         return f"{self.width}x{self.height} cells, {pieces} pieces in {len(self.shapes)} shapes"
 
     @cached_property
-    def tables(self) -> Tables:
+    def tables(self) -> VariantTables:
         """What kernels play from."""
         return _tables(self)
 
@@ -104,20 +104,20 @@ TURN = OWNED + 2
 KEY = OWNED + 3
 POSITION_WORDS = KEY + 1
 
-# A row of `Tables.effects`: what a placement does to the boards.
+# A row of `VariantTables.effects`: what a placement does to the boards.
 COVERED = 0
 BLOCKED = WORDS
 TOUCHED = 2 * WORDS
 EFFECT_WORDS = 3 * WORDS
 
 
-class Tables(NamedTuple):
+class VariantTables(NamedTuple):
     """A variant as arrays. A move is `256 * shape + anchor`, an anchor is the cell `16 * y + x`."""
 
     anchors: NDArray[np.uint64]
     """[shapes, 4]: where a shape may be anchored."""
     offsets: NDArray[np.uint32]
-    """Byte offsets of the shapes' cells in shifted boards (see `bits.fit`), all shapes one after the other."""
+    """Byte offsets of the shapes' cells in shifted boards (see `board16x16.fit`), all shapes one after the other."""
     first: NDArray[np.int64]
     """[shapes + 1]: where each shape's offsets begin."""
     piece: NDArray[np.int64]
@@ -145,7 +145,7 @@ def _cell_keys() -> NDArray[np.uint64]:
     return np.random.default_rng(0x626C6F6B).integers(0, 1 << 64, (2, BOARD_CELLS + MAX_PIECES), np.uint64)
 
 
-def _tables(variant: Variant) -> Tables:
+def _tables(variant: Variant) -> VariantTables:
     board = variant._cells()
     shapes = variant.shapes
     keys = _cell_keys()
@@ -163,7 +163,7 @@ def _tables(variant: Variant) -> Tables:
             covered = [SIDE * cell_y + cell_x for cell_x, cell_y in cells]
             move_keys[:, move] = np.bitwise_xor.reduce(keys[:, covered], axis=1) ^ keys[:, BOARD_CELLS + shape.piece]
     offsets = [SHIFTED_BYTES * dx + 2 * dy for shape in shapes for dx, dy in shape.cells]
-    return Tables(
+    return VariantTables(
         anchors=np.array([board_words(shape.anchors) for shape in shapes], np.uint64).reshape(-1, WORDS),
         offsets=np.array(offsets, np.uint32),
         first=np.cumsum([0, *(len(shape.cells) for shape in shapes)], dtype=np.int64),

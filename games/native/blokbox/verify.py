@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.board16x16 import SIDE
 from games.gdl.running.machine import CircuitMachine
 from games.native.blokbox.binding import Binding
-from games.native.blokbox.rules import list_moves, new_scratch, placements, play
-from games.native.blokbox.variant import BOARD_CELLS, POSITION_WORDS, SIDE, TURN
+from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
+from games.native.blokbox.variant import BOARD_CELLS, POSITION_WORDS, TURN
 
 MATCHES_AT_ONCE = 64
+"""One per lane of a word."""
+
+
+class _Maps(NamedTuple):
+    """A binding by the machine's indices and packed states, instead of terms."""
+
+    roles: NDArray[np.int64]
+    """(2) the machine's role of each player."""
+    role_start: NDArray[np.int64]
+    """(3) where each role's moves begin in one numbering over both."""
+    waiting: NDArray[np.int64]
+    """(2) each player's move while the other one plays, as an index of its role."""
+    move_of: NDArray[np.int64]
+    """(2, machine moves): the native move of each player's machine move, or -1."""
+    index_of: NDArray[np.int64]
+    """(2, native moves): the reverse."""
+    initial: NDArray[np.uint64]
+    """(words) the packed first state."""
+    sets: NDArray[np.uint64]
+    """(2, native moves, words): what each move of a player makes true."""
+    clears: NDArray[np.uint64]
+    """(2, native moves, words): what it makes false."""
+    flips: NDArray[np.uint64]
+    """(words): what changes with the turn."""
 
 
 def count_agreeing(machine: CircuitMachine, binding: Binding, positions: int, *, seed: int = 2) -> int:
@@ -22,11 +49,9 @@ def count_agreeing(machine: CircuitMachine, binding: Binding, positions: int, *,
     maps = _maps(binding, machine)
     if maps is None:
         return 0
-    move_of, index_of, initial, sets, clears, flips = maps
     variant = binding.variant
-    scratch = new_scratch(variant, 1)
+    workspace = new_placement_workspace(variant, 1)
     first, second = binding.roles
-    waiting = np.array([machine.move_index(role, binding.waiting[player]) for player, role in enumerate(binding.roles)])
     seen = 0
     while seen < positions:
         seed += 1
@@ -34,11 +59,7 @@ def count_agreeing(machine: CircuitMachine, binding: Binding, positions: int, *,
         legal, terminal = machine.legal_of(sample.states)
         goals = machine.goals_of(sample.states[terminal])
         loser = np.full(len(sample.match), -1, np.int64)
-        same = _follow(
-            variant.tables, variant.start, scratch, sample.states, sample.joint, sample.match, legal, terminal,
-            machine.net.role_start, np.array(binding.roles), waiting, move_of, index_of, initial, sets, clears, flips,
-            loser,
-        )  # fmt: skip
+        same = _follow(variant.tables, variant.start, workspace, sample, legal, maps, loser)
         lost_by_first = loser[terminal] == 0
         if not (
             same
@@ -50,12 +71,8 @@ def count_agreeing(machine: CircuitMachine, binding: Binding, positions: int, *,
     return seen
 
 
-def _maps(binding: Binding, machine: CircuitMachine) -> tuple[NDArray, ...] | None:
-    """Moves and facts of the binding in terms of the machine's indices and packed states.
-
-    Native move of each machine move and back [player, ...], the packed first state, what each native move sets and
-    clears in it [player, move, words], and what changes in it with the turn [words].
-    """
+def _maps(binding: Binding, machine: CircuitMachine) -> _Maps | None:
+    """None where a placement covers a cell without a fact."""
     fluents = {fact: index for index, fact in enumerate(machine.game.fluents)}
     n_native = len(binding.variant.shapes) * BOARD_CELLS
     move_of = np.full((2, max(len(moves) for moves in machine.game.moves)), -1, np.int64)
@@ -87,48 +104,62 @@ def _maps(binding: Binding, machine: CircuitMachine) -> tuple[NDArray, ...] | No
     flips = np.zeros(machine.words, np.uint64)
     for fact in binding.control[0] ^ binding.control[1]:
         mark(flips, fluents[fact])
-    return move_of, index_of, machine.pack(machine.initial()), sets, clears, flips
+    waiting = [machine.move_index(role, binding.waiting[player]) for player, role in enumerate(binding.roles)]
+    return _Maps(
+        roles=np.array(binding.roles),
+        role_start=machine.programs.role_start,
+        waiting=np.array(waiting),
+        move_of=move_of,
+        index_of=index_of,
+        initial=machine.pack(machine.initial()),
+        sets=sets,
+        clears=clears,
+        flips=flips,
+    )
 
 
 @njit(cache=True, nogil=True)
-def _follow(
-    tables, start, scratch, states, joint, match, legal, terminal,
-    role_start, roles, waiting, move_of, index_of, initial, sets, clears, flips,
-    loser,
-):  # fmt: skip
-    """Follow the matches natively; False at the first difference. `loser` becomes who cannot move, where nobody can."""
+def _follow(tables, start, workspace, sample, legal, maps, loser):
+    """Follows matches natively; False at the first difference. `loser` (int64[n]) becomes who cannot move at an end.
+
+    `tables` is a `VariantTables`, `start` the first position (uint64[POSITION_WORDS]), `workspace` a
+    `PlacementWorkspace` with one slot, `sample` a `MatchPositions`, `legal` (bool[n, moves of both roles]) what the
+    machine allows in its states, `maps` a `_Maps`.
+    """
+    states, match, roles, role_start = sample.states, sample.match, maps.roles, maps.role_start
     everything = np.arange(len(tables.piece))
     moves = np.empty(len(tables.effects), np.int64)
     position = np.empty(POSITION_WORDS, np.uint64)
-    words = np.empty(len(initial), np.uint64)
+    words = np.empty(len(maps.initial), np.uint64)
     for i in range(len(match)):
         if i == 0 or match[i] != match[i - 1]:
             position[:] = start
-            words[:] = initial
+            words[:] = maps.initial
         for word in range(len(words)):
             if words[word] != states[i, word]:
                 return False
         player = np.int64(position[TURN])
-        live, total = placements(tables, position, player, everything, len(everything), scratch, 0)
-        if terminal[i] != (total == 0):
+        live, total = placements(tables, position, player, everything, len(everything), workspace, 0)
+        if sample.terminal[i] != (total == 0):
             return False
         if total == 0:
             loser[i] = player
             continue
         begin = role_start[roles[player]]
-        list_moves(scratch, 0, live, moves)
+        list_moves(workspace, 0, live, moves)
         for n in range(total):
-            index = index_of[player, moves[n]]
+            index = maps.index_of[player, moves[n]]
             if index < 0 or not legal[i, begin + index]:
                 return False
         if legal[i, begin : role_start[roles[player] + 1]].sum() != total:
             return False
         begin = role_start[roles[1 - player]]
         other = legal[i, begin : role_start[roles[1 - player] + 1]]
-        if other.sum() != 1 or not other[waiting[1 - player]]:
+        if other.sum() != 1 or not other[maps.waiting[1 - player]]:
             return False
-        move = move_of[player, joint[i, roles[player]]]
+        move = maps.move_of[player, sample.joint[i, roles[player]]]
         for word in range(len(words)):
-            words[word] = ((words[word] | sets[player, move, word]) & ~clears[player, move, word]) ^ flips[word]
+            kept = (words[word] | maps.sets[player, move, word]) & ~maps.clears[player, move, word]
+            words[word] = kept ^ maps.flips[word]
         play(tables, position, move)
     return True

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from games.machine import Term, UnknownFactError
-from games.native.reversi.rules import Position, Variant, cells_of
+from games.native.reversi.rules import ReversiPosition, Variant, cells_of
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,20 @@ class Binding:
     ignored: frozenset[Term] = frozenset()
     """Facts that nothing depends on, such as a count of the plies."""
 
-    def position(self, facts: Iterable[Term]) -> Position:
+    def position(self, facts: Iterable[Term]) -> ReversiPosition:
         """The position of a state. Raises `UnknownFactError` where the facts are not those of any position."""
         facts = frozenset(facts) - self.ignored
         discs = [sum(1 << cell for fact, cell in names.items() if fact in facts) for names in self.discs]
         turn = 0
         for fact, colour in self.control.items():
             turn = colour if fact in facts else 1 - colour
-        position = Position((discs[0], discs[1]), turn)
+        position = ReversiPosition((discs[0], discs[1]), turn)
         different = self.facts(position) ^ facts
         if different:
             raise UnknownFactError(f"no position of this game differs in {sorted(map(str, different))[0]}")
         return position
 
-    def facts(self, position: Position) -> frozenset[Term]:
+    def facts(self, position: ReversiPosition) -> frozenset[Term]:
         """What is true in the position's state, but for ignored facts."""
         taken = position.discs[0] | position.discs[1]
         true: set[Term] = set(self.always)
@@ -60,7 +60,7 @@ class Binding:
         true.update(fact for fact, colour in self.control.items() if colour == position.turn)
         return frozenset(true)
 
-    def legal(self, position: Position, colour: int) -> set[Term]:
+    def legal(self, position: ReversiPosition, colour: int) -> set[Term]:
         """The legal moves of a colour in a position that is not terminal."""
         if colour != position.turn:
             return {self.waits[colour]}
@@ -75,7 +75,7 @@ class Binding:
         """The cell that a move takes; None where it passes."""
         return self.moves[colour].get(move)
 
-    def goal(self, position: Position, colour: int) -> int:
+    def goal(self, position: ReversiPosition, colour: int) -> int:
         """What the finished game is worth to a colour."""
         return self.goals[colour][1 + self.variant.result(position, colour)]
 

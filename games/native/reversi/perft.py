@@ -9,15 +9,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from games.native.reversi.bits import flips, legal_moves, lowest, popcount
-from games.native.reversi.rules import Variant
+from games.bits.board8x8 import flips
+from games.bits.words import lowest, popcount
+from games.native.reversi.rules import Variant, legal_moves
 
 _ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
 def _two_plies(player, opponent, empty, finished):
-    """Perft of depth 2, bulk counting the second ply."""
+    """Perft of depth 2, bulk counting the second ply; boards are uint64, `finished` counts for a finished game."""
     moves = legal_moves(player, opponent, empty)
     if moves == 0:
         replies = popcount(legal_moves(opponent, player, empty))
@@ -39,7 +40,10 @@ def _two_plies(player, opponent, empty, finished):
 
 @njit(cache=True, nogil=True)
 def _perft(player, opponent, playable, depth, finished):
-    """Perft by an explicit stack of (player, opponent, moves still to make); `finished` counts for a finished game."""
+    """Perft by an explicit stack of (player, opponent, moves still to make).
+
+    Boards are uint64; `finished` (int64) counts for a finished game.
+    """
     total = 0
     stack = np.zeros((depth + 1, 3), np.uint64)
     ply = 0

@@ -25,17 +25,19 @@ Bits = npt.NDArray[np.bool_]
 SAMPLE_MATCHES = 128
 """Random matches that facts are told apart by: about 7,000 positions on a full board."""
 SAMPLE_POSITIONS = 6000
-"""Shorter matches are played until so many positions are seen."""
+"""Where these matches are short, more are played until this many positions are seen. Set by hand; not tuned."""
 MAX_PLIES = 200
 """More than any match of the family has."""
 ODD_MATCHES = 2000
-"""Random matches that the value of a draw is looked for in where the number of cells is odd."""
+"""Random matches that the value of a draw is looked for in where the number of cells is odd. Not tuned."""
 MIN_CELLS = 8
+"""Fewer moves per role than this are not looked at. Set by hand; not tuned."""
 VERIFIED_POSITIONS = 20_000
+"""Positions of random matches that a binding must agree on, and must go on agreeing on full boards. Not tuned."""
 
 
 def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> Binding | None:
-    """The binding of a game of the family, verified on so many positions; None for every other game."""
+    """The binding of a game of the family, verified on `positions` positions; None for every other game."""
     binding = propose(machine)
     return binding if binding is not None and agrees(machine, binding, positions) else None
 
@@ -100,7 +102,7 @@ def _observe(machine: CircuitMachine) -> _Observed | None:
     fluents = len(machine.game.fluents)
     bits = np.unpackbits(sample.states.view(np.uint8), axis=1, bitorder="little")[:, :fluents].astype(np.bool_)
     legal, terminal = machine.legal_of(sample.states)
-    split = int(machine.net.role_start[1])
+    split = int(machine.programs.role_start[1])
     follows = np.flatnonzero((sample.match[:-1] == sample.match[1:]) & (sample.joint[:-1, 0] >= 0))
     if len(follows) == 0 or not terminal.any():
         return None
@@ -207,7 +209,7 @@ def _bind(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> Bindin
     if goals is None:
         return None
     values, minority = goals
-    initial = machine.net.initial != 0
+    initial = machine.programs.initial != 0
     start = [
         sum(1 << place for place, pair in zip(places, cells.discs, strict=True) if initial[pair[role]])
         for role in (0, 1)
@@ -253,7 +255,7 @@ def _craft(
         bits[:, [pair[role] for pair in cells.discs]] = owners == role
     for names, wanted in ((cells.blanks, owners < 0), (cells.filled, owners >= 0)):
         bits[:, list(names)] = wanted[:, list(names.values())]
-    first = [fluent for fluent in cells.ignored if machine.net.initial[fluent]]
+    first = [fluent for fluent in cells.ignored if machine.programs.initial[fluent]]
     bits[:, [*first, *cells.lasting, *(fluent for fluent, role in observed.control.items() if role == turn)]] = 1
     return np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
 
@@ -267,7 +269,7 @@ def _triples(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> set
     owners[rows, [u for u, _ in ordered]] = 1
     owners[rows, [v for _, v in ordered]] = 0
     legal, _ = machine.legal_of(_craft(machine, observed, cells, owners, 0))
-    mine = legal[:, : int(machine.net.role_start[1])].copy()
+    mine = legal[:, : int(machine.programs.role_start[1])].copy()
     mine[:, [observed.passes[0], observed.waits[0]]] = False
     if (mine.sum(axis=1) > 1).any():
         return None

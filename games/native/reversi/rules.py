@@ -8,20 +8,29 @@ from typing import NamedTuple
 
 from numba import njit
 
-from games.native.reversi.bits import FULL, flips, legal_moves, popcount
+from games.bits.board8x8 import FULL, capture_targets, flips
+from games.bits.words import popcount
+
+
+@njit(inline="always")
+def legal_moves(player, opponent, empty):
+    """The cells of `empty` (uint64 set) on which the side to move captures something; all are uint64."""
+    return capture_targets(player, opponent) & empty
 
 
 @njit("uint64(uint64, uint64, uint64)", cache=True)
 def _legal_moves(player, opponent, empty):
+    """As `legal_moves`, to be called from Python."""
     return legal_moves(player, opponent, empty)
 
 
 @njit("uint64(int64, uint64, uint64)", cache=True)
 def _flips(cell, player, opponent):
+    """As `flips`, to be called from Python."""
     return flips(cell, player, opponent)
 
 
-class Position(NamedTuple):
+class ReversiPosition(NamedTuple):
     """A position of a match: plain bitboards (Python ints) per colour, and whose turn it is."""
 
     discs: tuple[int, int]
@@ -65,15 +74,15 @@ class Variant:
         """+1 where more discs are better, -1 where fewer are."""
         return -1 if self.minority else 1
 
-    def initial(self) -> Position:
+    def initial(self) -> ReversiPosition:
         """The first position."""
-        return Position(self.start, self.first)
+        return ReversiPosition(self.start, self.first)
 
-    def empty(self, position: Position) -> int:
+    def empty(self, position: ReversiPosition) -> int:
         """The playable cells without a disc."""
         return self.playable & ~(position.discs[0] | position.discs[1])
 
-    def moves(self, position: Position, colour: int | None = None) -> int:
+    def moves(self, position: ReversiPosition, colour: int | None = None) -> int:
         """The cells (bitboard) on which `colour` (default: the side to move) captures something."""
         colour = position.turn if colour is None else colour
         return self.moves_of(position.discs[colour], position.discs[1 - colour])
@@ -82,22 +91,22 @@ class Variant:
         """The cells (bitboard) on which the owner of `player` captures something."""
         return int(_legal_moves(player, opponent, self.playable & ~(player | opponent)))
 
-    def terminal(self, position: Position) -> bool:
+    def terminal(self, position: ReversiPosition) -> bool:
         """Whether neither side can capture."""
         return not self.moves(position) and not self.moves(position, 1 - position.turn)
 
-    def play(self, position: Position, cell: int | None) -> Position:
+    def play(self, position: ReversiPosition, cell: int | None) -> ReversiPosition:
         """The position after a legal move on `cell`, or after a pass (None, only with `noop`)."""
         turn = position.turn
         if cell is None:
-            return Position(position.discs, 1 - turn)
+            return ReversiPosition(position.discs, 1 - turn)
         opponent, player = play(position.player, position.opponent, cell)
-        after = Position((opponent, player) if turn else (player, opponent), 1 - turn)
+        after = ReversiPosition((opponent, player) if turn else (player, opponent), 1 - turn)
         if not self.noop and not self.moves(after):
-            return Position(after.discs, turn)
+            return ReversiPosition(after.discs, turn)
         return after
 
-    def result(self, position: Position, colour: int) -> int:
+    def result(self, position: ReversiPosition, colour: int) -> int:
         """+1 where `colour` wins the finished game, 0 for a draw, -1 where it loses."""
         margin = self.sign * (position.discs[colour].bit_count() - position.discs[1 - colour].bit_count())
         return (margin > 0) - (margin < 0)
@@ -130,7 +139,10 @@ def cells_of(board: int) -> Iterator[int]:
 
 @njit(inline="always")
 def final_score(player, opponent, cells, sign):
-    """The side to move's score of a finished game, in discs: the winner of the count also gets the empty cells."""
+    """The side to move's score of a finished game, in discs: the winner of the count also gets the empty cells.
+
+    `player` and `opponent` are uint64 sets, `cells` is the number of playable cells, `sign` that of the variant.
+    """
     difference = popcount(player) - popcount(opponent)
     empties = cells - popcount(player | opponent)
     if difference > 0:

@@ -8,17 +8,22 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from games.gdl.running.machine import CircuitMachine, Positions
+from games.bits.board8x8 import flips
+from games.bits.words import popcount
+from games.gdl.running.batches import MatchPositions
+from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 from games.native.reversi.binding import Binding
-from games.native.reversi.bits import flips, legal_moves, popcount
+from games.native.reversi.rules import legal_moves
 
 Words = npt.NDArray[np.uint64]
 
 _PLIES = 130
 """No match of the family is longer: every second ply takes a cell."""
 _CHUNK_MATCHES = 320
+"""Matches compared at once; bounds memory. Set by hand; not tuned."""
 _FULL_BOARDS = 2000
+"""Full boards whose goals are compared. Set by hand; not tuned."""
 
 
 class _Layout(NamedTuple):
@@ -42,7 +47,7 @@ _PASS, _UNKNOWN, _WAIT, _IDLE = -1, -2, -3, -4
 
 
 def agrees(machine: CircuitMachine, binding: Binding, positions: int, *, seed: int = 2) -> bool:
-    """Whether the binding's rules and the circuit agree on at least so many positions of whole random matches.
+    """Whether the binding's rules and the circuit agree on at least `positions` positions of whole random matches.
 
     Also on the goals of random full boards, nearly even ones, where any other way of counting shows.
     """
@@ -112,12 +117,16 @@ def _meaning(binding: Binding, role: int, move: Term) -> int:
 
 @njit(inline="always")
 def _bit(states, row, fluent):
+    """Whether a fluent holds (0 or 1, uint64) in a row of `states` (uint64[n, words])."""
     return (states[row, fluent >> 6] >> np.uint64(fluent & 63)) & np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
 def _decode(states, row, layout):
-    """(discs of colour 0, of colour 1, turn) of a packed state; turn -1 where its facts are not those of a position."""
+    """(discs of colour 0, of colour 1, turn) of a packed state; turn -1 where its facts are not those of a position.
+
+    `states` is uint64[n, words], `layout` a `_Layout`. Discs are uint64, turn is int64.
+    """
     first, second = np.uint64(0), np.uint64(0)
     for cell in range(64):
         if layout.discs[0, cell] >= 0:
@@ -144,7 +153,11 @@ def _decode(states, row, layout):
 
 @njit(cache=True, nogil=True)
 def _same_rules(states, legal, terminal, joint, match, layout):
-    """Whether facts, legal moves, ends and successors of all positions are the native rules'."""
+    """Whether facts, legal moves, ends and successors of all positions are the native rules'.
+
+    `states`, `joint` and `match` are those of `MatchPositions`, `legal` (bool[n, moves of both roles]) and `terminal`
+    (bool[n]) what the circuit says of them, `layout` is a `_Layout`.
+    """
     for row in range(states.shape[0]):
         first, second, turn = _decode(states, row, layout)
         if turn < 0:
@@ -198,12 +211,13 @@ def _same_rules(states, legal, terminal, joint, match, layout):
 
 @njit(cache=True, nogil=True)
 def _margins(states, layout, margins):
+    """Fills `margins` (int64[n]): by how many discs colour 0 leads in `states` (uint64[n, words])."""
     for row in range(states.shape[0]):
         first, second, _ = _decode(states, row, layout)
         margins[row] = popcount(first) - popcount(second)
 
 
-def _same_goals(machine: CircuitMachine, binding: Binding, layout: _Layout, sample: Positions) -> bool:
+def _same_goals(machine: CircuitMachine, binding: Binding, layout: _Layout, sample: MatchPositions) -> bool:
     """Whether all finished matches are worth what the binding says."""
     states = np.ascontiguousarray(sample.states[sample.terminal])
     return _goals_match(machine, binding, layout, states)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 from numba import njit
 
-from games.bits.words import aligned_words, lowest, popcount, select_bit, transpose
+from games.bits.words import HAS_DEPOSIT, aligned_words, deposit, lowest, popcount, select_bit, transpose
 
 RNG = random.Random(1)
 WORDS = [0, 1, 1 << 63, (1 << 64) - 1, 0xF0F0, *(RNG.getrandbits(64) & RNG.getrandbits(64) for _ in range(200))]
@@ -23,6 +24,30 @@ def describe(words, counts, lows, picked):
             picked[i, k] = select_bit(words[i], np.uint64(k))
 
 
+@njit(cache=True)
+def deposit_all(words, masks, results):
+    """`deposit` of each word by each mask."""
+    for i in range(len(words)):
+        for k in range(len(masks)):
+            results[i, k] = deposit(words[i], masks[k])
+
+
+def plain_popcount(word: int) -> int:
+    """The twin of `popcount`."""
+    return f"{word:b}".count("1")
+
+
+def plain_lowest(word: int) -> int:
+    """The twin of `lowest`."""
+    return next((bit for bit in range(64) if word >> bit & 1), 64)
+
+
+def plain_deposit(bits: int, mask: int) -> int:
+    """The twin of `deposit`."""
+    places = [bit for bit in range(64) if mask >> bit & 1]
+    return sum((bits >> k & 1) << place for k, place in enumerate(places))
+
+
 def test_counts_and_finds_set_bits() -> None:
     """Popcount, lowest set bit and k-th set bit are those of the binary digits; the lowest bit of zero is 64."""
     counts = np.zeros(len(WORDS), np.int64)
@@ -31,9 +56,18 @@ def test_counts_and_finds_set_bits() -> None:
     describe(np.array(WORDS, np.uint64), counts, lows, picked)
     for i, word in enumerate(WORDS):
         bits = [bit for bit in range(64) if word >> bit & 1]
-        assert counts[i] == len(bits)
-        assert lows[i] == (bits[0] if bits else 64)
+        assert counts[i] == plain_popcount(word) == len(bits)
+        assert lows[i] == plain_lowest(word)
         assert picked[i, : len(bits)].tolist() == bits
+
+
+@pytest.mark.skipif(not HAS_DEPOSIT, reason="needs a machine with BMI2")
+def test_deposits_bits() -> None:
+    """The low bits come to the places set in the mask, in order."""
+    masks = WORDS[:20]
+    results = np.zeros((len(WORDS), len(masks)), np.uint64)
+    deposit_all(np.array(WORDS, np.uint64), np.array(masks, np.uint64), results)
+    assert results.tolist() == [[plain_deposit(word, mask) for mask in masks] for word in WORDS]
 
 
 def test_transposes_a_square_of_bits() -> None:

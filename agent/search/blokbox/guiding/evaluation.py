@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from games.bits.board16x16 import WORDS
 from games.bits.words import popcount
-from games.native.blokbox.bits import WORDS
 from games.native.blokbox.rules import placements
 from games.native.blokbox.variant import CORNERS, FREE, TURN
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from agent.search.blokbox.guiding.priors import N_BOARDS, describe, divide, softmax
 from agent.search.blokbox.guiding.priors import N_FEATURES as N_COUNTS
-from agent.search.blokbox.vectors import WIDTH, sum_rows
+from games.bits.board16x16 import WORDS
+from games.bits.vectors import FLOATS, sum_rows
 from games.bits.words import lowest
-from games.native.blokbox.bits import WORDS
 from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, FREE, TURN
 
 HIDDEN = WIDTH

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from games.native.blokbox.bits import WORDS, overlap, overlap_beyond
+from games.bits.board16x16 import WORDS, overlap, overlap_beyond
 from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, COVERED, EFFECT_WORDS, FREE, TOUCHED, TURN
 
 N_FEATURES = 6

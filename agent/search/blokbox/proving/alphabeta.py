@@ -144,7 +144,7 @@ def new_workspace(variant: Variant) -> ProverWorkspace:
     return ProverWorkspace(
         frames=new_frames(MAX_DEPTH + 1),
         positions=np.zeros((MAX_DEPTH + 1, POSITION_WORDS), np.uint64),
-        scratch=new_scratch(variant, 2 * MAX_DEPTH + 2),
+        scratch=new_placement_workspace(variant, 2 * MAX_DEPTH + 2),
         live=np.zeros((MAX_DEPTH + 2, 2), np.int64),
         everything=np.tile(np.arange(n_shapes), (2, 1)),
         moves=np.zeros((MAX_DEPTH + 1, max_moves), np.int64),

@@ -11,10 +11,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.board16x16 import SHIFTED_BYTES, SIDE, WORDS, diagonals, fit, spread, store_shifted
 from games.bits.words import popcount
-from games.native.blokbox.bits import SHIFTED_BYTES, SIDE, WORDS, diagonals, fit, spread, store_shifted
-from games.native.blokbox.rules import Scratch, new_scratch
-from games.native.blokbox.variant import POSITION_WORDS, Tables, Variant
+from games.native.blokbox.rules import PlacementWorkspace, new_placement_workspace
+from games.native.blokbox.variant import POSITION_WORDS, Variant, VariantTables
 
 WITNESSES = 16
 """Sets of placements that are remembered for each player. Set by hand; not tuned."""
@@ -42,7 +42,7 @@ class TerritoryWorkspace(NamedTuple):
     """[shapes, 2]: how many cells a shape covers together with the cells right of it, and with those below."""
     board: NDArray[np.uint64]
     """[8]: a board after an empty one (see `bits.spread`)."""
-    scratch: Scratch
+    scratch: PlacementWorkspace
     """[plies]: solo search: moves."""
     positions: NDArray[np.uint64]
     """[plies, POSITION_WORDS]: positions, of which the first player's part is used."""
@@ -54,7 +54,7 @@ class TerritoryWorkspace(NamedTuple):
     """[plies, moves]: the free cells that these spend."""
     progress: NDArray[np.int64]
     """[plies, 2]: the next of these moves, and their number."""
-    choices: Tables
+    choices: VariantTables
     """The variant's tables, without the anchors that the solo search has done with; all are there between searches."""
     witnesses: NDArray[np.uint64]
     """[2, WITNESSES, 9]: per player, sets of placements that were found: their cells, the corners among these that it
@@ -84,7 +84,7 @@ def new_territory_workspace(variant: Variant, entries: int = 1 << 16) -> Territo
         pieces=np.zeros(4, np.uint64),
         spans=np.array(spans, np.int64).reshape(-1, 2),
         board=np.zeros(2 * WORDS, np.uint64),
-        scratch=new_scratch(variant, plies),
+        scratch=new_placement_workspace(variant, plies),
         positions=np.zeros((plies, POSITION_WORDS), np.uint64),
         live=np.zeros(plies, np.int64),
         moves=np.zeros((plies, max_moves), np.int64),

@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 
 from agent.search.blokbox.proving.regions import PRIVATE, WITNESSES, ceiling
+from games.bits.board16x16 import WORDS
 from games.bits.words import popcount
-from games.native.blokbox.bits import WORDS
 from games.native.blokbox.rules import list_moves, placements, select
 from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, COVERED, FREE, OWNED, TOUCHED
 

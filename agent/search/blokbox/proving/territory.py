@@ -20,7 +20,7 @@ from numba import njit
 
 from agent.search.blokbox.proving.regions import PRIVATE, narrow, region_ceiling
 from agent.search.blokbox.proving.solo import solo, witnessed
-from games.native.blokbox.bits import WORDS
+from games.bits.board16x16 import WORDS
 from games.native.blokbox.variant import CORNERS, FREE, OWNED, TURN
 
 TO_MOVE_WINS = 1

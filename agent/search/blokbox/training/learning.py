@@ -27,8 +27,9 @@ from agent.search.blokbox.guiding.network import (
     weight_shapes,
 )
 from agent.search.blokbox.guiding.priors import divide, softmax
-from agent.search.blokbox.vectors import sum_rows
-from games.native.blokbox.rules import list_moves, new_scratch, next_random
+from games.bits.splitmix import random64
+from games.bits.vectors import sum_rows
+from games.native.blokbox.rules import list_moves, new_placement_workspace
 from games.native.blokbox.variant import BOARD_CELLS, TURN, Variant
 
 BATCH = 256
@@ -233,7 +234,7 @@ class NetworkTrainer:
         self._square = np.zeros(size, np.float32)
         self._steps = 0
         self._seed = np.ones(1, np.uint64)
-        self._scratch = new_scratch(variant, 4)
+        self._scratch = new_placement_workspace(variant, 4)
         n_moves = n_shapes * BOARD_CELLS
         self._work = _TrainingWorkspace(
             network=new_network_workspace(n_shapes),

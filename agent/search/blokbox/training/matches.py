@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from agent.search.blokbox.guiding.tuning import Tuning
 from agent.search.blokbox.tree import best_child, clear, grow, new_tree, new_tree_workspace
 from agent.search.score import Score
-from games.native.blokbox.rules import list_moves, new_scratch, placements, play
+from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
 from games.native.blokbox.variant import TURN, Variant
 
 OPENING_PLIES = 2
@@ -31,7 +31,7 @@ class MoveLister:
 
     def __init__(self, variant: Variant) -> None:
         self._tables = variant.tables
-        self._scratch = new_scratch(variant, 1)
+        self._scratch = new_placement_workspace(variant, 1)
         self._shapes = np.arange(len(variant.shapes))
         self._buffer = np.zeros(len(variant.tables.effects), np.int64)
 

@@ -16,8 +16,8 @@ from agent.search.blokbox.guiding.priors import N_BOARDS, describe, divide
 from agent.search.blokbox.guiding.tuning import GeneralWeights
 from agent.search.blokbox.training.learning import TrainingSet
 from agent.search.blokbox.training.matches import MoveLister
-from games.native.blokbox.bits import WORDS
-from games.native.blokbox.rules import new_scratch
+from games.bits.board16x16 import WORDS
+from games.native.blokbox.rules import new_placement_workspace
 from games.native.blokbox.variant import TURN, Variant
 
 MAX_POSITIONS = 20_000
@@ -42,7 +42,7 @@ def _fit_evaluation(
     features = np.zeros((n, evaluation.N_FEATURES + 1))
     features[:, -1] = 1.0
     stages = np.zeros(n, np.int64)
-    scratch = new_scratch(variant, 2)
+    scratch = new_placement_workspace(variant, 2)
     candidates = np.tile(np.arange(len(variant.shapes)), (2, 1))
     numbers = np.full(2, len(variant.shapes))
     both = np.zeros((2, evaluation.N_FEATURES))

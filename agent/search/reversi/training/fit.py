@@ -36,7 +36,7 @@ def _features(players, opponents, board, rows, starts, canonical, numbers, featu
     for index in range(players.shape[0]):
         player, opponent = players[index], opponents[index]
         empty = board.playable & ~(player | opponent)
-        pattern_numbers(player, opponent, rows, numbers)
+        sum_byte_rows(player, opponent, rows, numbers, WORDS)
         for lane in range(lanes):
             number = np.int64((numbers[lane >> 2] >> np.uint64(16 * (lane & 3))) & np.uint64(0xFFFF))
             features[index, lane] = canonical[starts[lane] + number]

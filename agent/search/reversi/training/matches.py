@@ -12,7 +12,7 @@ import numpy as np
 
 from agent.search.reversi.analysis import Analyser, Verdict
 from agent.search.score import Score
-from games.native.reversi.rules import Position, Variant, cells_of
+from games.native.reversi.rules import ReversiPosition, Variant, cells_of
 
 OPENING_PLIES = 8
 """Random plies before the contenders take over."""
@@ -51,7 +51,7 @@ class Limited:
 def openings(variant: Variant, count: int, seed: int, plies: int = OPENING_PLIES) -> Iterator[Position]:
     """Different positions after `plies` uniformly random plies (passes are no plies); none is at its end."""
     generator = random.Random(seed)
-    seen: set[Position] = set()
+    seen: set[ReversiPosition] = set()
     tries = 0
     while len(seen) < count and tries < 100 * count:
         tries += 1
@@ -59,7 +59,7 @@ def openings(variant: Variant, count: int, seed: int, plies: int = OPENING_PLIES
         for _ in range(plies):
             moves = list(cells_of(variant.moves(position)))
             if not moves and not variant.terminal(position):
-                position = Position(position.discs, 1 - position.turn)
+                position = ReversiPosition(position.discs, 1 - position.turn)
                 moves = list(cells_of(variant.moves(position)))
             if not moves:
                 break
@@ -69,11 +69,11 @@ def openings(variant: Variant, count: int, seed: int, plies: int = OPENING_PLIES
             yield position
 
 
-def play_out(variant: Variant, position: Position, contenders: tuple[Contender, Contender]) -> Position:
+def play_out(variant: Variant, position: ReversiPosition, contenders: tuple[Contender, Contender]) -> ReversiPosition:
     """The end of a game between colour 0 and colour 1."""
     while not variant.terminal(position):
         if not variant.moves(position):
-            position = Position(position.discs, 1 - position.turn)
+            position = ReversiPosition(position.discs, 1 - position.turn)
             continue
         cell = contenders[position.turn].choose(position.player, position.opponent)
         position = variant.play(position, cell)

@@ -18,8 +18,9 @@ from agent.search.reversi.endings import INFINITE, SMALL
 from agent.search.reversi.search import Searcher, search
 from agent.search.reversi.selectivity import EXACT
 from agent.search.reversi.table import NO_MOVE, first_move, position_key, probe
-from games.native.reversi.bits import flips, legal_moves, lowest, popcount
-from games.native.reversi.rules import Variant, final_score
+from games.bits.board8x8 import flips
+from games.bits.words import lowest, popcount
+from games.native.reversi.rules import Variant, final_score, legal_moves
 
 _ONE = np.uint64(1)
 

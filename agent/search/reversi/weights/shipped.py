@@ -15,7 +15,7 @@ import numpy as np
 
 from agent.search.reversi.evaluation import PatternEvaluation
 from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, Coefficients
-from games.native.reversi.bits import FULL
+from games.bits.board8x8 import FULL
 from games.native.reversi.rules import Variant, cells_of
 
 FOLDER = Path(__file__).parent

@@ -105,8 +105,8 @@ class Learner:
 
     def __init__(self, machine: CircuitMachine, seed: int) -> None:
         n, roles = len(machine.game.fluents), len(machine.roles)
-        self._net = machine.net
-        self._sampler = new_sampler(machine.net, seed)
+        self._programs = machine.programs
+        self._sampler = new_sampler(machine.programs, seed)
         self._prior = np.float64(SHARED_DEVIATION**2) * shared_forms(machine.game.fluents)
         self._prior[np.diag_indices(n)] += OWN_DEVIATION**2
         self._columns = np.zeros((n, WORDS), np.uint64)
@@ -159,7 +159,7 @@ class Learner:
 
     def _play(self, root: NDArray[np.uint64], stop: StopFlag, use: Callable[[int], None]) -> None:
         """Play a batch, and make use of the matches (a word) from which states could be drawn."""
-        usable, ended, plies = play_batch(self._net, self._sampler, root[None, :], stop)
+        usable, ended, plies = play_batch(self._programs, self._sampler, root[None, :], stop)
         if stop[0]:
             return
         if int(usable).bit_count() < 32:
@@ -193,7 +193,7 @@ class Learner:
 
     def _check(self, states: NDArray[np.uint64], stop: StopFlag) -> None:
         """See what random play makes of these states."""
-        _, ended, _ = play_batch(self._net, self._sampler, states, stop)
+        _, ended, _ = play_batch(self._programs, self._sampler, states, stop)
         known = in_lanes(int(ended)).reshape(COPIES, len(states)).all(axis=0)
         if stop[0] or not known.any():
             return
@@ -231,7 +231,7 @@ class Learner:
 
 def warm_kernels(machine: CircuitMachine) -> None:
     """Makes this process compile the kernels of learning, or load them from the cache."""
-    sampler = new_sampler(machine.net, 1)
-    play_batch(machine.net, sampler, machine.pack(machine.initial())[None, :], np.zeros(1, np.uint8))
+    sampler = new_sampler(machine.programs, 1)
+    play_batch(machine.programs, sampler, machine.pack(machine.initial())[None, :], np.zeros(1, np.uint8))
     n, roles = sampler.drawn.shape[1], sampler.goals.shape[1]
     digest(np.ascontiguousarray(sampler.drawn[:1].T), sampler.goals, np.zeros((n, n), np.int64), np.zeros((n, roles)))

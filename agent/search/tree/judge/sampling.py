@@ -13,10 +13,22 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.tree.lanes import MAX_PLIES, WIDTH
+from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest, popcount
-from games.gdl.running.kernels import ALL, ONE, ZERO, Net, advance, clear_sets, enter_move, evaluate, load_state, reset
-from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
-from games.gdl.running.playouts import Chooser, choose_random, make_chooser, random32
+from games.gdl.running.goals import evaluate_goals, read_goals
+from games.gdl.running.kernels import (
+    ALL,
+    ONE,
+    ZERO,
+    advance,
+    clear_sets,
+    enter_move,
+    evaluate,
+    load_state,
+    reset,
+)
+from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
+from games.gdl.running.playouts import MoveWorkspace, choose_random, new_move_workspace
 
 PER_MATCH = 4
 """States drawn from each match."""
@@ -27,7 +39,7 @@ class Sampler(NamedTuple):
 
     slots: NDArray[np.uint64]
     goal_slots: NDArray[np.uint64]
-    chooser: Chooser
+    workspace: MoveWorkspace
     rng: NDArray[np.uint64]
     drawn: NDArray[np.uint64]
     """(PER_MATCH, fluents): bit i of `drawn[k, f]` says whether fluent f holds in the k-th state of match i."""
@@ -35,15 +47,15 @@ class Sampler(NamedTuple):
     """(64, roles): 0..1."""
 
 
-def new_sampler(net: Net, seed: int) -> Sampler:
+def new_sampler(programs: CircuitPrograms, seed: int) -> Sampler:
     """Memory for batches of matches."""
     return Sampler(
-        slots=aligned_words(net.n_slots),
-        goal_slots=aligned_words(net.n_goal_slots),
-        chooser=make_chooser(net),
+        slots=aligned_words(programs.n_slots),
+        goal_slots=aligned_words(programs.n_goal_slots),
+        workspace=new_move_workspace(programs),
         rng=np.array([seed], np.uint64),
-        drawn=np.zeros((PER_MATCH, len(net.next_slot)), np.uint64),
-        goals=np.zeros((64, len(net.role_start) - 1), np.float32),
+        drawn=np.zeros((PER_MATCH, len(programs.next_slot)), np.uint64),
+        goals=np.zeros((64, len(programs.role_start) - 1), np.float32),
     )
 
 
@@ -81,29 +93,29 @@ def _redraw(sampler, active, ply, n_fluents):
 
 
 @njit(cache=True, nogil=True)
-def play_batch(net, sampler, starts, stop):
+def play_batch(programs, sampler, starts, stop):
     """Plays 64 random matches to the end, match i from the packed state `starts[i % len(starts)]`.
 
-    Fills `sampler.drawn` with states between a match's start and its end, both left out, and `sampler.goals`. Returns
-    the matches (a word) that came to an end with a goal for each role after two plies or more, so that a state could be
-    drawn, all that came to an end with goals, and the number of plies played. `stop[0]` ends it early.
+    Fills `sampler.drawn` with states between a match's start and its end, both left out, and `sampler.goals`, with 0
+    for a role without a goal. Returns the matches (a word) that came to an end after two plies or more, so that a state
+    could be drawn, all that came to an end, and the number of plies played. `stop[0]` ends it early.
     """
-    n_fluents = len(net.next_slot)
-    roles = len(net.role_start) - 1
+    n_fluents = len(programs.next_slot)
+    roles = len(programs.role_start) - 1
     slots, goal_slots = sampler.slots, sampler.goal_slots
-    reset(net, slots, WIDTH)
+    reset(programs, slots, WIDTH)
     goal_slots[:] = ZERO
     goal_slots[SLOT_TRUE] = ALL
     for lane in range(64):
-        load_state(net, slots, WIDTH, lane, starts[lane % len(starts)])
+        load_state(programs, slots, WIDTH, lane, starts[lane % len(starts)])
     active = ALL
     drawn_from = ZERO
     ended = ZERO
     keep = np.full(1, ALL)
     plies = 0
     for ply in range(MAX_PLIES):
-        evaluate(net.legal, slots, WIDTH)
-        over = slots[net.terminal_slot] & active
+        evaluate(programs.legal, slots, WIDTH)
+        over = slots[programs.terminal_slot] & active
         if over != ZERO:
             for f in range(FIRST_FLUENT, FIRST_FLUENT + n_fluents):
                 goal_slots[f] = (goal_slots[f] & ~over) | (slots[f] & over)
@@ -114,27 +126,25 @@ def play_batch(net, sampler, starts, stop):
         if ply > 0:
             _redraw(sampler, active, ply, n_fluents)
             drawn_from |= active
-        clear_sets(net, slots, WIDTH)
+        clear_sets(programs, slots, WIDTH)
         for role in range(roles):
-            n, stuck = choose_random(net, slots, WIDTH, 0, role, active, sampler.rng, sampler.chooser)
+            n, stuck = choose_random(programs, slots, WIDTH, 0, role, active, sampler.rng, sampler.workspace)
             active &= ~stuck
             for i in range(n):
-                if sampler.chooser.chosen[i] != ZERO:
-                    enter_move(net, slots, WIDTH, 0, sampler.chooser.move[i], sampler.chooser.chosen[i])
+                if sampler.workspace.chosen[i] != ZERO:
+                    enter_move(programs, slots, WIDTH, 0, sampler.workspace.move[i], sampler.workspace.chosen[i])
         plies += popcount(active)
-        evaluate(net.next, slots, WIDTH)
-        advance(net, slots, WIDTH, keep)
-    evaluate(net.goal, goal_slots, WIDTH)
-    for role in range(roles):
-        known = ZERO
-        for i in range(len(net.goal_slot)):
-            if net.goal_role[i] == role:
-                rest = goal_slots[net.goal_slot[i]] & ended & ~known
-                known |= rest
-                while rest != ZERO:
-                    sampler.goals[lowest(rest), role] = net.goal_value[i] / 100.0
-                    rest &= rest - ONE
-        ended &= known
+        evaluate(programs.next, slots, WIDTH)
+        advance(programs, slots, WIDTH, keep)
+    evaluate_goals(programs, goal_slots, WIDTH)
+    goals = np.empty(roles)
+    rest = ended
+    while rest != ZERO:
+        lane = lowest(rest)
+        rest &= rest - ONE
+        read_goals(programs, goal_slots, lane, 0, goals)
+        for role in range(roles):
+            sampler.goals[lane, role] = goals[role] / 100.0
     return drawn_from & ended, ended, plies
 
 

@@ -21,7 +21,7 @@ from agent.search.blokbox.weights.networks import Geometry, lay_out, load, save,
 from agent.sheet import load as load_sheet
 from games.gdl.compile import compile_rules
 from games.native.blokbox.recognise import recognise
-from games.native.blokbox.rules import new_scratch, play
+from games.native.blokbox.rules import new_placement_workspace, play
 from games.native.blokbox.variant import BOARD_CELLS, TURN, Cell, Shape, Variant
 
 Position = NDArray[np.uint64]

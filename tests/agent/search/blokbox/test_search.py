@@ -67,7 +67,7 @@ TUNING = tuning_for(VARIANT, WEIGHTS)
 
 
 def moves_of(position: Position) -> list[int]:
-    scratch = new_scratch(VARIANT, 1)
+    scratch = new_placement_workspace(VARIANT, 1)
     buffer = np.zeros(len(TABLES.effects), np.int64)
     shapes = np.arange(len(VARIANT.shapes))
     live, total = placements(TABLES, position, int(position[TURN]), shapes, len(shapes), scratch, 0)

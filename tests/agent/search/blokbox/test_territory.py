@@ -61,7 +61,7 @@ class Match:
     def __init__(self, variant: Variant) -> None:
         self.variant = variant
         self._tables = variant.tables
-        self._scratch = new_scratch(variant, 1)
+        self._scratch = new_placement_workspace(variant, 1)
         self._buffer = np.zeros(len(self._tables.effects), np.int64)
         self._shapes = np.tile(np.arange(len(variant.shapes)), (2, 1))
         self._live = np.full(2, len(variant.shapes))

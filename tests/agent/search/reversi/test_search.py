@@ -18,8 +18,8 @@ from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, EXACT, margin
 from agent.search.reversi.stability import stable_discs
 from agent.search.reversi.table import new_table
 from agent.search.reversi.weights.shipped import INNER_CORNERS, TRAINED, weights_for
-from games.native.reversi.bits import FULL
-from games.native.reversi.rules import Position, Variant, cells_of, rectangle
+from games.bits.board8x8 import FULL
+from games.native.reversi.rules import ReversiPosition, Variant, cells_of, rectangle
 
 VARIANTS = [
     Variant(),
@@ -30,19 +30,19 @@ VARIANTS = [
 ]
 
 
-def plain_score(variant: Variant, position: Position) -> int:
+def plain_score(variant: Variant, position: ReversiPosition) -> int:
     """The exact score for the side to move, by trying everything."""
     moves = variant.moves(position)
     if moves:
         return max(-plain_score(variant, variant.play(position, cell)) for cell in cells_of(moves))
     if not variant.terminal(position):
-        return -plain_score(variant, Position(position.discs, 1 - position.turn))
+        return -plain_score(variant, ReversiPosition(position.discs, 1 - position.turn))
     margin = position.player.bit_count() - position.opponent.bit_count()
     empties = variant.empty(position).bit_count()
     return variant.sign * (margin + empties * ((margin > 0) - (margin < 0)))
 
 
-def random_position(variant: Variant, empties: int, generator: random.Random) -> Position:
+def random_position(variant: Variant, empties: int, generator: random.Random) -> ReversiPosition:
     """A position with that many empty cells from a random game."""
     while True:
         position = variant.initial()
@@ -51,7 +51,7 @@ def random_position(variant: Variant, empties: int, generator: random.Random) ->
             if moves:
                 position = variant.play(position, generator.choice(moves))
             else:
-                position = Position(position.discs, 1 - position.turn)
+                position = ReversiPosition(position.discs, 1 - position.turn)
         if variant.empty(position).bit_count() == empties:
             return position
 
@@ -131,7 +131,7 @@ def test_stable_discs_are_never_turned() -> None:
                 if moves:
                     position = variant.play(position, generator.choice(moves))
                 else:
-                    position = Position(position.discs, 1 - position.turn)
+                    position = ReversiPosition(position.discs, 1 - position.turn)
             assert [stable[colour] & ~position.discs[colour] for colour in (0, 1)] == [0, 0]
 
 

@@ -46,8 +46,8 @@ def learnt(machine: CircuitMachine, states: int = 32_000) -> Judgement:
 def test_draws_states_of_the_matches_that_it_plays() -> None:
     """Drawn states are neither the first nor terminal, and goals are those of finished matches."""
     machine = own("breakthrough")
-    sampler = new_sampler(machine.net, 5)
-    usable, ended, plies = play_batch(machine.net, sampler, machine.pack(machine.initial())[None, :], GO)
+    sampler = new_sampler(machine.programs, 5)
+    usable, ended, plies = play_batch(machine.programs, sampler, machine.pack(machine.initial())[None, :], GO)
     assert int(usable) == int(ended) == (1 << 64) - 1
     assert plies > 64 * 20
     assert set(map(tuple, sampler.goals.tolist())) == {(1.0, 0.0), (0.0, 1.0)}

@@ -26,7 +26,7 @@ N_FLUENTS = 4
 
 
 def make_pool(*moves: int, room: int = 4096) -> Pool:
-    """A pool with four fluents and so many moves per role."""
+    """A pool with four fluents and `moves` moves per role."""
     return new_pool(N_FLUENTS, np.array(moves, np.int32), room, 4 * room)
 
 
@@ -77,7 +77,7 @@ def test_conjunctions_of_random_literals_mean_their_and(sizes: tuple[int, int]) 
 
 
 def test_sets_of_one_role_meet_in_one_set() -> None:
-    """Set algebra happens while the net is built: an intersection or a union never becomes a gate."""
+    """Set algebra happens while the circuit is built: an intersection or a union never becomes a gate."""
     rng = random.Random(7)
     pool = make_pool(12, 30)
     for _ in range(200):

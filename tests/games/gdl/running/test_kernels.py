@@ -13,8 +13,8 @@ from games.gdl.compile import warm_kernels
 from games.gdl.grounding.ground import ground
 from games.gdl.rules.check import check
 from games.gdl.running import kernels, playouts
-from games.gdl.running.kernels import WIDTHS, Net
-from games.gdl.running.layout import SLOT_TRUE
+from games.gdl.running.kernels import WIDTHS
+from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from protocol import kif
 
@@ -35,53 +35,53 @@ def lane_bits(slots: NDArray[np.uint64], which: NDArray[np.int32], width: int, l
 def test_lanes_hold_states_of_their_own(name: str, width: int) -> None:
     """States loaded into lanes come out again, and each lane has its own legal moves, end and successor."""
     machine = machine_of(name)
-    net = machine.net
+    programs = machine.programs
     positions = machine.random_matches(10, 2, max_plies=60)
     rows = np.flatnonzero(positions.joint[:, 0] >= 0)
     legal, terminal = machine.legal_of(positions.states)
     nexts = machine.next_of(positions.states, positions.joint)
-    slots = aligned_words(net.n_slots * width)
-    kernels.reset(net, slots, WIDTHS[width])
+    slots = aligned_words(programs.n_slots * width)
+    kernels.reset(programs, slots, WIDTHS[width])
     lanes = [int(lane) for lane in np.linspace(0, 64 * width - 1, 40)]
     for i, lane in enumerate(lanes):
-        kernels.load_state(net, slots, WIDTHS[width], lane, positions.states[rows[i % len(rows)]])
-    kernels.evaluate(net.legal, slots, WIDTHS[width])
-    kernels.clear_sets(net, slots, WIDTHS[width])
+        kernels.load_state(programs, slots, WIDTHS[width], lane, positions.states[rows[i % len(rows)]])
+    kernels.evaluate(programs.legal, slots, WIDTHS[width])
+    kernels.clear_sets(programs, slots, WIDTHS[width])
     packed = np.zeros(machine.words, np.uint64)
     for i, lane in enumerate(lanes):
         row = rows[i % len(rows)]
-        kernels.store_state(net, slots, WIDTHS[width], lane, packed)
+        kernels.store_state(programs, slots, WIDTHS[width], lane, packed)
         assert np.array_equal(packed, positions.states[row])
-        assert lane_bits(slots, net.legal_slot, width, lane) == legal[row].tolist()
-        assert lane_bits(slots, np.array([net.terminal_slot], np.int32), width, lane) == [terminal[row]]
+        assert lane_bits(slots, programs.legal_slot, width, lane) == legal[row].tolist()
+        assert lane_bits(slots, np.array([programs.terminal_slot], np.int32), width, lane) == [terminal[row]]
         for role, move in enumerate(positions.joint[row]):
             bit = np.uint64(1) << np.uint64(lane % 64)
-            kernels.enter_move(net, slots, WIDTHS[width], lane // 64, net.role_start[role] + move, bit)
-    kernels.evaluate(net.next, slots, WIDTHS[width])
+            kernels.enter_move(programs, slots, WIDTHS[width], lane // 64, programs.role_start[role] + move, bit)
+    kernels.evaluate(programs.next, slots, WIDTHS[width])
     keep = np.full(width, kernels.ALL)
     keep[0] &= ~np.uint64(1)  # lane 0 starts afresh
-    kernels.advance(net, slots, WIDTHS[width], keep)
+    kernels.advance(programs, slots, WIDTHS[width], keep)
     for i, lane in enumerate(lanes):
-        kernels.store_state(net, slots, WIDTHS[width], lane, packed)
+        kernels.store_state(programs, slots, WIDTHS[width], lane, packed)
         expected = machine.pack(machine.initial()) if lane == 0 else nexts[rows[i % len(rows)]]
         assert np.array_equal(packed, expected)
 
 
-def draw(net: Net, legal: NDArray[np.bool_], lanes: int, draws: int) -> NDArray[np.int64]:
+def draw(programs: CircuitPrograms, legal: NDArray[np.bool_], lanes: int, draws: int) -> NDArray[np.int64]:
     """How often `choose_random` draws each move of role 0 in each lane, where `legal` (lanes, moves) says which may."""
-    slots = np.zeros(net.n_slots, np.uint64)
+    slots = np.zeros(programs.n_slots, np.uint64)
     slots[SLOT_TRUE] = kernels.ALL
     for move in range(legal.shape[1]):
-        slots[net.legal_slot[move]] = sum(1 << lane for lane in range(64) if legal[lane, move])
-    chooser = playouts.make_chooser(net)
+        slots[programs.legal_slot[move]] = sum(1 << lane for lane in range(64) if legal[lane, move])
+    workspace = playouts.new_move_workspace(programs)
     rng = np.array([5], np.uint64)
     counts = np.zeros(legal.shape, np.int64)
     for _ in range(draws):
-        n, dead = playouts.choose_random(net, slots, WIDTHS[1], 0, 0, np.uint64(lanes), rng, chooser)
+        n, dead = playouts.choose_random(programs, slots, WIDTHS[1], 0, 0, np.uint64(lanes), rng, workspace)
         assert dead == sum(1 << lane for lane in range(64) if lanes >> lane & 1 and not legal[lane].any())
         for i in range(n):
             for lane in range(64):
-                counts[lane, chooser.move[i]] += int(chooser.chosen[i]) >> lane & 1
+                counts[lane, workspace.move[i]] += int(workspace.chosen[i]) >> lane & 1
     return counts
 
 
@@ -93,13 +93,13 @@ def test_random_moves_are_legal_and_uniform(moves: int) -> None:
     legal[3] = False
     legal[4] = np.arange(moves) == moves - 1
     lanes = (1 << 64) - 1 & ~(1 << 9)
-    net = warm_kernels().net._replace(
+    programs = warm_kernels().programs._replace(
         n_slots=moves + 2,
         legal_slot=np.arange(2, moves + 2, dtype=np.int32),
         role_start=np.array([0, moves, moves], np.int64),
     )
     draws = 400
-    counts = draw(net, legal, lanes, draws)
+    counts = draw(programs, legal, lanes, draws)
     assert not counts[~legal].any()
     playing = legal.any(axis=1) & (np.arange(64) != 9)
     assert counts.sum(axis=1).tolist() == np.where(playing, draws, 0).tolist()

@@ -12,7 +12,18 @@ from games.gdl.circuit.circuit import Circuit, build_circuit
 from games.gdl.circuit.pool import MOVE_SET, N_SIGNALS
 from games.gdl.grounding.ground import ground
 from games.gdl.rules.check import check
-from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, MAX_ARITY, OUT, Layout, Program, lay_out
+from games.gdl.running.layout import (
+    ARITY,
+    COUNT,
+    FIRST,
+    FIRST_FLUENT,
+    FLIP,
+    MAX_ARITY,
+    OUT,
+    CircuitPrograms,
+    GateProgram,
+    lay_out,
+)
 from protocol import kif
 
 CYCLIC = """
@@ -43,7 +54,7 @@ def circuit_of(text: str) -> Circuit:
     return build_circuit(ground(checked.rules, checked.roles))
 
 
-def outputs_of(program: Program) -> set[int]:
+def outputs_of(program: GateProgram) -> set[int]:
     """The slots that a program writes."""
     written: set[int] = set()
     for run in program.runs.tolist():
@@ -54,7 +65,7 @@ def outputs_of(program: Program) -> set[int]:
     return written
 
 
-def check_order(program: Program, given: set[int]) -> set[int]:
+def check_order(program: GateProgram, given: set[int]) -> set[int]:
     """Fails if a run reads what is not there yet; returns all slots that are there afterwards."""
     there = set(given)
     for run in program.runs.tolist():
@@ -84,18 +95,18 @@ def sheets() -> dict[str, str]:
 def test_every_slot_is_written_once_and_before_it_is_read(name: str) -> None:
     """From constants, fluents and move sets on; outputs are slots that are written."""
     circuit = circuit_of(sheets()[name])
-    layout: Layout = lay_out(circuit)
+    layout: CircuitPrograms = lay_out(circuit)
     given = {0, 1} | set(range(FIRST_FLUENT, FIRST_FLUENT + len(circuit.fluents)))
-    now = check_order(layout.legal_program, given)
+    now = check_order(layout.legal, given)
     assert set(layout.legal_slot.tolist()) <= now
     assert layout.terminal_slot in now
     sets = set(range(layout.first_set, layout.first_set + layout.n_sets))
-    later = check_order(layout.next_program, now | sets)
+    later = check_order(layout.next, now | sets)
     assert set(layout.next_slot.tolist()) <= later
     assert max(later) < layout.n_slots
-    ends = check_order(layout.goal_program, given)
+    ends = check_order(layout.goal, given)
     assert set(layout.goal_slot.tolist()) <= ends
-    assert max(ends) < layout.n_goal_slots
+    assert max(ends) < layout.first_goal
 
 
 def test_wide_gates_become_trees() -> None:
@@ -103,20 +114,20 @@ def test_wide_gates_become_trees() -> None:
     circuit = circuit_of(WIDE)
     assert circuit.pool.size.max() > MAX_ARITY
     layout = lay_out(circuit)
-    assert layout.goal_program.runs[:, ARITY].max() <= MAX_ARITY
-    assert len(layout.goal_program.inputs) < 2 * 100 * MAX_ARITY // (MAX_ARITY - 1)
+    assert layout.goal.runs[:, ARITY].max() <= MAX_ARITY
+    assert len(layout.goal.inputs) < 2 * 100 * MAX_ARITY // (MAX_ARITY - 1)
 
 
 def test_cycles_are_one_block_of_runs() -> None:
     """The header of a cycle counts the runs of its body, and its pairs say which slot feeds which."""
     layout = lay_out(circuit_of(CYCLIC))
-    runs = layout.legal_program.runs
+    runs = layout.legal.runs
     headers = np.flatnonzero(runs[:, ARITY] == 0)
     assert len(headers) == 1
     header = runs[headers[0]]
     body = runs[headers[0] + 1 : headers[0] + 1 + header[FLIP]]
     assert (body[:, ARITY] > 0).all()
-    pairs = layout.legal_program.inputs[header[FIRST] : header[FIRST] + 2 * header[COUNT]].reshape(-1, 2)
+    pairs = layout.legal.inputs[header[FIRST] : header[FIRST] + 2 * header[COUNT]].reshape(-1, 2)
     inside = set(pairs[:, 0].tolist()) | {
         slot for run in body.tolist() for slot in range(run[OUT], run[OUT] + run[COUNT])
     }

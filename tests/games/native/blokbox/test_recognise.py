@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from games import rulesheets
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.grounding.ground import ground
 from games.gdl.rules.check import check
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.native.blokbox.binding import BindingError
 from games.native.blokbox.recognise import propose, recognise
-from games.native.blokbox.rules import new_scratch, perft
+from games.native.blokbox.rules import new_placement_workspace, perft
 from protocol.kif import read_rulesheet, write
 from protocol.scramble import make_scrambler
 
@@ -156,7 +155,7 @@ def test_members_are_bound(text: str) -> None:
     variant = binding.variant
     moves = np.zeros((3, 4096), np.int64)
     for depth in (1, 2, 3):
-        counted = perft(variant.tables, variant.start, depth, new_scratch(variant, depth), moves)
+        counted = perft(variant.tables, variant.start, depth, new_placement_workspace(variant, depth), moves)
         assert counted == leaves(machine, depth)
 
 
@@ -195,12 +194,11 @@ def test_positions_are_read_from_facts() -> None:
 @pytest.mark.parametrize("style", ["ggp-base", "dresden"])
 def test_scrambled_own_sheet_is_bound(style: str) -> None:
     """Our own rulesheet is recognised with all its names replaced."""
-    path = Path(__file__).parents[3] / "games" / "rulesheets" / "blokbox.kif"
     scrambler = make_scrambler(style, 3)  # type: ignore[arg-type]
-    text = "\n".join(write(scrambler.scramble(statement)) for statement in read_rulesheet(path.read_text()))
+    text = "\n".join(write(scrambler.scramble(statement)) for statement in read_rulesheet(rulesheets.text("blokbox")))
     binding = recognise(compiled(text), positions=3000)
     assert binding is not None
     variant = binding.variant
     assert (variant.width, variant.height, len(variant.shapes)) == (14, 14, 21)
     moves = np.zeros((3, 4096), np.int64)
-    assert perft(variant.tables, variant.start, 3, new_scratch(variant, 3), moves) == 732_882
+    assert perft(variant.tables, variant.start, 3, new_placement_workspace(variant, 3), moves) == 732_882

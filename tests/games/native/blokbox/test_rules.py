@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from games.native.blokbox.rules import list_moves, new_scratch, perft, placements, play, playouts
-from games.native.blokbox.variant import BOARD_CELLS, SIDE, TURN, Shape, Variant
+from games.bits.board16x16 import SIDE
+from games.native.blokbox.rules import list_moves, new_placement_workspace, perft, placements, play, playouts
+from games.native.blokbox.variant import BOARD_CELLS, TURN, Shape, Variant
 from protocol.kif import read_rulesheet
 
 Cell = tuple[int, int]
@@ -108,14 +109,14 @@ class Moves:
 
     def __init__(self, variant: Variant) -> None:
         self.variant = variant
-        self.scratch = new_scratch(variant, 1)
+        self.workspace = new_placement_workspace(variant, 1)
         self.shapes = np.arange(len(variant.shapes))
         self.buffer = np.zeros(len(variant.shapes) * BOARD_CELLS, np.int64)
 
     def __call__(self, position: np.ndarray, player: int) -> set[int]:
         tables = self.variant.tables
-        live, total = placements(tables, position, player, self.shapes, len(self.shapes), self.scratch, 0)
-        n = list_moves(self.scratch, 0, live, self.buffer)
+        live, total = placements(tables, position, player, self.shapes, len(self.shapes), self.workspace, 0)
+        n = list_moves(self.workspace, 0, live, self.buffer)
         assert n == total
         return set(self.buffer[:n].tolist())
 
@@ -155,7 +156,7 @@ def naive_perft(game: NaiveGame, depth: int) -> int:
 
 def count_leaves(variant: Variant, depth: int) -> int:
     moves = np.zeros((depth, len(variant.shapes) * BOARD_CELLS), np.int64)
-    return int(perft(variant.tables, variant.start, depth, new_scratch(variant, depth), moves))
+    return int(perft(variant.tables, variant.start, depth, new_placement_workspace(variant, depth), moves))
 
 
 def test_perft_counts_what_naive_rules_count() -> None:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from games.native.reversi.perft import perft
-from games.native.reversi.rules import Position, Variant, cells_of, rectangle
+from games.native.reversi.rules import ReversiPosition, Variant, cells_of, rectangle
 
 SIX_BY_SIX = Variant(rectangle(6, 6), (1 << 19 | 1 << 26, 1 << 18 | 1 << 27))
 
@@ -58,7 +58,7 @@ def test_moves_agree_with_a_walk_over_cells(playable: int) -> None:
         for cell in cells_of(playable):
             if generator.random() < density:
                 discs[generator.randrange(2)] |= 1 << cell
-        position = Position((discs[0], discs[1]), generator.randrange(2))
+        position = ReversiPosition((discs[0], discs[1]), generator.randrange(2))
         expected = {
             cell: captures(cell, position.player, position.opponent) for cell in cells_of(variant.empty(position))
         }
@@ -80,11 +80,11 @@ def test_control_stays_where_there_is_no_noop() -> None:
     after = passes.play(passes.initial(), 2)
     assert after.turn == 1
     assert not passes.moves(after)
-    assert passes.play(after, None) == Position(after.discs, 0)
+    assert passes.play(after, None) == ReversiPosition(after.discs, 0)
 
 
 def test_minority_turns_the_result_round() -> None:
     """In suicide Reversi the side with fewer discs wins."""
-    position = Position((0b111, 0b1000), 0)
+    position = ReversiPosition((0b111, 0b1000), 0)
     assert Variant().result(position, 0) == 1
     assert Variant(minority=True).result(position, 0) == -1

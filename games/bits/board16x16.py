@@ -19,6 +19,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from games.bits.llvm import HALF, WORD, call, load, splat, store
+
 SIDE = 16
 """Width and height of the embedding board."""
 WORDS = 4
@@ -26,56 +28,32 @@ WORDS = 4
 SHIFTED_BYTES = 64
 """Bytes of one shifted board: 16 rows and 16 empty ones below."""
 
-_WORD = ir.IntType(64)
-_BYTE = ir.IntType(8)
-_OFFSET = ir.IntType(32)
-_WORD_VECTOR = ir.VectorType(_WORD, WORDS)
+_WORD_VECTOR = ir.VectorType(WORD, WORDS)
 _ROW_VECTOR = ir.VectorType(ir.IntType(16), SIDE)
 
 
-def _call(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: Any) -> Any:
-    """Call the LLVM intrinsic of that full name."""
-    signature = ir.FunctionType(result, [argument.type for argument in arguments])
-    return builder.call(cgutils.get_or_insert_function(builder.module, signature, name), arguments)
-
-
-def _pointer(builder: ir.IRBuilder, address: Any, type_: ir.Type) -> Any:
-    return builder.inttoptr(address, type_.as_pointer())
-
-
 def _load(builder: ir.IRBuilder, address: Any, type_: ir.Type) -> Any:
-    return builder.load(_pointer(builder, address, type_), align=2)
+    # Loads start at any row.
+    return load(builder, address, type_, align=2)
 
 
 def _store(builder: ir.IRBuilder, value: Any, address: Any) -> None:
-    builder.store(value, _pointer(builder, address, value.type), align=2)
+    store(builder, value, address, align=2)
 
 
 def _count(builder: ir.IRBuilder, vector: Any) -> Any:
-    counts = _call(builder, "llvm.ctpop.v4i64", _WORD_VECTOR, vector)
-    return _call(builder, "llvm.vector.reduce.add.v4i64", _WORD, counts)
-
-
-def _splat(builder: ir.IRBuilder, value: Any) -> Any:
-    """The same number in every row."""
-    first = builder.insert_element(ir.Constant(_ROW_VECTOR, ir.Undefined), value, _OFFSET(0))
-    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(_OFFSET, SIDE), [0] * SIDE))
+    counts = call(builder, "llvm.ctpop.v4i64", _WORD_VECTOR, vector)
+    return call(builder, "llvm.vector.reduce.add.v4i64", WORD, counts)
 
 
 def _store_shifted(typing_context: Any, board: Any, columns: Any, target: Any) -> Any:
-    """`store_shifted(board: address, columns: int64, target: address)`: the board shifted by 0..columns-1 columns.
-
-    Copy number dx goes to `target + 64 * dx`; cell (x, y) of it is cell (x + dx, y) of the board. The 32 bytes after
-    each copy are left alone: the caller keeps them zero.
-    """
-
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         board, columns, target = arguments
         rows = _load(builder, board, _ROW_VECTOR)
-        with cgutils.for_range_slice(builder, _WORD(0), columns, _WORD(1), _WORD) as (index, _):
+        with cgutils.for_range_slice(builder, WORD(0), columns, WORD(1), WORD) as (index, _):
             row_index = builder.trunc(index, ir.IntType(16))
-            shift = _splat(builder, row_index)
-            address = builder.add(target, builder.mul(index, _WORD(SHIFTED_BYTES)))
+            shift = splat(builder, row_index, SIDE)
+            address = builder.add(target, builder.mul(index, WORD(SHIFTED_BYTES)))
             _store(builder, builder.lshr(rows, shift), address)
         return context.get_dummy_value()
 
@@ -83,14 +61,6 @@ def _store_shifted(typing_context: Any, board: Any, columns: Any, target: Any) -
 
 
 def _fit(typing_context: Any, *arguments: Any) -> Any:
-    """`fit(free, corners, offsets, size, anchors, legal) -> int64`: where a shape fits and where it touches a corner.
-
-    `free` and `corners` are addresses of what `store_shifted` left, `offsets` that of `size` byte offsets
-    (`uint32`, `64 * dx + 2 * dy`) into them, `anchors` that of the board of admissible anchors. The anchors at which
-    all cells are free and one of them is a corner are stored at `legal`. Returns how many they are; -1 where the shape
-    does not even fit in anywhere: free cells never come back, so it never will.
-    """
-
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         free, corners, offsets, size, anchors, legal = arguments
         entry = builder.block
@@ -99,15 +69,15 @@ def _fit(typing_context: Any, *arguments: Any) -> Any:
         builder.branch(head)
 
         builder.position_at_end(head)
-        index = builder.phi(_WORD)
+        index = builder.phi(WORD)
         fitting, touching = builder.phi(_WORD_VECTOR), builder.phi(_WORD_VECTOR)
-        index.add_incoming(_WORD(0), entry)
+        index.add_incoming(WORD(0), entry)
         fitting.add_incoming(admissible, entry)
         touching.add_incoming(ir.Constant(_WORD_VECTOR, [0] * WORDS), entry)
-        offset = builder.zext(_load(builder, builder.add(offsets, builder.mul(index, _WORD(4))), _OFFSET), _WORD)
+        offset = builder.zext(_load(builder, builder.add(offsets, builder.mul(index, WORD(4))), HALF), WORD)
         fitting_here = builder.and_(fitting, _load(builder, builder.add(free, offset), _WORD_VECTOR))
         touching_here = builder.or_(touching, _load(builder, builder.add(corners, offset), _WORD_VECTOR))
-        following = builder.add(index, _WORD(1))
+        following = builder.add(index, WORD(1))
         index.add_incoming(following, head)
         fitting.add_incoming(fitting_here, head)
         touching.add_incoming(touching_here, head)
@@ -116,20 +86,14 @@ def _fit(typing_context: Any, *arguments: Any) -> Any:
         builder.position_at_end(done)
         result = builder.and_(fitting_here, touching_here)
         _store(builder, result, legal)
-        any_fit = _call(builder, "llvm.vector.reduce.or.v4i64", _WORD, fitting_here)
-        dead = builder.icmp_unsigned("==", any_fit, _WORD(0))
-        return builder.select(dead, _WORD(-1), _count(builder, result))
+        any_fit = call(builder, "llvm.vector.reduce.or.v4i64", WORD, fitting_here)
+        dead = builder.icmp_unsigned("==", any_fit, WORD(0))
+        return builder.select(dead, WORD(-1), _count(builder, result))
 
     return types.int64(*[types.int64] * 6), generate
 
 
 def _spread(typing_context: Any, *arguments: Any) -> Any:
-    """`spread(anchors, offsets, size, cells)`: the cells that a shape covers from any of a set of anchors.
-
-    The reverse of `fit`: `anchors` is the address of a board with 32 zero bytes before it, `offsets` and `size` are
-    those of `fit`. The cells are added to the board at `cells`. No cell may be off the board.
-    """
-
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         anchors, offsets, size, cells = arguments
         entry = builder.block
@@ -138,16 +102,16 @@ def _spread(typing_context: Any, *arguments: Any) -> Any:
         builder.branch(head)
 
         builder.position_at_end(head)
-        index = builder.phi(_WORD)
+        index = builder.phi(WORD)
         covered = builder.phi(_ROW_VECTOR)
-        index.add_incoming(_WORD(0), entry)
+        index.add_incoming(WORD(0), entry)
         covered.add_incoming(before, entry)
-        offset = _load(builder, builder.add(offsets, builder.mul(index, _WORD(4))), _OFFSET)
-        rows_down = builder.zext(builder.and_(offset, _OFFSET(SHIFTED_BYTES - 1)), _WORD)
-        columns = builder.trunc(builder.lshr(offset, _OFFSET(SHIFTED_BYTES.bit_length() - 1)), ir.IntType(16))
+        offset = _load(builder, builder.add(offsets, builder.mul(index, WORD(4))), HALF)
+        rows_down = builder.zext(builder.and_(offset, HALF(SHIFTED_BYTES - 1)), WORD)
+        columns = builder.trunc(builder.lshr(offset, HALF(SHIFTED_BYTES.bit_length() - 1)), ir.IntType(16))
         moved = _load(builder, builder.sub(anchors, rows_down), _ROW_VECTOR)
-        covered_here = builder.or_(covered, builder.shl(moved, _splat(builder, columns)))
-        following = builder.add(index, _WORD(1))
+        covered_here = builder.or_(covered, builder.shl(moved, splat(builder, columns, SIDE)))
+        following = builder.add(index, WORD(1))
         index.add_incoming(following, head)
         covered.add_incoming(covered_here, head)
         builder.cbranch(builder.icmp_signed("<", following, size), head, done)
@@ -160,15 +124,13 @@ def _spread(typing_context: Any, *arguments: Any) -> Any:
 
 
 def _diagonals(typing_context: Any, board: Any, target: Any) -> Any:
-    """`diagonals(board: address, target: address)`: the cells diagonally beside those of a board."""
-
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         board, target = arguments
         rows = _load(builder, board, _ROW_VECTOR)
         one = ir.Constant(_ROW_VECTOR, [1] * SIDE)
         none = ir.Constant(_ROW_VECTOR, [0] * SIDE)
         beside = builder.or_(builder.shl(rows, one), builder.lshr(rows, one))
-        lanes = ir.VectorType(_OFFSET, SIDE)
+        lanes = ir.VectorType(HALF, SIDE)
         up = builder.shuffle_vector(beside, none, ir.Constant(lanes, list(range(1, SIDE + 1))))
         down = builder.shuffle_vector(none, beside, ir.Constant(lanes, list(range(SIDE - 1, 2 * SIDE - 1))))
         _store(builder, builder.or_(up, down), target)
@@ -178,8 +140,6 @@ def _diagonals(typing_context: Any, board: Any, target: Any) -> Any:
 
 
 def _overlap(typing_context: Any, *arguments: Any) -> Any:
-    """`overlap(one, other) -> int64`: how many cells are on both boards (addresses of uint64[4])."""
-
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         one, other = (_load(builder, address, _WORD_VECTOR) for address in arguments)
         return _count(builder, builder.and_(one, other))
@@ -188,8 +148,6 @@ def _overlap(typing_context: Any, *arguments: Any) -> Any:
 
 
 def _overlap_beyond(typing_context: Any, *arguments: Any) -> Any:
-    """`overlap_beyond(one, other, without) -> int64`: as `overlap`, leaving out the cells of a third board."""
-
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         one, other, without = (_load(builder, address, _WORD_VECTOR) for address in arguments)
         return _count(builder, builder.and_(builder.and_(one, other), builder.not_(without)))
@@ -198,8 +156,28 @@ def _overlap_beyond(typing_context: Any, *arguments: Any) -> Any:
 
 
 store_shifted: Any = intrinsic(_store_shifted)
+"""`store_shifted(board: address, columns: int64, target: address)`: the board shifted by 0..columns-1 columns.
+
+Copy number dx goes to `target + 64 * dx`; cell (x, y) of it is cell (x + dx, y) of the board. The 32 bytes after
+each copy are left alone: the caller keeps them zero.
+"""
 diagonals: Any = intrinsic(_diagonals)
+"""`diagonals(board: address, target: address)`: the cells diagonally beside those of a board."""
 spread: Any = intrinsic(lambda typing_context, anchors, offsets, size, cells: _spread(typing_context))
+"""`spread(anchors, offsets, size, cells)`: the cells that a shape covers from any of a set of anchors.
+
+The reverse of `fit`: `anchors` is the address of a board with 32 zero bytes before it, `offsets` and `size` are
+those of `fit`. The cells are added to the board at `cells`. No cell may be off the board.
+"""
 fit: Any = intrinsic(lambda typing_context, free, corners, offsets, size, anchors, legal: _fit(typing_context))
+"""`fit(free, corners, offsets, size, anchors, legal) -> int64`: where a shape fits and where it touches a corner.
+
+`free` and `corners` are addresses of what `store_shifted` left, `offsets` that of `size` byte offsets
+(`uint32`, `64 * dx + 2 * dy`) into them, `anchors` that of the board of admissible anchors. The anchors at which
+all cells are free and one of them is a corner are stored at `legal`. Returns how many they are; -1 where the shape
+does not even fit in anywhere: free cells never come back, so it never will.
+"""
 overlap: Any = intrinsic(lambda typing_context, one, other: _overlap(typing_context))
+"""`overlap(one, other) -> int64`: how many cells are on both boards (addresses of uint64[4])."""
 overlap_beyond: Any = intrinsic(lambda typing_context, one, other, without: _overlap_beyond(typing_context))
+"""`overlap_beyond(one, other, without) -> int64`: as `overlap`, leaving out the cells of a third board."""

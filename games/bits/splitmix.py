@@ -1,0 +1,41 @@
+"""Random numbers for kernels: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+
+A generator is a uint64[1] array, its seed any number; every draw changes it in place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def _next(generator):
+    """The next state of `generator` (uint64[1]), mixed but for the last step (uint64)."""
+    generator[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = generator[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    return (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+
+
+@njit(cache=True, nogil=True)
+def random64(generator):
+    """The next 64 random bits (uint64) of `generator` (uint64[1])."""
+    z = _next(generator)
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def random32(generator):
+    """The next 32 random bits (uint64) of `generator` (uint64[1]).
+
+    The high bits are good before the last mixing step, which mends the low ones; so it is left out. They are not the
+    high bits of what `random64` draws.
+    """
+    return _next(generator) >> np.uint64(32)
+
+
+@njit(cache=True, nogil=True)
+def random_below(generator, bound):
+    """A random integer 0..bound-1, uniform but for 2^-32 (int64; bound below 2^31); `generator` is uint64[1]."""
+    return np.int64(((random64(generator) >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
