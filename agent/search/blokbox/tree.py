@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features
 from agent.search.blokbox.guiding.judgement import priors_of_moves, win_probability
 from agent.search.blokbox.guiding.network import NetworkWorkspace, new_network_workspace
-from games.native.blokbox.rules import Scratch, list_moves, new_scratch, placements, play, playout
+from games.native.blokbox.rules import (
+    PlacementWorkspace,
+    list_moves,
+    new_placement_workspace,
+    placements,
+    play,
+    playout,
+)
 from games.native.blokbox.variant import POSITION_WORDS, TURN, Variant
 
 LEAF = -1
@@ -65,7 +72,7 @@ class TreeWorkspace(NamedTuple):
 def new_tree_workspace(variant: Variant, seed: int) -> TreeWorkspace:
     """Memory for a thread, whose playouts follow from the seed."""
     return TreeWorkspace(
-        scratch=new_scratch(variant, 4),
+        scratch=new_placement_workspace(variant, 4),
         network=new_network_workspace(len(variant.shapes)),
         seed=np.array([seed], np.uint64),
     )

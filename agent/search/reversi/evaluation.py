@@ -18,14 +18,16 @@ from numba import njit
 
 from agent.search.reversi.endings import INFINITE, QUADRANTS
 from agent.search.reversi.patterns import LANES, WORDS, PatternSet
-from games.native.reversi.bits import flips, legal_moves, lowest, popcount
-from games.native.reversi.rules import Variant, final_score
+from games.bits.board8x8 import flips
+from games.bits.vectors import sum_byte_rows
+from games.bits.words import lowest, popcount
+from games.native.reversi.rules import Variant, final_score, legal_moves
 
 STAGES = 16
 STAGE_SHIFT = 2
 """A stage spans 2**STAGE_SHIFT numbers of empty cells. Set by hand; not tuned."""
 UNIT = 128
-"""WeightSet per disc."""
+"""Weights per disc."""
 EXTRAS = 64
 """Room for each of the features that are no patterns."""
 _ONE = np.uint64(1)

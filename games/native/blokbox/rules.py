@@ -144,23 +144,23 @@ def list_moves(workspace, slot, live, moves):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def random_move(scratch, slot, live, total, seed):
+def random_move(workspace, slot, live, total, seed):
     """One of the `total` >= 1 moves (int64) of a slot with `live` shapes, at random."""
     rank = random_below(seed, total)
     for index in range(live):
-        count = scratch.counts[slot, index]
+        count = workspace.counts[slot, index]
         if rank < count:
-            return BOARD_CELLS * scratch.shapes[slot, index] + select(scratch.legal[slot, index], rank)
+            return BOARD_CELLS * workspace.shapes[slot, index] + select(workspace.legal[slot, index], rank)
         rank -= count
     return -1
 
 
 @njit(cache=True, nogil=True)
-def playout(tables, position, scratch, live, seed):
+def playout(tables, position, workspace, live, seed):
     """Play `position` on to the end, in place, by random moves; returns the player who cannot move, and the plies.
 
-    `scratch` has two slots, in which the first `live[player]` (int64[2]) shapes of each player are known to be all that
-    may be live; both are used up.
+    `workspace` has two slots, in which the first `live[player]` (int64[2]) shapes of each player are known to be all
+    that may be live; both are used up.
     """
     plies = 0
     while True:
@@ -170,13 +170,13 @@ def playout(tables, position, scratch, live, seed):
         )
         if total == 0:
             return player, plies
-        play(tables, position, random_move(scratch, player, live[player], total, seed))
+        play(tables, position, random_move(workspace, player, live[player], total, seed))
         plies += 1
 
 
 @njit(cache=True, nogil=True)
-def playouts(tables, start, n, scratch, seed):
-    """Play `n` random matches from `start` to the end; `scratch` has two slots.
+def playouts(tables, start, n, workspace, seed):
+    """Play `n` random matches from `start` to the end; `workspace` has two slots.
 
     Returns how many of them the player to move in `start` won, and how many plies they took together.
     """
@@ -190,8 +190,8 @@ def playouts(tables, start, n, scratch, seed):
         live[:] = n_shapes
         for player in range(2):
             for shape in range(n_shapes):
-                scratch.shapes[player, shape] = shape
-        loser, played = playout(tables, position, scratch, live, seed)
+                workspace.shapes[player, shape] = shape
+        loser, played = playout(tables, position, workspace, live, seed)
         won += loser != np.int64(start[TURN])
         plies += played
     return won, plies

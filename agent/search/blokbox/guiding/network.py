@@ -24,7 +24,7 @@ from games.bits.vectors import FLOATS, sum_rows
 from games.bits.words import lowest
 from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, FREE, TURN
 
-HIDDEN = WIDTH
+HIDDEN = FLOATS
 """Width of the first layer. 64 units had no lower loss after two epochs."""
 SECOND = 16
 """Width of the second layer. Set by hand; not tuned."""

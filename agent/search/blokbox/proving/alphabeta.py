@@ -23,9 +23,9 @@ from agent.search.blokbox.guiding.priors import N_BOARDS, describe, divide
 from agent.search.blokbox.guiding.priors import N_FEATURES as N_PRIORS
 from agent.search.blokbox.proving.regions import TerritoryWorkspace, new_territory_workspace
 from agent.search.blokbox.proving.territory import TO_MOVE_LOSES, TO_MOVE_WINS, verdict
-from games.native.blokbox.bits import WORDS
-from games.native.blokbox.rules import Scratch, list_moves, new_scratch, play
-from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, Tables, Variant
+from games.bits.board16x16 import WORDS
+from games.native.blokbox.rules import PlacementWorkspace, list_moves, new_placement_workspace, play
+from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, Variant, VariantTables
 
 WIN = 30_000
 LIMIT = 20_000
@@ -72,7 +72,7 @@ class ProverWorkspace(NamedTuple):
     """FRAME[plies]"""
     positions: NDArray[np.uint64]
     """[plies, POSITION_WORDS]"""
-    scratch: Scratch
+    scratch: PlacementWorkspace
     """Two slots per ply: one for each player's moves."""
     live: NDArray[np.int64]
     """[plies + 1, 2]: live shapes of both players; entry `ply` is what ply `ply` starts from."""
@@ -100,7 +100,7 @@ class ProverWorkspace(NamedTuple):
 class ProverTools(NamedTuple):
     """What the searches of one thread work with."""
 
-    tables: Tables
+    tables: VariantTables
     weights: NDArray[np.float64]
     """[stages, features + 1]: see `evaluation.value_logit`."""
     prior_weights: NDArray[np.float64]
@@ -114,7 +114,7 @@ class ProverTools(NamedTuple):
 class BlokboxGame(NamedTuple):
     """What the search's steps work with."""
 
-    tables: Tables
+    tables: VariantTables
     weights: NDArray[np.float64]
     prior_weights: NDArray[np.float64]
     room: int

@@ -122,7 +122,7 @@ def _forward(tables, network, position, with_moves, scratch, work, seed, learnin
         scale = _KEPT_SCALE
         kept = 0
         for index in range(n):
-            if next_random(seed) >= _DROPPED:
+            if random64(seed) >= _DROPPED:
                 workspace.active[kept] = workspace.active[index]
                 kept += 1
         n = kept

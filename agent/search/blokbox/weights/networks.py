@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from agent.search.blokbox.guiding.network import CELL_STATES, Network, weight_shapes
 from agent.search.blokbox.weights import general
-from games.native.blokbox.bits import SIDE
+from games.bits.board16x16 import SIDE
 from games.native.blokbox.variant import BOARD_CELLS, Cell, Variant
 
 SHIPPED = Path(__file__).parent

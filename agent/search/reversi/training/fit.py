@@ -22,10 +22,11 @@ from agent.search.reversi.evaluation import (
     pattern_workspace,
     stage_of,
 )
-from agent.search.reversi.lanes import pattern_numbers
-from agent.search.reversi.patterns import PatternSet
+from agent.search.reversi.patterns import WORDS, PatternSet
 from agent.search.reversi.training.self_play import LabelledPositions
-from games.native.reversi.bits import legal_moves, popcount
+from games.bits.vectors import sum_byte_rows
+from games.bits.words import popcount
+from games.native.reversi.rules import legal_moves
 
 
 @njit(cache=True, nogil=True)

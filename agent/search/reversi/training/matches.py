@@ -48,7 +48,7 @@ class Limited:
         return found[-1].cell
 
 
-def openings(variant: Variant, count: int, seed: int, plies: int = OPENING_PLIES) -> Iterator[Position]:
+def openings(variant: Variant, count: int, seed: int, plies: int = OPENING_PLIES) -> Iterator[ReversiPosition]:
     """Different positions after `plies` uniformly random plies (passes are no plies); none is at its end."""
     generator = random.Random(seed)
     seen: set[ReversiPosition] = set()

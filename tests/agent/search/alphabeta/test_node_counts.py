@@ -24,7 +24,7 @@ from agent.search.reversi.table import new_table
 from agent.search.reversi.weights.shipped import TRAINED, weights_for
 from games.native.blokbox.rules import play
 from games.native.blokbox.variant import Cell, Shape, Variant
-from games.native.reversi.rules import Position, cells_of
+from games.native.reversi.rules import ReversiPosition, cells_of
 
 SIZE = 10
 PIECES: tuple[tuple[Cell, ...], ...] = (
@@ -121,7 +121,7 @@ def test_reversi(name: str, seed: int, plies: int, depth: int, level: int, nodes
         if moves := list(cells_of(variant.moves(position))):
             position = variant.play(position, rng.choice(moves))
         else:
-            position = Position(position.discs, 1 - position.turn)
+            position = ReversiPosition(position.discs, 1 - position.turn)
     weights = weights_for(variant)
     board = BoardRules.of(variant)
     searcher = Searcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(1))

@@ -58,7 +58,7 @@ NET = new_network(len(PIECES), seed=3)
 
 def judgement(variant: Variant, tuning: Tuning, position: Position) -> tuple[float, dict[int, float]]:
     """The chance of the player to move, and the prior of each of its moves."""
-    scratch, workspace = new_scratch(variant, 4), new_network_workspace(len(variant.shapes))
+    scratch, workspace = new_placement_workspace(variant, 4), new_network_workspace(len(variant.shapes))
     features, live = np.zeros((2, N_FEATURES)), np.zeros(2, np.int64)
     everything = np.tile(np.arange(len(variant.shapes)), (2, 1))
     numbers = np.full(2, len(variant.shapes))
@@ -194,7 +194,7 @@ def lost_positions(n: int) -> list[Position]:
 def test_lost_positions_are_played_on(network: Network) -> None:
     """There is a move for every lost position, also where there is no time to compare."""
     tuning = tuning_for(VARIANT, general.load(), network if len(network.rows) else None)
-    scratch, workspace = new_scratch(VARIANT, 4), new_network_workspace(len(PIECES))
+    scratch, workspace = new_placement_workspace(VARIANT, 4), new_network_workspace(len(PIECES))
     for position in lost_positions(5):
         options = MoveLister(VARIANT).moves(position).tolist()
         assert hardest_move(VARIANT.tables, position, tuning, GO, scratch, workspace) in options

@@ -30,7 +30,7 @@ from agent.search.blokbox.tree import (
     new_tree_workspace,
 )
 from agent.search.blokbox.weights import general, networks
-from games.native.blokbox.rules import list_moves, new_scratch, placements, play
+from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
 from games.native.blokbox.variant import TURN, Shape, Variant
 
 Position = NDArray[np.uint64]
@@ -141,7 +141,7 @@ def test_one_ply_search_is_the_best_evaluation() -> None:
     tools = ProverTools(TABLES, WEIGHTS.evaluation, WEIGHTS.priors, TUNING.room, new_table(64), workspace)
     assert search(tools, position, 1, lost, GO)
     result = workspace.frames[0]
-    scratch = new_scratch(VARIANT, 2)
+    scratch = new_placement_workspace(VARIANT, 2)
     shapes = np.tile(np.arange(len(VARIANT.shapes)), (2, 1))
     features = np.zeros((2, evaluation.N_FEATURES))
     best = {}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from agent.search.blokbox.proving.regions import new_territory_workspace
 from agent.search.blokbox.proving.territory import TO_MOVE_LOSES, TO_MOVE_WINS, verdict
-from games.native.blokbox.rules import list_moves, new_scratch, placements, play
+from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
 from games.native.blokbox.variant import SIDE, SIDE_STEPS, TURN, Cell, Shape, Variant
 
 Position = NDArray[np.uint64]
