@@ -92,7 +92,7 @@ class Analyser:
 
     @property
     def nodes(self) -> int:
-        """LabelledPositions visited so far, by all threads."""
+        """Positions visited so far, by all threads."""
         return sum(searcher.nodes for searcher in self._searchers)
 
     def close(self) -> None:

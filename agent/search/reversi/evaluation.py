@@ -26,7 +26,7 @@ STAGES = 16
 STAGE_SHIFT = 2
 """A stage spans 2**STAGE_SHIFT numbers of empty cells. Set by hand; not tuned."""
 UNIT = 128
-"""WeightSet per disc."""
+"""Weights per disc."""
 EXTRAS = 64
 """Room for each of the features that are no patterns."""
 _ONE = np.uint64(1)

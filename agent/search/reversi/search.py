@@ -399,5 +399,5 @@ class Searcher:
 
     @property
     def nodes(self) -> int:
-        """LabelledPositions visited so far."""
+        """Positions visited so far."""
         return int(self.tools.work.nodes[0])

@@ -61,7 +61,7 @@ class ReversiCampaign:
     match_games: int = 200
     match_depth: int = 6
     error_positions: int = 400
-    """LabelledPositions whose searches the error model of Multi-ProbCut is fitted to."""
+    """Positions whose searches the error model of Multi-ProbCut is fitted to."""
     error_depth: int = 8
     scratch: bool = False
     """Whether the first round plays with rules of thumb rather than the shipped weights."""

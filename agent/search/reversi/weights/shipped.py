@@ -57,7 +57,7 @@ def weights_for(variant: Variant, folder: Path = FOLDER) -> WeightSet:
 
 @lru_cache(maxsize=4)
 def load_weights(path: Path) -> WeightSet:
-    """WeightSet as `save_weights` wrote them."""
+    """Weights as `save_weights` wrote them."""
     with np.load(path) as data:
         coefficients = tuple(float(value) for value in data["coefficients"])
     return WeightSet(PatternEvaluation.load(path), coefficients, path.stem)  # type: ignore[arg-type]

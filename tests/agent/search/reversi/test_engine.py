@@ -135,7 +135,7 @@ def test_trained_weights_beat_rules_of_thumb() -> None:
 
 
 def test_quick_learning_explains_games() -> None:
-    """WeightSet learnt in a moment for an unknown board predict its results better than rules of thumb; it can stop."""
+    """Weights learnt in a moment for an unknown board predict its results better than rules of thumb; it can stop."""
     variant = central_start(5, 6, rectangle(5, 6))
     begin = weights_for(variant)
     play = SelfPlaySettings(depth=1, solve=8)

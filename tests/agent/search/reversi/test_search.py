@@ -101,7 +101,7 @@ def test_search_to_the_end_is_exact(variant: Variant) -> None:
 
 @pytest.mark.parametrize(("number", "best"), [(40, 38), (41, 0)])
 def test_known_endings(corpus: Path, number: int, best: int) -> None:
-    """LabelledPositions of the FFO suite with 20 and 22 empty cells have their known scores."""
+    """Positions of the FFO suite with 20 and 22 empty cells have their known scores."""
     line = (corpus.parent / "reversi" / "ffo-40-46.obf").read_text().splitlines()[number - 40]
     cells, side = line.split()[0], line.split()[1][0]
     discs = {mark: sum(1 << index for index, cell in enumerate(cells) if cell == mark) for mark in "XO"}
