@@ -1,5 +1,6 @@
 """Search for the Blokbox family, and how it learns.
 
-`engine` runs the tree search (`tree`), told where to look by what is in `guiding`, and beside it an alpha-beta that
-proves results (`proving`). `training` makes the weights in `weights`.
+`engine` runs the tree search (`tree`), guided by values and priors (`guiding`), and beside it an alpha-beta that proves
+results (`proving`). `training` makes the weights that `weights` holds. `guiding` imports none of the others; `proving`
+and `weights` import `guiding`, `tree` imports `guiding`, and `training` imports all but `proving` and `engine`.
 """

@@ -1,6 +1,6 @@
 """Monte-Carlo tree search with a solver, as one Numba kernel on flat arrays.
 
-Selection is PUCT (Rosin 2011, as in AlphaZero); leaves are judged by `judgement` and one random playout together, as in
+Selection is PUCT (Rosin 2011, as in AlphaZero); leaves are valued by `judgement` and one random playout together, as in
 AlphaGo (Silver et al. 2016). Proven results are backed up as in MCTS-Solver (Winands, Björnsson, Saito 2008): a
 move to a position that is lost for the opponent is taken at once, a lost move is never visited again.
 
@@ -19,9 +19,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.blokbox.guiding.evaluation import N_FEATURES, survey
-from agent.search.blokbox.guiding.judgement import chance, rate_moves
-from agent.search.blokbox.guiding.network import Desk, new_desk
+from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features
+from agent.search.blokbox.guiding.judgement import priors_of_moves, win_probability
+from agent.search.blokbox.guiding.network import NetworkWorkspace, new_network_workspace
 from games.native.blokbox.rules import (
     PlacementWorkspace,
     list_moves,
@@ -33,12 +33,13 @@ from games.native.blokbox.rules import (
 from games.native.blokbox.variant import POSITION_WORDS, TURN, Variant
 
 LEAF = -1
-"""`Tree.first` of a node that was not expanded."""
-WON = 1
-LOST = -1
+"""`PuctTree.first` of a node that was not expanded."""
+MOVED_IN_WINS = 1
+MOVED_IN_LOSES = -1
+"""Proofs of a node: that the player who moved into it wins, or loses."""
 
 
-class Tree(NamedTuple):
+class PuctTree(NamedTuple):
     """Nodes as parallel arrays; node 0 is the root, the children of a node are consecutive."""
 
     move: NDArray[np.int32]
@@ -48,7 +49,7 @@ class Tree(NamedTuple):
     wins: NDArray[np.float32]
     prior: NDArray[np.float32]
     proof: NDArray[np.int8]
-    """`WON` or `LOST` where proven, else 0."""
+    """`MOVED_IN_WINS` or `MOVED_IN_LOSES` where proven, else 0."""
     regions: NDArray[np.int64]
     """[threads, 2]: the next free node and the end of each thread's region."""
 
@@ -58,27 +59,28 @@ class Tree(NamedTuple):
         return len(self.move) - int((self.regions[:, 1] - self.regions[:, 0]).sum())
 
 
-class Thread(NamedTuple):
-    """What one of the threads that grow a tree works with."""
+class TreeWorkspace(NamedTuple):
+    """The memory of one of the threads that grow a tree."""
 
     scratch: PlacementWorkspace
     """Four slots."""
-    desk: Desk
+    network: NetworkWorkspace
     seed: NDArray[np.uint64]
+    """[1]: of the playouts; see `rules.playout`."""
 
 
-def new_thread(variant: Variant, seed: int) -> Thread:
+def new_tree_workspace(variant: Variant, seed: int) -> TreeWorkspace:
     """Memory for a thread, whose playouts follow from the seed."""
-    return Thread(
+    return TreeWorkspace(
         scratch=new_placement_workspace(variant, 4),
-        desk=new_desk(len(variant.shapes)),
+        network=new_network_workspace(len(variant.shapes)),
         seed=np.array([seed], np.uint64),
     )
 
 
-def new_tree(capacity: int, threads: int = 1) -> Tree:
-    """A tree with an unexpanded root and room for `capacity` nodes, to be grown by so many threads."""
-    tree = Tree(
+def new_tree(capacity: int, threads: int = 1) -> PuctTree:
+    """A tree with an unexpanded root and room for `capacity` nodes, to be grown by `threads` threads."""
+    tree = PuctTree(
         move=np.zeros(capacity, np.int32),
         first=np.zeros(capacity, np.int32),
         size=np.zeros(capacity, np.int32),
@@ -92,7 +94,7 @@ def new_tree(capacity: int, threads: int = 1) -> Tree:
     return tree
 
 
-def clear(tree: Tree) -> None:
+def clear(tree: PuctTree) -> None:
     """Leave nothing but an unexpanded root."""
     _divide(tree, 1)
     tree.first[0] = LEAF
@@ -101,7 +103,7 @@ def clear(tree: Tree) -> None:
     tree.proof[0] = 0
 
 
-def _divide(tree: Tree, used: int) -> None:
+def _divide(tree: PuctTree, used: int) -> None:
     """Shares the nodes from `used` on out among the threads."""
     borders = np.linspace(used, len(tree.move), len(tree.regions) + 1).astype(np.int64)
     tree.regions[:, 0] = borders[:-1]
@@ -110,7 +112,10 @@ def _divide(tree: Tree, used: int) -> None:
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _choose(tree, node, tuning):
-    """The child to visit next, or -1 where all are lost; a won child is returned as it is met."""
+    """The child to visit next, or -1 where all of them lose; a child that wins is returned as it is met.
+
+    `tree` is a PuctTree, `node` int64, `tuning` a Tuning.
+    """
     first = tree.first[node]
     visits = tree.visits[node]
     root = tuning.exploration * np.sqrt(np.float64(visits))
@@ -120,9 +125,9 @@ def _choose(tree, node, tuning):
     best_score = -np.inf
     for child in range(first, first + tree.size[node]):
         proof = tree.proof[child]
-        if proof == WON:
+        if proof == MOVED_IN_WINS:
             return child
-        if proof == LOST:
+        if proof == MOVED_IN_LOSES:
             continue
         count = tree.visits[child]
         value = tree.wins[child] / count if count else unvisited
@@ -152,7 +157,10 @@ def _sort(moves, priors, n):
 
 @njit(cache=True, nogil=True)
 def _patience(tree, region, tuning):
-    """Visits before a node is expanded: more as the room runs out, so that it lasts as long as the search does."""
+    """Visits before a node is expanded: more as the room runs out, so that it lasts as long as the search does.
+
+    `tree` is a PuctTree, `region` int64, `tuning` a Tuning. The factors 4 and 16 were set by hand; not tuned.
+    """
     share = len(tree.move) // len(tree.regions)
     quarters = 4 * (tree.regions[region, 1] - tree.regions[region, 0]) // share
     if quarters >= 2:
@@ -161,20 +169,24 @@ def _patience(tree, region, tuning):
 
 
 @njit(cache=True, nogil=True)
-def _expand(tables, position, tree, node, region, tuning, scratch, live, moves, features, desk):
-    """Give a node its children. Returns False where there is no room; a node without moves is proven instead."""
+def _expand(tables, position, tree, node, region, tuning, scratch, live, moves, features, workspace):
+    """Give a node its children. Returns False where there is no room; a node without moves is proven instead.
+
+    `tables` are the variant's, `position` is uint64[POSITION_WORDS], `tree` a PuctTree, `tuning` a Tuning, `live`
+    int64[2], `moves` int64[moves], `features` float64[2, N_FEATURES], `workspace` a NetworkWorkspace.
+    """
     player = np.int64(position[TURN])
-    total0, total1 = survey(tables, position, scratch.shapes[:2], live, scratch, 0, features, live)
+    total0, total1 = take_features(tables, position, scratch.shapes[:2], live, scratch, 0, features, live)
     total = total0 if player == 0 else total1
     if total == 0:
-        tree.proof[node] = WON
+        tree.proof[node] = MOVED_IN_WINS
         return True
     first = tree.regions[region, 0]
     if first + total > tree.regions[region, 1]:
         return False
     tree.regions[region, 0] += total
     n = list_moves(scratch, player, live[player], moves)
-    rate_moves(tables, position, tuning, scratch, live, moves, n, desk, tree.prior[first:])
+    priors_of_moves(tables, position, tuning, scratch, live, moves, n, workspace, tree.prior[first:])
     _sort(moves, tree.prior[first:], n)
     for index in range(n):
         child = first + index
@@ -189,32 +201,37 @@ def _expand(tables, position, tree, node, region, tuning, scratch, live, moves, 
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _judge_leaf(tables, position, tuning, scratch, live, features, desk, seed):
-    """The value of a position for who moved into it, and its proof if that is easily seen."""
+def _judge_leaf(tables, position, tuning, scratch, live, features, workspace, seed):
+    """The value (0..1) of a position for who moved into it, and its proof if that is easily seen, else 0.
+
+    Arguments as of `_expand`; `seed` is uint64[1].
+    """
     player = np.int64(position[TURN])
-    total0, total1 = survey(tables, position, scratch.shapes[:2], live, scratch, 0, features, live)
+    total0, total1 = take_features(tables, position, scratch.shapes[:2], live, scratch, 0, features, live)
     own, other = (total0, total1) if player == 0 else (total1, total0)
     if own == 0:
-        return 1.0, WON
+        return 1.0, MOVED_IN_WINS
     if other == 0:
-        return 0.0, LOST
+        return 0.0, MOVED_IN_LOSES
     value = 0.0
     if tuning.playout_share < 1.0:
-        value += (1.0 - tuning.playout_share) * (1.0 - chance(tables, position, tuning, scratch, live, features, desk))
+        own_probability = win_probability(tables, position, tuning, scratch, live, features, workspace)
+        value += (1.0 - tuning.playout_share) * (1.0 - own_probability)
     if tuning.playout_share > 0.0:
-        loser, _ = playout(tables, position, tuning.shape_weights, scratch, live, seed)
+        loser, _ = playout(tables, position, scratch, live, seed)
         if loser == player:
             value += tuning.playout_share
     return value, 0
 
 
 @njit(cache=True, nogil=True)
-def grow(tables, root, tree, region, tuning, n, stop, thread):
+def grow(tables, root, tree, region, tuning, n, stop, workspace):
     """Visit the tree up to `n` times from the position `root`, until its result is proven or `stop[0]` is not 0.
 
-    `region` is the number of the `thread`. Returns the number of visits made.
+    `tables` are the variant's, `root` is uint64[POSITION_WORDS], `tree` a PuctTree, `tuning` a Tuning, `stop` uint8[1],
+    `workspace` a TreeWorkspace; `region` is the number of the thread. Returns the number of visits made.
     """
-    scratch, desk, seed = thread
+    scratch, network, seed = workspace
     n_shapes = len(tables.piece)
     everything = np.arange(n_shapes)
     live = np.empty(2, np.int64)
@@ -241,18 +258,18 @@ def grow(tables, root, tree, region, tuning, n, stop, thread):
             if tree.first[node] == LEAF:
                 if node != 0 and tree.visits[node] <= _patience(tree, region, tuning):
                     break
-                if not _expand(tables, position, tree, node, region, tuning, scratch, live, moves, features, desk):
+                if not _expand(tables, position, tree, node, region, tuning, scratch, live, moves, features, network):
                     break
-                if tree.proof[node] == WON:
+                if tree.proof[node] == MOVED_IN_WINS:
                     winner = 1 - np.int64(position[TURN])
                     break
             child = _choose(tree, node, tuning)
             if child < 0:
-                tree.proof[node] = WON
+                tree.proof[node] = MOVED_IN_WINS
                 winner = 1 - np.int64(position[TURN])
                 break
-            if tree.proof[child] == WON:
-                tree.proof[node] = LOST
+            if tree.proof[child] == MOVED_IN_WINS:
+                tree.proof[node] = MOVED_IN_LOSES
                 winner = np.int64(position[TURN])
                 break
             play(tables, position, tree.move[child])
@@ -263,30 +280,33 @@ def grow(tables, root, tree, region, tuning, n, stop, thread):
         # Who moved into the leaf is the one who is not to move in it; up the path the two take turns.
         leaf_turn = np.int64(position[TURN])
         if winner < 0:
-            value, tree.proof[node] = _judge_leaf(tables, position, tuning, scratch, live, features, desk, seed)
+            value, tree.proof[node] = _judge_leaf(tables, position, tuning, scratch, live, features, network, seed)
         else:
             value = 1.0 if winner != leaf_turn else 0.0
         for level in range(depth, -1, -1):
             node = path[level]
             tree.wins[node] += value
             value = 1.0 - value
-            if level > 0 and tree.proof[node] == WON:
-                tree.proof[path[level - 1]] = LOST
+            if level > 0 and tree.proof[node] == MOVED_IN_WINS:
+                tree.proof[path[level - 1]] = MOVED_IN_LOSES
         done += 1
     return done
 
 
 @njit(cache=True, nogil=True)
 def best_child(tree):
-    """The root's child to play: a won one, else the most visited one that is not lost, else the most visited one."""
+    """The child of the root of a PuctTree to play; -1 where it has no children.
+
+    One that wins, else the most visited one that does not lose, else the most visited one.
+    """
     first = tree.first[0]
     best = -1
     best_rank = -1
     for child in range(first, first + tree.size[0]):
-        if tree.proof[child] == WON:
+        if tree.proof[child] == MOVED_IN_WINS:
             return child
         rank = np.int64(tree.visits[child])
-        if tree.proof[child] != LOST:
+        if tree.proof[child] != MOVED_IN_LOSES:
             rank += np.int64(1) << np.int64(40)
         if rank > best_rank:
             best_rank = rank
@@ -296,7 +316,7 @@ def best_child(tree):
 
 @njit(cache=True, nogil=True)
 def _copy_subtree(tree, node, target):
-    """Copy the subtree below `node`, breadth first. Returns how many nodes it has."""
+    """Copy the subtree below `node` of a PuctTree to another, breadth first. Returns how many nodes it has."""
     origin = np.empty(len(tree.move), np.int32)
     origin[0] = node
     used = 1
@@ -320,6 +340,6 @@ def _copy_subtree(tree, node, target):
     return used
 
 
-def keep_subtree(tree: Tree, node: int, target: Tree) -> None:
+def keep_subtree(tree: PuctTree, node: int, target: PuctTree) -> None:
     """Copy the subtree below `node` into `target`, with `node` as the root; both have the same capacity."""
     _divide(target, int(_copy_subtree(tree, node, target)))

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agent.search.reversi.evaluation import Board, Evaluation
+from agent.search.alphabeta.aspiration import search_around
+from agent.search.reversi.evaluation import BoardRules, PatternEvaluation
 from agent.search.reversi.search import STOPPED, Searcher
 from agent.search.reversi.selectivity import EXACT, Coefficients, margins
 from agent.search.reversi.table import new_table
@@ -22,14 +23,15 @@ from games.native.reversi.rules import Variant, cells_of, play
 
 MIDGAME_LEVEL = 0
 """The selectivity level of searches that do not reach the end of the game."""
-_NARROW = 3
-"""Half the width in discs of the first window around the score of the iteration before."""
+_ASPIRATION = (3, 9)
+"""Widths in discs of the windows around the score of the iteration before (see `search_around`). Set by hand; not
+tuned."""
 _NARROW_DEPTH = 5
-"""Scores of shallower iterations are too far apart."""
+"""Scores of shallower iterations are too far apart. Set by hand; not tuned."""
 _HELPED_DEPTH = 9
-"""Shallower iterations are over before a helper has started."""
+"""Shallower iterations are over before a helper has started. Set by hand; not tuned."""
 _DIRECT = 11
-"""With so few empty cells the exact search needs no selective one to prepare it."""
+"""With at most this many empty cells the exact search needs no selective one to prepare it. Set by hand; not tuned."""
 
 
 class Step(NamedTuple):
@@ -71,13 +73,13 @@ class Analyser:
     def __init__(
         self,
         variant: Variant,
-        evaluation: Evaluation,
+        evaluation: PatternEvaluation,
         coefficients: Coefficients,
         *,
         threads: int = 1,
         megabytes: int = 128,
     ) -> None:
-        board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+        board = BoardRules.of(variant)
         table = new_table(megabytes)
         shared = (board, evaluation.tables, margins(coefficients), table)
         self.variant = variant
@@ -156,17 +158,10 @@ class Analyser:
         full = self.variant.cells
         if step.result_only:
             return self._root(searcher, children, step, -1, 1, tell)
-        if step.depth >= _NARROW_DEPTH:
-            alpha, beta = max(-full, guess - _NARROW), min(full, guess + _NARROW)
-            for width in (3 * _NARROW, 9 * _NARROW):
-                score = self._root(searcher, children, step, alpha, beta, tell)
-                if score is None or alpha < score < beta:
-                    return score
-                if score <= alpha:
-                    alpha, beta = max(-full, score - width), score + 1
-                else:
-                    alpha, beta = score - 1, min(full, score + width)
-        return self._root(searcher, children, step, -full, full, tell)
+        widths = _ASPIRATION if step.depth >= _NARROW_DEPTH else ()
+        return search_around(
+            guess, widths, -full, full, lambda alpha, beta: self._root(searcher, children, step, alpha, beta, tell)
+        )
 
     @staticmethod
     def _root(

@@ -21,8 +21,9 @@ from games.native.reversi.rules import final_score, legal_moves
 INFINITE = 127
 """More than any score."""
 SMALL = 7
-"""`solve_small` is made for up to so many empty cells."""
+"""`solve_small` is made for at most this many empty cells. Set by hand; not tuned."""
 _STABLE_MIN = 5
+"""From how many empty cells on stable discs are counted. Set by hand; not tuned."""
 _ONE = np.uint64(1)
 QUADRANTS = (
     np.uint64(0x000000000F0F0F0F),
@@ -34,7 +35,7 @@ QUADRANTS = (
 
 @njit(inline="always")
 def odd_cells(empty):
-    """The empty cells of quadrants with an odd number of them."""
+    """Those of the `empty` cells (uint64) that lie in quadrants with an odd number of them."""
     odd = np.uint64(0)
     for quadrant in QUADRANTS:
         if popcount(empty & quadrant) & 1:
@@ -44,6 +45,7 @@ def odd_cells(empty):
 
 @njit(cache=True, nogil=True)
 def _last_1(player, opponent, cell, cells, sign):
+    """The score (int64) of a position (two uint64) with one empty `cell` (int64), whoever can play on it."""
     difference = 2 * popcount(player) - cells + 1
     turned = popcount(flips(cell, player, opponent))
     if turned:
@@ -56,6 +58,7 @@ def _last_1(player, opponent, cell, cells, sign):
 
 @njit(cache=True, nogil=True)
 def _last_2(player, opponent, alpha, beta, first, second, cells, sign, nodes):
+    """The score (int64) of a position (two uint64) with two empty cells (int64); `nodes` (int64[1]) counts."""
     nodes[0] += 1
     for side in range(2):
         best = -INFINITE
@@ -77,6 +80,7 @@ def _last_2(player, opponent, alpha, beta, first, second, cells, sign, nodes):
 
 @njit(cache=True, nogil=True)
 def _last_3(player, opponent, alpha, beta, first, second, third, cells, sign, nodes):
+    """The score (int64) of a position (two uint64) with three empty cells (int64); `nodes` (int64[1]) counts."""
     nodes[0] += 1
     for side in range(2):
         best = -INFINITE
@@ -104,6 +108,7 @@ def _last_3(player, opponent, alpha, beta, first, second, third, cells, sign, no
 
 @njit(cache=True, nogil=True)
 def _last_4(player, opponent, alpha, beta, empty, cells, sign, nodes):
+    """The score (int64) of a position (two uint64) with four empty cells (uint64); `nodes` (int64[1]) counts."""
     nodes[0] += 1
     odd = odd_cells(empty)
     for side in range(2):
@@ -145,7 +150,7 @@ def _last_4(player, opponent, alpha, beta, empty, cells, sign, nodes):
 
 @njit(inline="always")
 def _few_empties(player, opponent, alpha, beta, empty, cells, sign, nodes):
-    """A position with at most four empty cells."""
+    """The score (int64) of a position (two uint64) with at most four `empty` cells; `nodes` (int64[1]) counts."""
     count = popcount(empty)
     if count == 4:
         return _last_4(player, opponent, alpha, beta, empty, cells, sign, nodes)

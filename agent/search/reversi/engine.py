@@ -12,7 +12,7 @@ import numpy as np
 from agent.search.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
 from agent.search.reversi.analysis import Analyser, Verdict
 from agent.search.reversi.training.quick import learn_quickly
-from agent.search.reversi.weights.shipped import HEURISTIC, Weights, weights_for
+from agent.search.reversi.weights.shipped import HEURISTIC, WeightSet, weights_for
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term, UnknownFactError
 from games.native.reversi import verify
@@ -37,7 +37,7 @@ class ReversiEngine(Engine):
         *,
         threads: int | None = None,
         megabytes: int = 128,
-        weights: Weights | None = None,
+        weights: WeightSet | None = None,
         max_depth: int = 64,
     ) -> None:
         """`threads` defaults to all cores, `weights` to the best at hand; `max_depth` weakens it, for measurements."""
@@ -45,7 +45,7 @@ class ReversiEngine(Engine):
         self._threads, self._megabytes = threads or len(os.sched_getaffinity(0)), megabytes
         self._max_depth = max_depth
         given, weights = weights is not None, weights or weights_for(binding.variant)
-        self._learnt: Weights | None = None
+        self._learnt: WeightSet | None = None
         if not given and weights.source == HEURISTIC and binding.variant.cells > SOLVED_CELLS:
             threading.Thread(target=self._learn, args=(weights,), name="reversi-learning", daemon=True).start()
         self._analyser = self._make_analyser(weights)
@@ -86,13 +86,13 @@ class ReversiEngine(Engine):
         player, opponent = (position.player, position.opponent) if moves else (position.opponent, position.player)
         self._analyser.analyse(player, opponent, stop, lambda verdict: None, max_depth=self._max_depth)
 
-    def _make_analyser(self, weights: Weights) -> Analyser:
+    def _make_analyser(self, weights: WeightSet) -> Analyser:
         evaluation, coefficients = weights.evaluation, weights.coefficients
         return Analyser(
             self._binding.variant, evaluation, coefficients, threads=self._threads, megabytes=self._megabytes
         )
 
-    def _learn(self, start: Weights) -> None:
+    def _learn(self, start: WeightSet) -> None:
         """In a thread of its own: better weights for a variant without any, from the next turn on."""
         self._learnt = learn_quickly(self._binding.variant, start, np.zeros(1, np.uint8))
 

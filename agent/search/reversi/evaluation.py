@@ -21,11 +21,11 @@ from agent.search.reversi.patterns import LANES, WORDS, PatternSet
 from games.bits.board8x8 import flips
 from games.bits.vectors import sum_byte_rows
 from games.bits.words import lowest, popcount
-from games.native.reversi.rules import final_score, legal_moves
+from games.native.reversi.rules import Variant, final_score, legal_moves
 
 STAGES = 16
 STAGE_SHIFT = 2
-"""A stage spans 2**STAGE_SHIFT numbers of empty cells."""
+"""A stage spans 2**STAGE_SHIFT numbers of empty cells. Set by hand; not tuned."""
 UNIT = 128
 """Weights per disc."""
 EXTRAS = 64
@@ -34,7 +34,7 @@ _ONE = np.uint64(1)
 _LANE = np.uint64(0xFFFF)
 
 
-class Tables(NamedTuple):
+class EvaluationTables(NamedTuple):
     """What the evaluation's kernels read."""
 
     rows: npt.NDArray[np.uint64]
@@ -45,24 +45,34 @@ class Tables(NamedTuple):
     """int16[STAGES, weights]."""
 
 
-class Board(NamedTuple):
+class BoardRules(NamedTuple):
     """What the kernels know of the variant."""
 
     playable: np.uint64
+    """The cells that can be played on, as a bitboard."""
     cells: int
+    """How many these are."""
     sign: int
-    """-1 where fewer discs win."""
+    """1, or -1 where fewer discs win."""
+
+    @classmethod
+    def of(cls, variant: Variant) -> BoardRules:
+        """Those of a variant."""
+        return cls(np.uint64(variant.playable), variant.cells, variant.sign)
 
 
 @njit(inline="always")
 def stage_of(empties):
-    """The stage of a position with that many empty cells."""
+    """The stage (int64) of a position with that many empty cells (int64)."""
     return min(empties >> STAGE_SHIFT, STAGES - 1)
 
 
 @njit(inline="always")
 def parity_number(empty):
-    """The feature of parity, below EXTRAS: empty cells within the stage and how many quadrants have an odd number."""
+    """The feature of parity (below EXTRAS) of `empty` (uint64).
+
+    It tells the number of empty cells within the stage, and how many quadrants have an odd number of them.
+    """
     odd = 0
     for quadrant in QUADRANTS:
         odd += popcount(empty & quadrant) & 1
@@ -71,7 +81,11 @@ def parity_number(empty):
 
 @njit(cache=True, nogil=True)
 def evaluate(player, opponent, board, tables, numbers):
-    """The heuristic score; exact where the game is over. `numbers` (uint64[WORDS]) is scratch."""
+    """The heuristic score in discs (int64) for the side to move; exact where the game is over.
+
+    `player` and `opponent` (uint64) are discs, `board` is a BoardRules, `tables` an EvaluationTables, `numbers`
+    uint64[WORDS] of `pattern_workspace`.
+    """
     empty = board.playable & ~(player | opponent)
     own = popcount(legal_moves(player, opponent, empty))
     other = popcount(legal_moves(opponent, player, empty))
@@ -97,7 +111,7 @@ def evaluate(player, opponent, board, tables, numbers):
 
 @njit(cache=True, nogil=True)
 def evaluate_1(player, opponent, alpha, beta, board, tables, numbers, nodes):
-    """The fail-soft score of a search of depth 1."""
+    """The fail-soft score of a search of depth 1; `nodes` (int64[1]) counts, for the rest see `evaluate`."""
     empty = board.playable & ~(player | opponent)
     for side in range(2):
         moves = legal_moves(player, opponent, empty)
@@ -119,7 +133,7 @@ def evaluate_1(player, opponent, alpha, beta, board, tables, numbers, nodes):
 
 @njit(cache=True, nogil=True)
 def evaluate_2(player, opponent, alpha, beta, board, tables, numbers, nodes):
-    """The fail-soft score of a search of depth 2."""
+    """The fail-soft score of a search of depth 2; `nodes` (int64[1]) counts, for the rest see `evaluate`."""
     empty = board.playable & ~(player | opponent)
     for side in range(2):
         moves = legal_moves(player, opponent, empty)
@@ -141,7 +155,7 @@ def evaluate_2(player, opponent, alpha, beta, board, tables, numbers, nodes):
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class PatternEvaluation:
     """Patterns and their weights for boards of one shape."""
 
     patterns: PatternSet
@@ -149,12 +163,12 @@ class Evaluation:
     """int16[STAGES, pattern weights + 3 * EXTRAS]."""
 
     @property
-    def tables(self) -> Tables:
+    def tables(self) -> EvaluationTables:
         """What the kernels read."""
         # No position has EXTRAS - 1 moves, so that weight stays zero.
         starts = np.full(LANES, self.patterns.class_starts[-1] + EXTRAS - 1, np.uint64)
         starts[: self.patterns.count] = self.patterns.starts
-        return Tables(self.patterns.row_words, starts.reshape(WORDS, 4), np.ascontiguousarray(self.weights))
+        return EvaluationTables(self.patterns.row_words, starts.reshape(WORDS, 4), np.ascontiguousarray(self.weights))
 
     def save(self, path: Path, **notes: Any) -> None:
         """Write the weights, without those that are mirror images of others, to a compressed .npz file."""
@@ -169,7 +183,7 @@ class Evaluation:
         )
 
     @classmethod
-    def load(cls, path: Path) -> Evaluation:
+    def load(cls, path: Path) -> PatternEvaluation:
         """Read what `save` wrote. Raises `OSError` or `KeyError` for anything else."""
         with np.load(path) as data:
             patterns = pattern_set(int(data["board"][0]), int(data["board"][1]))
@@ -182,8 +196,11 @@ class Evaluation:
         return cls(patterns, weights)
 
     @classmethod
-    def heuristic(cls, columns: int, rows: int, sign: int) -> Evaluation:
-        """An untrained evaluation by rules of thumb: mobility, corners and the cells beside them, at the end discs."""
+    def heuristic(cls, columns: int, rows: int, sign: int) -> PatternEvaluation:
+        """An untrained evaluation by rules of thumb: mobility, corners and the cells beside them, at the end discs.
+
+        Its numbers were set by hand; not tuned.
+        """
         patterns = pattern_set(columns, rows)
         size = int(patterns.class_starts[-1])
         weights = np.zeros((STAGES, size + 3 * EXTRAS), np.float64)
@@ -211,6 +228,6 @@ def pattern_set(columns: int, rows: int) -> PatternSet:
     return PatternSet.of_board(columns, rows)
 
 
-def scratch() -> npt.NDArray[np.uint64]:
-    """The scratch array of the evaluation's kernels."""
+def pattern_workspace() -> npt.NDArray[np.uint64]:
+    """uint64[WORDS]: the memory of the evaluation's kernels."""
     return np.zeros(WORDS, np.uint64)

@@ -6,7 +6,10 @@ potential mobility, own corners, parity, and the score of a search of depth 0, 1
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from agent.search.reversi.endings import INFINITE, odd_cells
@@ -21,32 +24,45 @@ NO_SHALLOW_SEARCH = -1
 _CORNERS = np.uint64(0x8100000000000081)
 _NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)
 _NOT_LAST = np.uint64(0x7F7F7F7F7F7F7F7F)
+# The weights, set as Edax has them; not tuned here.
 _MOBILITY = 1 << 15
 _SCORE = 1 << 15
 _CORNER = 1 << 11
 _POTENTIAL = 1 << 5
 _PARITY = 1 << 3
 _SLACK = 8
-"""A shallow search's window is this much wider than alpha, in discs."""
+"""A shallow search's window is this much wider than alpha, in discs. Set by hand; not tuned."""
 _ONE = np.uint64(1)
 _EIGHT = np.uint64(8)
 
 
 @njit(inline="always")
 def _neighbours(discs):
+    """`discs` (uint64) and all cells beside them."""
     wide = discs | ((discs & _NOT_LAST) << _ONE) | ((discs & _NOT_FIRST) >> _ONE)
     return wide | wide << _EIGHT | wide >> _EIGHT
 
 
-@njit(cache=True, nogil=True)
-def order_moves(
-    player, opponent, moves, alpha, shallow, first, second, board, tables, numbers, nodes, scores, cells, turned_by
-):
-    """Fill `scores`, `cells` (int64) and `turned_by` (uint64) with the moves and return how many there are.
+class MoveList(NamedTuple):
+    """A position's moves, in any order."""
 
-    `shallow` is the depth of the search that scores each move (NO_SHALLOW_SEARCH for none), `first` and `second` are
-    hash moves. The caller picks the highest score first.
+    scores: npt.NDArray[np.int64]
+    """int64[moves]: how soon to search the move, highest first."""
+    cells: npt.NDArray[np.int64]
+    """int64[moves]: the cell that is played on."""
+    turned: npt.NDArray[np.uint64]
+    """uint64[moves]: the discs that are turned."""
+
+
+@njit(cache=True, nogil=True)
+def order_moves(player, opponent, moves, alpha, shallow, hash_moves, board, tables, numbers, nodes, listed):
+    """Fill `listed` (MoveList) with the `moves` (uint64) of a position and return how many there are.
+
+    `player` and `opponent` are discs (uint64), `alpha` (int64) the node's. `shallow` is the depth of the search that
+    scores each move (NO_SHALLOW_SEARCH for none), `hash_moves` two cells (int64) that come first. `board`, `tables`,
+    `numbers` are those of `evaluation.evaluate`; `nodes` (int64[1]) counts.
     """
+    first, second = hash_moves
     count = 0
     empty = board.playable & ~(player | opponent)
     odd = odd_cells(empty)
@@ -76,8 +92,8 @@ def order_moves(
             elif shallow >= 2:
                 lower = max(-INFINITE, alpha - _SLACK)
                 score -= _SCORE * evaluate_2(other, own, -INFINITE, -lower, board, tables, numbers, nodes)
-        scores[count] = score
-        cells[count] = cell
-        turned_by[count] = turned
+        listed.scores[count] = score
+        listed.cells[count] = cell
+        listed.turned[count] = turned
         count += 1
     return count

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 LANES = 48
-"""Room for so many pattern instances: 16-bit lanes, four to a 64-bit word."""
+"""Room for this many pattern instances: 16-bit lanes, four to a 64-bit word."""
 WORDS = LANES // 4
 
 Cell = tuple[int, int]

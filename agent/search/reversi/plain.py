@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agent.search.reversi.engine import ReversiEngine
-from agent.search.reversi.evaluation import Evaluation
+from agent.search.reversi.evaluation import PatternEvaluation
 from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS
-from agent.search.reversi.weights.shipped import HEURISTIC, Weights, extent
+from agent.search.reversi.weights.shipped import HEURISTIC, WeightSet, extent
 from games.gdl.running.machine import CircuitMachine
 from games.native.reversi.recognise import recognise
 
@@ -19,6 +19,6 @@ def make_plain_engine(machine: CircuitMachine, role: int) -> ReversiEngine | Non
     if binding is None:
         return None
     variant = binding.variant
-    evaluation = Evaluation.heuristic(*extent(variant.playable), variant.sign)
-    weights = Weights(evaluation, DEFAULT_COEFFICIENTS, HEURISTIC)
+    evaluation = PatternEvaluation.heuristic(*extent(variant.playable), variant.sign)
+    weights = WeightSet(evaluation, DEFAULT_COEFFICIENTS, HEURISTIC)
     return ReversiEngine(machine, role, binding, weights=weights, max_depth=PLAIN_DEPTH)

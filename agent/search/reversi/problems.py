@@ -6,9 +6,8 @@ import re
 import time
 from dataclasses import dataclass
 
-import numpy as np
-
-from agent.search.reversi.evaluation import Board
+from agent.search.alphabeta.aspiration import search_around
+from agent.search.reversi.evaluation import BoardRules
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import EXACT, margins
 from agent.search.reversi.table import new_table
@@ -19,8 +18,11 @@ _LINE = re.compile(r"([XO-]{64}) ([XO]);")
 _MOVE = re.compile(r"[A-Ha-h][1-8]:([+-]\d+)")
 _LEVELS = (0, 1, 2, 3, EXACT)
 """The selectivity levels of the searches to the end: each one orders the moves of the next."""
-_WINDOWS = 20
-"""How often a narrow window is moved at most; selective searches may disagree with each other for ever."""
+_ASPIRATION = (2, *(4,) * 19)
+"""Widths in discs of the windows of a search to the end (see `search_around`). Their number is limited, as selective
+searches may disagree with each other for ever. Set by hand; not tuned."""
+_LOWEST, _HIGHEST = -65, 65
+"""The open window: all scores lie within."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def solve(problem: Problem, *, megabytes: int = 256) -> Solution:
     """The exact score of a problem on one core, with an empty table to begin with."""
     variant = Variant()
     weights = weights_for(variant)
-    board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+    board = BoardRules.of(variant)
     searcher = Searcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(megabytes))
     begin = time.perf_counter()
     score = 0
@@ -80,12 +82,13 @@ def solve(problem: Problem, *, megabytes: int = 256) -> Solution:
 
 
 def _around(searcher: Searcher, problem: Problem, guess: int, level: int) -> int:
-    """A search to the end with a narrow window around a guess, moved a few times, then opened."""
-    low, high = guess - 2, guess + 2
-    for _ in range(_WINDOWS):
-        alpha, beta = max(low, -65), min(high, 65)
-        score = searcher.score(problem.player, problem.opponent, alpha, beta, problem.empties, level)
-        if alpha < score < beta:
-            return score
-        low, high = (score - 4, score + 1) if score <= alpha else (score - 1, score + 4)
-    return searcher.score(problem.player, problem.opponent, -65, 65, problem.empties, level)
+    """The score by a search to the end that begins with a narrow window around a guess."""
+    score = search_around(
+        guess,
+        _ASPIRATION,
+        _LOWEST,
+        _HIGHEST,
+        lambda alpha, beta: searcher.score(problem.player, problem.opponent, alpha, beta, problem.empties, level),
+    )
+    assert score is not None  # nobody stops it
+    return score

@@ -1,9 +1,9 @@
 """Principal variation search of Reversi positions, both to a depth and to the end of the game.
 
-One kernel with an explicit stack of frames. A frame is a position with a window, a depth and a selectivity level; a
+`alphabeta.search` walks the tree; here stand the family's steps of it. A node has a depth and a selectivity level; a
 depth that reaches the number of empty cells makes the search exact. In the order of a visit: the last cells go to
 `endings`, the last ply to `evaluation`; then stability cut-off, transposition table, Multi-ProbCut, ordered moves with
-enhanced transposition cut-off, and principal variation search over them.
+enhanced transposition cut-off.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from agent.search.alphabeta.frames import FAMILY, KERNEL, STEP, new_frames, set_window, start_moves
+from agent.search.alphabeta.search import DESCEND, RESUME, RETURN, SELECT, register
+from agent.search.alphabeta.search import search as search_frames
 from agent.search.reversi.endings import INFINITE, SMALL, small_stack, solve_small
-from agent.search.reversi.evaluation import Board, Tables, evaluate, evaluate_1, scratch
-from agent.search.reversi.ordering import NO_SHALLOW_SEARCH, order_moves
+from agent.search.reversi.evaluation import BoardRules, EvaluationTables, evaluate, evaluate_1, pattern_workspace
+from agent.search.reversi.ordering import NO_SHALLOW_SEARCH, MoveList, order_moves
 from agent.search.reversi.selectivity import EXACT, MIN_DEPTH, Margins
 from agent.search.reversi.stability import stable_discs
 from agent.search.reversi.table import (
@@ -37,56 +40,295 @@ from games.native.reversi.rules import final_score, legal_moves
 STOPPED = 1000
 """What `search` returns when it was told to stop: no score."""
 
-_FRAMES = 192
-_WIDTH = 36
+_PLIES = 192
+"""Room for 60 moves, as many passes, and the probes of Multi-ProbCut on the way, each of which takes a ply."""
+_MAX_MOVES = 36
+"""Room for the moves of a position; 33 is the most that is known of any."""
 _TABLE_MIN = 3
-"""The shallowest search to use the transposition table."""
+"""The shallowest search to use the transposition table. Set by hand; not tuned."""
 _ETC_MIN = 6
-"""The shallowest search to look its moves up before searching any."""
+"""The shallowest search to look its moves up before searching any. Set by hand; not tuned."""
 
-# Columns of a frame's integers.
-_ALPHA, _BETA, _LOWER, _BEST, _MOVE, _DEPTH, _LEVEL, _STAGE, _COUNT, _INDEX, _BOUND = range(11)
-# What a frame's child was searched for.
-_PROBE_HIGH, _PROBE_LOW, _PASS, _FIRST, _SCOUT, _AGAIN = range(6)
-# What the loop does next.
-_ENTER, _PROBE, _EXPAND, _NEXT, _RETURN = range(5)
+# Stages of a node beside those of its moves: what its child is searched for, and how far Multi-ProbCut has come.
+_PASS, _PROBE, _PROBED_HIGH, _PROBED_LOW, _EXPAND = range(FAMILY, FAMILY + 5)
+_PLAYER, _OPPONENT, _KEY = range(3)
 _ONE = np.uint64(1)
 
 
-class Workspace(NamedTuple):
+class SearchWorkspace(NamedTuple):
     """One thread's memory."""
 
-    words: npt.NDArray[np.uint64]
-    ints: npt.NDArray[np.int64]
+    frames: npt.NDArray[Any]
+    """FRAME[plies]"""
+    positions: npt.NDArray[np.uint64]
+    """uint64[plies, 3]: discs of the side to move, of the opponent, and the position's key where the table is used."""
+    bounds: npt.NDArray[np.int64]
+    """int64[plies]: the score that a probe of Multi-ProbCut has to pass."""
     scores: npt.NDArray[np.int64]
+    """int64[plies, moves]: see `ordering.MoveList`, like the next two."""
     cells: npt.NDArray[np.int64]
+    """int64[plies, moves]"""
     turned: npt.NDArray[np.uint64]
+    """uint64[plies, moves]"""
     small_words: npt.NDArray[np.uint64]
+    """See `endings.solve_small`, like the next one."""
     small_ints: npt.NDArray[np.int64]
     numbers: npt.NDArray[np.uint64]
+    """uint64[WORDS]: of the evaluation."""
     nodes: npt.NDArray[np.int64]
     """int64[1]: positions visited, never reset by the search."""
 
 
-def new_workspace() -> Workspace:
+class SearchTools(NamedTuple):
+    """What the searches of one thread and one set of weights work with."""
+
+    board: BoardRules
+    tables: EvaluationTables
+    margins: Margins
+    table: npt.NDArray[np.uint64]
+    """Of `table.new_table`; threads may share it."""
+    work: SearchWorkspace
+
+
+class ReversiGame(NamedTuple):
+    """What the search's steps work with."""
+
+    board: BoardRules
+    tables: EvaluationTables
+    margins: Margins
+    table: npt.NDArray[np.uint64]
+    work: SearchWorkspace
+    level: int
+    """The selectivity level."""
+    date: int
+    """The transposition table's generation."""
+
+
+def new_workspace() -> SearchWorkspace:
     """Memory for one thread."""
     small_words, small_ints = small_stack()
-    return Workspace(
-        np.zeros((_FRAMES, 3), np.uint64),
-        np.zeros((_FRAMES, 11), np.int64),
-        np.zeros((_FRAMES, _WIDTH), np.int64),
-        np.zeros((_FRAMES, _WIDTH), np.int64),
-        np.zeros((_FRAMES, _WIDTH), np.uint64),
-        small_words,
-        small_ints,
-        scratch(),
-        np.zeros(1, np.int64),
+    return SearchWorkspace(
+        frames=new_frames(_PLIES),
+        positions=np.zeros((_PLIES, 3), np.uint64),
+        bounds=np.zeros(_PLIES, np.int64),
+        scores=np.zeros((_PLIES, _MAX_MOVES), np.int64),
+        cells=np.zeros((_PLIES, _MAX_MOVES), np.int64),
+        turned=np.zeros((_PLIES, _MAX_MOVES), np.uint64),
+        small_words=small_words,
+        small_ints=small_ints,
+        numbers=pattern_workspace(),
+        nodes=np.zeros(1, np.int64),
     )
+
+
+@njit(**KERNEL)
+def search(tools, stop, player, opponent, alpha, beta, depth, level, date):
+    """The fail-soft score of a position in the window (`alpha`, `beta`), in discs for the side to move.
+
+    `tools` is a SearchTools; `player` and `opponent` (uint64) are discs; `depth` is in plies, clipped to the empty
+    cells; `level` is one of `selectivity`, `date` (0..255) the table's generation. Returns STOPPED soon after `stop[0]`
+    (uint8[1]) becomes non-zero.
+    """
+    work = tools.work
+    game = ReversiGame(tools.board, tools.tables, tools.margins, tools.table, work, level, date)
+    work.positions[0, _PLAYER], work.positions[0, _OPPONENT] = player, opponent
+    set_window(work.frames[0], alpha, beta, depth)
+    return work.frames[0].value if search_frames(game, work.frames, INFINITE, stop) else STOPPED
+
+
+@njit(**STEP)
+def _enter(game, frames, ply):
+    """`alphabeta.search.enter` for a ReversiGame, FRAME[plies] and int64."""
+    frame, work, board = frames[ply], game.work, game.board
+    player, opponent = work.positions[ply, _PLAYER], work.positions[ply, _OPPONENT]
+    empty = board.playable & ~(player | opponent)
+    empties = popcount(empty)
+    exact = frame.depth >= empties
+    if exact and empties <= SMALL:
+        frame.value = solve_small(
+            player,
+            opponent,
+            frame.alpha,
+            frame.beta,
+            board.playable,
+            board.cells,
+            board.sign,
+            work.small_words,
+            work.small_ints,
+            work.nodes,
+        )
+        return RETURN
+    work.nodes[0] += 1
+    if exact:
+        frame.depth = empties
+    elif frame.depth <= 0:
+        frame.value = evaluate(player, opponent, board, game.tables, work.numbers)
+        return RETURN
+    elif frame.depth == 1:
+        frame.value = evaluate_1(
+            player, opponent, frame.alpha, frame.beta, board, game.tables, work.numbers, work.nodes
+        )
+        return RETURN
+    if legal_moves(player, opponent, empty) == 0:
+        if legal_moves(opponent, player, empty) == 0:
+            frame.value = final_score(player, opponent, board.cells, board.sign)
+            return RETURN
+        frame.stage = _PASS
+        work.positions[ply + 1, _PLAYER], work.positions[ply + 1, _OPPONENT] = opponent, player
+        set_window(frames[ply + 1], -frame.beta, -frame.alpha, frame.depth)
+        return DESCEND
+    if exact and _cut_by_stable_discs(frame, player, opponent, empties, board):
+        return RETURN
+    frame.stage = _EXPAND
+    if frame.depth >= _TABLE_MIN:
+        key = position_key(player, opponent)
+        work.positions[ply, _KEY] = key
+        if _cut_by_table(frame, game.table, key, game.level):
+            return RETURN
+        if game.level < EXACT and frame.depth >= MIN_DEPTH and frame.beta - frame.alpha == 1:
+            frame.stage = _PROBE
+    return RESUME
+
+
+@njit(**STEP)
+def _resume(game, frames, ply):
+    """`alphabeta.search.resume` for a ReversiGame, FRAME[plies] and int64."""
+    frame = frames[ply]
+    if frame.stage == _PASS:
+        frame.value = -frames[ply + 1].value
+        return RETURN
+    if frame.stage != _EXPAND:
+        phase = _probe(game, frames, ply)
+        if phase != SELECT:
+            return phase
+    return _expand(game, frame, ply)
+
+
+@njit(**STEP)
+def _cut_by_stable_discs(frame, player, opponent, empties, board):
+    """Whether stable discs alone decide the window; `value` is then the bound. `player`, `opponent` are uint64.
+
+    Sound: at best all other cells become the side's own. Not asked where too few cells are taken for it to succeed.
+    """
+    cells = board.cells
+    if board.sign > 0 and frame.alpha >= cells - 2 * empties - 8 and frame.alpha > 0:
+        frame.value = cells - 2 * popcount(stable_discs(opponent, player, board.playable))
+        return frame.value <= frame.alpha
+    if board.sign < 0 and -frame.beta >= cells - 2 * empties - 8 and frame.beta < 0:
+        frame.value = 2 * popcount(stable_discs(opponent, player, board.playable)) - cells
+        return frame.value >= frame.beta
+    return False
+
+
+@njit(**STEP)
+def _cut_by_table(frame, table, key, level):
+    """Whether the table (see `table`) knows enough of the position with that key (uint64); `value` is then set.
+
+    Sound: only results of searches at least as deep and at most as selective as this one are used.
+    """
+    data = probe(table, key)
+    if data and depth_of(data) >= frame.depth and level_of(data) >= level:
+        lower, upper = lower_bound(data), upper_bound(data)
+        if lower >= frame.beta or lower == upper:
+            frame.value = lower
+            return True
+        if upper <= frame.alpha:
+            frame.value = upper
+            return True
+    return False
+
+
+@njit(**STEP)
+def _probe(game, frames, ply):
+    """Multi-ProbCut (Buro 1999): cut where a shallow search passes the bound by a margin. Arguments as of `_enter`.
+
+    Not sound, but right as often as the level asks for: the margin is that many standard deviations of the difference
+    between both searches. First beta is tried, then alpha, each only if the evaluation makes success likely. Returns
+    DESCEND for a search, RETURN after a cut-off, SELECT if there is none.
+    """
+    frame, child, work = frames[ply], frames[ply + 1], game.work
+    if frame.stage == _PROBED_HIGH and child.value >= work.bounds[ply]:
+        frame.value = frame.beta
+        return RETURN
+    if frame.stage == _PROBED_LOW:
+        frame.value = frame.alpha
+        return RETURN if child.value <= work.bounds[ply] else SELECT
+    player, opponent = work.positions[ply, _PLAYER], work.positions[ply, _OPPONENT]
+    empties = popcount(game.board.playable & ~(player | opponent))
+    margin = game.margins.probe[game.level, empties, frame.depth]
+    static = game.margins.static[game.level, empties, frame.depth]
+    estimate = evaluate(player, opponent, game.board, game.tables, work.numbers)
+    high, low = frame.beta + margin, frame.alpha - margin
+    if frame.stage == _PROBE and estimate >= frame.beta - static and high < game.board.cells:
+        frame.stage = _PROBED_HIGH
+        bound, alpha = high, high - 1
+    elif estimate < frame.alpha + static and low > -game.board.cells:
+        frame.stage = _PROBED_LOW
+        bound, alpha = low, low
+    else:
+        return SELECT
+    work.bounds[ply] = bound
+    work.positions[ply + 1, _PLAYER], work.positions[ply + 1, _OPPONENT] = player, opponent
+    set_window(child, alpha, alpha + 1, game.margins.probe_depth[frame.depth])
+    return DESCEND
+
+
+@njit(**STEP)
+def _expand(game, frame, ply):
+    """List and score the moves of a node. Returns SELECT, or RETURN after an enhanced transposition cut-off.
+
+    `game` is a ReversiGame, `frame` a FRAME record, `ply` its number.
+    """
+    work, board = game.work, game.board
+    player, opponent = work.positions[ply, _PLAYER], work.positions[ply, _OPPONENT]
+    empty = board.playable & ~(player | opponent)
+    empties = popcount(empty)
+    hash_moves = (NO_MOVE, NO_MOVE)
+    if frame.depth >= _TABLE_MIN:
+        data = probe(game.table, work.positions[ply, _KEY])
+        if data:
+            hash_moves = (first_move(data), second_move(data))
+    moves = MoveList(work.scores[ply], work.cells[ply], work.turned[ply])
+    count = order_moves(
+        player,
+        opponent,
+        legal_moves(player, opponent, empty),
+        frame.alpha,
+        _shallow_depth(frame.depth, empties, frame.depth < empties),
+        hash_moves,
+        board,
+        game.tables,
+        work.numbers,
+        work.nodes,
+        moves,
+    )
+    start_moves(frame, count)
+    if frame.depth >= _ETC_MIN and _cut_by_children(game, frame, player, opponent, moves, count):
+        return RETURN
+    return SELECT
+
+
+@njit(**STEP)
+def _cut_by_children(game, frame, player, opponent, moves, count):
+    """Enhanced transposition cut-off (Plaat et al. 1996): whether the table knows a move's position to be good enough.
+
+    Sound for the reason that `_cut_by_table` is: the move's own search would end with that table entry. `player` and
+    `opponent` are uint64, `moves` is a MoveList with `count` moves.
+    """
+    for index in range(count):
+        turned = moves.turned[index]
+        bit = _ONE << np.uint64(moves.cells[index])
+        data = probe(game.table, position_key(opponent ^ turned, player | turned | bit))
+        if data and depth_of(data) >= frame.depth - 1 and level_of(data) >= game.level:
+            frame.value = -upper_bound(data)
+            if frame.value >= frame.beta:
+                return True
+    return False
 
 
 @njit(inline="always")
 def _shallow_depth(depth, empties, wide):
-    """How deep the search is that orders a frame's moves (cf. Edax's `movelist_evaluate`)."""
+    """How deep the search is that orders a node's moves (cf. Edax's `movelist_evaluate`), from int64, int64, bool."""
     minimum = 9
     if empties <= 27:
         minimum += (30 - empties) // 3
@@ -95,256 +337,67 @@ def _shallow_depth(depth, empties, wide):
     return max(0, min(2, (depth - 15) // 3 + (1 if empties >= 27 else 0)))
 
 
-@njit(cache=True, nogil=True)
-def search(player, opponent, alpha, beta, depth, level, board, tables, margins, table, date, work, stop):
-    """The fail-soft score of a position in the window (`alpha`, `beta`), in discs for the side to move.
+@njit(**STEP)
+def _make_move(game, frames, ply):
+    """`alphabeta.search.make_move` for a ReversiGame, FRAME[plies] and int64: highest score first, no reductions."""
+    frame, work = frames[ply], game.work
+    scores, cells, turned_by = work.scores[ply], work.cells[ply], work.turned[ply]
+    index = frame.tried
+    pick = index
+    for other in range(index + 1, frame.count):
+        if scores[other] > scores[pick]:
+            pick = other
+    scores[index], scores[pick] = scores[pick], scores[index]
+    cells[index], cells[pick] = cells[pick], cells[index]
+    turned_by[index], turned_by[pick] = turned_by[pick], turned_by[index]
+    frame.move = cells[index]
+    turned, bit = turned_by[index], _ONE << np.uint64(cells[index])
+    work.positions[ply + 1, _PLAYER] = work.positions[ply, _OPPONENT] ^ turned
+    work.positions[ply + 1, _OPPONENT] = work.positions[ply, _PLAYER] | turned | bit
+    return 0
 
-    `depth` in plies, clipped to the empty cells; `level` of `selectivity`; `table` of `table.new_table`, `date` its
-    generation (0..255). Returns STOPPED soon after `stop[0]` becomes non-zero.
-    """
-    words, ints, nodes = work.words, work.ints, work.nodes
-    playable, cells, sign = board.playable, board.cells, board.sign
-    words[0, 0], words[0, 1] = player, opponent
-    ints[0, _ALPHA], ints[0, _BETA], ints[0, _DEPTH], ints[0, _LEVEL] = alpha, beta, depth, level
-    frame = 0
-    value = 0
-    todo = _ENTER
-    while True:
-        player, opponent = words[frame, 0], words[frame, 1]
-        if todo == _ENTER:
-            if stop[0]:
-                return STOPPED
-            empty = playable & ~(player | opponent)
-            empties = popcount(empty)
-            alpha, beta, depth, level = (
-                ints[frame, _ALPHA],
-                ints[frame, _BETA],
-                ints[frame, _DEPTH],
-                ints[frame, _LEVEL],
-            )
-            exact = depth >= empties
-            todo = _RETURN
-            if exact and empties <= SMALL:
-                value = solve_small(
-                    player, opponent, alpha, beta, playable, cells, sign, work.small_words, work.small_ints, nodes
-                )
-                continue
-            nodes[0] += 1
-            if exact:
-                depth = empties
-                ints[frame, _DEPTH] = depth
-            elif depth <= 0:
-                value = evaluate(player, opponent, board, tables, work.numbers)
-                continue
-            elif depth == 1:
-                value = evaluate_1(player, opponent, alpha, beta, board, tables, work.numbers, nodes)
-                continue
-            ints[frame, _LOWER], ints[frame, _BEST], ints[frame, _MOVE] = alpha, -INFINITE, NO_MOVE
-            moves = legal_moves(player, opponent, empty)
-            if moves == 0:
-                if legal_moves(opponent, player, empty) == 0:
-                    value = final_score(player, opponent, cells, sign)
-                    continue
-                ints[frame, _STAGE], ints[frame, _COUNT], ints[frame, _INDEX] = _PASS, 0, 0
-                frame += 1
-                words[frame, 0], words[frame, 1] = opponent, player
-                ints[frame, _ALPHA], ints[frame, _BETA] = -beta, -alpha
-                ints[frame, _DEPTH], ints[frame, _LEVEL] = depth, level
-                todo = _ENTER
-                continue
-            if exact:
-                # Stable discs bound the score: most of the others can at best all become the other side's.
-                if sign > 0 and alpha >= cells - 2 * empties - 8 and alpha > 0:
-                    bound = cells - 2 * popcount(stable_discs(opponent, player, playable))
-                    if bound <= alpha:
-                        value = bound
-                        continue
-                elif sign < 0 and -beta >= cells - 2 * empties - 8 and beta < 0:
-                    bound = 2 * popcount(stable_discs(opponent, player, playable)) - cells
-                    if bound >= beta:
-                        value = bound
-                        continue
-            if depth >= _TABLE_MIN:
-                key = position_key(player, opponent)
-                words[frame, 2] = key
-                data = probe(table, key)
-                if data and depth_of(data) >= depth and level_of(data) >= level:
-                    lower, upper = lower_bound(data), upper_bound(data)
-                    if lower >= beta or lower == upper:
-                        value = lower
-                        continue
-                    if upper <= alpha:
-                        value = upper
-                        continue
-                if level < EXACT and depth >= MIN_DEPTH and beta - alpha == 1:
-                    todo = _PROBE
-                    ints[frame, _STAGE] = _PROBE_HIGH
-                    continue
-            todo = _EXPAND
-        elif todo == _PROBE:
-            depth, level, alpha, beta = (
-                ints[frame, _DEPTH],
-                ints[frame, _LEVEL],
-                ints[frame, _ALPHA],
-                ints[frame, _BETA],
-            )
-            empties = popcount(playable & ~(player | opponent))
-            margin, static = margins.probe[level, empties, depth], margins.static[level, empties, depth]
-            estimate = evaluate(player, opponent, board, tables, work.numbers)
-            todo = _EXPAND
-            if ints[frame, _STAGE] == _PROBE_HIGH:
-                bound = beta + margin
-                ints[frame, _STAGE] = _PROBE_LOW
-                if estimate >= beta - static and bound < cells:
-                    ints[frame, _STAGE], ints[frame, _BOUND] = _PROBE_HIGH, bound
-                    lower = bound - 1
-                    todo = _ENTER
-            if todo != _ENTER:
-                bound = alpha - margin
-                if estimate < alpha + static and bound > -cells:
-                    ints[frame, _BOUND] = bound
-                    lower = bound
-                    todo = _ENTER
-            if todo == _ENTER:
-                frame += 1
-                words[frame, 0], words[frame, 1] = player, opponent
-                ints[frame, _ALPHA], ints[frame, _BETA] = lower, lower + 1
-                ints[frame, _DEPTH], ints[frame, _LEVEL] = margins.probe_depth[depth], level
-        elif todo == _EXPAND:
-            depth, beta = ints[frame, _DEPTH], ints[frame, _BETA]
-            empty = playable & ~(player | opponent)
-            empties = popcount(empty)
-            first, second = NO_MOVE, NO_MOVE
-            if depth >= _TABLE_MIN:
-                data = probe(table, words[frame, 2])
-                if data:
-                    first, second = first_move(data), second_move(data)
-            count = order_moves(
-                player,
-                opponent,
-                legal_moves(player, opponent, empty),
-                ints[frame, _ALPHA],
-                _shallow_depth(depth, empties, depth < empties),
-                first,
-                second,
-                board,
-                tables,
-                work.numbers,
-                nodes,
-                work.scores[frame],
-                work.cells[frame],
-                work.turned[frame],
-            )
-            ints[frame, _COUNT], ints[frame, _INDEX], ints[frame, _STAGE] = count, 0, _FIRST
-            todo = _NEXT
-            if depth >= _ETC_MIN:
-                level = ints[frame, _LEVEL]
-                for index in range(count):
-                    turned = work.turned[frame, index]
-                    bit = _ONE << np.uint64(work.cells[frame, index])
-                    data = probe(table, position_key(opponent ^ turned, player | turned | bit))
-                    if data and depth_of(data) >= depth - 1 and level_of(data) >= level and -upper_bound(data) >= beta:
-                        value = -upper_bound(data)
-                        ints[frame, _MOVE] = work.cells[frame, index]
-                        todo = _RETURN
-                        break
-        elif todo == _NEXT:
-            index, count = ints[frame, _INDEX], ints[frame, _COUNT]
-            best, beta = ints[frame, _BEST], ints[frame, _BETA]
-            if index == count or best >= beta:
-                value = best
-                todo = _RETURN
-                depth = ints[frame, _DEPTH]
-                if depth >= _TABLE_MIN and ints[frame, _STAGE] != _PASS:
-                    lower = best if best > ints[frame, _LOWER] else -cells
-                    upper = best if best < beta else cells
-                    move, level = ints[frame, _MOVE], ints[frame, _LEVEL]
-                    store(table, words[frame, 2], lower, upper, depth, level, move, date)
-                continue
-            scores, squares, turned_by = work.scores[frame], work.cells[frame], work.turned[frame]
-            pick = index
-            for other in range(index + 1, count):
-                if scores[other] > scores[pick]:
-                    pick = other
-            scores[index], scores[pick] = scores[pick], scores[index]
-            squares[index], squares[pick] = squares[pick], squares[index]
-            turned_by[index], turned_by[pick] = turned_by[pick], turned_by[index]
-            alpha = max(ints[frame, _ALPHA], best)
-            turned = turned_by[index]
-            ints[frame, _STAGE] = _FIRST if index == 0 else _SCOUT
-            depth, level = ints[frame, _DEPTH] - 1, ints[frame, _LEVEL]
-            frame += 1
-            words[frame, 0] = opponent ^ turned
-            words[frame, 1] = player | turned | _ONE << np.uint64(squares[index])
-            ints[frame, _ALPHA], ints[frame, _BETA] = -beta if index == 0 else -alpha - 1, -alpha
-            ints[frame, _DEPTH], ints[frame, _LEVEL] = depth, level
-            todo = _ENTER
-        else:
-            if frame == 0:
-                return value
-            frame -= 1
-            stage = ints[frame, _STAGE]
-            if stage == _PROBE_HIGH:
-                if value >= ints[frame, _BOUND]:
-                    value = ints[frame, _BETA]
-                else:
-                    ints[frame, _STAGE] = _PROBE_LOW
-                    todo = _PROBE
-                continue
-            if stage == _PROBE_LOW:
-                if value <= ints[frame, _BOUND]:
-                    value = ints[frame, _ALPHA]
-                else:
-                    todo = _EXPAND
-                continue
-            value = -value
-            if stage == _PASS:
-                continue
-            index = ints[frame, _INDEX]
-            alpha, beta = max(ints[frame, _ALPHA], ints[frame, _BEST]), ints[frame, _BETA]
-            if stage == _SCOUT and alpha < value < beta:
-                ints[frame, _STAGE] = _AGAIN
-                frame += 1
-                ints[frame, _ALPHA], ints[frame, _BETA] = -beta, -alpha
-                ints[frame, _DEPTH], ints[frame, _LEVEL] = ints[frame - 1, _DEPTH] - 1, ints[frame - 1, _LEVEL]
-                todo = _ENTER
-                continue
-            if value > ints[frame, _BEST]:
-                ints[frame, _BEST], ints[frame, _MOVE] = value, work.cells[frame, index]
-            ints[frame, _INDEX] = index + 1
-            todo = _NEXT
+
+@njit(**STEP)
+def _scored(game, frames, ply):
+    """`alphabeta.search.scored`: root moves are searched one by one (see `analysis`), so there is nothing to report."""
+
+
+@njit(**STEP)
+def _finish(game, frames, ply):
+    """`alphabeta.search.finish` for a ReversiGame, FRAME[plies] and int64: store the bounds that were found."""
+    frame, cells = frames[ply], game.board.cells
+    if frame.depth >= _TABLE_MIN:
+        best = frame.best
+        lower = best if best > frame.alpha else -cells
+        upper = best if best < frame.beta else cells
+        key = game.work.positions[ply, _KEY]
+        store(game.table, key, lower, upper, frame.depth, game.level, frame.best_move, game.date)
+
+
+register(ReversiGame, enter=_enter, resume=_resume, make_move=_make_move, scored=_scored, finish=_finish)
 
 
 class Searcher:
     """One variant's search: its tables, one thread's memory, and a table shared with others."""
 
-    def __init__(self, board: Board, tables: Tables, margins: Margins, table: Any) -> None:
-        self.board, self.tables, self.margins, self.table = board, tables, margins, table
-        self.work = new_workspace()
+    def __init__(
+        self, board: BoardRules, tables: EvaluationTables, margins: Margins, table: npt.NDArray[np.uint64]
+    ) -> None:
+        self.tools = SearchTools(board, tables, margins, table, new_workspace())
         self.stop = np.zeros(1, np.uint8)
         self.date = 0
 
+    @property
+    def board(self) -> BoardRules:
+        """What the search knows of the variant."""
+        return self.tools.board
+
     def score(self, player: int, opponent: int, alpha: int, beta: int, depth: int, level: int = EXACT) -> int:
         """Search a position; see `search`."""
-        return int(
-            search(
-                np.uint64(player),
-                np.uint64(opponent),
-                alpha,
-                beta,
-                depth,
-                level,
-                self.board,
-                self.tables,
-                self.margins,
-                self.table,
-                self.date,
-                self.work,
-                self.stop,
-            )
-        )
+        discs = np.uint64(player), np.uint64(opponent)
+        return int(search(self.tools, self.stop, *discs, alpha, beta, depth, level, self.date))
 
     @property
     def nodes(self) -> int:
         """Positions visited so far."""
-        return int(self.work.nodes[0])
+        return int(self.tools.work.nodes[0])

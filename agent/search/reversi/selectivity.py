@@ -15,17 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 LEVELS = (1.1, 1.5, 2.0, 2.6, 3.3)
-"""Standard deviations per level."""
+"""Standard deviations per level. Set by hand; not tuned."""
 EXACT = len(LEVELS)
 """The level at which nothing is cut by statistics."""
 MIN_DEPTH = 3
-"""The shallowest search that tries a probe."""
+"""The shallowest search that tries a probe. Set by hand; not tuned."""
 MAX_DEPTH = 64
 
 Coefficients = tuple[float, float, float, float, float]
 """a, b, c, p, q of the model above."""
 DEFAULT_COEFFICIENTS: Coefficients = (1.7, 0.0, 0.0, 0.3, -0.4)
-"""Cautious ones, for weights that bring none of their own."""
+"""Cautious ones, set by hand, for weights that bring none of their own."""
 
 
 class Margins(NamedTuple):
@@ -42,7 +42,8 @@ class Margins(NamedTuple):
 def deviation(coefficients: Coefficients, empties: float, depth: float, probe: float) -> float:
     """The standard deviation in discs between searches of `depth` and `probe` plies."""
     constant, linear, square, by_depth, by_probe = coefficients
-    return math.exp(constant + linear * empties + square * empties**2) * depth**by_depth * (probe + 1) ** by_probe
+    scale = math.exp(constant + linear * empties + square * empties**2)
+    return scale * math.pow(depth, by_depth) * math.pow(probe + 1, by_probe)
 
 
 def probe_depth(depth: int) -> int:

@@ -21,7 +21,7 @@ _DOWN = (_NOT_FIRST, _NOT_LAST, _ALL, _NOT_FIRST)
 
 @njit(cache=True, nogil=True)
 def stable_discs(discs, others, playable):
-    """A subset (uint64) of `discs` that `others` can never turn."""
+    """A subset (uint64) of `discs` that `others` can never turn; all arguments are uint64."""
     empty = playable & ~(discs | others)
     ends = ~playable
     # Per line direction: cells beyond which the line ends, and cells that an empty cell of the line can see.

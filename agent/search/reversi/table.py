@@ -81,7 +81,7 @@ def second_move(data):
 
 @njit(inline="always")
 def probe(table, key):
-    """The data stored for `key`, or 0."""
+    """The data (uint64) that `table` (uint64[entries, 2]) holds for `key` (uint64), or 0."""
     slot = (key & np.uint64(table.shape[0] - BUCKET)) & ~np.uint64(BUCKET - 1)
     for index in range(BUCKET):
         data = table[slot + np.uint64(index), 1]
@@ -92,7 +92,11 @@ def probe(table, key):
 
 @njit(cache=True, nogil=True)
 def store(table, key, lower, upper, depth, level, move, date):
-    """Keep a result: in the position's own entry, else in place of the oldest and shallowest of the bucket."""
+    """Keep a result: in the position's own entry, else in place of the oldest and shallowest of the bucket.
+
+    `table` is uint64[entries, 2], `key` uint64; the others are int64: bounds in discs, depth in plies, selectivity
+    level, the best move's cell or NO_MOVE, and the generation (0..255).
+    """
     slot = (key & np.uint64(table.shape[0] - BUCKET)) & ~np.uint64(BUCKET - 1)
     victim = slot
     worst = np.int64(1 << 30)

@@ -144,28 +144,23 @@ def list_moves(workspace, slot, live, moves):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def random_move(workspace, slot, live, weights, seed):
-    """A random move of a slot with at least one; each has the weight of its shape (`weights`, int64[shapes])."""
-    total = 0
-    for index in range(live):
-        total += workspace.counts[slot, index] * weights[workspace.shapes[slot, index]]
+def random_move(workspace, slot, live, total, seed):
+    """One of the `total` >= 1 moves (int64) of a slot with `live` shapes, at random."""
     rank = random_below(seed, total)
     for index in range(live):
-        shape = workspace.shapes[slot, index]
-        weight = weights[shape]
-        span = workspace.counts[slot, index] * weight
-        if rank < span:
-            return BOARD_CELLS * shape + select(workspace.legal[slot, index], rank // weight)
-        rank -= span
+        count = workspace.counts[slot, index]
+        if rank < count:
+            return BOARD_CELLS * workspace.shapes[slot, index] + select(workspace.legal[slot, index], rank)
+        rank -= count
     return -1
 
 
 @njit(cache=True, nogil=True)
-def playout(tables, position, weights, workspace, live, seed):
+def playout(tables, position, workspace, live, seed):
     """Play `position` on to the end, in place, by random moves; returns the player who cannot move, and the plies.
 
     `workspace` has two slots, in which the first `live[player]` (int64[2]) shapes of each player are known to be all
-    that may be live; both are used up. `weights` are those of `random_move`.
+    that may be live; both are used up.
     """
     plies = 0
     while True:
@@ -175,13 +170,13 @@ def playout(tables, position, weights, workspace, live, seed):
         )
         if total == 0:
             return player, plies
-        play(tables, position, random_move(workspace, player, live[player], weights, seed))
+        play(tables, position, random_move(workspace, player, live[player], total, seed))
         plies += 1
 
 
 @njit(cache=True, nogil=True)
-def playouts(tables, start, n, weights, workspace, seed):
-    """Play `n` random matches from `start` to the end; `workspace` has two slots, `weights` are those of `random_move`.
+def playouts(tables, start, n, workspace, seed):
+    """Play `n` random matches from `start` to the end; `workspace` has two slots.
 
     Returns how many of them the player to move in `start` won, and how many plies they took together.
     """
@@ -196,7 +191,7 @@ def playouts(tables, start, n, weights, workspace, seed):
         for player in range(2):
             for shape in range(n_shapes):
                 workspace.shapes[player, shape] = shape
-        loser, played = playout(tables, position, weights, workspace, live, seed)
+        loser, played = playout(tables, position, workspace, live, seed)
         won += loser != np.int64(start[TURN])
         plies += played
     return won, plies

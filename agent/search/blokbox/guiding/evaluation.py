@@ -1,7 +1,7 @@
-"""A static evaluation for *last mover wins*: who will run out of moves first, from what both can place now and later.
+"""A static evaluation of who will run out of moves first, from the placements that both players have and may still get.
 
-The features of a position are taken for both players in the same way; the evaluation is the logistic function of a
-weighted sum of their differences, with weights by stage of the match (`train`).
+Each feature is computed for both players in the same way. The evaluation is the logit of winning: a weighted sum of the
+features' differences, with weights by stage of the match, which `training.regression` finds.
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ from games.native.blokbox.rules import placements
 from games.native.blokbox.variant import CORNERS, FREE, TURN
 
 N_FEATURES = 8
-"""Per player: log of moves, shapes that can be placed, shapes that fit in somewhere, free cells, usable corners, cells
-shapes with a single move, corners that the other player may cover too, placeable shapes of at most three cells."""
+"""Per player: log of one more than the moves, shapes that can be placed, shapes that fit in somewhere, free cells,
+usable corners, placeable shapes with a single move, usable corners that the other player may cover too, placeable
+shapes of at most three cells."""
 N_STAGES = 12
-"""By how much of the cells that both may cover is left."""
+"""Stages, by how much of the room at the start (see `room`) is used up. Set by hand; not tuned."""
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def survey(tables, position, candidates, n_candidates, scratch, slot, features, n_live):
-    """Features of both players (float64[2, N_FEATURES]) and how many moves each has.
+def take_features(tables, position, candidates, n_candidates, scratch, slot, features, n_live):
+    """Write the features of both players to `features` (float64[2, N_FEATURES]); return how many moves each has.
 
     Uses the slots `slot` + player of `scratch` for the moves; the first `n_candidates[player]` of `candidates[player]`
-    may be live, and `n_live[player]` becomes how many of them are.
+    may be live, and `n_live[player]` becomes how many of them are. `candidates` is int64[2, shapes], both counts are
+    int64[2]; `position` is uint64[POSITION_WORDS].
     """
     totals0 = 0
     totals1 = 0
@@ -73,7 +75,10 @@ def survey(tables, position, candidates, n_candidates, scratch, slot, features, 
 
 @njit(cache=True, nogil=True)
 def room(position):
-    """How many cells both players may still cover, cells of both counted twice."""
+    """The room that is left: cells that a player may still cover, those of both players counted twice.
+
+    `position` is uint64[POSITION_WORDS].
+    """
     cells = 0
     for word in range(2 * WORDS):
         cells += popcount(position[FREE + word])
@@ -82,14 +87,20 @@ def room(position):
 
 @njit(cache=True, nogil=True)
 def stage_of(features, room_at_start):
-    """The stage (0..N_STAGES - 1) of a position with these features; the first one had `room_at_start`."""
+    """The stage (0..N_STAGES - 1) of a position with these features (float64[2, N_FEATURES]).
+
+    `room_at_start` (int64) is the room of the first position.
+    """
     spent = room_at_start - features[0, 3] - features[1, 3]
     return max(0, min(N_STAGES - 1, np.int64(N_STAGES * spent) // room_at_start))
 
 
 @njit(cache=True, nogil=True)
-def judge(position, features, weights, room_at_start):
-    """The logit of the player to move winning; `weights` is float64[N_STAGES, N_FEATURES + 1], a bias last."""
+def value_logit(position, features, weights, room_at_start):
+    """The logit (float64) of the player to move winning; `weights` is float64[N_STAGES, N_FEATURES + 1], a bias last.
+
+    `position` is uint64[POSITION_WORDS], `features` float64[2, N_FEATURES]; for `room_at_start` see `stage_of`.
+    """
     player = np.int64(position[TURN])
     stage = stage_of(features, room_at_start)
     total = weights[stage, N_FEATURES]

@@ -25,18 +25,18 @@ from games.bits.words import lowest
 from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, FREE, TURN
 
 HIDDEN = FLOATS
-"""Width of the first layer."""
+"""Width of the first layer. 64 units had no lower loss after two epochs."""
 SECOND = 16
-"""Width of the second layer."""
+"""Width of the second layer. Set by hand; not tuned."""
 CELL_STATES = 9
 """A cell is closed, free, or free and a corner to a player; to both 3 x 3 states, of which 0 is no input."""
-N_HINTS = N_COUNTS + 2
-"""Inputs of the move head that depend on the position: see `hint`."""
+N_MOVE_FEATURES = N_COUNTS + 2
+"""Inputs of the move head that depend on the position: see `move_features`."""
 _SCALES = np.array([0.2, 0.2, 0.1, 0.3, 0.2, 0.3], np.float32)
-"""They bring the counts of `priors.describe` to the size of the other hints."""
+"""They bring the counts of `priors.describe` to the size of the other move features. Set by hand; not tuned."""
 
 
-class Net(NamedTuple):
+class Network(NamedTuple):
     """The weights, float32."""
 
     rows: NDArray[np.float32]
@@ -53,40 +53,45 @@ class Net(NamedTuple):
     """[moves, HIDDEN]"""
     move_bias: NDArray[np.float32]
     """[moves]"""
-    hints: NDArray[np.float32]
-    """[N_HINTS, HIDDEN + 1]: each hint's weight is linear in the hidden layer; the last column is its constant."""
+    move_features: NDArray[np.float32]
+    """[N_MOVE_FEATURES, HIDDEN + 1]: each move feature's weight is linear in the hidden layer; the last column is its
+    constant."""
 
 
-class Desk(NamedTuple):
-    """Where the kernels put down what they work with."""
+class NetworkWorkspace(NamedTuple):
+    """The memory of one thread's forward passes."""
 
     active: NDArray[np.int32]
+    """[inputs]: the active ones come first."""
     hidden: NDArray[np.float32]
+    """[HIDDEN]: the first layer."""
     second: NDArray[np.float32]
+    """[SECOND]: the second layer."""
     densities: NDArray[np.float32]
-    """[2, 256]: see `crowd`."""
+    """[2, 256]: see `placement_density`."""
     boards: NDArray[np.uint64]
     """[N_BOARDS, 4]: see `priors.divide`."""
-    hints: NDArray[np.float32]
-    weights: NDArray[np.float32]
-    """[N_HINTS]: those of the hints."""
+    move_features: NDArray[np.float32]
+    """[N_MOVE_FEATURES]: those of one move."""
+    feature_weights: NDArray[np.float32]
+    """[N_MOVE_FEATURES]: their weights in the position."""
 
 
-def new_desk(n_shapes: int) -> Desk:
+def new_network_workspace(n_shapes: int) -> NetworkWorkspace:
     """Memory for one thread."""
-    return Desk(
-        active=np.zeros(net_shapes(n_shapes)["rows"][0], np.int32),
+    return NetworkWorkspace(
+        active=np.zeros(weight_shapes(n_shapes)["rows"][0], np.int32),
         hidden=np.zeros(HIDDEN, np.float32),
         second=np.zeros(SECOND, np.float32),
         densities=np.zeros((2, BOARD_CELLS), np.float32),
         boards=np.zeros((N_BOARDS, WORDS), np.uint64),
-        hints=np.zeros(N_HINTS, np.float32),
-        weights=np.zeros(N_HINTS, np.float32),
+        move_features=np.zeros(N_MOVE_FEATURES, np.float32),
+        feature_weights=np.zeros(N_MOVE_FEATURES, np.float32),
     )
 
 
-def net_shapes(n_shapes: int) -> dict[str, tuple[int, ...]]:
-    """The shapes of the arrays of a network for so many shapes of pieces."""
+def weight_shapes(n_shapes: int) -> dict[str, tuple[int, ...]]:
+    """The shapes of a network's arrays, by field, for `n_shapes` shapes of pieces."""
     n_moves = n_shapes * BOARD_CELLS
     return {
         "rows": (BOARD_CELLS * CELL_STATES + 2 * n_shapes + 2 * n_moves, HIDDEN),
@@ -96,15 +101,21 @@ def net_shapes(n_shapes: int) -> dict[str, tuple[int, ...]]:
         "output": (SECOND + 1,),
         "moves": (n_moves, HIDDEN),
         "move_bias": (n_moves,),
-        "hints": (N_HINTS, HIDDEN + 1),
+        "move_features": (N_MOVE_FEATURES, HIDDEN + 1),
     }
 
 
+def no_network() -> Network:
+    """What stands for a network where there is none: no rows."""
+    return Network(*(np.zeros((0,) * len(shape), np.float32) for shape in weight_shapes(0).values()))
+
+
 @njit(cache=True, nogil=True, forceinline=True)
-def observe(position, scratch, slot, live, n_shapes, active):
+def list_inputs(position, scratch, slot, live, n_shapes, active):
     """List the active inputs of a position in `active` (int32[...]); returns how many they are.
 
-    `evaluation.survey` must have filled the slots `slot` and `slot + 1` of `scratch`, with `live` shapes per player.
+    `evaluation.take_features` must have filled the slots `slot` and `slot + 1` of `scratch`, with `live` (int64[2])
+    shapes per player. `position` is uint64[POSITION_WORDS].
     """
     player = np.int64(position[TURN])
     n = 0
@@ -129,16 +140,16 @@ def observe(position, scratch, slot, live, n_shapes, active):
     fitting = BOARD_CELLS * CELL_STATES
     placing = fitting + 2 * n_shapes
     for side in range(2):
-        seat = player if side == 0 else 1 - player
-        for index in range(live[seat]):
-            shape = scratch.shapes[slot + seat, index]
+        owner = player if side == 0 else 1 - player
+        for index in range(live[owner]):
+            shape = scratch.shapes[slot + owner, index]
             active[n] = fitting + side * n_shapes + shape
             n += 1
             base = placing + (side * n_shapes + shape) * BOARD_CELLS
-            if scratch.counts[slot + seat, index] == 0:
+            if scratch.counts[slot + owner, index] == 0:
                 continue
             for word in range(WORDS):
-                bits = scratch.legal[slot + seat, index, word]
+                bits = scratch.legal[slot + owner, index, word]
                 while bits:
                     active[n] = base + 64 * word + lowest(bits)
                     n += 1
@@ -147,25 +158,28 @@ def observe(position, scratch, slot, live, n_shapes, active):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def look(net, position, scratch, slot, live, n_shapes, desk):
-    """Fill `desk.hidden` for a position; for the arguments in between see `observe`."""
-    n = observe(position, scratch, slot, live, n_shapes, desk.active)
-    hidden = desk.hidden
-    sum_rows(net.rows.ctypes.data, net.bias.ctypes.data, desk.active.ctypes.data, n, hidden.ctypes.data)
+def hidden_layer(network, position, scratch, slot, live, n_shapes, workspace):
+    """The forward pass up to `workspace.hidden` (NetworkWorkspace); for the other arguments see `list_inputs`."""
+    n = list_inputs(position, scratch, slot, live, n_shapes, workspace.active)
+    hidden = workspace.hidden
+    sum_rows(network.rows.ctypes.data, network.bias.ctypes.data, workspace.active.ctypes.data, n, hidden.ctypes.data)
     for unit in range(HIDDEN):
         hidden[unit] = max(hidden[unit], np.float32(0.0))
 
 
 @njit(cache=True, nogil=True, fastmath=True, forceinline=True)
-def expect(net, hidden, second):
-    """The logit of the player to move winning; `second` (float32[SECOND]) becomes the second layer."""
-    logit = net.output[SECOND]
+def value_head(network, hidden, second):
+    """The logit of the player to move winning, from `hidden` (float32[HIDDEN]).
+
+    `second` (float32[SECOND]) becomes the second layer.
+    """
+    logit = network.output[SECOND]
     for unit in range(SECOND):
-        total = net.second_bias[unit]
+        total = network.second_bias[unit]
         for index in range(HIDDEN):
-            total += net.second[unit, index] * hidden[index]
+            total += network.second[unit, index] * hidden[index]
         second[unit] = max(total, np.float32(0.0))
-        logit += net.output[unit] * second[unit]
+        logit += network.output[unit] * second[unit]
     return logit
 
 
@@ -176,7 +190,7 @@ def step_of(offset):
 
 
 @njit(cache=True, nogil=True)
-def crowd(tables, scratch, slot, live, density):
+def placement_density(tables, scratch, slot, live, density):
     """Count for each cell how many of a slot's placements cover it: `density` (float32[256]), as shares of all."""
     density[:] = 0.0
     total = 0
@@ -197,15 +211,15 @@ def crowd(tables, scratch, slot, live, density):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def hint(tables, move, player, boards, densities, hints):
-    """Write what is easily seen of a move of the player to move to `hints` (float32[N_HINTS]).
+def move_features(tables, move, player, boards, densities, features):
+    """Write the features of a move of the player to move to `features` (float32[N_MOVE_FEATURES]).
 
     The counts of `priors.describe`, scaled, with its `boards`; then how crowded with the opponent's placements the
     covered cells are and with own ones the blocked ones: `densities` (float32[2, 256]) by player.
     """
-    describe(tables, move, boards, hints)
+    describe(tables, move, boards, features)
     for index in range(N_COUNTS):
-        hints[index] *= _SCALES[index]
+        features[index] *= _SCALES[index]
     shape = move // BOARD_CELLS
     anchor = move - shape * BOARD_CELLS
     hindered = np.float32(0.0)
@@ -217,40 +231,43 @@ def hint(tables, move, player, boards, densities, hints):
         while blocked:
             given_up += densities[player, 64 * word + lowest(blocked)]
             blocked &= blocked - np.uint64(1)
-    hints[N_COUNTS] = hindered
-    hints[N_COUNTS + 1] = given_up
+    features[N_COUNTS] = hindered
+    features[N_COUNTS + 1] = given_up
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def hint_weights(net, hidden, weights):
-    """What each hint weighs in a position with that hidden layer: `weights` (float32[N_HINTS])."""
-    for index in range(N_HINTS):
-        total = net.hints[index, HIDDEN]
+def move_feature_weights(network, hidden, weights):
+    """Write the move features' weights in a position with that hidden layer to `weights` (float32[N_MOVE_FEATURES])."""
+    for index in range(N_MOVE_FEATURES):
+        total = network.move_features[index, HIDDEN]
         for unit in range(HIDDEN):
-            total += net.hints[index, unit] * hidden[unit]
+            total += network.move_features[index, unit] * hidden[unit]
         weights[index] = total
 
 
 @njit(cache=True, nogil=True, fastmath=True, forceinline=True)
-def prefer(net, hidden, weights, hints, move):
-    """The logit of a move, from the hidden layer, the hints and their weights."""
-    logit = net.move_bias[move]
+def policy_logit(network, hidden, weights, features, move):
+    """The logit of a move (int64), from `hidden` (float32[HIDDEN]), its `features` and their `weights`
+    (float32[N_MOVE_FEATURES])."""
+    logit = network.move_bias[move]
     for unit in range(HIDDEN):
-        logit += net.moves[move, unit] * hidden[unit]
-    for index in range(N_HINTS):
-        logit += weights[index] * hints[index]
+        logit += network.moves[move, unit] * hidden[unit]
+    for index in range(N_MOVE_FEATURES):
+        logit += weights[index] * features[index]
     return logit
 
 
 @njit(cache=True, nogil=True)
-def net_priors(tables, net, position, scratch, slot, live, moves, n, desk, priors):
-    """Write the prior probabilities of the first `n` of `moves` to `priors` (float32[...]), after `look`."""
+def network_priors(tables, network, position, scratch, slot, live, moves, n, workspace, priors):
+    """Write the prior probabilities of the first `n` of `moves` to `priors` (float32[...]), after `hidden_layer`."""
     for player in range(2):
-        crowd(tables, scratch, slot + player, live[player], desk.densities[player])
-    divide(position, desk.boards)
-    hint_weights(net, desk.hidden, desk.weights)
+        placement_density(tables, scratch, slot + player, live[player], workspace.densities[player])
+    divide(position, workspace.boards)
+    move_feature_weights(network, workspace.hidden, workspace.feature_weights)
     player = np.int64(position[TURN])
     for index in range(n):
-        hint(tables, moves[index], player, desk.boards, desk.densities, desk.hints)
-        priors[index] = prefer(net, desk.hidden, desk.weights, desk.hints, moves[index])
+        move_features(tables, moves[index], player, workspace.boards, workspace.densities, workspace.move_features)
+        priors[index] = policy_logit(
+            network, workspace.hidden, workspace.feature_weights, workspace.move_features, moves[index]
+        )
     softmax(priors, n)

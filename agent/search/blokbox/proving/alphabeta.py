@@ -1,83 +1,134 @@
-"""Iterative-deepening principal-variation search, one iteration per call of a Numba kernel with explicit stacks.
+"""Iterative-deepening principal-variation search of Blokbox positions that proves who wins.
 
-Scores are from the player to move: hundredths of the logit of winning, or `WIN` and `-WIN`, which are always proofs:
-they come from ends of the match and from `territory` only, and no move is ever left out. Late moves are searched less
-deeply first (LMR), which keeps that true. Positions in which the opponent has no move left are won at once: without
-moving nobody gains any.
+`alphabeta.search` walks the tree; here stand the family's steps of it. Scores are from the player to move: hundredths
+of the logit of winning, or `WIN` and `-WIN`, which are always proofs: they come from ends of the match and from
+`territory` only, and no move is ever left out. Late moves are searched less deeply first (LMR), which keeps that true.
+Positions in which the opponent has no move left are won at once: without moving nobody gains any.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.blokbox.guiding.evaluation import N_FEATURES, judge, survey
+from agent.search.alphabeta.frames import KERNEL, NO_MOVE, STEP, new_frames, set_window, start_moves
+from agent.search.alphabeta.search import RETURN, SELECT, register
+from agent.search.alphabeta.search import search as search_frames
+from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features, value_logit
 from agent.search.blokbox.guiding.evaluation import room as room_in
 from agent.search.blokbox.guiding.priors import N_BOARDS, describe, divide
 from agent.search.blokbox.guiding.priors import N_FEATURES as N_PRIORS
-from agent.search.blokbox.proving.regions import Territory, new_territory
-from agent.search.blokbox.proving.territory import LOST, WON, verdict
+from agent.search.blokbox.proving.regions import TerritoryWorkspace, new_territory_workspace
+from agent.search.blokbox.proving.territory import TO_MOVE_LOSES, TO_MOVE_WINS, verdict
 from games.bits.board16x16 import WORDS
 from games.native.blokbox.rules import PlacementWorkspace, list_moves, new_placement_workspace, play
-from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, Variant
+from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, Variant, VariantTables
 
 WIN = 30_000
 LIMIT = 20_000
 """No evaluation is beyond this."""
 MAX_DEPTH = 130
-STOP_INTERVAL = 512
-"""Nodes between two looks at the stop flag: well below 1 ms."""
 
 VERDICT_MOVES = 30
-"""Territories are looked at where one player has at most so many moves: with more they hardly ever decide."""
+"""Territories are examined where one player has at most this many moves: with more they hardly ever decide.
+
+Set by hand; not tuned."""
 VERDICT_ROOM = 0.6
-"""They are not while more than this share of the first position's room is left: nothing is proven that early."""
+"""They are not while more than this share of the first position's room is left: nothing is proven that early.
+
+Set by hand; not tuned."""
 LEAF_LOGIT = 3.0
-"""At leaves they are, too, where the evaluation is that sure; there they decide every other time."""
+"""At leaves they are, too, where the evaluation is at least this sure; there they decide every other time.
+
+Set by that observation; not tuned."""
 SOLO_ENTRIES = 1 << 18
 """Entries of the table of solo results, 10 bytes each."""
+LATE_MOVES = (4, 16)
+"""From these moves on, counted from 0, moves are searched one and two plies less deeply. Set by hand; not tuned."""
+LATE_DEPTHS = (2, 4)
+"""The shallowest searches that do so. Set by hand; not tuned."""
 
 LOWER, UPPER, EXACT = 1, 2, 3
 
-FULL, SCOUT, REDUCED = 0, 1, 2
-"""How the current move of a ply is being searched."""
 
-BEST_MOVE, SCORE, NODES, FINISHED = 0, 1, 2, 3
-"""Indices into the result of `iterate`."""
-
-
-class Table(NamedTuple):
-    """Transposition table: parallel arrays of a power of two entries, newest or deepest entry kept."""
+class TranspositionTable(NamedTuple):
+    """Parallel arrays with a power of two of entries, the newest entry kept."""
 
     keys: NDArray[np.uint64]
     scores: NDArray[np.int16]
     moves: NDArray[np.int32]
     depths: NDArray[np.int8]
     bounds: NDArray[np.int8]
+    """LOWER, UPPER, EXACT; 0 where nothing is stored."""
 
 
-class Stacks(NamedTuple):
-    """What the search keeps per ply."""
+class ProverWorkspace(NamedTuple):
+    """One thread's memory."""
 
+    frames: NDArray[Any]
+    """FRAME[plies]"""
     positions: NDArray[np.uint64]
+    """[plies, POSITION_WORDS]"""
     scratch: PlacementWorkspace
+    """Two slots per ply: one for each player's moves."""
     live: NDArray[np.int64]
     """[plies + 1, 2]: live shapes of both players; entry `ply` is what ply `ply` starts from."""
     everything: NDArray[np.int64]
+    """[2, shapes]: all shapes."""
     moves: NDArray[np.int64]
+    """[plies, moves]"""
     order: NDArray[np.float32]
+    """[plies, moves]: how soon to search the move, highest first."""
     history: NDArray[np.float32]
     """[2, moves]: how often a move of each player cut, weighted by depth."""
     killers: NDArray[np.int64]
-    territory: Territory
+    """[plies, 2]: the moves that cut last at each ply, or -1."""
+    territory: TerritoryWorkspace
+    features: NDArray[np.float64]
+    """[2, N_FEATURES]: see `evaluation.take_features`."""
+    move_features: NDArray[np.float64]
+    """[N_PRIORS]: see `priors.describe`."""
+    boards: NDArray[np.uint64]
+    """[N_BOARDS, 4]: see `priors.divide`."""
+    nodes: NDArray[np.int64]
+    """[1]: positions visited, never reset by the search."""
 
 
-def new_table(entries: int) -> Table:
+class ProverTools(NamedTuple):
+    """What the searches of one thread work with."""
+
+    tables: VariantTables
+    weights: NDArray[np.float64]
+    """[stages, features + 1]: see `evaluation.value_logit`."""
+    prior_weights: NDArray[np.float64]
+    """[N_PRIORS]: see `priors`."""
+    room: int
+    """That of the first position of the match (see `evaluation.room`)."""
+    table: TranspositionTable
+    work: ProverWorkspace
+
+
+class BlokboxGame(NamedTuple):
+    """What the search's steps work with."""
+
+    tables: VariantTables
+    weights: NDArray[np.float64]
+    prior_weights: NDArray[np.float64]
+    room: int
+    table: TranspositionTable
+    work: ProverWorkspace
+    verdict_moves: int
+    """VERDICT_MOVES, or 0 where it is too early for territories."""
+    lost: NDArray[np.uint8]
+    """[moves]: becomes 1 for root moves that are found to lose."""
+
+
+def new_table(entries: int) -> TranspositionTable:
     """An empty table with a power of two of entries."""
-    return Table(
+    return TranspositionTable(
         keys=np.zeros(entries, np.uint64),
         scores=np.zeros(entries, np.int16),
         moves=np.zeros(entries, np.int32),
@@ -86,11 +137,12 @@ def new_table(entries: int) -> Table:
     )
 
 
-def new_stacks(variant: Variant) -> Stacks:
-    """Stacks for the deepest search of a variant."""
+def new_workspace(variant: Variant) -> ProverWorkspace:
+    """Memory for the deepest search of a variant."""
     max_moves = sum(len(shape.anchors) for shape in variant.shapes)
     n_shapes = len(variant.shapes)
-    return Stacks(
+    return ProverWorkspace(
+        frames=new_frames(MAX_DEPTH + 1),
         positions=np.zeros((MAX_DEPTH + 1, POSITION_WORDS), np.uint64),
         scratch=new_placement_workspace(variant, 2 * MAX_DEPTH + 2),
         live=np.zeros((MAX_DEPTH + 2, 2), np.int64),
@@ -99,214 +151,192 @@ def new_stacks(variant: Variant) -> Stacks:
         order=np.zeros((MAX_DEPTH + 1, max_moves), np.float32),
         history=np.zeros((2, len(variant.tables.effects)), np.float32),
         killers=np.full((MAX_DEPTH + 1, 2), -1, np.int64),
-        territory=new_territory(variant, SOLO_ENTRIES),
+        territory=new_territory_workspace(variant, SOLO_ENTRIES),
+        features=np.zeros((2, N_FEATURES)),
+        move_features=np.zeros(N_PRIORS),
+        boards=np.zeros((N_BOARDS, WORDS), np.uint64),
+        nodes=np.zeros(1, np.int64),
     )
 
 
-@njit(cache=True, nogil=True)
-def _order_moves(tables, stacks, ply, n, hash_move, prior_weights, boards, features):
-    """Scores for the moves of a ply: hash move, killers, then what they cover and how often they cut."""
-    position = stacks.positions[ply]
+@njit(**KERNEL)
+def search(tools, root, depth, lost, stop):
+    """Search the position `root` (uint64[POSITION_WORDS]) to `depth` >= 1; returns whether it was finished.
+
+    `tools` is a ProverTools; `lost` (uint8[moves]) becomes 1 for every root move that is found to lose. The first of
+    its frames holds the result: `value` is the score and `best_move` a move that has it (NO_MOVE where there is none);
+    of an unfinished search, `best` and `best_move` are those of the moves that were finished. `stop` is uint8[1].
+    """
+    work = tools.work
+    verdict_moves = VERDICT_MOVES if room_in(root) <= VERDICT_ROOM * tools.room else 0
+    game = BlokboxGame(
+        tools.tables, tools.weights, tools.prior_weights, tools.room, tools.table, work, verdict_moves, lost
+    )
+    for word in range(POSITION_WORDS):
+        work.positions[0, word] = root[word]
+    work.live[0, :] = len(tools.tables.piece)
+    set_window(work.frames[0], -WIN - 1, WIN + 1, depth)
+    start_moves(work.frames[0], 0)
+    # A move that wins for certain makes the others needless even at the root, whose window is wider.
+    return search_frames(game, work.frames, WIN, stop)
+
+
+@njit(**STEP)
+def _enter(game, frames, ply):
+    """`alphabeta.search.enter` for a BlokboxGame, FRAME[plies] and int64."""
+    frame, work = frames[ply], game.work
+    position = work.positions[ply]
     player = np.int64(position[TURN])
-    divide(position, boards)
+    work.nodes[0] += 1
+    hash_move, known = _look_up(game.table, position[KEY], frame, ply == 0)
+    if known:
+        return RETURN
+    before = work.everything if ply == 0 else work.scratch.shapes[2 * ply - 2 : 2 * ply]
+    live = work.live[ply + 1]
+    total0, total1 = take_features(
+        game.tables, position, before, work.live[ply], work.scratch, 2 * ply, work.features, live
+    )
+    own, other = (total0, total1) if player == 0 else (total1, total0)
+    if own == 0:
+        frame.value = -WIN
+        return RETURN
+    # The root needs a move to play, however certain its result is.
+    if ply > 0 and _evaluate(game, frame, position, ply, own, other):
+        return RETURN
+    n = list_moves(work.scratch, 2 * ply + player, live[player], work.moves[ply])
+    _order_moves(game, position, ply, n, hash_move)
+    start_moves(frame, n)
+    return SELECT
+
+
+@njit(**STEP)
+def _look_up(table, key, frame, at_root):
+    """The hash move (NO_MOVE if there is none), and whether the table's score decides the window; `value` is then set.
+
+    Sound: proofs hold whatever the depth was, and other scores are used only if they are of a search as deep as this
+    one. `table` is a TranspositionTable, `key` uint64, `frame` a FRAME record.
+    """
+    slot = np.int64(key & np.uint64(len(table.keys) - 1))
+    # Leaves are not stored, and asking for them costs a cache miss each.
+    if frame.depth <= 0 or table.bounds[slot] == 0 or table.keys[slot] != key:
+        return NO_MOVE, False
+    hash_move = np.int64(table.moves[slot])
+    score = np.int64(table.scores[slot])
+    bound = table.bounds[slot]
+    if at_root or (table.depths[slot] < frame.depth and abs(score) != WIN):
+        return hash_move, False
+    frame.value = score
+    decided = bound == EXACT or (bound == LOWER and score >= frame.beta) or (bound == UPPER and score <= frame.alpha)
+    return hash_move, decided
+
+
+@njit(**STEP)
+def _evaluate(game, frame, position, ply, own, other):
+    """Whether a position's score is known without searching its moves; `value` is then set.
+
+    Sound where it proves: a player whose opponent cannot move wins by moving, and territories are counted, not
+    estimated. `own` and `other` (int64) are the moves of the player to move and of the other one.
+    """
+    if other == 0:
+        frame.value = WIN
+        return True
+    leaf = frame.depth <= 0
+    logit = value_logit(position, game.work.features, game.weights, game.room)
+    if min(own, other) <= game.verdict_moves and (not leaf or abs(logit) >= LEAF_LOGIT):
+        proof = verdict(
+            game.tables,
+            position,
+            game.work.scratch.shapes[2 * ply : 2 * ply + 2],
+            game.work.live[ply + 1],
+            TO_MOVE_WINS if logit > 0.0 else TO_MOVE_LOSES,
+            game.work.territory,
+        )
+        if proof != 0:
+            frame.value = WIN * proof
+            return True
+    if leaf:
+        frame.value = max(-LIMIT, min(LIMIT, np.int64(100.0 * logit)))
+    return leaf
+
+
+@njit(**STEP)
+def _order_moves(game, position, ply, n, hash_move):
+    """Score the `n` moves of a ply: hash move, killers, then what they cover and how often they cut.
+
+    `game` is a BlokboxGame, `position` uint64[POSITION_WORDS]; the others are int64.
+    """
+    work = game.work
+    player = np.int64(position[TURN])
+    divide(position, work.boards)
     for index in range(n):
-        move = stacks.moves[ply, index]
+        move = work.moves[ply, index]
         if move == hash_move:
             score = 1e9
-        elif move == stacks.killers[ply, 0] or move == stacks.killers[ply, 1]:
+        elif move == work.killers[ply, 0] or move == work.killers[ply, 1]:
             score = 1e6
         else:
-            describe(tables, move, boards, features)
-            score = np.log1p(stacks.history[player, move])
+            describe(game.tables, move, work.boards, work.move_features)
+            score = np.log1p(work.history[player, move])
             for feature in range(N_PRIORS):
-                score += prior_weights[feature] * features[feature]
-        stacks.order[ply, index] = score
+                score += game.prior_weights[feature] * work.move_features[feature]
+        work.order[ply, index] = score
 
 
-@njit(cache=True, nogil=True)
-def _next_move(stacks, ply, index, n):
-    """Brings the best of the moves from `index` on to the front and returns it."""
+@njit(**STEP)
+def _resume(game, frames, ply):
+    """`alphabeta.search.resume`: this family has no searches of its own."""
+    return RETURN
+
+
+@njit(**STEP)
+def _make_move(game, frames, ply):
+    """`alphabeta.search.make_move` for a BlokboxGame, FRAME[plies] and int64: the highest score first.
+
+    The reductions are sound: a reduced search that says "better" is repeated at full depth.
+    """
+    frame, work = frames[ply], game.work
+    index = frame.tried
+    moves, order = work.moves[ply], work.order[ply]
     best = index
-    for other in range(index + 1, n):
-        if stacks.order[ply, other] > stacks.order[ply, best]:
+    for other in range(index + 1, frame.count):
+        if order[other] > order[best]:
             best = other
-    moves, order = stacks.moves[ply], stacks.order[ply]
     moves[index], moves[best] = moves[best], moves[index]
     order[index], order[best] = order[best], order[index]
-    return moves[index]
+    frame.move = moves[index]
+    for word in range(POSITION_WORDS):
+        work.positions[ply + 1, word] = work.positions[ply, word]
+    play(game.tables, work.positions[ply + 1], frame.move)
+    if index < LATE_MOVES[0] or frame.depth < LATE_DEPTHS[0]:
+        return 0
+    return 1 if index < LATE_MOVES[1] or frame.depth < LATE_DEPTHS[1] else 2
 
 
-@njit(cache=True, nogil=True)
-def iterate(tables, root, depth, stacks, table, weights, prior_weights, room, lost, stop, result):
-    """Search `root` to `depth` >= 1 and write `result` (int64[4]): best move, score, nodes, whether it was finished.
+@njit(**STEP)
+def _scored(game, frames, ply):
+    """`alphabeta.search.scored` for a BlokboxGame, FRAME[plies] and int64: report root moves that lose."""
+    if ply == 0 and frames[1].value == WIN:
+        game.lost[frames[0].move] = 1
 
-    `room` is that of the first position of the match (see `evaluation`). `lost` (uint8[moves]) becomes 1 for every root
-    move that is found to lose. An unfinished search leaves the best move and score of the moves that were finished; the
-    best move is -1 if there is none.
-    """
-    mask = np.uint64(len(table.keys) - 1)
-    depths = np.empty(MAX_DEPTH + 1, np.int64)
-    alphas = np.empty(MAX_DEPTH + 1, np.int64)
-    betas = np.empty(MAX_DEPTH + 1, np.int64)
-    lows = np.empty(MAX_DEPTH + 1, np.int64)
-    bests = np.empty(MAX_DEPTH + 1, np.int64)
-    best_moves = np.empty(MAX_DEPTH + 1, np.int64)
-    sizes = np.empty(MAX_DEPTH + 1, np.int64)
-    indices = np.empty(MAX_DEPTH + 1, np.int64)
-    modes = np.empty(MAX_DEPTH + 1, np.int64)
-    features = np.empty((2, N_FEATURES), np.float64)
-    move_features = np.empty(N_PRIORS, np.float64)
-    boards = np.empty((N_BOARDS, WORDS), np.uint64)
-    n_shapes = len(tables.piece)
-    verdict_moves = VERDICT_MOVES if room_in(root) <= VERDICT_ROOM * room else 0
-    nodes = 0
-    ply = 0
-    stacks.positions[0] = root
-    stacks.live[0, :] = n_shapes
-    depths[0] = depth
-    alphas[0] = -WIN - 1
-    betas[0] = WIN + 1
-    entering = True
-    value = 0
-    result[FINISHED] = 0
-    result[BEST_MOVE] = -1
-    while True:
-        if entering:
-            nodes += 1
-            if nodes % STOP_INTERVAL == 0 and stop[0]:
-                break
-            position = stacks.positions[ply]
-            alpha = alphas[ply]
-            beta = betas[ply]
-            key = position[KEY]
-            slot = np.int64(key & mask)
-            hash_move = -1
-            known = False
-            # Leaves are not stored, and asking for them costs a cache miss each.
-            if depths[ply] > 0 and table.bounds[slot] and table.keys[slot] == key:
-                hash_move = np.int64(table.moves[slot])
-                score = np.int64(table.scores[slot])
-                bound = table.bounds[slot]
-                if ply > 0 and (table.depths[slot] >= depths[ply] or abs(score) == WIN):
-                    known = bound == EXACT or (bound == LOWER and score >= beta) or (bound == UPPER and score <= alpha)
-                    value = score
-            if not known:
-                before = stacks.everything if ply == 0 else stacks.scratch.shapes[2 * ply - 2 : 2 * ply]
-                total0, total1 = survey(
-                    tables, position, before, stacks.live[ply], stacks.scratch, 2 * ply, features, stacks.live[ply + 1]
-                )
-                player = np.int64(position[TURN])
-                own, other = (total0, total1) if player == 0 else (total1, total0)
-                if own == 0:
-                    value = -WIN
-                    known = True
-                elif other == 0 and ply > 0:
-                    value = WIN
-                    known = True
-                elif ply > 0:
-                    leaf = depths[ply] <= 0
-                    logit = judge(position, features, weights, room)
-                    if min(own, other) <= verdict_moves and (not leaf or abs(logit) >= LEAF_LOGIT):
-                        shapes = stacks.scratch.shapes[2 * ply : 2 * ply + 2]
-                        expected = WON if logit > 0.0 else LOST
-                        proof = verdict(tables, position, shapes, stacks.live[ply + 1], expected, stacks.territory)
-                        if proof != 0:
-                            value = WIN * proof
-                            known = True
-                    if leaf and not known:
-                        value = max(-LIMIT, min(LIMIT, np.int64(100.0 * logit)))
-                        known = True
-                if not known:
-                    n = list_moves(stacks.scratch, 2 * ply + player, stacks.live[ply + 1, player], stacks.moves[ply])
-                    _order_moves(tables, stacks, ply, n, hash_move, prior_weights, boards, move_features)
-                    sizes[ply] = n
-                    indices[ply] = 0
-                    lows[ply] = alpha
-                    bests[ply] = -WIN - 1
-                    best_moves[ply] = -1
-            if known:
-                if ply == 0:
-                    result[SCORE] = value
-                    result[FINISHED] = 1
-                    break
-                ply -= 1
-                entering = False
-                continue
-        else:
-            # A child came back.
-            value = -value
-            mode = modes[ply]
-            if mode == REDUCED and value > alphas[ply]:
-                modes[ply] = SCOUT
-                depths[ply + 1] = depths[ply] - 1
-                alphas[ply + 1] = -alphas[ply] - 1
-                betas[ply + 1] = -alphas[ply]
-                ply += 1
-                entering = True
-                continue
-            if mode == SCOUT and alphas[ply] < value < betas[ply]:
-                modes[ply] = FULL
-                depths[ply + 1] = depths[ply] - 1
-                alphas[ply + 1] = -betas[ply]
-                betas[ply + 1] = -alphas[ply]
-                ply += 1
-                entering = True
-                continue
-            move = stacks.moves[ply, indices[ply]]
-            indices[ply] += 1
-            if value > bests[ply]:
-                bests[ply] = value
-                best_moves[ply] = move
-                if value > alphas[ply]:
-                    alphas[ply] = value
-                if ply == 0:
-                    result[BEST_MOVE] = move
-                    result[SCORE] = value
-            if ply == 0 and value == -WIN:
-                lost[move] = 1
-        if bests[ply] >= betas[ply] or bests[ply] == WIN or indices[ply] == sizes[ply]:
-            # The ply is done.
-            value = bests[ply]
-            position = stacks.positions[ply]
-            if value >= betas[ply]:
-                move = best_moves[ply]
-                player = np.int64(position[TURN])
-                stacks.history[player, move] += depths[ply] * depths[ply]
-                if stacks.killers[ply, 0] != move:
-                    stacks.killers[ply, 1] = stacks.killers[ply, 0]
-                    stacks.killers[ply, 0] = move
-            key = position[KEY]
-            slot = np.int64(key & mask)
-            table.keys[slot] = key
-            table.scores[slot] = value
-            table.moves[slot] = best_moves[ply]
-            table.depths[slot] = depths[ply]
-            table.bounds[slot] = (
-                EXACT
-                if abs(value) == WIN
-                else (LOWER if value >= betas[ply] else (UPPER if value <= lows[ply] else EXACT))
-            )
-            if ply == 0:
-                result[FINISHED] = 1
-                break
-            ply -= 1
-            entering = False
-            continue
-        move = _next_move(stacks, ply, indices[ply], sizes[ply])
-        stacks.positions[ply + 1] = stacks.positions[ply]
-        play(tables, stacks.positions[ply + 1], move)
-        depths[ply + 1] = depths[ply] - 1
-        betas[ply + 1] = -alphas[ply]
-        if indices[ply] == 0:
-            modes[ply] = FULL
-            alphas[ply + 1] = -betas[ply]
-        else:
-            alphas[ply + 1] = -alphas[ply] - 1
-            modes[ply] = SCOUT
-            if indices[ply] >= 4 and depths[ply] >= 2:
-                modes[ply] = REDUCED
-                depths[ply + 1] -= 1 + (indices[ply] >= 16 and depths[ply] >= 4)
-        ply += 1
-        entering = True
-    result[NODES] = nodes
-    return result
+
+@njit(**STEP)
+def _finish(game, frames, ply):
+    """`alphabeta.search.finish` for a BlokboxGame, FRAME[plies] and int64: history, killers, table."""
+    frame, work, table = frames[ply], game.work, game.table
+    position = work.positions[ply]
+    move, value = frame.best_move, frame.value
+    cut = value >= frame.beta
+    if cut:
+        work.history[np.int64(position[TURN]), move] += frame.depth * frame.depth
+        if work.killers[ply, 0] != move:
+            work.killers[ply, 1] = work.killers[ply, 0]
+            work.killers[ply, 0] = move
+    slot = np.int64(position[KEY] & np.uint64(len(table.keys) - 1))
+    table.keys[slot] = position[KEY]
+    table.scores[slot] = value
+    table.moves[slot] = move
+    table.depths[slot] = frame.depth
+    table.bounds[slot] = EXACT if abs(value) == WIN else (LOWER if cut else (UPPER if value <= frame.alpha else EXACT))
+
+
+register(BlokboxGame, enter=_enter, resume=_resume, make_move=_make_move, scored=_scored, finish=_finish)

@@ -10,18 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.search.alphabeta.frames import NO_MOVE
 from agent.search.blokbox.guiding.tuning import Tuning
-from agent.search.blokbox.proving.alphabeta import (
-    BEST_MOVE,
-    FINISHED,
-    MAX_DEPTH,
-    NODES,
-    SCORE,
-    WIN,
-    iterate,
-    new_stacks,
-    new_table,
-)
+from agent.search.blokbox.proving.alphabeta import MAX_DEPTH, WIN, ProverTools, new_table, new_workspace, search
 from agent.search.engine import StopFlag
 from games.native.blokbox.variant import Variant
 
@@ -33,19 +24,27 @@ class Prover:
     """Searches one root position at a time; the table is kept from one to the next."""
 
     def __init__(self, variant: Variant, tuning: Tuning, *, entries: int = TABLE_ENTRIES) -> None:
-        self._tables = variant.tables
-        self._tuning = tuning
-        self._stacks = new_stacks(variant)
-        self._table = new_table(entries)
+        self._tools = ProverTools(
+            variant.tables,
+            tuning.evaluation,
+            tuning.prior_weights,
+            tuning.room,
+            new_table(entries),
+            new_workspace(variant),
+        )
         self.lost: NDArray[np.uint8] = np.zeros(len(variant.tables.effects), np.uint8)
         """[moves]: 1 for root moves that are proven to lose; written while the search runs."""
-        self.best_move = -1
-        """The best root move of the last iteration that found one, or -1."""
+        self.best_move = NO_MOVE
+        """The best root move of the last iteration that found one, or NO_MOVE."""
         self.score = 0
         """Its score (see `alphabeta`); `WIN` and `-WIN` are proofs."""
         self.depth = 0
         """The last iteration that was finished."""
-        self.nodes = 0
+
+    @property
+    def nodes(self) -> int:
+        """Positions visited so far."""
+        return int(self._tools.work.nodes[0])
 
     @property
     def proven(self) -> bool:
@@ -55,31 +54,19 @@ class Prover:
     def forget(self) -> None:
         """Prepare for another root."""
         self.lost[:] = 0
-        self.best_move, self.score, self.depth = -1, 0, 0
+        self.best_move, self.score, self.depth = NO_MOVE, 0, 0
 
-    def run(self, root: NDArray[np.uint64], stop: StopFlag) -> None:
-        """Deepen until the result is proven or `stop[0]` is not 0; returns within a millisecond then."""
-        result = np.zeros(4, np.int64)
-        self._stacks.history[:] = 0
-        self._stacks.killers[:] = -1
-        tuning = self._tuning
-        while not (self.proven or stop[0]) and self.depth < MAX_DEPTH:
-            iterate(
-                self._tables,
-                root,
-                self.depth + 1,
-                self._stacks,
-                self._table,
-                tuning.evaluation,
-                tuning.prior_weights,
-                tuning.room,
-                self.lost,
-                stop,
-                result,
-            )
-            self.nodes += int(result[NODES])
-            if result[BEST_MOVE] >= 0 and (result[FINISHED] or result[SCORE] == WIN):
-                self.best_move, self.score = int(result[BEST_MOVE]), int(result[SCORE])
-            if not result[FINISHED]:
+    def run(self, root: NDArray[np.uint64], stop: StopFlag, *, max_depth: int = MAX_DEPTH) -> None:
+        """Deepen until the result is proven or `max_depth` is reached; return soon after `stop[0]` is set (1 ms)."""
+        work = self._tools.work
+        work.history[:] = 0
+        work.killers[:] = -1
+        while not (self.proven or stop[0]) and self.depth < max_depth:
+            finished = search(self._tools, root, self.depth + 1, self.lost, stop)
+            result = work.frames[0]
+            score = int(result["value"] if finished else result["best"])
+            if result["best_move"] != NO_MOVE and (finished or score == WIN):
+                self.best_move, self.score = int(result["best_move"]), score
+            if not finished:
                 return
             self.depth += 1

@@ -17,7 +17,7 @@ from games.native.blokbox.rules import PlacementWorkspace, new_placement_workspa
 from games.native.blokbox.variant import POSITION_WORDS, Variant, VariantTables
 
 WITNESSES = 16
-"""Sets of placements that are remembered for each player."""
+"""Sets of placements that are remembered for each player. Set by hand; not tuned."""
 PRIVATE = 2
 """Region `PRIVATE + player` is that player's territory; region `player` all that it can reach."""
 
@@ -25,7 +25,7 @@ _ONE = np.uint64(1)
 _LAST_COLUMN = np.uint64(0x8000800080008000)
 
 
-class Territory(NamedTuple):
+class TerritoryWorkspace(NamedTuple):
     """Memory of the kernels of `regions`, `solo` and `territory`: one for each thread."""
 
     cells: NDArray[np.uint64]
@@ -67,7 +67,7 @@ class Territory(NamedTuple):
     """[entries, 2]: lower and upper bounds."""
 
 
-def new_territory(variant: Variant, entries: int = 1 << 16) -> Territory:
+def new_territory_workspace(variant: Variant, entries: int = 1 << 16) -> TerritoryWorkspace:
     """Memory for a variant, with a power of two of entries in the table of solo results, 10 bytes each."""
     n_shapes = len(variant.shapes)
     plies = len({shape.piece for shape in variant.shapes}) + 1
@@ -76,7 +76,7 @@ def new_territory(variant: Variant, entries: int = 1 << 16) -> Territory:
         [len({(x + dx, y + dy) for x, y in shape.cells for dx, dy in ((0, 0), step)}) for step in ((1, 0), (0, 1))]
         for shape in variant.shapes
     ]
-    return Territory(
+    return TerritoryWorkspace(
         cells=np.zeros((4, WORDS), np.uint64),
         corners=np.zeros((4, WORDS), np.uint64),
         shapes=np.zeros((4, n_shapes), np.int64),

@@ -1,4 +1,6 @@
-"""How many placements a player can make in a region with nobody else on the board: a search for sets of placements.
+"""The solo search: how many placements a player can make in a region with nobody else on the board.
+
+It looks for sets of placements that do not exclude each other.
 
 Most questions are answered without a search: by a table of earlier results, or by a *witness*, a set of placements
 that was found in another position and can still be made.
@@ -58,7 +60,10 @@ def _toggle(territory, move):
 
 @njit(cache=True, nogil=True)
 def witnessed(territory, player, length):
-    """Whether a set of so many placements that was found once can still be made by `player` without an opponent."""
+    """Whether a witness of at least `length` placements can still be made by `player` (both int64) without an opponent.
+
+    `territory` is a TerritoryWorkspace.
+    """
     cells = territory.cells[player]
     corners = territory.corners[player]
     for index in range(WITNESSES):
@@ -176,7 +181,9 @@ def solo(tables, territory, region, target, budget):
     if ply < 0:
         upper = target - 1
     else:
-        territory.choices.anchors[:] = tables.anchors
+        for shape in range(len(tables.piece)):
+            for word in range(WORDS):
+                territory.choices.anchors[shape, word] = tables.anchors[shape, word]
     territory.keys[slot] = key
     territory.results[slot, 0] = lower
     territory.results[slot, 1] = upper

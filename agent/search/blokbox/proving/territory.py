@@ -4,6 +4,7 @@ A move takes free cells from both players, and never gives the opponent anything
 less by what the other one does:
 
 - A player never makes more placements than it could if the other one passed for ever (`most`).
+- A *region* is a set of cells together with the shapes that one player can still place there.
 - Cells that only one player can ever cover are its *territory*. A sequence of placements that stays inside can be made
   at any time, whatever the opponent does; so its length is certain (`least`).
 
@@ -22,13 +23,14 @@ from agent.search.blokbox.proving.solo import solo, witnessed
 from games.bits.board16x16 import WORDS
 from games.native.blokbox.variant import CORNERS, FREE, OWNED, TURN
 
-WON = 1
-LOST = -1
+TO_MOVE_WINS = 1
+TO_MOVE_LOSES = -1
+"""Verdicts: that the player to move wins, or loses."""
 
 PRIVATE_NODES = 20
-"""Placements that a solo search in a territory may try: what it finds later is hardly ever better."""
+"""Placements that a solo search in a territory may try: what it finds later is hardly ever better. Set by hand."""
 SOLO_NODES = 100
-"""Placements that a solo search for a player's `most` may try."""
+"""Placements that a solo search for a player's `most` may try. Set by hand; not tuned."""
 
 _ONE = np.uint64(1)
 
@@ -67,7 +69,7 @@ def _outlasts(tables, territory, player, lead):
 
 @njit(cache=True, nogil=True)
 def verdict(tables, position, candidates, n_candidates, expected, territory):
-    """`WON` or `LOST` for the player to move if territories decide the match, else 0.
+    """`TO_MOVE_WINS` or `TO_MOVE_LOSES` for the player to move if territories decide the match, else 0.
 
     Only `expected`, which is one of the two, is looked for: evaluations are nearly always right about which one it can
     be. The first `n_candidates[player]` (int64[2]) of `candidates[player]` may be live. Writes to `territory` only.
@@ -87,6 +89,6 @@ def verdict(tables, position, candidates, n_candidates, expected, territory):
         territory.n_shapes[player] = n_shapes
         narrow(tables, territory, player)
     mover = np.int64(position[TURN])
-    if expected == WON:
-        return WON if _outlasts(tables, territory, mover, 1) else 0
-    return LOST if _outlasts(tables, territory, 1 - mover, 0) else 0
+    if expected == TO_MOVE_WINS:
+        return TO_MOVE_WINS if _outlasts(tables, territory, mover, 1) else 0
+    return TO_MOVE_LOSES if _outlasts(tables, territory, 1 - mover, 0) else 0

@@ -12,26 +12,27 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.search.blokbox.guiding.network import Net
-from agent.search.blokbox.guiding.tuning import Tuning, Weights, tuning_for
-from agent.search.blokbox.training.learning import Teacher, new_net
-from agent.search.blokbox.training.matches import TreePlayer, duel
+from agent.search.blokbox.guiding.network import Network
+from agent.search.blokbox.guiding.tuning import GeneralWeights, Tuning, tuning_for
+from agent.search.blokbox.training.learning import NetworkTrainer, new_network
+from agent.search.blokbox.training.matches import TreePlayer, compare
 from agent.search.blokbox.training.regression import fit
-from agent.search.blokbox.training.self_play import Samples, self_play
-from agent.search.blokbox.weights import networks as nets
+from agent.search.blokbox.training.self_play import SelfPlaySamples, self_play
+from agent.search.blokbox.weights import general, networks
 from agent.search.score import Score
 from games.native.blokbox.variant import Variant
 
 PART = 500
 """Matches of self-play that are saved together."""
 KEPT_ROUNDS = 4
-"""A network learns from the samples of so many rounds."""
+"""A network learns from the samples of this many rounds. Set by hand; not tuned."""
 EPOCHS = 6
 RATE = 0.002
+"""Passes over the samples, and the learning rate to begin with. Set by hand; not tuned."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class BlokboxCampaign:
     """What to do."""
 
     variant: Variant
@@ -61,7 +62,7 @@ class Round:
     """Of the new network against what was there before."""
 
 
-def run(plan: Plan, say: Callable[[str], None]) -> list[Round]:
+def run(plan: BlokboxCampaign, log: Callable[[str], None]) -> list[Round]:
     """Carry out what the folder does not hold yet, and report all rounds that were carried out now."""
     plan.folder.mkdir(parents=True, exist_ok=True)
     tuning = _first_tuning(plan)
@@ -69,25 +70,27 @@ def run(plan: Plan, say: Callable[[str], None]) -> list[Round]:
     for number in range(1, plan.rounds + 1):
         path = network_path(plan.folder, number)
         if path.exists():
-            tuning = _tuning(plan.variant, nets.load(path)[0])
+            tuning = _tuning(plan.variant, networks.load(path)[0])
             continue
-        _play(plan, tuning, number, say)
+        _play(plan, tuning, number, log)
         recent = range(max(1, number - KEPT_ROUNDS + 1), number + 1)
-        parts = [Samples.load(path) for kept in recent for path in sorted(plan.folder.glob(f"samples-{kept}-*.npz"))]
+        parts = [
+            SelfPlaySamples.load(path) for kept in recent for path in sorted(plan.folder.glob(f"samples-{kept}-*.npz"))
+        ]
         # The last part is held out, unless there is no other.
-        lessons = Samples.joined(parts[:-1] or parts).lessons()
-        teacher = Teacher(plan.variant, new_net(len(plan.variant.shapes)))
-        for losses in teacher.teach(lessons, epochs=EPOCHS, rate=RATE, seed=number):
-            say(f"round {number}: {len(lessons)} positions, losses {losses[0]:.4f} and {losses[1]:.4f}")
-        losses = teacher.examine(parts[-1].lessons())
-        say(f"round {number}: losses on held-out positions {losses[0]:.4f} and {losses[1]:.4f}")
-        fit(plan.variant, lessons).save(weights_path(plan.folder, number))
-        new = _tuning(plan.variant, teacher.net)
+        training_set = SelfPlaySamples.joined(parts[:-1] or parts).training_set()
+        trainer = NetworkTrainer(plan.variant, new_network(len(plan.variant.shapes)))
+        for losses in trainer.train(training_set, epochs=EPOCHS, rate=RATE, seed=number):
+            log(f"round {number}: {len(training_set)} positions, losses {losses[0]:.4f} and {losses[1]:.4f}")
+        losses = trainer.losses(parts[-1].training_set())
+        log(f"round {number}: losses on held-out positions {losses[0]:.4f} and {losses[1]:.4f}")
+        general.save(weights_path(plan.folder, number), fit(plan.variant, training_set))
+        new = _tuning(plan.variant, trainer.network)
         players = [TreePlayer(plan.variant, each, visits=plan.visits, seed=number) for each in (new, tuning)]
-        score = duel(plan.variant, players[0], players[1], games=plan.match_games, seed=number)
-        nets.save(path, teacher.net, plan.variant)
-        results.append(Round(number, len(lessons), losses, score))
-        say(f"round {number}: the new network scored {score}")
+        score = compare(plan.variant, players[0], players[1], games=plan.match_games, seed=number)
+        networks.save(path, trainer.network, plan.variant)
+        results.append(Round(number, len(training_set), losses, score))
+        log(f"round {number}: the new network scored {score}")
         tuning = new
     return results
 
@@ -102,17 +105,17 @@ def weights_path(folder: Path, number: int) -> Path:
     return folder / f"weights-{number}.npz"
 
 
-def _tuning(variant: Variant, net: Net) -> Tuning:
-    return tuning_for(variant, Weights.load(), net)
+def _tuning(variant: Variant, network: Network) -> Tuning:
+    return tuning_for(variant, general.load(), network)
 
 
-def _first_tuning(plan: Plan) -> Tuning:
+def _first_tuning(plan: BlokboxCampaign) -> Tuning:
     if plan.scratch:
-        return tuning_for(plan.variant, Weights.none())._replace(playout_share=1.0)
-    return tuning_for(plan.variant, Weights.load(), nets.shipped_net(plan.variant))
+        return tuning_for(plan.variant, GeneralWeights.none())._replace(playout_share=1.0)
+    return tuning_for(plan.variant, general.load(), networks.shipped_network(plan.variant))
 
 
-def _play(plan: Plan, tuning: Tuning, number: int, say: Callable[[str], None]) -> None:
+def _play(plan: BlokboxCampaign, tuning: Tuning, number: int, log: Callable[[str], None]) -> None:
     """The self-play of a round, in parts that are saved as they are done, on all cores."""
     missing = [
         (part, min(PART, plan.games - first))
@@ -127,10 +130,10 @@ def _play(plan: Plan, tuning: Tuning, number: int, say: Callable[[str], None]) -
         tasks = [pool.submit(_play_part, plan, tuning, number, part, matches) for part, matches in missing]
         for done, task in enumerate(as_completed(tasks), 1):
             task.result()
-            say(f"round {number}: {done} of {len(missing)} parts of self-play")
+            log(f"round {number}: {done} of {len(missing)} parts of self-play")
 
 
-def _play_part(plan: Plan, tuning: Tuning, number: int, part: int, matches: int) -> None:
+def _play_part(plan: BlokboxCampaign, tuning: Tuning, number: int, part: int, matches: int) -> None:
     samples = self_play(plan.variant, tuning, matches=matches, visits=plan.visits, seed=1_000_000 * number + part)
     samples.save(_part_path(plan.folder, number, part))
 

@@ -24,9 +24,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def train(options: argparse.Namespace) -> list[dict[str, object]]:
     """Trains; returns each round's results as JSON data. Raises `InputError` for a rulesheet of another game."""
-    from agent.search.blokbox.guiding import tuning
-    from agent.search.blokbox.training.campaign import Plan, network_path, run, weights_path
-    from agent.search.blokbox.weights import networks
+    from agent.search.blokbox.training.campaign import BlokboxCampaign, network_path, run, weights_path
+    from agent.search.blokbox.weights import general, networks
     from agent.sheet import load
     from games.gdl.compile import compile_rules
     from games.native.blokbox.recognise import recognise
@@ -34,7 +33,7 @@ def train(options: argparse.Namespace) -> list[dict[str, object]]:
     binding = recognise(compile_rules(load(options.variant).checked))
     if binding is None:
         raise InputError(f"{options.variant}: not a game of the Blokbox family")
-    plan = Plan(
+    plan = BlokboxCampaign(
         binding.variant,
         options.folder,
         rounds=options.rounds,
@@ -49,5 +48,5 @@ def train(options: argparse.Namespace) -> list[dict[str, object]]:
         shipped = networks.SHIPPED / f"{Path(options.variant).stem}{networks.SUFFIX}"
         shipped.write_bytes(network_path(options.folder, options.rounds).read_bytes())
     if options.install_general:
-        tuning.SHIPPED.write_bytes(weights_path(options.folder, options.rounds).read_bytes())
+        general.SHIPPED.write_bytes(weights_path(options.folder, options.rounds).read_bytes())
     return [asdict(result) for result in results]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.blokbox.guiding.tuning import Tuning
-from agent.search.blokbox.tree import best_child, clear, grow, new_thread, new_tree
+from agent.search.blokbox.tree import best_child, clear, grow, new_tree, new_tree_workspace
 from agent.search.score import Score
 from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
 from games.native.blokbox.variant import TURN, Variant
@@ -19,7 +19,7 @@ OPENING_PLIES = 2
 _GO = np.zeros(1, np.uint8)
 
 
-class Player(Protocol):
+class MoveChooser(Protocol):
     """Something that chooses moves."""
 
     def choose(self, position: NDArray[np.uint64]) -> int:
@@ -44,7 +44,7 @@ class MoveLister:
 
 
 class TreePlayer:
-    """Tree search alone, with so many visits a move from an empty tree."""
+    """Tree search alone, with `visits` visits a move from an empty tree."""
 
     def __init__(
         self, variant: Variant, tuning: Tuning, *, visits: int, capacity: int = 3_000_000, seed: int = 1
@@ -53,7 +53,7 @@ class TreePlayer:
         self._tuning = tuning
         self._visits = visits
         self._tree = new_tree(capacity)
-        self._thread = new_thread(variant, seed)
+        self._thread = new_tree_workspace(variant, seed)
 
     def choose(self, position: NDArray[np.uint64]) -> int:
         clear(self._tree)
@@ -61,8 +61,8 @@ class TreePlayer:
         return int(self._tree.move[best_child(self._tree)])
 
 
-def duel(variant: Variant, first: Player, second: Player, *, games: int, seed: int) -> Score:
-    """What `first` wins against `second` in so many games, rounded up to pairs with swapped colours."""
+def compare(variant: Variant, first: MoveChooser, second: MoveChooser, *, games: int, seed: int) -> Score:
+    """What `first` wins against `second` in `games` games, rounded up to pairs with swapped colours."""
     rng = np.random.default_rng(seed)
     lister = MoveLister(variant)
     score = Score()

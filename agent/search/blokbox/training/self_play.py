@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.blokbox.guiding.tuning import Tuning
-from agent.search.blokbox.training.learning import Lessons
+from agent.search.blokbox.training.learning import TrainingSet
 from agent.search.blokbox.training.matches import MoveLister
-from agent.search.blokbox.tree import WON, Tree, best_child, clear, grow, new_thread, new_tree
+from agent.search.blokbox.tree import MOVED_IN_WINS, PuctTree, best_child, clear, grow, new_tree, new_tree_workspace
 from games.native.blokbox.rules import play
 from games.native.blokbox.variant import TURN, Variant
 
 RANDOM_OPENING = 5
-"""A match begins with up to so many random plies."""
+"""A match begins with at most this many random plies. Like the constants below, set by hand; not tuned."""
 VARIED_PLIES = 10
 """Up to here moves are drawn as often as they were visited; afterwards the best one is played."""
 BLUNDERS = 0.03
@@ -29,15 +29,15 @@ BLUNDERS = 0.03
 THOROUGH = 0.25
 """How often a move is searched thoroughly."""
 BRIEF = 6
-"""A brief search has that part of the visits."""
+"""A brief search has this fraction (1 / BRIEF) of the visits."""
 PLAYED_ON = 0.3
 """How many of the matches go on when their result is proven."""
 FORESIGHT = 0.8
-"""Each position's target is so much that of the next one, and the rest what the search expected: TD(lambda)."""
+"""TD(lambda)'s lambda: the share of the next position in a position's target; the rest is what the search expected."""
 
 
 @dataclass(frozen=True)
-class Samples:
+class SelfPlaySamples:
     """What self-play yields, one row per position."""
 
     positions: NDArray[np.uint64]
@@ -58,13 +58,13 @@ class Samples:
         np.savez_compressed(path, **self.__dict__)
 
     @classmethod
-    def load(cls, path: Path) -> Samples:
+    def load(cls, path: Path) -> SelfPlaySamples:
         """Samples as `save` wrote them."""
         with np.load(path) as arrays:
             return cls(**arrays)
 
     @classmethod
-    def joined(cls, parts: Sequence[Samples]) -> Samples:
+    def joined(cls, parts: Sequence[SelfPlaySamples]) -> SelfPlaySamples:
         """All samples of several parts."""
         ends = np.cumsum([0] + [len(part.shares) for part in parts[:-1]])
         return cls(
@@ -78,8 +78,8 @@ class Samples:
             np.concatenate([part.shares for part in parts]),
         )
 
-    def lessons(self) -> Lessons:
-        """What is to be learnt from them."""
+    def training_set(self) -> TrainingSet:
+        """The positions with their targets."""
         targets = self.results.astype(np.float64)
         players = self.positions[:, TURN]
         for index in range(len(targets) - 2, -1, -1):
@@ -88,7 +88,7 @@ class Samples:
                 following = targets[index + 1]
                 target = following if players[index] == players[index + 1] else 1.0 - following
             targets[index] = (1.0 - FORESIGHT) * self.expected[index] + FORESIGHT * target
-        return Lessons(self.positions, targets.astype(np.float32), self.starts, self.shares)
+        return TrainingSet(self.positions, targets.astype(np.float32), self.starts, self.shares)
 
 
 def self_play(
@@ -99,11 +99,11 @@ def self_play(
     visits: int,
     seed: int,
     progress: Callable[[int], None] = lambda matches: None,
-) -> Samples:
-    """Plays matches with so many visits per thoroughly searched move; `progress` is told how many are over."""
+) -> SelfPlaySamples:
+    """Plays matches with `visits` visits per thoroughly searched move; `progress` is told how many are over."""
     rng = np.random.default_rng(seed)
     tree = new_tree(max(2_000, 200 * visits))
-    thread = new_thread(variant, int(rng.integers(0, 1 << 63)))
+    thread = new_tree_workspace(variant, int(rng.integers(0, 1 << 63)))
     stop = np.zeros(1, np.uint8)
     lister = MoveLister(variant)
     positions: list[NDArray[np.uint64]] = []
@@ -132,13 +132,13 @@ def self_play(
             # The root's value is that of the player who is not to move.
             proof = int(tree.proof[0])
             if proof:
-                expected.append(0.0 if proof == WON else 1.0)
+                expected.append(0.0 if proof == MOVED_IN_WINS else 1.0)
             else:
                 expected.append(float(1.0 - tree.wins[0] / tree.visits[0]))
             visited = _visited(tree, len(variant.tables.effects))[moves]
             shares.append(visited / visited.sum() if thorough and not proof else visited[:0])
             if proof and not play_on:
-                winner = turns[-1] if proof != WON else 1 - turns[-1]
+                winner = turns[-1] if proof != MOVED_IN_WINS else 1 - turns[-1]
                 break
             if ply <= VARIED_PLIES and visited.sum() > 0:
                 move = rng.choice(moves, p=visited / visited.sum())
@@ -150,7 +150,7 @@ def self_play(
         results += [turn == winner for turn in turns]
         numbers += [match] * len(turns)
         progress(match + 1)
-    return Samples(
+    return SelfPlaySamples(
         np.array(positions, np.uint64).reshape(-1, len(variant.start)),
         np.array(expected, np.float32),
         np.array(results, np.float32),
@@ -160,7 +160,7 @@ def self_play(
     )
 
 
-def _visited(tree: Tree, n_moves: int) -> NDArray[np.float64]:
+def _visited(tree: PuctTree, n_moves: int) -> NDArray[np.float64]:
     """The visits of each move of the root."""
     visited = np.zeros(n_moves)
     children = slice(int(tree.first[0]), int(tree.first[0] + tree.size[0]))

@@ -10,12 +10,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.blokbox.guiding.network import CELL_STATES, Net, net_shapes
+from agent.search.blokbox.guiding.network import CELL_STATES, Network, weight_shapes
+from agent.search.blokbox.weights import general
 from games.bits.board16x16 import SIDE
 from games.native.blokbox.variant import BOARD_CELLS, Cell, Variant
 
 SHIPPED = Path(__file__).parent
 SUFFIX = ".npz"
+_NAMES = {"move_features": "hints"}
+"""What fields of a network are called in the files, where that is not their name."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class _Symmetry:
         return (size[1], size[0]) if self.transpose else size
 
 
-def load(path: Path) -> tuple[Net, Geometry]:
+def load(path: Path) -> tuple[Network, Geometry]:
     """A network and its geometry from a file. Raises `ValueError` where the arrays do not have their shapes."""
     with np.load(path) as arrays:
         shapes: dict[int, set[Cell]] = {}
@@ -80,13 +83,13 @@ def load(path: Path) -> tuple[Net, Geometry]:
             tuple(arrays["pieces"].tolist()),
             frozenset(frozenset(cells) for cells in starts.values()),
         )
-        net = Net(*(arrays[name].astype(np.float32) for name in Net._fields))
-    if {name: array.shape for name, array in net._asdict().items()} != net_shapes(len(shapes)):
+        network = Network(*(arrays[_NAMES.get(name, name)].astype(np.float32) for name in Network._fields))
+    if {name: array.shape for name, array in network._asdict().items()} != weight_shapes(len(shapes)):
         raise ValueError(f"{path}: these are not the weights of a network of this version")
-    return net, geometry
+    return network, geometry
 
 
-def save(path: Path, net: Net, variant: Variant) -> None:
+def save(path: Path, network: Network, variant: Variant) -> None:
     """Write a network and the geometry of its variant to a file; the weights lose half of their digits."""
     np.savez_compressed(
         path,
@@ -94,25 +97,22 @@ def save(path: Path, net: Net, variant: Variant) -> None:
         pieces=np.array([shape.piece for shape in variant.shapes]),
         shape_cells=np.array([(index, *cell) for index, shape in enumerate(variant.shapes) for cell in shape.cells]),
         start_cells=np.array([(player, *cell) for player, cells in enumerate(variant.starts) for cell in cells]),
-        **{name: array.astype(np.float16) for name, array in net._asdict().items()},
+        **{_NAMES.get(name, name): array.astype(np.float16) for name, array in network._asdict().items()},
     )
 
 
-def shipped_net(variant: Variant, folder: Path = SHIPPED) -> Net | None:
+def shipped_network(variant: Variant, folder: Path = SHIPPED) -> Network | None:
     """The network for a variant, laid out for the numbering of its shapes and cells; None where there is none."""
     for path in sorted(folder.glob(f"*{SUFFIX}")):
-        net, geometry = load(path)
-        if (laid_out := lay_out(net, geometry, variant)) is not None:
+        if path.name == general.FILE:
+            continue
+        network, geometry = load(path)
+        if (laid_out := lay_out(network, geometry, variant)) is not None:
             return laid_out
     return None
 
 
-def no_net() -> Net:
-    """What stands for a network where there is none."""
-    return Net(*(np.zeros((0,) * len(shape), np.float32) for shape in net_shapes(0).values()))
-
-
-def lay_out(net: Net, geometry: Geometry, variant: Variant) -> Net | None:
+def lay_out(network: Network, geometry: Geometry, variant: Variant) -> Network | None:
     """The network of one geometry for a variant that differs from it by numbering and a symmetry; else None."""
     for symmetry in _symmetries():
         match = _matching_moves(geometry, symmetry, variant)
@@ -123,21 +123,21 @@ def lay_out(net: Net, geometry: Geometry, variant: Variant) -> Net | None:
         board = list(product(range(geometry.size[0]), range(geometry.size[1])))
         sources = [SIDE * y + x for x, y in board]
         targets = [SIDE * y + x for x, y in (symmetry.cell(cell, geometry.size) for cell in board)]
-        rows = np.zeros_like(net.rows)
+        rows = np.zeros_like(network.rows)
         fitting = BOARD_CELLS * CELL_STATES
         placing = fitting + 2 * n_shapes
         n_moves = n_shapes * BOARD_CELLS
-        rows[:fitting].reshape(BOARD_CELLS, -1)[targets] = net.rows[:fitting].reshape(BOARD_CELLS, -1)[sources]
+        rows[:fitting].reshape(BOARD_CELLS, -1)[targets] = network.rows[:fitting].reshape(BOARD_CELLS, -1)[sources]
         for side in range(2):
             fit = fitting + side * n_shapes
-            rows[fit + shapes] = net.rows[fit : fit + n_shapes]
+            rows[fit + shapes] = network.rows[fit : fit + n_shapes]
             place = placing + side * n_moves
-            _move_rows(net.rows[place : place + n_moves], moves, rows[place : place + n_moves])
-        move_vectors = np.zeros_like(net.moves)
-        move_bias = np.zeros_like(net.move_bias)
-        _move_rows(net.moves, moves, move_vectors)
-        _move_rows(net.move_bias, moves, move_bias)
-        return net._replace(rows=rows, moves=move_vectors, move_bias=move_bias)
+            _move_rows(network.rows[place : place + n_moves], moves, rows[place : place + n_moves])
+        move_vectors = np.zeros_like(network.moves)
+        move_bias = np.zeros_like(network.move_bias)
+        _move_rows(network.moves, moves, move_vectors)
+        _move_rows(network.move_bias, moves, move_bias)
+        return network._replace(rows=rows, moves=move_vectors, move_bias=move_bias)
     return None
 
 

@@ -17,18 +17,18 @@ from pathlib import Path
 import numpy as np
 
 from agent.search.reversi.analysis import Analyser
-from agent.search.reversi.evaluation import Board, Evaluation, pattern_set
+from agent.search.reversi.evaluation import BoardRules, PatternEvaluation, pattern_set
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, margins
 from agent.search.reversi.table import new_table
 from agent.search.reversi.training.errors import MIN_EMPTIES, fit_errors, measure
 from agent.search.reversi.training.fit import Design, finished, fit, held_out_error
 from agent.search.reversi.training.matches import Limited, compare
-from agent.search.reversi.training.self_play import Play, Positions, play_games
+from agent.search.reversi.training.self_play import LabelledPositions, SelfPlaySettings, play_games
 from agent.search.reversi.weights.shipped import (
     HEURISTIC,
     TRAINED,
-    Weights,
+    WeightSet,
     extent,
     load_weights,
     save_weights,
@@ -39,12 +39,12 @@ from games.native.reversi.rules import Variant
 
 SHARD_GAMES = 500
 HELD_OUT = 20
-"""One shard in so many is kept from the regression, to measure its error."""
+"""One shard in HELD_OUT is kept from the regression, to measure its error."""
 _TABLE_MEGABYTES = 16
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReversiCampaign:
     """What a campaign does."""
 
     variant: str
@@ -53,7 +53,7 @@ class Plan:
     rounds: int = 1
     games: int = 30_000
     """Games of self-play per round."""
-    play: Play = Play()  # noqa: RUF009 - immutable
+    play: SelfPlaySettings = SelfPlaySettings()  # noqa: RUF009 - immutable
     epochs: int = 15
     remembered: int = 2
     """The rounds, this one included, whose games the regression uses."""
@@ -82,12 +82,12 @@ class RoundResult:
     """New weights against the previous ones: wins, draws, losses, share, and its 95 % interval."""
 
 
-def run(plan: Plan, tell: Callable[[str], None]) -> list[RoundResult]:
+def run(plan: ReversiCampaign, tell: Callable[[str], None]) -> list[RoundResult]:
     """Run all rounds that are not done yet; returns the results of all. `tell` gets one line of progress at a time."""
     return [_round(plan, number, tell) for number in range(1, plan.rounds + 1)]
 
 
-def _round(plan: Plan, number: int, tell: Callable[[str], None]) -> RoundResult:
+def _round(plan: ReversiCampaign, number: int, tell: Callable[[str], None]) -> RoundResult:
     folder = plan.folder / f"round-{number}"
     report = folder / "result.json"
     if report.exists():
@@ -100,7 +100,7 @@ def _round(plan: Plan, number: int, tell: Callable[[str], None]) -> RoundResult:
         tell(f"round {number}: {len(shards) - len(missing) + done} of {len(shards)} shards played")
 
     variant = TRAINED[plan.variant]
-    board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+    board = BoardRules.of(variant)
     patterns = pattern_set(*extent(variant.playable))
     learn, test = _load(plan, number)
     weights = fit(Design.of(learn, board, patterns), patterns, None, epochs=plan.epochs, seed=number)
@@ -108,9 +108,9 @@ def _round(plan: Plan, number: int, tell: Callable[[str], None]) -> RoundResult:
     tell(f"round {number}: held-out error {error:.2f} discs ({len(learn)} positions learnt, {len(test)} held out)")
     evaluation = finished(weights, patterns)
 
-    searcher = _searcher(variant, Weights(evaluation, DEFAULT_COEFFICIENTS, ""))
+    searcher = _searcher(variant, WeightSet(evaluation, DEFAULT_COEFFICIENTS, ""))
     coefficients = fit_errors(measure(searcher, _some(test, board, plan.error_positions), plan.error_depth))
-    now = Weights(evaluation, coefficients, "")
+    now = WeightSet(evaluation, coefficients, "")
     score = compare(
         variant, _contender(plan, variant, now), _contender(plan, variant, previous), plan.match_games, seed=number
     )
@@ -134,7 +134,7 @@ def as_json(score: Score) -> dict[str, float]:
     return {**asdict(score), "share": score.share, "low": low, "high": high}
 
 
-def _weights_before(plan: Plan, number: int) -> Weights:
+def _weights_before(plan: ReversiCampaign, number: int) -> WeightSet:
     """The weights that a round plays with: chosen when it begins, then kept in its folder."""
     path = plan.folder / f"round-{number}" / "before.npz"
     if not path.exists():
@@ -143,27 +143,27 @@ def _weights_before(plan: Plan, number: int) -> Weights:
     return load_weights(path)
 
 
-def _weights_to_begin_with(plan: Plan, number: int) -> Weights:
+def _weights_to_begin_with(plan: ReversiCampaign, number: int) -> WeightSet:
     variant = TRAINED[plan.variant]
     if number > 1:
         return load_weights(plan.folder / f"round-{number - 1}" / "weights.npz")
     if plan.scratch:
-        evaluation = Evaluation.heuristic(*extent(variant.playable), variant.sign)
-        return Weights(evaluation, DEFAULT_COEFFICIENTS, HEURISTIC)
+        evaluation = PatternEvaluation.heuristic(*extent(variant.playable), variant.sign)
+        return WeightSet(evaluation, DEFAULT_COEFFICIENTS, HEURISTIC)
     return weights_for(variant)
 
 
-def _searcher(variant: Variant, weights: Weights) -> Searcher:
-    board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+def _searcher(variant: Variant, weights: WeightSet) -> Searcher:
+    board = BoardRules.of(variant)
     return Searcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(_TABLE_MEGABYTES))
 
 
-def _contender(plan: Plan, variant: Variant, weights: Weights) -> Limited:
+def _contender(plan: ReversiCampaign, variant: Variant, weights: WeightSet) -> Limited:
     analyser = Analyser(variant, weights.evaluation, weights.coefficients, megabytes=_TABLE_MEGABYTES)
     return Limited(analyser, depth=plan.match_depth)
 
 
-def _make_shards(plan: Plan, number: int, shards: list[Path]) -> Iterator[None]:
+def _make_shards(plan: ReversiCampaign, number: int, shards: list[Path]) -> Iterator[None]:
     """Play the games of all these shards; yields after each."""
     if plan.cores == 1:
         yield from map(_make_shard, repeat(plan), repeat(number), shards)
@@ -172,7 +172,7 @@ def _make_shards(plan: Plan, number: int, shards: list[Path]) -> Iterator[None]:
         yield from pool.map(_make_shard, repeat(plan), repeat(number), shards)
 
 
-def _make_shard(plan: Plan, number: int, shard: Path) -> None:
+def _make_shard(plan: ReversiCampaign, number: int, shard: Path) -> None:
     variant = TRAINED[plan.variant]
     seed = 100_000 * number + int(shard.stem.removeprefix("shard-"))
     searcher = _searcher(variant, _weights_before(plan, number))
@@ -182,21 +182,21 @@ def _make_shard(plan: Plan, number: int, shard: Path) -> None:
     unfinished.replace(shard)
 
 
-def _load(plan: Plan, number: int) -> tuple[Positions, Positions]:
+def _load(plan: ReversiCampaign, number: int) -> tuple[LabelledPositions, LabelledPositions]:
     """(to learn from, held out): of the newest rounds; only the newest round's positions are held out."""
-    learn: list[Positions] = []
-    test: list[Positions] = []
+    learn: list[LabelledPositions] = []
+    test: list[LabelledPositions] = []
     for earlier in range(max(1, number - plan.remembered + 1), number + 1):
         for index, shard in enumerate(sorted((plan.folder / f"round-{earlier}").glob("shard-????.npz"))):
             with np.load(shard) as data:
-                part = Positions(data["player"], data["opponent"], data["score"])
+                part = LabelledPositions(data["player"], data["opponent"], data["score"])
             (test if earlier == number and index % HELD_OUT == 0 else learn).append(part)
-    return Positions.join(learn or test), Positions.join(test)
+    return LabelledPositions.join(learn or test), LabelledPositions.join(test)
 
 
-def _some(positions: Positions, board: Board, count: int) -> Positions:
+def _some(positions: LabelledPositions, board: BoardRules, count: int) -> LabelledPositions:
     """Random positions that are not solved at once."""
     order = np.random.default_rng(0).permutation(len(positions))
     taken = (positions.player | positions.opponent)[order]
     chosen = order[board.cells - np.bitwise_count(taken).astype(np.int64) >= MIN_EMPTIES][:count]
-    return Positions(positions.player[chosen], positions.opponent[chosen], positions.score[chosen])
+    return LabelledPositions(positions.player[chosen], positions.opponent[chosen], positions.score[chosen])

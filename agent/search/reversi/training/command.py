@@ -19,18 +19,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def train(options: argparse.Namespace) -> list[dict[str, object]]:
     """Trains; returns each round's results as JSON data. Raises `InputError` for an unknown variant."""
-    from agent.search.reversi.training.campaign import Plan, run
-    from agent.search.reversi.training.self_play import Play
+    from agent.search.reversi.training.campaign import ReversiCampaign, run
+    from agent.search.reversi.training.self_play import SelfPlaySettings
     from agent.search.reversi.weights.shipped import FOLDER, TRAINED
 
     if options.variant not in TRAINED:
         raise InputError(f"{options.variant}: no variant; there are {', '.join(TRAINED)}")
-    plan = Plan(
+    plan = ReversiCampaign(
         options.variant,
         options.folder,
         rounds=options.rounds,
         games=options.games,
-        play=Play(depth=options.depth, solve=options.solve),
+        play=SelfPlaySettings(depth=options.depth, solve=options.solve),
         cores=options.cores,
         match_games=options.match_games,
         scratch=options.scratch,

@@ -6,7 +6,7 @@ import numpy as np
 
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import EXACT, Coefficients, probe_depth
-from agent.search.reversi.training.self_play import Positions
+from agent.search.reversi.training.self_play import LabelledPositions
 
 MIN_EMPTIES = 12
 _BUCKET = 6
@@ -14,7 +14,9 @@ _BUCKET = 6
 _MIN_SAMPLES = 12
 
 
-def measure(searcher: Searcher, positions: Positions, max_depth: int) -> list[tuple[float, int, int, float, int]]:
+def measure(
+    searcher: Searcher, positions: LabelledPositions, max_depth: int
+) -> list[tuple[float, int, int, float, int]]:
     """(empty cells, depth, probe depth, standard deviation in discs, samples) of searches of the given positions.
 
     Every position is searched to all depths up to `max_depth` without any statistical cut-off, and with depth 0.

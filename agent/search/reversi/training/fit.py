@@ -12,9 +12,18 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from agent.search.reversi.evaluation import EXTRAS, STAGES, UNIT, Board, Evaluation, parity_number, scratch, stage_of
+from agent.search.reversi.evaluation import (
+    EXTRAS,
+    STAGES,
+    UNIT,
+    BoardRules,
+    PatternEvaluation,
+    parity_number,
+    pattern_workspace,
+    stage_of,
+)
 from agent.search.reversi.patterns import WORDS, PatternSet
-from agent.search.reversi.training.self_play import Positions
+from agent.search.reversi.training.self_play import LabelledPositions
 from games.bits.vectors import sum_byte_rows
 from games.bits.words import popcount
 from games.native.reversi.rules import legal_moves
@@ -40,7 +49,11 @@ def _features(players, opponents, board, rows, starts, canonical, numbers, featu
 
 @njit(cache=True, nogil=True)
 def _epoch(order, features, empties, scores, weights, rate):
-    """One pass of gradient descent in the given order."""
+    """One pass of gradient descent over the positions in the given `order` (int64[positions]).
+
+    `features` is int32[positions, instances + 3], `empties` uint8[positions], `scores` float32[positions], `weights`
+    float32[STAGES, weights], `rate` float64.
+    """
     width = features.shape[1]
     for place in range(order.shape[0]):
         index = order[place]
@@ -58,6 +71,7 @@ def _epoch(order, features, empties, scores, weights, rate):
 
 @njit(cache=True, nogil=True)
 def _predict(features, empties, weights, result):
+    """Write the scores in discs to `result` (float32[positions]); the other arrays are those of `_epoch`."""
     for index in range(features.shape[0]):
         stage = stage_of(np.int64(empties[index]))
         total = np.float32(0)
@@ -75,13 +89,13 @@ class Design:
     scores: npt.NDArray[np.float32]
 
     @classmethod
-    def of(cls, positions: Positions, board: Board, patterns: PatternSet) -> Design:
+    def of(cls, positions: LabelledPositions, board: BoardRules, patterns: PatternSet) -> Design:
         """Look up all positions' features."""
         features = np.zeros((len(positions), patterns.count + 3), np.int32)
         empties = np.zeros(len(positions), np.uint8)
         _features(
             positions.player, positions.opponent, board, patterns.row_words, patterns.starts, patterns.canonical,
-            scratch(), features, empties,
+            pattern_workspace(), features, empties,
         )  # fmt: skip
         return cls(features, empties, positions.score)
 
@@ -101,7 +115,7 @@ def held_out_error(design: Design, weights: npt.NDArray[np.float32]) -> tuple[fl
 def fit(
     design: Design,
     patterns: PatternSet,
-    start: Evaluation | None,
+    start: PatternEvaluation | None,
     *,
     epochs: int = 20,
     rates: tuple[float, float] = (0.008, 0.0008),
@@ -126,9 +140,9 @@ def fit(
     return weights
 
 
-def finished(weights: npt.NDArray[np.float32], patterns: PatternSet) -> Evaluation:
+def finished(weights: npt.NDArray[np.float32], patterns: PatternSet) -> PatternEvaluation:
     """The evaluation with those weights, mirror images filled in and rounded to the shipped unit."""
     size = len(patterns.canonical)
     full = weights.copy()
     full[:, :size] = weights[:, patterns.canonical]
-    return Evaluation(patterns, np.clip(np.rint(full * UNIT), -32768, 32767).astype(np.int16))
+    return PatternEvaluation(patterns, np.clip(np.rint(full * UNIT), -32768, 32767).astype(np.int16))

@@ -49,7 +49,7 @@ class Limited:
 
 
 def openings(variant: Variant, count: int, seed: int, plies: int = OPENING_PLIES) -> Iterator[ReversiPosition]:
-    """Different positions after so many uniformly random plies (passes are no plies); none is at its end."""
+    """Different positions after `plies` uniformly random plies (passes are no plies); none is at its end."""
     generator = random.Random(seed)
     seen: set[ReversiPosition] = set()
     tries = 0

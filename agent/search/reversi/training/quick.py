@@ -7,33 +7,33 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from agent.search.reversi.evaluation import Board
+from agent.search.reversi.evaluation import BoardRules
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import margins
 from agent.search.reversi.table import new_table
 from agent.search.reversi.training.fit import Design, finished, fit
-from agent.search.reversi.training.self_play import Play, Positions, play_games
-from agent.search.reversi.weights.shipped import Weights
+from agent.search.reversi.training.self_play import LabelledPositions, SelfPlaySettings, play_games
+from agent.search.reversi.weights.shipped import WeightSet
 from games.native.reversi.rules import Variant
 
 ROUNDS = (
-    (Play(depth=3, solve=10, random=(2, 14)), 8000),
-    (Play(depth=4, solve=10, random=(2, 14)), 12000),
+    (SelfPlaySettings(depth=3, solve=10, random=(2, 14)), 8000),
+    (SelfPlaySettings(depth=4, solve=10, random=(2, 14)), 12000),
 )
-"""How each round plays, and how many games."""
+"""How each round plays, and how many games. Set by hand; not tuned."""
 _SHARD = 250
 _EPOCHS = 8
 
 
 def learn_quickly(
     variant: Variant,
-    start: Weights,
+    start: WeightSet,
     stop: npt.NDArray[np.uint8],
-    rounds: Sequence[tuple[Play, int]] = ROUNDS,
-) -> Weights | None:
+    rounds: Sequence[tuple[SelfPlaySettings, int]] = ROUNDS,
+) -> WeightSet | None:
     """Better weights than `start` by some thousand games of self-play; None if `stop[0]` was set meanwhile."""
     weights = start
-    board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+    board = BoardRules.of(variant)
     table = new_table(4)
     for number, (play, games) in enumerate(rounds):
         searcher = Searcher(board, weights.evaluation.tables, margins(weights.coefficients), table)
@@ -44,9 +44,9 @@ def learn_quickly(
             if stop[0]:
                 return None
         patterns = weights.evaluation.patterns
-        design = Design.of(Positions.join(parts), board, patterns)
+        design = Design.of(LabelledPositions.join(parts), board, patterns)
         evaluation = finished(fit(design, patterns, None, epochs=_EPOCHS, stop=stop), patterns)
         if stop[0]:
             return None
-        weights = Weights(evaluation, start.coefficients, "learnt")
+        weights = WeightSet(evaluation, start.coefficients, "learnt")
     return weights

@@ -8,7 +8,7 @@ label of a position with few empty cells is its true score; further up it is the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ _ONE = np.uint64(1)
 
 
 @dataclass(frozen=True)
-class Positions:
+class LabelledPositions:
     """Labelled positions, from the side to move."""
 
     player: npt.NDArray[np.uint64]
@@ -38,7 +38,7 @@ class Positions:
         return len(self.score)
 
     @classmethod
-    def join(cls, parts: list[Positions]) -> Positions:
+    def join(cls, parts: list[LabelledPositions]) -> LabelledPositions:
         """All positions of several sets."""
         return cls(
             np.concatenate([part.player for part in parts]),
@@ -47,15 +47,14 @@ class Positions:
         )
 
 
-@dataclass(frozen=True)
-class Play:
+class SelfPlaySettings(NamedTuple):
     """How self-play plays."""
 
     depth: int = 4
     level: int = 1
     """The selectivity level of the searches before the ending."""
     solve: int = 14
-    """Exact play from so many empty cells."""
+    """Exact play from this many empty cells on."""
     random: tuple[int, int] = (4, 18)
     """The least and the greatest number of random plies at the start."""
     decay: float = 0.95
@@ -63,13 +62,17 @@ class Play:
 
 
 @njit(cache=True, nogil=True)
-def choose(player, opponent, depth, level, board, tables, margins, table, date, work, stop):
-    """(best move's cell, score) by a search of that depth; exact for the last cells. There must be a legal move."""
+def choose(tools, stop, player, opponent, depth, level, date):
+    """(best move's cell, score) by a search of that depth; exact for the last cells. There must be a legal move.
+
+    The arguments are those of `search`.
+    """
+    board = tools.board
     empty = board.playable & ~(player | opponent)
     if not (depth >= popcount(empty) and popcount(empty) <= SMALL) and depth >= 3:
         bound = board.cells
-        score = search(player, opponent, -bound, bound, depth, level, board, tables, margins, table, date, work, stop)
-        data = probe(table, position_key(player, opponent))
+        score = search(tools, stop, player, opponent, -bound, bound, depth, level, date)
+        data = probe(tools.table, position_key(player, opponent))
         if data and first_move(data) != NO_MOVE:
             return first_move(data), score
     best, choice = -INFINITE, NO_MOVE
@@ -80,23 +83,27 @@ def choose(player, opponent, depth, level, board, tables, margins, table, date, 
         moves ^= bit
         turned = flips(cell, player, opponent)
         own, other = player | turned | bit, opponent ^ turned
-        value = -search(other, own, -INFINITE, -best, depth - 1, level, board, tables, margins, table, date, work, stop)
+        value = -search(tools, stop, other, own, -INFINITE, -best, depth - 1, level, date)
         if value > best:
             best, choice = value, cell
     return choice, best
 
 
 @njit(cache=True, nogil=True)
-def _play_games(
-    seed, games, first, second, depth, level, solve, random_low, random_high, decay,
-    board, tables, margins, table, work, stop, players, opponents, scores
-):  # fmt: skip
+def _play_games(tools, stop, seed, games, start, settings, players, opponents, scores):
+    """Play games and write their labelled positions to `players`, `opponents` (uint64) and `scores` (float32).
+
+    `tools` is a SearchTools, `stop` uint8[1], `start` the discs of the side to move and the other one (two uint64),
+    `settings` a SelfPlaySettings. The arrays have room for a position per playable cell and game, and one more each.
+    Returns the number of positions, without those of a game that was stopped.
+    """
+    board = tools.board
     np.random.seed(seed)
     sides = np.zeros(128, np.int8)
     count = 0
     for game in range(games):
-        player, opponent = first, second
-        randoms = np.random.randint(random_low, random_high + 1)
+        player, opponent = start
+        randoms = np.random.randint(settings.random[0], settings.random[1] + 1)
         side = 0
         begin = count
         while True:
@@ -115,13 +122,11 @@ def _play_games(
             else:
                 players[count], opponents[count], sides[count - begin] = player, opponent, side
                 count += 1
-                if popcount(empty) <= solve:
+                if popcount(empty) <= settings.solve:
                     plies, certainty = popcount(empty), EXACT
                 else:
-                    plies, certainty = depth, level
-                cell, scores[count - 1] = choose(
-                    player, opponent, plies, certainty, board, tables, margins, table, game & 255, work, stop
-                )
+                    plies, certainty = settings.depth, settings.level
+                cell, scores[count - 1] = choose(tools, stop, player, opponent, plies, certainty, game & 255)
                 if stop[0]:
                     return begin
             turned = flips(cell, player, opponent)
@@ -132,23 +137,20 @@ def _play_games(
             if sides[index - begin] != side:
                 score, side = -score, 1 - side
             taken = players[index] | opponents[index]
-            if popcount(board.playable & ~taken) > solve:
-                score = np.float32(decay) * score + np.float32(1 - decay) * scores[index]
+            if popcount(board.playable & ~taken) > settings.solve:
+                score = np.float32(settings.decay) * score + np.float32(1 - settings.decay) * scores[index]
             scores[index] = score
     return count
 
 
-def play_games(variant: Variant, searcher: Searcher, play: Play, games: int, seed: int) -> Positions:
+def play_games(
+    variant: Variant, searcher: Searcher, play: SelfPlaySettings, games: int, seed: int
+) -> LabelledPositions:
     """Play that many games, fewer if the searcher is stopped; the positions after the random opening plies."""
     room = games * (variant.cells + 1)
     players, opponents = np.zeros(room, np.uint64), np.zeros(room, np.uint64)
     scores = np.zeros(room, np.float32)
     start = variant.initial()
-    words: Any = np.uint64
-    count = _play_games(
-        seed, games, words(start.player), words(start.opponent),
-        play.depth, play.level, play.solve, *play.random, play.decay,
-        searcher.board, searcher.tables, searcher.margins, searcher.table, searcher.work, searcher.stop,
-        players, opponents, scores,
-    )  # fmt: skip
-    return Positions(players[:count].copy(), opponents[:count].copy(), scores[:count].copy())
+    discs = np.uint64(start.player), np.uint64(start.opponent)
+    count = _play_games(searcher.tools, searcher.stop, seed, games, discs, play, players, opponents, scores)
+    return LabelledPositions(players[:count].copy(), opponents[:count].copy(), scores[:count].copy())

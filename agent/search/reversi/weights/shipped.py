@@ -2,7 +2,7 @@
 
 A file per trained variant lies beside this module. A variant that was never trained is played with the weights of the
 nearest one: same shape of board and way of winning, fewest different cells. Other shapes of board begin with the rules
-of thumb of `Evaluation.heuristic`, until the engine has learnt better ones (`training.quick`).
+of thumb of `PatternEvaluation.heuristic`, until the engine has learnt better ones (`training.quick`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from agent.search.reversi.evaluation import Evaluation
+from agent.search.reversi.evaluation import PatternEvaluation
 from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, Coefficients
 from games.bits.board8x8 import FULL
 from games.native.reversi.rules import Variant, cells_of
@@ -33,16 +33,16 @@ TRAINED: dict[str, Variant] = {
 
 
 @dataclass(frozen=True)
-class Weights:
+class WeightSet:
     """An evaluation and the error model of its searches."""
 
-    evaluation: Evaluation
+    evaluation: PatternEvaluation
     coefficients: Coefficients
     source: str
     """The trained variant that they come from, HEURISTIC, or how else they were made."""
 
 
-def weights_for(variant: Variant, folder: Path = FOLDER) -> Weights:
+def weights_for(variant: Variant, folder: Path = FOLDER) -> WeightSet:
     """The best weights at hand for a variant."""
     columns, rows = extent(variant.playable)
     candidates = [
@@ -52,18 +52,18 @@ def weights_for(variant: Variant, folder: Path = FOLDER) -> Weights:
     ]
     if candidates:
         return load_weights(folder / f"{min(candidates)[1]}.npz")
-    return Weights(Evaluation.heuristic(columns, rows, variant.sign), DEFAULT_COEFFICIENTS, HEURISTIC)
+    return WeightSet(PatternEvaluation.heuristic(columns, rows, variant.sign), DEFAULT_COEFFICIENTS, HEURISTIC)
 
 
 @lru_cache(maxsize=4)
-def load_weights(path: Path) -> Weights:
+def load_weights(path: Path) -> WeightSet:
     """Weights as `save_weights` wrote them."""
     with np.load(path) as data:
         coefficients = tuple(float(value) for value in data["coefficients"])
-    return Weights(Evaluation.load(path), coefficients, path.stem)  # type: ignore[arg-type]
+    return WeightSet(PatternEvaluation.load(path), coefficients, path.stem)  # type: ignore[arg-type]
 
 
-def save_weights(path: Path, evaluation: Evaluation, coefficients: Coefficients) -> None:
+def save_weights(path: Path, evaluation: PatternEvaluation, coefficients: Coefficients) -> None:
     """Write weights to a compressed .npz file."""
     evaluation.save(path, coefficients=np.array(coefficients))
 

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.search.blokbox.guiding.evaluation import N_FEATURES, survey
-from agent.search.blokbox.guiding.judgement import chance, hardest_move, rate_moves
-from agent.search.blokbox.guiding.network import Net, new_desk
-from agent.search.blokbox.guiding.tuning import Tuning, Weights, tuning_for
-from agent.search.blokbox.training.learning import Teacher, new_net
+from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features
+from agent.search.blokbox.guiding.judgement import hardest_move, priors_of_moves, win_probability
+from agent.search.blokbox.guiding.network import Network, new_network_workspace, no_network
+from agent.search.blokbox.guiding.tuning import GeneralWeights, Tuning, tuning_for
+from agent.search.blokbox.training.learning import NetworkTrainer, new_network
 from agent.search.blokbox.training.matches import MoveLister
 from agent.search.blokbox.training.self_play import self_play
-from agent.search.blokbox.weights.networks import Geometry, lay_out, load, no_net, save, shipped_net
+from agent.search.blokbox.weights import general
+from agent.search.blokbox.weights.networks import Geometry, lay_out, load, save, shipped_network
 from agent.sheet import load as load_sheet
 from games.gdl.compile import compile_rules
 from games.native.blokbox.recognise import recognise
@@ -52,21 +53,21 @@ def variant_of(pieces: list[list[Cell]], width: int, height: int, starts: tuple[
 
 
 VARIANT = variant_of(PIECES, 6, 5, ((1, 1), (3, 3)))
-NET = new_net(len(PIECES), seed=3)
+NET = new_network(len(PIECES), seed=3)
 
 
 def judgement(variant: Variant, tuning: Tuning, position: Position) -> tuple[float, dict[int, float]]:
     """The chance of the player to move, and the prior of each of its moves."""
-    scratch, desk = new_placement_workspace(variant, 4), new_desk(len(variant.shapes))
+    scratch, workspace = new_placement_workspace(variant, 4), new_network_workspace(len(variant.shapes))
     features, live = np.zeros((2, N_FEATURES)), np.zeros(2, np.int64)
     everything = np.tile(np.arange(len(variant.shapes)), (2, 1))
     numbers = np.full(2, len(variant.shapes))
-    survey(variant.tables, position, everything, numbers, scratch, 0, features, live)
-    value = chance(variant.tables, position, tuning, scratch, live, features, desk)
+    take_features(variant.tables, position, everything, numbers, scratch, 0, features, live)
+    value = win_probability(variant.tables, position, tuning, scratch, live, features, workspace)
     moves = MoveLister(variant).moves(position).copy()
     priors = np.zeros(len(moves), np.float32)
     if len(moves):
-        rate_moves(variant.tables, position, tuning, scratch, live, moves, len(moves), desk, priors)
+        priors_of_moves(variant.tables, position, tuning, scratch, live, moves, len(moves), workspace, priors)
     return float(value), dict(zip(moves.tolist(), priors.tolist(), strict=True))
 
 
@@ -89,9 +90,9 @@ def test_a_turned_board_is_judged_alike(transpose: bool, flip_x: bool, flip_y: b
     pieces = [anchored([turn(cell) for cell in PIECES[piece]])[1] for piece in order]
     size = (5, 6) if transpose else (6, 5)
     other = variant_of(pieces, *size, (turn((1, 1)), turn((3, 3))))
-    net = lay_out(NET, Geometry.of(VARIANT), other)
-    assert net is not None
-    tunings = tuning_for(VARIANT, Weights.load(), NET), tuning_for(other, Weights.load(), net)
+    network = lay_out(NET, Geometry.of(VARIANT), other)
+    assert network is not None
+    tunings = tuning_for(VARIANT, general.load(), NET), tuning_for(other, general.load(), network)
     position, turned = VARIANT.start.copy(), other.start.copy()
     rng = random.Random(5)
     while True:
@@ -130,13 +131,13 @@ def test_a_network_is_for_its_own_variant_only(other: Variant) -> None:
 def test_networks_survive_being_saved(tmp_path: Path) -> None:
     """A saved network is found for its variant, and a file of another version is refused."""
     save(tmp_path / "small.npz", NET, VARIANT)
-    found = shipped_net(VARIANT, tmp_path)
+    found = shipped_network(VARIANT, tmp_path)
     assert found is not None
-    value, priors = judgement(VARIANT, tuning_for(VARIANT, Weights.load(), NET), VARIANT.start)
-    found_value, found_priors = judgement(VARIANT, tuning_for(VARIANT, Weights.load(), found), VARIANT.start)
+    value, priors = judgement(VARIANT, tuning_for(VARIANT, general.load(), NET), VARIANT.start)
+    found_value, found_priors = judgement(VARIANT, tuning_for(VARIANT, general.load(), found), VARIANT.start)
     assert found_value == pytest.approx(value, rel=1e-2)
     assert found_priors == {move: pytest.approx(prior, rel=1e-2) for move, prior in priors.items()}
-    assert shipped_net(variant_of(PIECES, 6, 6, ((1, 1), (3, 3))), tmp_path) is None
+    assert shipped_network(variant_of(PIECES, 6, 6, ((1, 1), (3, 3))), tmp_path) is None
     save(tmp_path / "small.npz", NET._replace(bias=np.zeros(5, np.float32)), VARIANT)
     with pytest.raises(ValueError, match=r"small\.npz"):
         load(tmp_path / "small.npz")
@@ -146,18 +147,18 @@ def test_the_fifth_description_has_a_network() -> None:
     """The own sheet and every other one of that game are played with the shipped network."""
     binding = recognise(compile_rules(load_sheet("blokbox").checked))
     assert binding is not None
-    assert shipped_net(binding.variant) is not None
+    assert shipped_network(binding.variant) is not None
 
 
 def test_a_network_learns_what_self_play_shows() -> None:
     """Both losses fall well below those of a new network, and the expected winners mostly are the winners."""
-    tuning = tuning_for(VARIANT, Weights.none())._replace(playout_share=1.0)
-    lessons = self_play(VARIANT, tuning, matches=300, visits=120, seed=4).lessons()
-    teacher = Teacher(VARIANT, NET)
-    before = teacher.examine(lessons)
-    for _ in teacher.teach(lessons, epochs=12, rate=0.01):
+    tuning = tuning_for(VARIANT, GeneralWeights.none())._replace(playout_share=1.0)
+    training_set = self_play(VARIANT, tuning, matches=300, visits=120, seed=4).training_set()
+    trainer = NetworkTrainer(VARIANT, NET)
+    before = trainer.losses(training_set)
+    for _ in trainer.train(training_set, epochs=12, rate=0.01):
         pass
-    after = teacher.examine(lessons)
+    after = trainer.losses(training_set)
     assert after[0] < 0.8 * before[0]
     assert after[1] < 0.8 * before[1]
 
@@ -189,13 +190,13 @@ def lost_positions(n: int) -> list[Position]:
     return found
 
 
-@pytest.mark.parametrize("net", [no_net(), NET], ids=["no net", "net"])
-def test_lost_positions_are_played_on(net: Net) -> None:
+@pytest.mark.parametrize("network", [no_network(), NET], ids=["no network", "network"])
+def test_lost_positions_are_played_on(network: Network) -> None:
     """There is a move for every lost position, also where there is no time to compare."""
-    tuning = tuning_for(VARIANT, Weights.load(), net if len(net.rows) else None)
-    scratch, desk = new_placement_workspace(VARIANT, 4), new_desk(len(PIECES))
+    tuning = tuning_for(VARIANT, general.load(), network if len(network.rows) else None)
+    scratch, workspace = new_placement_workspace(VARIANT, 4), new_network_workspace(len(PIECES))
     for position in lost_positions(5):
         options = MoveLister(VARIANT).moves(position).tolist()
-        assert hardest_move(VARIANT.tables, position, tuning, GO, scratch, desk) in options
-        assert hardest_move(VARIANT.tables, position, tuning, np.ones(1, np.uint8), scratch, desk) == options[0]
+        assert hardest_move(VARIANT.tables, position, tuning, GO, scratch, workspace) in options
+        assert hardest_move(VARIANT.tables, position, tuning, np.ones(1, np.uint8), scratch, workspace) == options[0]
         assert int(position[TURN]) in (0, 1)

@@ -12,16 +12,24 @@ import pytest
 from numpy.typing import NDArray
 
 from agent.cli import main
-from agent.search.blokbox.guiding import evaluation, tuning
-from agent.search.blokbox.guiding.tuning import Weights, tuning_for
-from agent.search.blokbox.proving.alphabeta import BEST_MOVE, FINISHED, SCORE, WIN, iterate, new_stacks, new_table
+from agent.search.blokbox.guiding import evaluation
+from agent.search.blokbox.guiding.tuning import GeneralWeights, tuning_for
+from agent.search.blokbox.proving.alphabeta import WIN, ProverTools, new_table, new_workspace, search
 from agent.search.blokbox.proving.prover import Prover
-from agent.search.blokbox.training.campaign import Plan, run
-from agent.search.blokbox.training.matches import TreePlayer, duel
+from agent.search.blokbox.training.campaign import BlokboxCampaign, run
+from agent.search.blokbox.training.matches import TreePlayer, compare
 from agent.search.blokbox.training.regression import fit
-from agent.search.blokbox.training.self_play import Samples, self_play
-from agent.search.blokbox.tree import LOST, WON, best_child, grow, keep_subtree, new_thread, new_tree
-from agent.search.blokbox.weights import networks as nets
+from agent.search.blokbox.training.self_play import SelfPlaySamples, self_play
+from agent.search.blokbox.tree import (
+    MOVED_IN_LOSES,
+    MOVED_IN_WINS,
+    best_child,
+    grow,
+    keep_subtree,
+    new_tree,
+    new_tree_workspace,
+)
+from agent.search.blokbox.weights import general, networks
 from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
 from games.native.blokbox.variant import TURN, Shape, Variant
 
@@ -54,7 +62,7 @@ def small_variant() -> Variant:
 
 VARIANT = small_variant()
 TABLES = VARIANT.tables
-WEIGHTS = Weights.load()
+WEIGHTS = general.load()
 TUNING = tuning_for(VARIANT, WEIGHTS)
 
 
@@ -119,20 +127,20 @@ def test_tree_search_proves_what_exhaustive_play_finds(positions: list[Position]
     for share, position in zip([0.0, 0.5, 1.0] * 4, positions, strict=True):
         tree = new_tree(200_000)
         tuning = TUNING._replace(playout_share=share)
-        grow(TABLES, position, tree, 0, tuning, 100_000, GO, new_thread(VARIANT, 3))
-        assert tree.proof[0] == (LOST if won(position.tobytes()) else WON)
-        if tree.proof[0] == LOST:
+        grow(TABLES, position, tree, 0, tuning, 100_000, GO, new_tree_workspace(VARIANT, 3))
+        assert tree.proof[0] == (MOVED_IN_LOSES if won(position.tobytes()) else MOVED_IN_WINS)
+        if tree.proof[0] == MOVED_IN_LOSES:
             assert not won(after(position, int(tree.move[best_child(tree)])).tobytes())
 
 
 def test_one_ply_search_is_the_best_evaluation() -> None:
     """Depth 1 returns the best of the moves' evaluations from the opponent's side."""
     position = VARIANT.start
-    result = np.zeros(4, np.int64)
     lost = np.zeros(len(TABLES.effects), np.uint8)
-    stacks, table = new_stacks(VARIANT), new_table(64)
-    iterate(TABLES, position, 1, stacks, table, WEIGHTS.evaluation, WEIGHTS.priors, TUNING.room, lost, GO, result)
-    assert result[FINISHED]
+    workspace = new_workspace(VARIANT)
+    tools = ProverTools(TABLES, WEIGHTS.evaluation, WEIGHTS.priors, TUNING.room, new_table(64), workspace)
+    assert search(tools, position, 1, lost, GO)
+    result = workspace.frames[0]
     scratch = new_placement_workspace(VARIANT, 2)
     shapes = np.tile(np.arange(len(VARIANT.shapes)), (2, 1))
     features = np.zeros((2, evaluation.N_FEATURES))
@@ -140,10 +148,10 @@ def test_one_ply_search_is_the_best_evaluation() -> None:
     for move in moves_of(position):
         child = after(position, move)
         numbers = np.full(2, len(VARIANT.shapes))
-        evaluation.survey(TABLES, child, shapes, numbers, scratch, 0, features, np.zeros(2, np.int64))
-        best[move] = -int(100.0 * evaluation.judge(child, features, WEIGHTS.evaluation, TUNING.room))
-    assert result[SCORE] == max(best.values())
-    assert best[int(result[BEST_MOVE])] == result[SCORE]
+        evaluation.take_features(TABLES, child, shapes, numbers, scratch, 0, features, np.zeros(2, np.int64))
+        best[move] = -int(100.0 * evaluation.value_logit(child, features, WEIGHTS.evaluation, TUNING.room))
+    assert result["value"] == max(best.values())
+    assert best[int(result["best_move"])] == result["value"]
 
 
 def test_stopped_search_is_not_finished() -> None:
@@ -157,7 +165,7 @@ def test_stopped_search_is_not_finished() -> None:
 def test_kept_subtree_is_the_same_tree() -> None:
     """A subtree moved to the root keeps visits, values and structure, and can be grown on."""
     tree, spare = new_tree(50_000), new_tree(50_000)
-    thread = new_thread(VARIANT, 3)
+    thread = new_tree_workspace(VARIANT, 3)
     tuning = TUNING._replace(playout_share=1.0)
     grow(TABLES, VARIANT.start, tree, 0, tuning, 300, GO, thread)
     child = best_child(tree)
@@ -180,12 +188,12 @@ def test_tree_search_beats_a_player_who_takes_the_first_move() -> None:
             return moves_of(position)[0]
 
     tree = TreePlayer(VARIANT, TUNING, visits=500, capacity=100_000)
-    assert duel(VARIANT, tree, FirstMove(), games=20, seed=1).share > 0.7
+    assert compare(VARIANT, tree, FirstMove(), games=20, seed=1).share > 0.7
 
 
 def test_training_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """A campaign reports each new round once and continues from what its folder holds."""
-    plan = Plan(VARIANT, tmp_path, rounds=1, games=20, visits=60, match_games=4, scratch=True, cores=1)
+    plan = BlokboxCampaign(VARIANT, tmp_path, rounds=1, games=20, visits=60, match_games=4, scratch=True, cores=1)
     assert [result.number for result in run(plan, lambda line: None)] == [1]
     (tmp_path / "samples-2-0.npz").write_bytes((tmp_path / "samples-1-0.npz").read_bytes())
     plan = replace(plan, rounds=2)
@@ -198,30 +206,30 @@ def test_what_was_trained_is_shipped_on_request(tmp_path: Path, monkeypatch: pyt
     """The command's two ways to install: the network for its own game, the weights for games without a network."""
     shipped = tmp_path / "shipped"
     shipped.mkdir()
-    monkeypatch.setattr(nets, "SHIPPED", shipped)
-    monkeypatch.setattr(tuning, "SHIPPED", shipped / "weights.npz")
+    monkeypatch.setattr(networks, "SHIPPED", shipped)
+    monkeypatch.setattr(general, "SHIPPED", shipped / "weights.npz")
     command = ["train", "blokbox", "blokbox", str(tmp_path / "work"), "--rounds", "1", "--games", "2", "--visits", "30"]
     command += ["--match-games", "2", "--scratch", "--cores", "1"]
     assert main(command) == 0
     assert not list(shipped.iterdir())
     assert main([*command, "--install", "--install-general"]) == 0
-    net, geometry = nets.load(shipped / "blokbox.npz")
+    network, geometry = networks.load(shipped / "blokbox.npz")
     assert geometry.size == (14, 14)
-    assert np.isfinite(net.rows).all()
-    assert np.isfinite(Weights.load(shipped / "weights.npz").evaluation).all()
+    assert np.isfinite(network.rows).all()
+    assert np.isfinite(general.load(shipped / "weights.npz").evaluation).all()
 
 
 def test_training_finds_that_moves_are_worth_having(tmp_path: Path) -> None:
     """Weights from a little self-play value having more moves than the opponent, and survive being saved."""
-    rough = tuning_for(VARIANT, Weights.none())._replace(playout_share=1.0)
+    rough = tuning_for(VARIANT, GeneralWeights.none())._replace(playout_share=1.0)
     told: list[int] = []
     samples = self_play(VARIANT, rough, matches=100, visits=120, seed=1, progress=told.append)
     samples.save(tmp_path / "samples.npz")
-    samples = Samples.load(tmp_path / "samples.npz")
+    samples = SelfPlaySamples.load(tmp_path / "samples.npz")
     assert told == list(range(1, 101))
     assert len(samples.positions) == len(samples.results) == len(samples.starts) - 1
-    weights = fit(VARIANT, samples.lessons())
+    weights = fit(VARIANT, samples.training_set())
     assert np.isfinite(weights.evaluation).all()
     assert weights.evaluation[:, 0].mean() > 0
-    weights.save(tmp_path / "weights.npz")
-    assert (Weights.load(tmp_path / "weights.npz").evaluation == weights.evaluation).all()
+    general.save(tmp_path / "weights.npz", weights)
+    assert (general.load(tmp_path / "weights.npz").evaluation == weights.evaluation).all()

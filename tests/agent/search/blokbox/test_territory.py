@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.search.blokbox.proving.regions import new_territory
-from agent.search.blokbox.proving.territory import LOST, WON, verdict
-from games.bits.board16x16 import SIDE
+from agent.search.blokbox.proving.regions import new_territory_workspace
+from agent.search.blokbox.proving.territory import TO_MOVE_LOSES, TO_MOVE_WINS, verdict
 from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
-from games.native.blokbox.variant import SIDE_STEPS, TURN, Cell, Shape, Variant
+from games.native.blokbox.variant import SIDE, SIDE_STEPS, TURN, Cell, Shape, Variant
 
 Position = NDArray[np.uint64]
 SQUARE = ((0, 0), (1, 0), (0, 1), (1, 1))
@@ -66,7 +65,7 @@ class Match:
         self._buffer = np.zeros(len(self._tables.effects), np.int64)
         self._shapes = np.tile(np.arange(len(variant.shapes)), (2, 1))
         self._live = np.full(2, len(variant.shapes))
-        self._territory = new_territory(variant, 1 << 10)
+        self._territory = new_territory_workspace(variant, 1 << 10)
         self.won = cache(self._won)
 
     def moves(self, position: Position) -> list[int]:
@@ -84,7 +83,7 @@ class Match:
         """What is found when each result is looked for."""
         found = {
             verdict(self._tables, position, self._shapes, self._live, expected, self._territory)
-            for expected in (WON, LOST)
+            for expected in (TO_MOVE_WINS, TO_MOVE_LOSES)
         }
         return found - {0}
 
@@ -106,11 +105,11 @@ def test_verdicts_are_true() -> None:
             for position in positions[-5:]:
                 if found := match.verdicts(position):
                     decided += 1
-                    assert found == {WON if match.won(position.tobytes()) else LOST}
+                    assert found == {TO_MOVE_WINS if match.won(position.tobytes()) else TO_MOVE_LOSES}
     assert decided > 400
 
 
-@pytest.mark.parametrize(("turn", "result"), [(0, WON), (1, LOST)])
+@pytest.mark.parametrize(("turn", "result"), [(0, TO_MOVE_WINS), (1, TO_MOVE_LOSES)])
 def test_more_territory_wins(turn: int, result: int) -> None:
     """Where no cell is left to both, who can place more wins, whoever is to move."""
     width, height = 12, 4
@@ -123,7 +122,7 @@ def test_more_territory_wins(turn: int, result: int) -> None:
     match = Match(variant)
     start = variant.start.copy()
     start[TURN] = turn
-    assert match.won(start.tobytes()) == (result == WON)
+    assert match.won(start.tobytes()) == (result == TO_MOVE_WINS)
     assert match.verdicts(start) == {result}
 
 

@@ -15,15 +15,15 @@ from agent.search.engine import EngineMismatchError, Opinion
 from agent.search.registry import engines_for
 from agent.search.reversi.analysis import Analyser
 from agent.search.reversi.engine import ReversiEngine, expected_goal, make_engine
-from agent.search.reversi.evaluation import UNIT, Board
+from agent.search.reversi.evaluation import UNIT, BoardRules
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import margins
 from agent.search.reversi.table import new_table
-from agent.search.reversi.training.campaign import Plan, run
+from agent.search.reversi.training.campaign import ReversiCampaign, run
 from agent.search.reversi.training.fit import Design, held_out_error
 from agent.search.reversi.training.matches import Limited, compare, openings
 from agent.search.reversi.training.quick import learn_quickly
-from agent.search.reversi.training.self_play import Play, play_games
+from agent.search.reversi.training.self_play import SelfPlaySettings, play_games
 from agent.search.reversi.weights.shipped import weights_for
 from agent.search.score import Score
 from games import rulesheets
@@ -138,10 +138,10 @@ def test_quick_learning_explains_games() -> None:
     """Weights learnt in a moment for an unknown board predict its results better than rules of thumb; it can stop."""
     variant = central_start(5, 6, rectangle(5, 6))
     begin = weights_for(variant)
-    play = Play(depth=1, solve=8)
+    play = SelfPlaySettings(depth=1, solve=8)
     learnt = learn_quickly(variant, begin, np.zeros(1, np.uint8), [(play, 1000)])
     assert learnt is not None
-    board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+    board = BoardRules.of(variant)
     searcher = Searcher(board, learnt.evaluation.tables, margins(learnt.coefficients), new_table(1))
     positions = play_games(variant, searcher, play, 100, 77)
     errors = [
@@ -171,9 +171,9 @@ def test_openings_differ() -> None:
 
 def test_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """A campaign writes shards, weights and measurements, and does not repeat what is there."""
-    plan = Plan(
-        "blocked", tmp_path, games=1000, play=Play(depth=1, solve=8), epochs=2, match_games=4, match_depth=2,
-        error_positions=100, error_depth=4,
+    plan = ReversiCampaign(
+        "blocked", tmp_path, games=1000, play=SelfPlaySettings(depth=1, solve=8), epochs=2, match_games=4,
+        match_depth=2, error_positions=100, error_depth=4,
     )  # fmt: skip
     lines: list[str] = []
     (first,) = run(plan, lines.append)

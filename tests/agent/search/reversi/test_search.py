@@ -12,7 +12,7 @@ import pytest
 
 from agent.search.reversi.analysis import Analyser, Verdict
 from agent.search.reversi.endings import SMALL, small_stack, solve_small
-from agent.search.reversi.evaluation import Board, Evaluation, evaluate, pattern_set, scratch
+from agent.search.reversi.evaluation import BoardRules, PatternEvaluation, evaluate, pattern_set, pattern_workspace
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, EXACT, margins
 from agent.search.reversi.stability import stable_discs
@@ -59,7 +59,7 @@ def random_position(variant: Variant, empties: int, generator: random.Random) ->
 def searcher_for(variant: Variant, megabytes: int = 4) -> Searcher:
     """A searcher with the weights of the variant."""
     weights = weights_for(variant)
-    board = Board(np.uint64(variant.playable), variant.cells, variant.sign)
+    board = BoardRules.of(variant)
     return Searcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(megabytes))
 
 
@@ -139,7 +139,7 @@ def test_evaluation_is_the_same_for_images_of_a_position() -> None:
     """Mirroring and turning the board changes no score."""
     generator = random.Random(5)
     tables = weights_for(Variant()).evaluation.tables
-    board = Board(np.uint64(FULL), 64, 1)
+    board = BoardRules(np.uint64(FULL), 64, 1)
 
     def image(discs: int, swap: bool, flip: bool) -> int:
         result = 0
@@ -158,7 +158,7 @@ def test_evaluation_is_the_same_for_images_of_a_position() -> None:
                     np.uint64(image(position.opponent, swap, flip)),
                     board,
                     tables,
-                    scratch(),
+                    pattern_workspace(),
                 )
             )
             for swap in (False, True)
@@ -171,11 +171,11 @@ def test_weights_survive_saving(tmp_path: Path) -> None:
     """What is loaded is what was saved, mirror images included."""
     patterns = pattern_set(6, 5)
     generator = np.random.default_rng(0)
-    evaluation = Evaluation.heuristic(6, 5, 1)
+    evaluation = PatternEvaluation.heuristic(6, 5, 1)
     weights = generator.integers(-999, 999, evaluation.weights.shape).astype(np.int16)
     weights[:, : len(patterns.canonical)] = weights[:, patterns.canonical]
-    Evaluation(patterns, weights).save(tmp_path / "w.npz")
-    assert (Evaluation.load(tmp_path / "w.npz").weights == weights).all()
+    PatternEvaluation(patterns, weights).save(tmp_path / "w.npz")
+    assert (PatternEvaluation.load(tmp_path / "w.npz").weights == weights).all()
 
 
 def test_weights_of_the_nearest_variant() -> None:

@@ -169,10 +169,8 @@ def test_perft_counts_what_naive_rules_count() -> None:
 def test_random_playouts_are_won_by_both() -> None:
     """Random matches end with a plausible length, and either player wins a plausible share of them."""
     variant = wide_variant()
-    weights = np.ones(len(variant.shapes), np.int64)
-    won, plies = playouts(
-        variant.tables, variant.start, 2000, weights, new_placement_workspace(variant, 2), np.array([7], np.uint64)
-    )
+    workspace = new_placement_workspace(variant, 2)
+    won, plies = playouts(variant.tables, variant.start, 2000, workspace, np.array([7], np.uint64))
     assert 200 < won < 1800
     assert 2000 * 5 < plies < 2000 * 2 * len(variant.shapes)
 
