@@ -18,7 +18,7 @@ import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from protocol.infix_parser import Node, parse
+from protocol.infix_parser import ParsedTerm, parse
 from protocol.terms import Term, TextError, TextPosition, decode, fold_keywords, position_of
 
 __all__ = ["locate", "read", "read_one", "read_rulesheet", "write", "write_list", "write_rulesheet"]
@@ -54,7 +54,7 @@ def locate(text: str | bytes, path: Sequence[int]) -> TextPosition:
 
 def span(text: str, path: Sequence[int]) -> tuple[int, int]:
     """The offsets `[start, end)` of the sub-term that `path` leads to. Raises `LookupError` where there is none."""
-    node = Node((), 0, len(text), tuple(parse(text)))
+    node = ParsedTerm((), 0, len(text), tuple(parse(text)))
     for index in path:
         if not 0 <= index < len(node.children):
             raise LookupError(f"no term at {list(path)}")

@@ -23,14 +23,14 @@ _CONNECTIVE = {"|": "or", "&": "and"}
 
 
 @dataclass(slots=True)
-class Node:
+class ParsedTerm:
     """A term with its place: one child per element of the tuple, none for an atom."""
 
     term: Term
     start: int
     """Offset of its first character; `end` is that after its last."""
     end: int
-    children: tuple[Node, ...] = ()
+    children: tuple[ParsedTerm, ...] = ()
     depth: int = 0
     """Tuples inside one another, itself included; 0 for an atom."""
 
@@ -41,14 +41,14 @@ class _Frame:
 
     closing: str
     start: int
-    functor: Node | None = None  # of the call whose parenthesis opens next
-    items: list[Node] = field(default_factory=list)
-    operands: list[Node] = field(default_factory=list)
+    functor: ParsedTerm | None = None  # of the call whose parenthesis opens next
+    items: list[ParsedTerm] = field(default_factory=list)
+    operands: list[ParsedTerm] = field(default_factory=list)
     operators: list[tuple[str, int]] = field(default_factory=list)
     wants_operand: bool = True
 
 
-def parse(text: str) -> list[Node]:
+def parse(text: str) -> list[ParsedTerm]:
     """The statements of a text. Raises `TextError` with line and column."""
     return _Parser(text).parse()
 
@@ -61,7 +61,7 @@ class _Parser:
         self._anonymous = 0
         self._frames = [_Frame("", 0)]
 
-    def parse(self) -> list[Node]:
+    def parse(self) -> list[ParsedTerm]:
         tokens = [(m.group(), m.start()) for m in _TOKEN.finditer(self._text) if m.group()[0] != "%"]
         for index, (token, offset) in enumerate(tokens):
             frame = self._frames[-1]
@@ -87,7 +87,7 @@ class _Parser:
             else:
                 self._start_operand(offset)
                 if index + 1 < len(tokens) and tokens[index + 1][0] == "(":
-                    frame.functor = Node(token, offset, offset + len(token))
+                    frame.functor = ParsedTerm(token, offset, offset + len(token))
                 else:
                     frame.operands.append(self._atom(token, offset))
                     frame.wants_operand = False
@@ -97,14 +97,14 @@ class _Parser:
         self._finish_item(self._frames[0], len(self._text))
         return self._frames[0].items
 
-    def _atom(self, token: str, offset: int) -> Node:
+    def _atom(self, token: str, offset: int) -> ParsedTerm:
         term = token
         if token == "_":
             self._anonymous += 1
             term = f"?_#{self._anonymous}"
         elif token[0].isupper() or token[0] == "_":
             term = "?" + token
-        return Node(term, offset, offset + len(token))
+        return ParsedTerm(term, offset, offset + len(token))
 
     def _start_operand(self, offset: int) -> None:
         """An operand begins here: at top level that may mean that the next statement does."""
@@ -170,7 +170,7 @@ class _Parser:
             operator, offset = operators.pop()
             right = operands.pop()
             if operator == "~":
-                sign = Node("not", offset, offset + 1)
+                sign = ParsedTerm("not", offset, offset + 1)
                 operands.append(self._tuple((sign, right), offset, right.end))
                 continue
             chain = [right]
@@ -183,22 +183,22 @@ class _Parser:
             if operator == ":-":
                 operands.append(self._rule(chain[0], chain[1], offset))
             else:
-                name = Node(_CONNECTIVE[operator], offset, offset + 1)
+                name = ParsedTerm(_CONNECTIVE[operator], offset, offset + 1)
                 operands.append(self._tuple((name, *chain), start, end))
 
-    def _rule(self, head: Node, body: Node, offset: int) -> Node:
-        literals: tuple[Node, ...] = (body,)
+    def _rule(self, head: ParsedTerm, body: ParsedTerm, offset: int) -> ParsedTerm:
+        literals: tuple[ParsedTerm, ...] = (body,)
         if body.term == "true":
             literals = ()
         elif isinstance(body.term, tuple) and body.term[:1] == ("and",):
             literals = body.children[1:]
-        return self._tuple((Node("<=", offset, offset + 2), head, *literals), head.start, body.end)
+        return self._tuple((ParsedTerm("<=", offset, offset + 2), head, *literals), head.start, body.end)
 
-    def _tuple(self, children: tuple[Node, ...], start: int, end: int) -> Node:
+    def _tuple(self, children: tuple[ParsedTerm, ...], start: int, end: int) -> ParsedTerm:
         depth = 1 + max((child.depth for child in children), default=0)
         if depth > MAX_DEPTH:
             raise self._error(f"nested deeper than {MAX_DEPTH} terms", start)
-        return Node(tuple(child.term for child in children), start, end, children, depth)
+        return ParsedTerm(tuple(child.term for child in children), start, end, children, depth)
 
     def _error(self, message: str, offset: int) -> TextError:
         return TextError(message, position_of(self._text, offset))

@@ -15,7 +15,7 @@ MEASURABLE_SECONDS = 0.05
 """CPU time below which wall time is taken for the speed: the CPU clock may be as coarse as 10 ms."""
 
 
-class Step(TypedDict):
+class TraceStep(TypedDict):
     """A state of a traced match. Facts and moves are KIF text."""
 
     state: list[str]
@@ -29,7 +29,7 @@ class Step(TypedDict):
 class TracedMatch(TypedDict):
     """A match of a trace."""
 
-    steps: list[Step]
+    steps: list[TraceStep]
     goals: list[int | None] | None
     """Per role; None for a role without a value, or with several. None altogether where some role has no value."""
     capped: bool

@@ -31,10 +31,10 @@ from agent.search.blokbox.weights.networks import shipped_network
 from agent.search.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
-from games.native.blokbox.binding import Binding, BindingError
+from games.native.blokbox.binding import BindingError, BlokboxBinding
 from games.native.blokbox.recognise import recognise
 from games.native.blokbox.rules import play
-from games.native.blokbox.variant import TURN, Shape, Variant
+from games.native.blokbox.variant import TURN, BlokboxVariant, Shape
 
 CAPACITY = 12_000_000
 """Nodes of the tree, 25 bytes each; there are two trees, one of them only while a subtree is being kept."""
@@ -66,7 +66,7 @@ def warm_kernels() -> None:
     """Compile all kernels of the search, or load them from the cache, by thinking about a board of four cells."""
     cell = Shape(0, ((0, 0),), frozenset({(0, 1), (1, 0)}))
     starts = frozenset({(0, 0)}), frozenset({(1, 1)})
-    variant = Variant(2, 2, (cell,), (frozenset({0}), frozenset({0})), starts)
+    variant = BlokboxVariant(2, 2, (cell,), (frozenset({0}), frozenset({0})), starts)
     tuning = tuning_for(variant, general.load())
     tree, spare = new_tree(16), new_tree(16)
     workspace = new_tree_workspace(variant, 1)
@@ -87,7 +87,7 @@ class BlokboxEngine(Engine):
     def __init__(
         self,
         machine: StateMachine,
-        binding: Binding,
+        binding: BlokboxBinding,
         role: int,
         *,
         capacity: int = CAPACITY,

@@ -30,7 +30,7 @@ from games.native.blokbox.rules import (
     play,
     playout,
 )
-from games.native.blokbox.variant import POSITION_WORDS, TURN, Variant
+from games.native.blokbox.variant import POSITION_WORDS, TURN, BlokboxVariant
 
 LEAF = -1
 """`PuctTree.first` of a node that was not expanded."""
@@ -69,7 +69,7 @@ class TreeWorkspace(NamedTuple):
     """[1]: of the playouts; see `rules.playout`."""
 
 
-def new_tree_workspace(variant: Variant, seed: int) -> TreeWorkspace:
+def new_tree_workspace(variant: BlokboxVariant, seed: int) -> TreeWorkspace:
     """Memory for a thread, whose playouts follow from the seed."""
     return TreeWorkspace(
         scratch=new_placement_workspace(variant, 4),

@@ -19,7 +19,7 @@ from agent.search.reversi.evaluation import BoardRules, PatternEvaluation
 from agent.search.reversi.search import STOPPED, Searcher
 from agent.search.reversi.selectivity import EXACT, Coefficients, margins
 from agent.search.reversi.table import new_table
-from games.native.reversi.rules import Variant, cells_of, play
+from games.native.reversi.rules import ReversiVariant, cells_of, play
 
 MIDGAME_LEVEL = 0
 """The selectivity level of searches that do not reach the end of the game."""
@@ -34,7 +34,7 @@ _DIRECT = 11
 """With at most this many empty cells the exact search needs no selective one to prepare it. Set by hand; not tuned."""
 
 
-class Step(NamedTuple):
+class DeepeningStep(NamedTuple):
     """One iteration."""
 
     depth: int
@@ -50,21 +50,21 @@ class Verdict:
     cell: int
     score: int
     """In discs; of a search for the result only, its sign counts."""
-    step: Step
+    step: DeepeningStep
     proven: bool
     """Whether the result (win, draw or loss with best play) is certain, and no other move is better."""
     nodes: int
 
 
-def schedule(empties: int) -> Iterator[Step]:
+def schedule(empties: int) -> Iterator[DeepeningStep]:
     """The iterations for a position: deeper and deeper, then to the end, more and more surely."""
     if empties > _DIRECT:
         for depth in range(1, max(empties // 2, empties - 10)):
-            yield Step(depth, MIDGAME_LEVEL, False)
-        yield Step(empties, 0, False)
+            yield DeepeningStep(depth, MIDGAME_LEVEL, False)
+        yield DeepeningStep(empties, 0, False)
         for level in (1, 3, EXACT):
-            yield Step(empties, level, True)
-    yield Step(empties, EXACT, False)
+            yield DeepeningStep(empties, level, True)
+    yield DeepeningStep(empties, EXACT, False)
 
 
 class Analyser:
@@ -72,7 +72,7 @@ class Analyser:
 
     def __init__(
         self,
-        variant: Variant,
+        variant: ReversiVariant,
         evaluation: PatternEvaluation,
         coefficients: Coefficients,
         *,
@@ -128,7 +128,7 @@ class Analyser:
                 break
             self._help(player, opponent, step)
 
-            def tell(cell: int, value: int, step: Step = step, sure: bool = False) -> None:
+            def tell(cell: int, value: int, step: DeepeningStep = step, sure: bool = False) -> None:
                 publish(Verdict(cell, value, step, sure, self.nodes))
 
             try:
@@ -150,7 +150,7 @@ class Analyser:
         self,
         searcher: Searcher,
         children: list[tuple[int, int, int]],
-        step: Step,
+        step: DeepeningStep,
         guess: int,
         tell: Callable[[int, int], None],
     ) -> int | None:
@@ -167,7 +167,7 @@ class Analyser:
     def _root(
         searcher: Searcher,
         children: list[tuple[int, int, int]],
-        step: Step,
+        step: DeepeningStep,
         alpha: int,
         beta: int,
         tell: Callable[[int, int], None],
@@ -196,7 +196,7 @@ class Analyser:
                 break
         return best
 
-    def _help(self, player: int, opponent: int, step: Step) -> None:
+    def _help(self, player: int, opponent: int, step: DeepeningStep) -> None:
         """Set the helpers to work on the position, every second one a ply deeper where that makes a difference."""
         for helper in self._helping:
             helper.result()

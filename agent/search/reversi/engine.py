@@ -16,9 +16,9 @@ from agent.search.reversi.weights.shipped import HEURISTIC, WeightSet, weights_f
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term, UnknownFactError
 from games.native.reversi import verify
-from games.native.reversi.binding import Binding
+from games.native.reversi.binding import ReversiBinding
 from games.native.reversi.recognise import recognise
-from games.native.reversi.rules import ReversiPosition, Variant
+from games.native.reversi.rules import ReversiPosition, ReversiVariant
 
 SOLVED_CELLS = 20
 """Boards up to this size are solved to the end at once and need no evaluation."""
@@ -33,7 +33,7 @@ class ReversiEngine(Engine):
         self,
         machine: StateMachine,
         role: int,
-        binding: Binding,
+        binding: ReversiBinding,
         *,
         threads: int | None = None,
         megabytes: int = 128,
@@ -129,7 +129,7 @@ def expected_goal(score: float, empties: int, goals: tuple[int, int, int]) -> fl
 def warm_kernels() -> None:
     """Compile all kernels or load them from the cache."""
     verify.warm_kernels()
-    variant = Variant()
+    variant = ReversiVariant()
     weights = weights_for(variant)
     analyser = Analyser(variant, weights.evaluation, weights.coefficients, megabytes=1)
     start = variant.initial()

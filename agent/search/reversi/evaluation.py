@@ -21,7 +21,7 @@ from agent.search.reversi.patterns import LANES, WORDS, PatternSet
 from games.bits.board8x8 import flips
 from games.bits.vectors import sum_byte_rows
 from games.bits.words import lowest, popcount
-from games.native.reversi.rules import Variant, final_score, legal_moves
+from games.native.reversi.rules import ReversiVariant, final_score, legal_moves
 
 STAGES = 16
 STAGE_SHIFT = 2
@@ -56,7 +56,7 @@ class BoardRules(NamedTuple):
     """1, or -1 where fewer discs win."""
 
     @classmethod
-    def of(cls, variant: Variant) -> BoardRules:
+    def of(cls, variant: ReversiVariant) -> BoardRules:
         """Those of a variant."""
         return cls(np.uint64(variant.playable), variant.cells, variant.sign)
 

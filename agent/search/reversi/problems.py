@@ -12,7 +12,7 @@ from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import EXACT, margins
 from agent.search.reversi.table import new_table
 from agent.search.reversi.weights.shipped import weights_for
-from games.native.reversi.rules import Variant
+from games.native.reversi.rules import ReversiVariant
 
 _LINE = re.compile(r"([XO-]{64}) ([XO]);")
 _MOVE = re.compile(r"[A-Ha-h][1-8]:([+-]\d+)")
@@ -68,7 +68,7 @@ def read_problems(text: str) -> list[Problem]:
 
 def solve(problem: Problem, *, megabytes: int = 256) -> Solution:
     """The exact score of a problem on one core, with an empty table to begin with."""
-    variant = Variant()
+    variant = ReversiVariant()
     weights = weights_for(variant)
     board = BoardRules.of(variant)
     searcher = Searcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(megabytes))

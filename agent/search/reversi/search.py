@@ -55,7 +55,7 @@ _PLAYER, _OPPONENT, _KEY = range(3)
 _ONE = np.uint64(1)
 
 
-class SearchWorkspace(NamedTuple):
+class ReversiWorkspace(NamedTuple):
     """One thread's memory."""
 
     frames: npt.NDArray[Any]
@@ -87,7 +87,7 @@ class SearchTools(NamedTuple):
     margins: Margins
     table: npt.NDArray[np.uint64]
     """Of `table.new_table`; threads may share it."""
-    work: SearchWorkspace
+    work: ReversiWorkspace
 
 
 class ReversiGame(NamedTuple):
@@ -97,17 +97,17 @@ class ReversiGame(NamedTuple):
     tables: EvaluationTables
     margins: Margins
     table: npt.NDArray[np.uint64]
-    work: SearchWorkspace
+    work: ReversiWorkspace
     level: int
     """The selectivity level."""
     date: int
     """The transposition table's generation."""
 
 
-def new_workspace() -> SearchWorkspace:
+def new_workspace() -> ReversiWorkspace:
     """Memory for one thread."""
     small_words, small_ints = small_stack()
-    return SearchWorkspace(
+    return ReversiWorkspace(
         frames=new_frames(_PLIES),
         positions=np.zeros((_PLIES, 3), np.uint64),
         bounds=np.zeros(_PLIES, np.int64),

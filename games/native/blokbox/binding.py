@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from games.machine import GameError, Term
-from games.native.blokbox.variant import Cell, Variant
+from games.native.blokbox.variant import BlokboxVariant, Cell
 
 
 class BindingError(GameError):
@@ -18,10 +18,10 @@ class BindingError(GameError):
 
 
 @dataclass(frozen=True)
-class Binding:
+class BlokboxBinding:
     """The map from a rulesheet to its variant. `player` is 0 for who moves first and 1 for the other."""
 
-    variant: Variant
+    variant: BlokboxVariant
     roles: tuple[int, int]
     """The role index of each player."""
     moves: tuple[dict[Term, int], dict[Term, int]]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from games.bits.board16x16 import SIDE
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
-from games.native.blokbox.binding import Binding
+from games.native.blokbox.binding import BlokboxBinding
 from games.native.blokbox.geometry import Neighbourhoods, embed
 from games.native.blokbox.probe import Bits, Effects, NotBlokbox, Obstacles, Probe
 from games.native.blokbox.variant import (
@@ -25,9 +25,9 @@ from games.native.blokbox.variant import (
     CORNER_STEPS,
     MAX_PIECES,
     SIDE_STEPS,
+    BlokboxVariant,
     Cell,
     Shape,
-    Variant,
 )
 from games.native.blokbox.verify import count_agreeing
 
@@ -36,7 +36,7 @@ VERIFIED_POSITIONS = 20_000
 a second. Set by hand; not tuned."""
 
 
-def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> Binding | None:
+def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> BlokboxBinding | None:
     """The binding of a game of the family, verified on `positions` positions; None for every other game."""
     try:
         binding = propose(machine)
@@ -45,7 +45,7 @@ def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -
     return binding if count_agreeing(machine, binding, positions) >= positions else None
 
 
-def propose(machine: CircuitMachine) -> Binding:
+def propose(machine: CircuitMachine) -> BlokboxBinding:
     """The only binding that a game can have, as far as experiments say. Raises `NotBlokbox` where there is none."""
     return _Proposal(machine).binding()
 
@@ -147,7 +147,7 @@ class _Proposal:
                 result.judged[int(square)].update(squares[judged].tolist())
         return result
 
-    def binding(self) -> Binding:
+    def binding(self) -> BlokboxBinding:
         """Everything put together."""
         grid = embed(self._neighbourhoods())
         if grid is None:
@@ -175,8 +175,8 @@ class _Proposal:
             for other in np.flatnonzero(self.free_of[fact])
         }
         pieces = frozenset(owned[0].values()), frozenset(owned[1].values())
-        return Binding(
-            variant=Variant(width, height, shapes, pieces, (starts[0], starts[1])),
+        return BlokboxBinding(
+            variant=BlokboxVariant(width, height, shapes, pieces, (starts[0], starts[1])),
             roles=self.roles,
             moves=(moves[0], moves[1]),
             waiting=(self._term(0, self.effects[0].waiting), self._term(1, self.effects[1].waiting)),

@@ -36,7 +36,7 @@ from games.native.blokbox.variant import (
     POSITION_WORDS,
     TOUCHED,
     TURN,
-    Variant,
+    BlokboxVariant,
 )
 
 
@@ -53,7 +53,7 @@ class PlacementWorkspace(NamedTuple):
     """[slots, shapes, 4]: the anchors of these moves."""
 
 
-def new_placement_workspace(variant: Variant, slots: int) -> PlacementWorkspace:
+def new_placement_workspace(variant: BlokboxVariant, slots: int) -> PlacementWorkspace:
     """A workspace with every shape live in every slot."""
     n_shapes = len(variant.shapes)
     return PlacementWorkspace(

@@ -33,7 +33,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Variant:
+class BlokboxVariant:
     """One member of the family: two players place pieces by turns; who cannot has lost.
 
     A placement needs free cells only, at least one of them diagonally beside a cell of the player's own colour, and
@@ -145,7 +145,7 @@ def _cell_keys() -> NDArray[np.uint64]:
     return np.random.default_rng(0x626C6F6B).integers(0, 1 << 64, (2, BOARD_CELLS + MAX_PIECES), np.uint64)
 
 
-def _tables(variant: Variant) -> VariantTables:
+def _tables(variant: BlokboxVariant) -> VariantTables:
     board = variant._cells()
     shapes = variant.shapes
     keys = _cell_keys()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from games.bits.board16x16 import SIDE
 from games.gdl.running.machine import CircuitMachine
-from games.native.blokbox.binding import Binding
+from games.native.blokbox.binding import BlokboxBinding
 from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
 from games.native.blokbox.variant import BOARD_CELLS, POSITION_WORDS, TURN
 
@@ -41,7 +41,7 @@ class _Maps(NamedTuple):
     """(words): what changes with the turn."""
 
 
-def count_agreeing(machine: CircuitMachine, binding: Binding, positions: int, *, seed: int = 2) -> int:
+def count_agreeing(machine: CircuitMachine, binding: BlokboxBinding, positions: int, *, seed: int = 2) -> int:
     """In how many positions of random matches legal moves, next facts, end and goals are the same.
 
     Stops at `positions` or a few more, or before the matches (64 at a time) in which there is a difference.
@@ -71,7 +71,7 @@ def count_agreeing(machine: CircuitMachine, binding: Binding, positions: int, *,
     return seen
 
 
-def _maps(binding: Binding, machine: CircuitMachine) -> _Maps | None:
+def _maps(binding: BlokboxBinding, machine: CircuitMachine) -> _Maps | None:
     """None where a placement covers a cell without a fact."""
     fluents = {fact: index for index, fact in enumerate(machine.game.fluents)}
     n_native = len(binding.variant.shapes) * BOARD_CELLS

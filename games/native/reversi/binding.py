@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from games.machine import Term, UnknownFactError
-from games.native.reversi.rules import ReversiPosition, Variant, cells_of
+from games.native.reversi.rules import ReversiPosition, ReversiVariant, cells_of
 
 
 @dataclass(frozen=True)
-class Binding:
+class ReversiBinding:
     """A game of the family as one rulesheet words it. Colour 0 and 1 are the rulesheet's first and second role."""
 
-    variant: Variant
+    variant: ReversiVariant
     discs: tuple[Mapping[Term, int], Mapping[Term, int]]
     """Per colour: the fact that a disc of the colour lies on a cell (bitboard index)."""
     blanks: Mapping[Term, int]

@@ -11,7 +11,7 @@ from numba import njit
 
 from games.bits.board8x8 import flips
 from games.bits.words import lowest, popcount
-from games.native.reversi.rules import Variant, legal_moves
+from games.native.reversi.rules import ReversiVariant, legal_moves
 
 _ONE = np.uint64(1)
 
@@ -84,7 +84,7 @@ def _perft(player, opponent, playable, depth, finished):
     return total
 
 
-def perft(variant: Variant, depth: int, *, count_finished: bool = True) -> int:
+def perft(variant: ReversiVariant, depth: int, *, count_finished: bool = True) -> int:
     """The number of leaves at `depth` plies from the variant's first position.
 
     `count_finished`: whether a game that ends earlier counts as one leaf, or as none (only full-length sequences).

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
-from games.native.reversi.binding import Binding
+from games.native.reversi.binding import ReversiBinding
 from games.native.reversi.geometry import Triple, embed
-from games.native.reversi.rules import Variant
+from games.native.reversi.rules import ReversiVariant
 from games.native.reversi.verify import agrees
 
 Bits = npt.NDArray[np.bool_]
@@ -36,13 +36,13 @@ VERIFIED_POSITIONS = 20_000
 """Positions of random matches that a binding must agree on, and must go on agreeing on full boards. Not tuned."""
 
 
-def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> Binding | None:
+def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> ReversiBinding | None:
     """The binding of a game of the family, verified on `positions` positions; None for every other game."""
     binding = propose(machine)
     return binding if binding is not None and agrees(machine, binding, positions) else None
 
 
-def propose(machine: CircuitMachine) -> Binding | None:
+def propose(machine: CircuitMachine) -> ReversiBinding | None:
     """A binding that fits the game's behaviour in a few random matches and its geometry, or None."""
     moves = [len(moves) for moves in machine.game.moves]
     if len(moves) != 2 or min(moves) < MIN_CELLS or max(moves) > 65 or len(machine.game.fluents) > 64 * 4 + 2:
@@ -199,7 +199,7 @@ def _moves(observed: _Observed, rises: Bits, role: int, discs: list[int]) -> lis
     return result
 
 
-def _bind(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> Binding | None:
+def _bind(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> ReversiBinding | None:
     """Find the geometry, the goals and the first position, and name everything by terms."""
     triples = _triples(machine, observed, cells)
     places = embed(len(cells.discs), triples) if triples else None
@@ -224,8 +224,8 @@ def _bind(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> Bindin
         pairs = zip(cells.moves, places, strict=True)
         return {moves[role][pair[role]]: place for pair, place in pairs if pair[role] >= 0}
 
-    return Binding(
-        variant=Variant(
+    return ReversiBinding(
+        variant=ReversiVariant(
             playable=sum(1 << place for place in places),
             start=(start[0], start[1]),
             first=role if initial[flag] else 1 - role,

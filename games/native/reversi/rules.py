@@ -50,7 +50,7 @@ class ReversiPosition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Variant:
+class ReversiVariant:
     """One member of the family."""
 
     playable: int = FULL
@@ -112,11 +112,11 @@ class Variant:
         return (margin > 0) - (margin < 0)
 
 
-def central_start(columns: int, rows: int, playable: int) -> Variant:
+def central_start(columns: int, rows: int, playable: int) -> ReversiVariant:
     """The usual four discs in the middle of a `columns` x `rows` board, colour 0 on the main diagonal."""
     left, top = columns // 2 - 1, rows // 2 - 1
     corner = 1 << (8 * top + left)
-    return Variant(playable, (corner | corner << 9, corner << 1 | corner << 8))
+    return ReversiVariant(playable, (corner | corner << 9, corner << 1 | corner << 8))
 
 
 def play(player: int, opponent: int, cell: int) -> tuple[int, int]:

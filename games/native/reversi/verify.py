@@ -13,7 +13,7 @@ from games.bits.words import popcount
 from games.gdl.running.batches import MatchPositions
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
-from games.native.reversi.binding import Binding
+from games.native.reversi.binding import ReversiBinding
 from games.native.reversi.rules import legal_moves
 
 Words = npt.NDArray[np.uint64]
@@ -46,7 +46,7 @@ _PASS, _UNKNOWN, _WAIT, _IDLE = -1, -2, -3, -4
 """What a move is that takes no cell: for the turn without another move, never legal, for the other's turn, for both."""
 
 
-def agrees(machine: CircuitMachine, binding: Binding, positions: int, *, seed: int = 2) -> bool:
+def agrees(machine: CircuitMachine, binding: ReversiBinding, positions: int, *, seed: int = 2) -> bool:
     """Whether the binding's rules and the circuit agree on at least `positions` positions of whole random matches.
 
     Also on the goals of random full boards, nearly even ones, where any other way of counting shows.
@@ -56,7 +56,7 @@ def agrees(machine: CircuitMachine, binding: Binding, positions: int, *, seed: i
     )
 
 
-def count_agreeing(machine: CircuitMachine, binding: Binding, positions: int, *, seed: int = 2) -> int:
+def count_agreeing(machine: CircuitMachine, binding: ReversiBinding, positions: int, *, seed: int = 2) -> int:
     """How many positions of whole random matches agree: at least `positions`, or fewer up to a difference."""
     layout = _layout(machine, binding)
     if layout is None:
@@ -74,7 +74,7 @@ def count_agreeing(machine: CircuitMachine, binding: Binding, positions: int, *,
     return total
 
 
-def _layout(machine: CircuitMachine, binding: Binding) -> _Layout | None:
+def _layout(machine: CircuitMachine, binding: ReversiBinding) -> _Layout | None:
     """None where no fluent says whose turn it is."""
     game = machine.game
     discs = np.full((2, 64), -1, np.int32)
@@ -107,7 +107,7 @@ def _layout(machine: CircuitMachine, binding: Binding) -> _Layout | None:
     )
 
 
-def _meaning(binding: Binding, role: int, move: Term) -> int:
+def _meaning(binding: ReversiBinding, role: int, move: Term) -> int:
     """The cell that a move takes, or what else it is."""
     passes, waits = move == binding.passes[role], move == binding.waits[role]
     if passes or waits:
@@ -217,13 +217,13 @@ def _margins(states, layout, margins):
         margins[row] = popcount(first) - popcount(second)
 
 
-def _same_goals(machine: CircuitMachine, binding: Binding, layout: _Layout, sample: MatchPositions) -> bool:
+def _same_goals(machine: CircuitMachine, binding: ReversiBinding, layout: _Layout, sample: MatchPositions) -> bool:
     """Whether all finished matches are worth what the binding says."""
     states = np.ascontiguousarray(sample.states[sample.terminal])
     return _goals_match(machine, binding, layout, states)
 
 
-def _goals_match(machine: CircuitMachine, binding: Binding, layout: _Layout, states: Words) -> bool:
+def _goals_match(machine: CircuitMachine, binding: ReversiBinding, layout: _Layout, states: Words) -> bool:
     margins = np.zeros(len(states), np.int64)
     _margins(states, layout, margins)
     results = np.sign(margins) * binding.variant.sign
@@ -232,7 +232,7 @@ def _goals_match(machine: CircuitMachine, binding: Binding, layout: _Layout, sta
     return bool((machine.goals_of(states) == expected).all())
 
 
-def _same_goals_when_full(machine: CircuitMachine, binding: Binding, seed: int) -> bool:
+def _same_goals_when_full(machine: CircuitMachine, binding: ReversiBinding, seed: int) -> bool:
     """Whether random full boards with nearly even counts are worth what the binding says."""
     layout = _layout(machine, binding)
     if layout is None:

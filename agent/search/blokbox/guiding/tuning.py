@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, N_STAGES, room
 from agent.search.blokbox.guiding.network import Network, no_network
 from agent.search.blokbox.guiding.priors import N_FEATURES as N_PRIORS
-from games.native.blokbox.variant import Variant
+from games.native.blokbox.variant import BlokboxVariant
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Tuning(NamedTuple):
     """Visits before a node is expanded. 6 scored 38 of 80 games against 2."""
 
 
-def tuning_for(variant: Variant, weights: GeneralWeights, network: Network | None = None) -> Tuning:
+def tuning_for(variant: BlokboxVariant, weights: GeneralWeights, network: Network | None = None) -> Tuning:
     """The tuning that won the matches, with a network or without one."""
     return Tuning(
         network=no_network() if network is None else network,

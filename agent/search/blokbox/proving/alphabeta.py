@@ -25,7 +25,7 @@ from agent.search.blokbox.proving.regions import TerritoryWorkspace, new_territo
 from agent.search.blokbox.proving.territory import TO_MOVE_LOSES, TO_MOVE_WINS, verdict
 from games.bits.board16x16 import WORDS
 from games.native.blokbox.rules import PlacementWorkspace, list_moves, new_placement_workspace, play
-from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, Variant, VariantTables
+from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, BlokboxVariant, VariantTables
 
 WIN = 30_000
 LIMIT = 20_000
@@ -137,7 +137,7 @@ def new_table(entries: int) -> TranspositionTable:
     )
 
 
-def new_workspace(variant: Variant) -> ProverWorkspace:
+def new_workspace(variant: BlokboxVariant) -> ProverWorkspace:
     """Memory for the deepest search of a variant."""
     max_moves = sum(len(shape.anchors) for shape in variant.shapes)
     n_shapes = len(variant.shapes)

@@ -14,7 +14,7 @@ from agent.search.alphabeta.frames import NO_MOVE
 from agent.search.blokbox.guiding.tuning import Tuning
 from agent.search.blokbox.proving.alphabeta import MAX_DEPTH, WIN, ProverTools, new_table, new_workspace, search
 from agent.search.engine import StopFlag
-from games.native.blokbox.variant import Variant
+from games.native.blokbox.variant import BlokboxVariant
 
 TABLE_ENTRIES = 1 << 22
 """Entries of the transposition table, 16 bytes each."""
@@ -23,7 +23,7 @@ TABLE_ENTRIES = 1 << 22
 class Prover:
     """Searches one root position at a time; the table is kept from one to the next."""
 
-    def __init__(self, variant: Variant, tuning: Tuning, *, entries: int = TABLE_ENTRIES) -> None:
+    def __init__(self, variant: BlokboxVariant, tuning: Tuning, *, entries: int = TABLE_ENTRIES) -> None:
         self._tools = ProverTools(
             variant.tables,
             tuning.evaluation,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from games.bits.board16x16 import SHIFTED_BYTES, SIDE, WORDS, diagonals, fit, spread, store_shifted
 from games.bits.words import popcount
 from games.native.blokbox.rules import PlacementWorkspace, new_placement_workspace
-from games.native.blokbox.variant import POSITION_WORDS, Variant, VariantTables
+from games.native.blokbox.variant import POSITION_WORDS, BlokboxVariant, VariantTables
 
 WITNESSES = 16
 """Sets of placements that are remembered for each player. Set by hand; not tuned."""
@@ -67,7 +67,7 @@ class TerritoryWorkspace(NamedTuple):
     """[entries, 2]: lower and upper bounds."""
 
 
-def new_territory_workspace(variant: Variant, entries: int = 1 << 16) -> TerritoryWorkspace:
+def new_territory_workspace(variant: BlokboxVariant, entries: int = 1 << 16) -> TerritoryWorkspace:
     """Memory for a variant, with a power of two of entries in the table of solo results, 10 bytes each."""
     n_shapes = len(variant.shapes)
     plies = len({shape.piece for shape in variant.shapes}) + 1

@@ -20,7 +20,7 @@ from agent.search.blokbox.training.regression import fit
 from agent.search.blokbox.training.self_play import SelfPlaySamples, self_play
 from agent.search.blokbox.weights import general, networks
 from agent.search.score import Score
-from games.native.blokbox.variant import Variant
+from games.native.blokbox.variant import BlokboxVariant
 
 PART = 500
 """Matches of self-play that are saved together."""
@@ -35,7 +35,7 @@ RATE = 0.002
 class BlokboxCampaign:
     """What to do."""
 
-    variant: Variant
+    variant: BlokboxVariant
     folder: Path
     """Where samples and networks of each round are kept."""
     rounds: int
@@ -105,7 +105,7 @@ def weights_path(folder: Path, number: int) -> Path:
     return folder / f"weights-{number}.npz"
 
 
-def _tuning(variant: Variant, network: Network) -> Tuning:
+def _tuning(variant: BlokboxVariant, network: Network) -> Tuning:
     return tuning_for(variant, general.load(), network)
 
 

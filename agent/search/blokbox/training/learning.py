@@ -30,7 +30,7 @@ from agent.search.blokbox.guiding.priors import divide, softmax
 from games.bits.splitmix import random64
 from games.bits.vectors import sum_rows
 from games.native.blokbox.rules import list_moves, new_placement_workspace
-from games.native.blokbox.variant import BOARD_CELLS, TURN, Variant
+from games.native.blokbox.variant import BOARD_CELLS, TURN, BlokboxVariant
 
 BATCH = 256
 """Positions per step. Set by hand; not tuned."""
@@ -221,7 +221,7 @@ def _adam(flat, slope, mean, square, scale, rate, momentum, variance):
 class NetworkTrainer:
     """Trains a network: holds its weights and the state of the optimiser."""
 
-    def __init__(self, variant: Variant, network: Network) -> None:
+    def __init__(self, variant: BlokboxVariant, network: Network) -> None:
         n_shapes = len(variant.shapes)
         size = _n_weights(n_shapes)
         self._variant = variant

@@ -11,7 +11,7 @@ from agent.search.blokbox.guiding.tuning import Tuning
 from agent.search.blokbox.tree import best_child, clear, grow, new_tree, new_tree_workspace
 from agent.search.score import Score
 from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
-from games.native.blokbox.variant import TURN, Variant
+from games.native.blokbox.variant import TURN, BlokboxVariant
 
 OPENING_PLIES = 2
 """Random plies before the players take over; each opening is played twice, with colours swapped."""
@@ -29,7 +29,7 @@ class MoveChooser(Protocol):
 class MoveLister:
     """Lists the moves of the player to move."""
 
-    def __init__(self, variant: Variant) -> None:
+    def __init__(self, variant: BlokboxVariant) -> None:
         self._tables = variant.tables
         self._scratch = new_placement_workspace(variant, 1)
         self._shapes = np.arange(len(variant.shapes))
@@ -47,7 +47,7 @@ class TreePlayer:
     """Tree search alone, with `visits` visits a move from an empty tree."""
 
     def __init__(
-        self, variant: Variant, tuning: Tuning, *, visits: int, capacity: int = 3_000_000, seed: int = 1
+        self, variant: BlokboxVariant, tuning: Tuning, *, visits: int, capacity: int = 3_000_000, seed: int = 1
     ) -> None:
         self._tables = variant.tables
         self._tuning = tuning
@@ -61,7 +61,7 @@ class TreePlayer:
         return int(self._tree.move[best_child(self._tree)])
 
 
-def compare(variant: Variant, first: MoveChooser, second: MoveChooser, *, games: int, seed: int) -> Score:
+def compare(variant: BlokboxVariant, first: MoveChooser, second: MoveChooser, *, games: int, seed: int) -> Score:
     """What `first` wins against `second` in `games` games, rounded up to pairs with swapped colours."""
     rng = np.random.default_rng(seed)
     lister = MoveLister(variant)

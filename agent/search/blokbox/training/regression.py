@@ -18,7 +18,7 @@ from agent.search.blokbox.training.learning import TrainingSet
 from agent.search.blokbox.training.matches import MoveLister
 from games.bits.board16x16 import WORDS
 from games.native.blokbox.rules import new_placement_workspace
-from games.native.blokbox.variant import TURN, Variant
+from games.native.blokbox.variant import TURN, BlokboxVariant
 
 MAX_POSITIONS = 20_000
 """The weights are few: more positions would not tell more."""
@@ -27,14 +27,14 @@ DECAY = 0.001
 """Penalties on differences between neighbouring stages, and on the weights. Set by hand; not tuned."""
 
 
-def fit(variant: Variant, training_set: TrainingSet, seed: int = 0) -> GeneralWeights:
+def fit(variant: BlokboxVariant, training_set: TrainingSet, seed: int = 0) -> GeneralWeights:
     """Weights that explain the training set best, or a random part of them where there are many."""
     chosen = np.random.default_rng(seed).permutation(len(training_set))[:MAX_POSITIONS]
     return GeneralWeights(_fit_evaluation(variant, training_set, chosen), _fit_priors(variant, training_set, chosen))
 
 
 def _fit_evaluation(
-    variant: Variant, training_set: TrainingSet, chosen: NDArray[np.int64], *, steps: int = 3000
+    variant: BlokboxVariant, training_set: TrainingSet, chosen: NDArray[np.int64], *, steps: int = 3000
 ) -> NDArray[np.float64]:
     """Logistic regression per stage by gradient descent, on features scaled to their deviation."""
     room = int(evaluation.room(variant.start))
@@ -71,7 +71,7 @@ def _fit_evaluation(
 
 
 def _fit_priors(
-    variant: Variant, training_set: TrainingSet, chosen: NDArray[np.int64], *, steps: int = 300
+    variant: BlokboxVariant, training_set: TrainingSet, chosen: NDArray[np.int64], *, steps: int = 300
 ) -> NDArray[np.float64]:
     """Softmax regression over the moves of each position, by gradient descent."""
     numbers = np.diff(training_set.starts)[chosen]

@@ -18,7 +18,7 @@ from agent.search.blokbox.training.learning import TrainingSet
 from agent.search.blokbox.training.matches import MoveLister
 from agent.search.blokbox.tree import MOVED_IN_WINS, PuctTree, best_child, clear, grow, new_tree, new_tree_workspace
 from games.native.blokbox.rules import play
-from games.native.blokbox.variant import TURN, Variant
+from games.native.blokbox.variant import TURN, BlokboxVariant
 
 RANDOM_OPENING = 5
 """A match begins with at most this many random plies. Like the constants below, set by hand; not tuned."""
@@ -92,7 +92,7 @@ class SelfPlaySamples:
 
 
 def self_play(
-    variant: Variant,
+    variant: BlokboxVariant,
     tuning: Tuning,
     *,
     matches: int,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from agent.search.blokbox.guiding.network import CELL_STATES, Network, weight_shapes
 from agent.search.blokbox.weights import general
 from games.bits.board16x16 import SIDE
-from games.native.blokbox.variant import BOARD_CELLS, Cell, Variant
+from games.native.blokbox.variant import BOARD_CELLS, BlokboxVariant, Cell
 
 SHIPPED = Path(__file__).parent
 SUFFIX = ".npz"
@@ -34,7 +34,7 @@ class Geometry:
     """The cells that one colour lies on at the start, and those of the other colour."""
 
     @classmethod
-    def of(cls, variant: Variant) -> Geometry:
+    def of(cls, variant: BlokboxVariant) -> Geometry:
         """That of a variant."""
         return cls(
             (variant.width, variant.height),
@@ -89,7 +89,7 @@ def load(path: Path) -> tuple[Network, Geometry]:
     return network, geometry
 
 
-def save(path: Path, network: Network, variant: Variant) -> None:
+def save(path: Path, network: Network, variant: BlokboxVariant) -> None:
     """Write a network and the geometry of its variant to a file; the weights lose half of their digits."""
     np.savez_compressed(
         path,
@@ -101,7 +101,7 @@ def save(path: Path, network: Network, variant: Variant) -> None:
     )
 
 
-def shipped_network(variant: Variant, folder: Path = SHIPPED) -> Network | None:
+def shipped_network(variant: BlokboxVariant, folder: Path = SHIPPED) -> Network | None:
     """The network for a variant, laid out for the numbering of its shapes and cells; None where there is none."""
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         if path.name == general.FILE:
@@ -112,7 +112,7 @@ def shipped_network(variant: Variant, folder: Path = SHIPPED) -> Network | None:
     return None
 
 
-def lay_out(network: Network, geometry: Geometry, variant: Variant) -> Network | None:
+def lay_out(network: Network, geometry: Geometry, variant: BlokboxVariant) -> Network | None:
     """The network of one geometry for a variant that differs from it by numbering and a symmetry; else None."""
     for symmetry in _symmetries():
         match = _matching_moves(geometry, symmetry, variant)
@@ -152,7 +152,7 @@ def _symmetries() -> Iterator[_Symmetry]:
 
 
 def _matching_moves(
-    geometry: Geometry, symmetry: _Symmetry, variant: Variant
+    geometry: Geometry, symmetry: _Symmetry, variant: BlokboxVariant
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """The variant's shape for each shape of the geometry, and its move for each move; None where they differ.
 

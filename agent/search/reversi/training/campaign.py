@@ -35,7 +35,7 @@ from agent.search.reversi.weights.shipped import (
     weights_for,
 )
 from agent.search.score import Score
-from games.native.reversi.rules import Variant
+from games.native.reversi.rules import ReversiVariant
 
 SHARD_GAMES = 500
 HELD_OUT = 20
@@ -153,12 +153,12 @@ def _weights_to_begin_with(plan: ReversiCampaign, number: int) -> WeightSet:
     return weights_for(variant)
 
 
-def _searcher(variant: Variant, weights: WeightSet) -> Searcher:
+def _searcher(variant: ReversiVariant, weights: WeightSet) -> Searcher:
     board = BoardRules.of(variant)
     return Searcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(_TABLE_MEGABYTES))
 
 
-def _contender(plan: ReversiCampaign, variant: Variant, weights: WeightSet) -> Limited:
+def _contender(plan: ReversiCampaign, variant: ReversiVariant, weights: WeightSet) -> Limited:
     analyser = Analyser(variant, weights.evaluation, weights.coefficients, megabytes=_TABLE_MEGABYTES)
     return Limited(analyser, depth=plan.match_depth)
 

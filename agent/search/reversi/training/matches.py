@@ -12,7 +12,7 @@ import numpy as np
 
 from agent.search.reversi.analysis import Analyser, Verdict
 from agent.search.score import Score
-from games.native.reversi.rules import ReversiPosition, Variant, cells_of
+from games.native.reversi.rules import ReversiPosition, ReversiVariant, cells_of
 
 OPENING_PLIES = 8
 """Random plies before the contenders take over."""
@@ -48,7 +48,7 @@ class Limited:
         return found[-1].cell
 
 
-def openings(variant: Variant, count: int, seed: int, plies: int = OPENING_PLIES) -> Iterator[ReversiPosition]:
+def openings(variant: ReversiVariant, count: int, seed: int, plies: int = OPENING_PLIES) -> Iterator[ReversiPosition]:
     """Different positions after `plies` uniformly random plies (passes are no plies); none is at its end."""
     generator = random.Random(seed)
     seen: set[ReversiPosition] = set()
@@ -69,7 +69,9 @@ def openings(variant: Variant, count: int, seed: int, plies: int = OPENING_PLIES
             yield position
 
 
-def play_out(variant: Variant, position: ReversiPosition, contenders: tuple[Contender, Contender]) -> ReversiPosition:
+def play_out(
+    variant: ReversiVariant, position: ReversiPosition, contenders: tuple[Contender, Contender]
+) -> ReversiPosition:
     """The end of a game between colour 0 and colour 1."""
     while not variant.terminal(position):
         if not variant.moves(position):
@@ -81,7 +83,7 @@ def play_out(variant: Variant, position: ReversiPosition, contenders: tuple[Cont
 
 
 def compare(
-    variant: Variant,
+    variant: ReversiVariant,
     first: Contender,
     second: Contender,
     games: int,

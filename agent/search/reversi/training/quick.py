@@ -14,7 +14,7 @@ from agent.search.reversi.table import new_table
 from agent.search.reversi.training.fit import Design, finished, fit
 from agent.search.reversi.training.self_play import LabelledPositions, SelfPlaySettings, play_games
 from agent.search.reversi.weights.shipped import WeightSet
-from games.native.reversi.rules import Variant
+from games.native.reversi.rules import ReversiVariant
 
 ROUNDS = (
     (SelfPlaySettings(depth=3, solve=10, random=(2, 14)), 8000),
@@ -26,7 +26,7 @@ _EPOCHS = 8
 
 
 def learn_quickly(
-    variant: Variant,
+    variant: ReversiVariant,
     start: WeightSet,
     stop: npt.NDArray[np.uint8],
     rounds: Sequence[tuple[SelfPlaySettings, int]] = ROUNDS,

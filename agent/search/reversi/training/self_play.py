@@ -20,7 +20,7 @@ from agent.search.reversi.selectivity import EXACT
 from agent.search.reversi.table import NO_MOVE, first_move, position_key, probe
 from games.bits.board8x8 import flips
 from games.bits.words import lowest, popcount
-from games.native.reversi.rules import Variant, final_score, legal_moves
+from games.native.reversi.rules import ReversiVariant, final_score, legal_moves
 
 _ONE = np.uint64(1)
 
@@ -144,7 +144,7 @@ def _play_games(tools, stop, seed, games, start, settings, players, opponents, s
 
 
 def play_games(
-    variant: Variant, searcher: Searcher, play: SelfPlaySettings, games: int, seed: int
+    variant: ReversiVariant, searcher: Searcher, play: SelfPlaySettings, games: int, seed: int
 ) -> LabelledPositions:
     """Play that many games, fewer if the searcher is stopped; the positions after the random opening plies."""
     room = games * (variant.cells + 1)

@@ -16,7 +16,7 @@ import numpy as np
 from agent.search.reversi.evaluation import PatternEvaluation
 from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, Coefficients
 from games.bits.board8x8 import FULL
-from games.native.reversi.rules import Variant, cells_of
+from games.native.reversi.rules import ReversiVariant, cells_of
 
 FOLDER = Path(__file__).parent
 INNER_CORNERS = 1 << 18 | 1 << 21 | 1 << 42 | 1 << 45
@@ -24,10 +24,10 @@ INNER_CORNERS = 1 << 18 | 1 << 21 | 1 << 42 | 1 << 45
 HEURISTIC = "heuristic"
 """The source of weights that are rules of thumb."""
 
-TRAINED: dict[str, Variant] = {
-    "standard": Variant(),
-    "blocked": Variant(playable=FULL & ~INNER_CORNERS),
-    "suicide": Variant(minority=True),
+TRAINED: dict[str, ReversiVariant] = {
+    "standard": ReversiVariant(),
+    "blocked": ReversiVariant(playable=FULL & ~INNER_CORNERS),
+    "suicide": ReversiVariant(minority=True),
 }
 """The variants with weights of their own, by the name of their file."""
 
@@ -42,7 +42,7 @@ class WeightSet:
     """The trained variant that they come from, HEURISTIC, or how else they were made."""
 
 
-def weights_for(variant: Variant, folder: Path = FOLDER) -> WeightSet:
+def weights_for(variant: ReversiVariant, folder: Path = FOLDER) -> WeightSet:
     """The best weights at hand for a variant."""
     columns, rows = extent(variant.playable)
     candidates = [

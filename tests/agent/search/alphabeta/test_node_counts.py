@@ -23,7 +23,7 @@ from agent.search.reversi.selectivity import EXACT, margins
 from agent.search.reversi.table import new_table
 from agent.search.reversi.weights.shipped import TRAINED, weights_for
 from games.native.blokbox.rules import play
-from games.native.blokbox.variant import Cell, Shape, Variant
+from games.native.blokbox.variant import Cell, Shape, BlokboxVariant
 from games.native.reversi.rules import ReversiPosition, cells_of
 
 SIZE = 10
@@ -41,7 +41,7 @@ PIECES: tuple[tuple[Cell, ...], ...] = (
 
 
 @pytest.fixture(scope="module")
-def blokbox() -> Variant:
+def blokbox() -> BlokboxVariant:
     """10x10 cells, nine pieces each that do not turn."""
 
     def anchors(cells: tuple[Cell, ...]) -> frozenset[Cell]:
@@ -50,10 +50,10 @@ def blokbox() -> Variant:
 
     shapes = tuple(Shape(index, cells, anchors(cells)) for index, cells in enumerate(PIECES))
     owned = frozenset(range(len(PIECES)))
-    return Variant(SIZE, SIZE, shapes, (owned, owned), (frozenset({(3, 3)}), frozenset({(6, 6)})))
+    return BlokboxVariant(SIZE, SIZE, shapes, (owned, owned), (frozenset({(3, 3)}), frozenset({(6, 6)})))
 
 
-def after_random_plies(variant: Variant, seed: int, plies: int) -> NDArray[np.uint64]:
+def after_random_plies(variant: BlokboxVariant, seed: int, plies: int) -> NDArray[np.uint64]:
     """The position after that many random plies."""
     rng = random.Random(seed)
     lister = MoveLister(variant)
@@ -82,7 +82,7 @@ def after_random_plies(variant: Variant, seed: int, plies: int) -> NDArray[np.ui
     ],
 )
 def test_blokbox(
-    blokbox: Variant,
+    blokbox: BlokboxVariant,
     seed: int,
     plies: int,
     max_depth: int,

@@ -17,7 +17,7 @@ from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.machine import State
-from games.native.blokbox.binding import Binding
+from games.native.blokbox.binding import BlokboxBinding
 from games.native.blokbox.recognise import propose
 from protocol.kif import read_rulesheet
 
@@ -32,7 +32,7 @@ def machine() -> CircuitMachine:
 
 
 @pytest.fixture(scope="module")
-def binding(machine: CircuitMachine) -> Binding:
+def binding(machine: CircuitMachine) -> BlokboxBinding:
     warm_kernels()
     return propose(machine)
 
@@ -56,7 +56,7 @@ def late_state(machine: CircuitMachine, plies_left: int, seed: int) -> State:
     return machine.unpack(sample.states[-1 - plies_left])
 
 
-def test_match_between_two_engines(machine: CircuitMachine, binding: Binding) -> None:
+def test_match_between_two_engines(machine: CircuitMachine, binding: BlokboxBinding) -> None:
     """Two engines play a whole match by legal moves, follow each other, and agree on who has won."""
     engines = [BlokboxEngine(machine, binding, role, capacity=CAPACITY) for role in (0, 1)]
     state = machine.initial()
@@ -75,7 +75,7 @@ def test_match_between_two_engines(machine: CircuitMachine, binding: Binding) ->
                 engine.advance(joint, state)
 
 
-def test_one_opinion_even_if_stopped_before(machine: CircuitMachine, binding: Binding) -> None:
+def test_one_opinion_even_if_stopped_before(machine: CircuitMachine, binding: BlokboxBinding) -> None:
     """With the stop flag already set the engine still reports a legal move, for either role, and returns."""
     state = machine.initial()
     stop = np.ones(1, np.uint8)
@@ -88,7 +88,7 @@ def test_one_opinion_even_if_stopped_before(machine: CircuitMachine, binding: Bi
         assert opinions[-1].move in machine.legal(state, role)
 
 
-def test_endings_are_solved(machine: CircuitMachine, binding: Binding) -> None:
+def test_endings_are_solved(machine: CircuitMachine, binding: BlokboxBinding) -> None:
     """A few plies before the end the result is proven, and it is what exhaustive search of the rules says."""
     for seed in range(1, 6):
         state = late_state(machine, 4, seed)
@@ -116,7 +116,7 @@ def wins(machine: CircuitMachine, state: State, role: int) -> bool:
     return False
 
 
-def test_stop_is_obeyed(machine: CircuitMachine, binding: Binding) -> None:
+def test_stop_is_obeyed(machine: CircuitMachine, binding: BlokboxBinding) -> None:
     """The engine returns soon after the flag is set (the bound leaves room for a busy machine)."""
     engine = BlokboxEngine(machine, binding, 0, capacity=CAPACITY)
     engine.begin(machine.initial())
@@ -124,7 +124,7 @@ def test_stop_is_obeyed(machine: CircuitMachine, binding: Binding) -> None:
     assert min(think(engine, 0.05)[1] for _ in range(5)) < 0.05
 
 
-def test_searched_subtree_is_kept(machine: CircuitMachine, binding: Binding) -> None:
+def test_searched_subtree_is_kept(machine: CircuitMachine, binding: BlokboxBinding) -> None:
     """After a move that was searched, its visits are still there."""
     engine = BlokboxEngine(machine, binding, 0, capacity=CAPACITY)
     state = machine.initial()
@@ -139,7 +139,7 @@ def test_searched_subtree_is_kept(machine: CircuitMachine, binding: Binding) -> 
     assert visits > new
 
 
-def test_differences_are_noticed(machine: CircuitMachine, binding: Binding) -> None:
+def test_differences_are_noticed(machine: CircuitMachine, binding: BlokboxBinding) -> None:
     """A state that does not follow from the joint move is refused."""
     engine = BlokboxEngine(machine, binding, 0, capacity=CAPACITY)
     state = machine.initial()

@@ -22,7 +22,7 @@ from agent.sheet import load as load_sheet
 from games.gdl.compile import compile_rules
 from games.native.blokbox.recognise import recognise
 from games.native.blokbox.rules import new_placement_workspace, play
-from games.native.blokbox.variant import BOARD_CELLS, TURN, Cell, Shape, Variant
+from games.native.blokbox.variant import BOARD_CELLS, TURN, BlokboxVariant, Cell, Shape
 
 Position = NDArray[np.uint64]
 GO = np.zeros(1, np.uint8)
@@ -35,7 +35,7 @@ PIECES = [
 ]
 
 
-def variant_of(pieces: list[list[Cell]], width: int, height: int, starts: tuple[Cell, Cell]) -> Variant:
+def variant_of(pieces: list[list[Cell]], width: int, height: int, starts: tuple[Cell, Cell]) -> BlokboxVariant:
     shapes = tuple(
         Shape(
             index,
@@ -49,14 +49,14 @@ def variant_of(pieces: list[list[Cell]], width: int, height: int, starts: tuple[
         for index, cells in enumerate(pieces)
     )
     owned = frozenset(range(len(pieces)))
-    return Variant(width, height, shapes, (owned, owned), (frozenset({starts[0]}), frozenset({starts[1]})))
+    return BlokboxVariant(width, height, shapes, (owned, owned), (frozenset({starts[0]}), frozenset({starts[1]})))
 
 
 VARIANT = variant_of(PIECES, 6, 5, ((1, 1), (3, 3)))
 NET = new_network(len(PIECES), seed=3)
 
 
-def judgement(variant: Variant, tuning: Tuning, position: Position) -> tuple[float, dict[int, float]]:
+def judgement(variant: BlokboxVariant, tuning: Tuning, position: Position) -> tuple[float, dict[int, float]]:
     """The chance of the player to move, and the prior of each of its moves."""
     scratch, workspace = new_placement_workspace(variant, 4), new_network_workspace(len(variant.shapes))
     features, live = np.zeros((2, N_FEATURES)), np.zeros(2, np.int64)
@@ -123,7 +123,7 @@ def test_a_turned_board_is_judged_alike(transpose: bool, flip_x: bool, flip_y: b
     ],
     ids=["board", "starts", "fewer shapes", "another shape"],
 )
-def test_a_network_is_for_its_own_variant_only(other: Variant) -> None:
+def test_a_network_is_for_its_own_variant_only(other: BlokboxVariant) -> None:
     """Another board, other starting cells or other shapes have no use for it."""
     assert lay_out(NET, Geometry.of(VARIANT), other) is None
 

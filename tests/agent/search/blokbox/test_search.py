@@ -31,13 +31,13 @@ from agent.search.blokbox.tree import (
 )
 from agent.search.blokbox.weights import general, networks
 from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
-from games.native.blokbox.variant import TURN, Shape, Variant
+from games.native.blokbox.variant import TURN, BlokboxVariant, Shape
 
 Position = NDArray[np.uint64]
 GO = np.zeros(1, np.uint8)
 
 
-def small_variant() -> Variant:
+def small_variant() -> BlokboxVariant:
     """5x5 with five small pieces each: every position can be solved exhaustively after a few plies."""
     pieces = [
         [(0, 0)],
@@ -57,7 +57,7 @@ def small_variant() -> Variant:
         for index, cells in enumerate(pieces)
     )
     owned = frozenset(range(len(pieces)))
-    return Variant(5, 5, shapes, (owned, owned), (frozenset({(1, 1)}), frozenset({(3, 3)})))
+    return BlokboxVariant(5, 5, shapes, (owned, owned), (frozenset({(1, 1)}), frozenset({(3, 3)})))
 
 
 VARIANT = small_variant()

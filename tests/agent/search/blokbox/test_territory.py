@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from agent.search.blokbox.proving.regions import new_territory_workspace
 from agent.search.blokbox.proving.territory import TO_MOVE_LOSES, TO_MOVE_WINS, verdict
 from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
-from games.native.blokbox.variant import SIDE, SIDE_STEPS, TURN, Cell, Shape, Variant
+from games.native.blokbox.variant import SIDE, SIDE_STEPS, TURN, BlokboxVariant, Cell, Shape
 
 Position = NDArray[np.uint64]
 SQUARE = ((0, 0), (1, 0), (0, 1), (1, 1))
@@ -37,7 +37,7 @@ def random_cells(rng: random.Random) -> tuple[Cell, ...]:
     return tuple(sorted((x - left, y - top) for x, y in cells))
 
 
-def random_variant(rng: random.Random) -> Variant:
+def random_variant(rng: random.Random) -> BlokboxVariant:
     """A board of at most seven rows or columns, some as wide or as high as boards can be."""
     width, height = rng.randint(3, 7), rng.randint(3, 7)
     if rng.random() < 0.3:
@@ -52,13 +52,15 @@ def random_variant(rng: random.Random) -> Variant:
     board = [(x, y) for x in range(width) for y in range(height)]
     first, second, third = rng.sample(board, 3)
     owned = tuple(frozenset(rng.sample(range(pieces), rng.randint(pieces // 2, pieces))) for _ in range(2))
-    return Variant(width, height, tuple(shapes), (owned[0], owned[1]), (frozenset({first, third}), frozenset({second})))
+    return BlokboxVariant(
+        width, height, tuple(shapes), (owned[0], owned[1]), (frozenset({first, third}), frozenset({second}))
+    )
 
 
 class Match:
     """Plays a variant out, knows who wins, and asks for verdicts."""
 
-    def __init__(self, variant: Variant) -> None:
+    def __init__(self, variant: BlokboxVariant) -> None:
         self.variant = variant
         self._tables = variant.tables
         self._scratch = new_placement_workspace(variant, 1)
@@ -118,7 +120,7 @@ def test_more_territory_wins(turn: int, result: int) -> None:
     wall = frozenset((8, y) for y in range(height)), frozenset((9, y) for y in range(height))
     blocked = frozenset({(10, 3), (11, 3), (11, 0)})
     both = frozenset({0, 1})
-    variant = Variant(width, height, shapes, (both, both), (wall[0] | {(4, 1)}, wall[1] | blocked))
+    variant = BlokboxVariant(width, height, shapes, (both, both), (wall[0] | {(4, 1)}, wall[1] | blocked))
     match = Match(variant)
     start = variant.start.copy()
     start[TURN] = turn
@@ -130,6 +132,6 @@ def test_shared_cells_leave_it_open() -> None:
     """While both players can cover the same cells and nothing else, there is no verdict."""
     shapes = (shape(0, DOMINO, 4, 3),)
     pieces = frozenset({0})
-    variant = Variant(4, 3, shapes, (pieces, pieces), (frozenset({(0, 0)}), frozenset({(3, 2)})))
+    variant = BlokboxVariant(4, 3, shapes, (pieces, pieces), (frozenset({(0, 0)}), frozenset({(3, 2)})))
     match = Match(variant)
     assert not match.verdicts(variant.start)

@@ -31,7 +31,7 @@ from games.gdl.circuit.circuit import build_circuit
 from games.gdl.grounding.ground import ground
 from games.gdl.rules.check import check
 from games.gdl.running.machine import CircuitMachine, compiled_game
-from games.native.reversi.rules import Variant, central_start, rectangle
+from games.native.reversi.rules import ReversiVariant, central_start, rectangle
 from protocol.kif import read_rulesheet
 
 
@@ -124,7 +124,7 @@ def test_expected_goal_grows_with_the_score() -> None:
 
 def test_trained_weights_beat_rules_of_thumb() -> None:
     """At equal depth the shipped evaluation mostly wins against an untrained one."""
-    variant = Variant()
+    variant = ReversiVariant()
     weights = weights_for(variant)
     trained = Analyser(variant, weights.evaluation, weights.coefficients, megabytes=4)
     plain = weights_for(variant, Path("nowhere"))
@@ -164,9 +164,9 @@ def test_score_interval() -> None:
 
 def test_openings_differ() -> None:
     """Openings are different positions, eight plies from the start."""
-    found = list(openings(Variant(), 50, 0))
+    found = list(openings(ReversiVariant(), 50, 0))
     assert len(set(found)) == 50
-    assert {Variant().empty(position).bit_count() for position in found} == {52}
+    assert {ReversiVariant().empty(position).bit_count() for position in found} == {52}
 
 
 def test_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:

@@ -19,18 +19,18 @@ from agent.search.reversi.stability import stable_discs
 from agent.search.reversi.table import new_table
 from agent.search.reversi.weights.shipped import INNER_CORNERS, TRAINED, weights_for
 from games.bits.board8x8 import FULL
-from games.native.reversi.rules import ReversiPosition, Variant, cells_of, rectangle
+from games.native.reversi.rules import ReversiPosition, ReversiVariant, cells_of, rectangle
 
 VARIANTS = [
-    Variant(),
-    Variant(minority=True),
-    Variant(FULL & ~INNER_CORNERS),
-    Variant(FULL & ~INNER_CORNERS, minority=True),
-    Variant(rectangle(7, 6), (1 << 18 | 1 << 27, 1 << 19 | 1 << 26)),
+    ReversiVariant(),
+    ReversiVariant(minority=True),
+    ReversiVariant(FULL & ~INNER_CORNERS),
+    ReversiVariant(FULL & ~INNER_CORNERS, minority=True),
+    ReversiVariant(rectangle(7, 6), (1 << 18 | 1 << 27, 1 << 19 | 1 << 26)),
 ]
 
 
-def plain_score(variant: Variant, position: ReversiPosition) -> int:
+def plain_score(variant: ReversiVariant, position: ReversiPosition) -> int:
     """The exact score for the side to move, by trying everything."""
     moves = variant.moves(position)
     if moves:
@@ -42,7 +42,7 @@ def plain_score(variant: Variant, position: ReversiPosition) -> int:
     return variant.sign * (margin + empties * ((margin > 0) - (margin < 0)))
 
 
-def random_position(variant: Variant, empties: int, generator: random.Random) -> ReversiPosition:
+def random_position(variant: ReversiVariant, empties: int, generator: random.Random) -> ReversiPosition:
     """A position with that many empty cells from a random game."""
     while True:
         position = variant.initial()
@@ -56,7 +56,7 @@ def random_position(variant: Variant, empties: int, generator: random.Random) ->
             return position
 
 
-def searcher_for(variant: Variant, megabytes: int = 4) -> Searcher:
+def searcher_for(variant: ReversiVariant, megabytes: int = 4) -> Searcher:
     """A searcher with the weights of the variant."""
     weights = weights_for(variant)
     board = BoardRules.of(variant)
@@ -64,7 +64,7 @@ def searcher_for(variant: Variant, megabytes: int = 4) -> Searcher:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_small_endings_are_exact(variant: Variant) -> None:
+def test_small_endings_are_exact(variant: ReversiVariant) -> None:
     """Up to seven empty cells every window gives a bound that the true score respects."""
     generator = random.Random(1)
     words, ints = small_stack()
@@ -87,7 +87,7 @@ def test_small_endings_are_exact(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_search_to_the_end_is_exact(variant: Variant) -> None:
+def test_search_to_the_end_is_exact(variant: ReversiVariant) -> None:
     """The principal variation search agrees with trying everything, for scores and for results."""
     generator = random.Random(2)
     searcher = searcher_for(variant)
@@ -106,7 +106,7 @@ def test_known_endings(corpus: Path, number: int, best: int) -> None:
     cells, side = line.split()[0], line.split()[1][0]
     discs = {mark: sum(1 << index for index, cell in enumerate(cells) if cell == mark) for mark in "XO"}
     player, opponent = discs[side], discs["O" if side == "X" else "X"]
-    searcher = searcher_for(Variant(), 64)
+    searcher = searcher_for(ReversiVariant(), 64)
     empties = 64 - (player | opponent).bit_count()
     for depth in range(2, 11, 2):
         searcher.score(player, opponent, -64, 64, depth, 0)
@@ -138,7 +138,7 @@ def test_stable_discs_are_never_turned() -> None:
 def test_evaluation_is_the_same_for_images_of_a_position() -> None:
     """Mirroring and turning the board changes no score."""
     generator = random.Random(5)
-    tables = weights_for(Variant()).evaluation.tables
+    tables = weights_for(ReversiVariant()).evaluation.tables
     board = BoardRules(np.uint64(FULL), 64, 1)
 
     def image(discs: int, swap: bool, flip: bool) -> int:
@@ -150,7 +150,7 @@ def test_evaluation_is_the_same_for_images_of_a_position() -> None:
         return result
 
     for _ in range(20):
-        position = random_position(Variant(), generator.randrange(10, 50), generator)
+        position = random_position(ReversiVariant(), generator.randrange(10, 50), generator)
         values = {
             int(
                 evaluate(
@@ -182,14 +182,14 @@ def test_weights_of_the_nearest_variant() -> None:
     """Trained variants have their own weights, others those of the nearest board, other shapes rules of thumb."""
     for name, variant in TRAINED.items():
         assert weights_for(variant).source == name
-    assert weights_for(Variant(FULL & ~(1 << 18))).source == "standard"
-    assert weights_for(Variant(FULL & ~(1 << 18 | 1 << 21 | 1 << 42))).source == "blocked"
-    assert weights_for(Variant(rectangle(6, 6))).source == "heuristic"
+    assert weights_for(ReversiVariant(FULL & ~(1 << 18))).source == "standard"
+    assert weights_for(ReversiVariant(FULL & ~(1 << 18 | 1 << 21 | 1 << 42))).source == "blocked"
+    assert weights_for(ReversiVariant(rectangle(6, 6))).source == "heuristic"
 
 
 def test_search_stops_when_told() -> None:
     """A search of the first position, which never ends, returns within milliseconds of the stop flag."""
-    variant = Variant()
+    variant = ReversiVariant()
     weights = weights_for(variant)
     analyser = Analyser(variant, weights.evaluation, weights.coefficients, threads=2, megabytes=4)
     stop = np.zeros(1, np.uint8)

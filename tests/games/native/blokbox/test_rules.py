@@ -15,7 +15,7 @@ import pytest
 
 from games.bits.board16x16 import SIDE
 from games.native.blokbox.rules import list_moves, new_placement_workspace, perft, placements, play, playouts
-from games.native.blokbox.variant import BOARD_CELLS, TURN, Shape, Variant
+from games.native.blokbox.variant import BOARD_CELLS, TURN, BlokboxVariant, Shape
 from protocol.kif import read_rulesheet
 
 Cell = tuple[int, int]
@@ -38,17 +38,17 @@ def turned(cells: list[Cell]) -> list[Cell]:
     return sorted((height - dy, dx) for dx, dy in cells)
 
 
-def small_variant() -> Variant:
+def small_variant() -> BlokboxVariant:
     """A 6x5 board with pieces of one to four cells, one of them in several orientations, and unequal owners."""
     pieces: list[list[Cell]] = [[(0, 0)], [(0, 0), (1, 0)], [(0, 0), (0, 1), (1, 0)], [(0, 0), (1, 0), (2, 0), (1, 1)]]
     shapes = [shape(index, cells, 6, 5) for index, cells in enumerate(pieces)]
     shapes += [shape(2, turned(pieces[2]), 6, 5), shape(1, turned(pieces[1]), 6, 5)]
-    return Variant(
+    return BlokboxVariant(
         6, 5, tuple(shapes), (frozenset({0, 1, 2, 3}), frozenset({0, 1, 2})), (frozenset({(0, 0)}), frozenset({(5, 4)}))
     )
 
 
-def wide_variant() -> Variant:
+def wide_variant() -> BlokboxVariant:
     """A full 16x16 board, long pieces, several starting cells."""
     pieces: list[list[Cell]] = [[(dx, 0) for dx in range(n)] for n in range(1, 7)]
     pieces += [[(0, dy) for dy in range(n)] for n in range(2, 7)]
@@ -56,20 +56,20 @@ def wide_variant() -> Variant:
     shapes = [shape(index, cells, 16, 16) for index, cells in enumerate(pieces)]
     owned = frozenset(range(len(pieces)))
     starts = (frozenset({(0, 0), (15, 15)}), frozenset({(15, 0), (0, 15), (8, 8)}))
-    return Variant(16, 16, tuple(shapes), (owned, owned), starts)
+    return BlokboxVariant(16, 16, tuple(shapes), (owned, owned), starts)
 
 
 @dataclass
 class NaiveGame:
     """The rules in sets of cells."""
 
-    variant: Variant
+    variant: BlokboxVariant
     cells: list[set[Cell]]
     owned: list[set[int]]
     turn: int = 0
 
     @classmethod
-    def start(cls, variant: Variant) -> NaiveGame:
+    def start(cls, variant: BlokboxVariant) -> NaiveGame:
         return cls(variant, [set(cells) for cells in variant.starts], [set(pieces) for pieces in variant.owned])
 
     def covered(self, move: int) -> set[Cell]:
@@ -107,7 +107,7 @@ class NaiveGame:
 class Moves:
     """Lists the moves of positions of one variant."""
 
-    def __init__(self, variant: Variant) -> None:
+    def __init__(self, variant: BlokboxVariant) -> None:
         self.variant = variant
         self.workspace = new_placement_workspace(variant, 1)
         self.shapes = np.arange(len(variant.shapes))
@@ -122,7 +122,7 @@ class Moves:
 
 
 @pytest.mark.parametrize("variant", [small_variant(), wide_variant()], ids=["small", "wide"])
-def test_random_matches_agree_with_naive_rules(variant: Variant) -> None:
+def test_random_matches_agree_with_naive_rules(variant: BlokboxVariant) -> None:
     """Moves of both players and whole positions are those of the naive rules, ply by ply to the end."""
     rng = random.Random(5)
     moves = Moves(variant)
@@ -154,7 +154,7 @@ def naive_perft(game: NaiveGame, depth: int) -> int:
     return leaves
 
 
-def count_leaves(variant: Variant, depth: int) -> int:
+def count_leaves(variant: BlokboxVariant, depth: int) -> int:
     moves = np.zeros((depth, len(variant.shapes) * BOARD_CELLS), np.int64)
     return int(perft(variant.tables, variant.start, depth, new_placement_workspace(variant, depth), moves))
 
@@ -178,12 +178,12 @@ def test_random_playouts_are_won_by_both() -> None:
 def test_shapes_must_stay_on_the_board() -> None:
     """An anchor that pushes a cell off the board is refused when the tables are made."""
     bad = Shape(0, ((0, 0), (1, 0)), frozenset({(3, 0)}))
-    variant = Variant(4, 4, (bad,), (frozenset({0}), frozenset({0})), (frozenset(), frozenset()))
+    variant = BlokboxVariant(4, 4, (bad,), (frozenset({0}), frozenset({0})), (frozenset(), frozenset()))
     with pytest.raises(ValueError, match="leaves the board"):
         _ = variant.tables
 
 
-def described_variant(corpus: Path) -> Variant:
+def described_variant(corpus: Path) -> BlokboxVariant:
     """The corpus game, read off its sheet's own relations."""
     cells: dict[int, list[Cell]] = defaultdict(list)
     for statement in read_rulesheet((corpus / "blokbox_simple.kif").read_text()):
@@ -192,7 +192,7 @@ def described_variant(corpus: Path) -> Variant:
             cells[int(str(piece)) - 1].append((int(str(dx)), int(str(dy))))
     shapes = tuple(shape(piece, offsets, 14, 14) for piece, offsets in sorted(cells.items()))
     owned = frozenset(range(21))
-    return Variant(14, 14, shapes, (owned, owned), (frozenset({(7, 6)}), frozenset({(6, 7)})))
+    return BlokboxVariant(14, 14, shapes, (owned, owned), (frozenset({(7, 6)}), frozenset({(6, 7)})))
 
 
 def test_recorded_matches_are_followed(corpus: Path) -> None:

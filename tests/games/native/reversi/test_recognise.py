@@ -13,10 +13,10 @@ from games.gdl.grounding.ground import ground
 from games.gdl.rules.check import check
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.machine import Term
-from games.native.reversi.binding import Binding
+from games.native.reversi.binding import ReversiBinding
 from games.native.reversi.geometry import embed
 from games.native.reversi.recognise import recognise
-from games.native.reversi.rules import Variant
+from games.native.reversi.rules import ReversiVariant
 from games.native.reversi.verify import count_agreeing
 from protocol.kif import read_rulesheet, write
 from protocol.scramble import make_scrambler
@@ -126,7 +126,7 @@ def machine_of(rulesheet: tuple[Term, ...] | str) -> CircuitMachine:
     return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
 
 
-def recognised(rulesheet: tuple[Term, ...] | str, positions: int = 3000) -> Binding | None:
+def recognised(rulesheet: tuple[Term, ...] | str, positions: int = 3000) -> ReversiBinding | None:
     """What recognition makes of a rulesheet."""
     return recognise(machine_of(rulesheet), positions=positions)
 
@@ -222,7 +222,9 @@ def test_disagreement_is_counted() -> None:
     machine = machine_of(sheet(6, 6))
     binding = recognise(machine, positions=3000)
     assert binding is not None
-    wrong = Binding(**{**vars(binding), "variant": Variant(**{**vars(binding.variant), "minority": True})})
+    wrong = ReversiBinding(
+        **{**vars(binding), "variant": ReversiVariant(**{**vars(binding.variant), "minority": True})}
+    )
     assert count_agreeing(machine, binding, 5000) >= 5000
     assert count_agreeing(machine, wrong, 5000) < 5000
 

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from games.native.reversi.perft import perft
-from games.native.reversi.rules import ReversiPosition, Variant, cells_of, rectangle
+from games.native.reversi.rules import ReversiPosition, ReversiVariant, cells_of, rectangle
 
-SIX_BY_SIX = Variant(rectangle(6, 6), (1 << 19 | 1 << 26, 1 << 18 | 1 << 27))
+SIX_BY_SIX = ReversiVariant(rectangle(6, 6), (1 << 19 | 1 << 26, 1 << 18 | 1 << 27))
 
 
 def captures(cell: int, player: int, opponent: int) -> int:
@@ -36,7 +36,7 @@ def captures(cell: int, player: int, opponent: int) -> int:
 )
 def test_perft_standard(depth: int, leaves: int) -> None:
     """The standard board has the published leaf counts, passes being plies and finished games one leaf."""
-    assert perft(Variant(), depth) == leaves
+    assert perft(ReversiVariant(), depth) == leaves
 
 
 @pytest.mark.parametrize(("depth", "leaves"), list(enumerate((1364, 7604, 47740, 308716, 2114912, 14976684), start=5)))
@@ -51,7 +51,7 @@ def test_perft_six_by_six(depth: int, leaves: int) -> None:
 def test_moves_agree_with_a_walk_over_cells(playable: int) -> None:
     """Mobility and flips are those of a cell-by-cell walk on random boards, also around blocked cells."""
     generator = random.Random(0)
-    variant = Variant(playable)
+    variant = ReversiVariant(playable)
     for _ in range(300):
         density = generator.random()
         discs = [0, 0]
@@ -75,7 +75,7 @@ def test_control_stays_where_there_is_no_noop() -> None:
     # One row, colour 0 on both ends beside colour 1: after cell 2 only colour 0 has a capture left (cell 5).
     start = (1 << 0 | 1 << 7, 1 << 1 | 1 << 6)
     row = rectangle(8, 1)
-    stays, passes = Variant(row, start, noop=False), Variant(row, start)
+    stays, passes = ReversiVariant(row, start, noop=False), ReversiVariant(row, start)
     assert stays.play(stays.initial(), 2).turn == 0
     after = passes.play(passes.initial(), 2)
     assert after.turn == 1
@@ -86,5 +86,5 @@ def test_control_stays_where_there_is_no_noop() -> None:
 def test_minority_turns_the_result_round() -> None:
     """In suicide Reversi the side with fewer discs wins."""
     position = ReversiPosition((0b111, 0b1000), 0)
-    assert Variant().result(position, 0) == 1
-    assert Variant(minority=True).result(position, 0) == -1
+    assert ReversiVariant().result(position, 0) == 1
+    assert ReversiVariant(minority=True).result(position, 0) == -1
