@@ -155,6 +155,8 @@ class Body:
         if kind < 0.45 and depth:
             parts = [self.test(sources, depth - 1) for _ in range(rng.choice((2, 2, 3)))]
             found = [part for part in parts if part is not None]
+            if found and rng.random() < 0.15:
+                return ("not", (rng.choice(("or", "and")), *found))
             return ("or", *found) if found else None
         if kind < 0.5 and depth:
             parts = [self.test(sources, depth - 1) for _ in range(2)]

