@@ -162,6 +162,11 @@ class Sheet:
         for number in range(rng.choice((1, 2, 2, 3))):
             sorts = self._choose_sorts(4, roles=rng.random() < 0.3, limit=48)
             self.moves.append((f"move{number}" if rng.random() < 0.85 else "fact0", sorts))
+        if rng.random() < 0.35:
+            # What boards are about: a square, or two of them.
+            self.moves.append(("mark", [self.index, self.index]))
+            if self.index.size < 4 and rng.random() < 0.4:
+                self.moves.append(("go", [self.index] * 4))
         self.moves = list({(name, len(sorts)): (name, sorts) for name, sorts in self.moves}.values())
         self.move = Sort("", ["noop"], [(name, sorts) for name, sorts in self.moves if sorts])
         self.move.constants += [name for name, sorts in self.moves if not sorts]
@@ -176,8 +181,8 @@ class Sheet:
                 sorts = [self.roles, self.move]
             self.fluents.append(fluent(name, *sorts))
             self._add_init(name, sorts)
-        if rng.random() < 0.15:
-            # A board of more squares than a machine word has bits.
+        if rng.random() < 0.35:
+            # A board, perhaps of more facts than a machine word has bits.
             sorts = [self.index, self.index, *self._choose_sorts(2, limit=16)]
             self.fluents.append(fluent("cell", *sorts))
             names = [f"?{i}" for i in range(len(sorts))]
