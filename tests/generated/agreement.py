@@ -203,7 +203,8 @@ def _groundings(
         again = _checked(sheet)
         if watch:
             watch("eager", again.rules)
-        made = [(f"eager {variant}", rewritten(again.rules, variant)) for variant in variants]
+        moved = [variant for variant in variants if variant not in ("plain", "projected")]
+        made = [(f"eager {variant}", rewritten(again.rules, variant)) for variant in moved]
     yield from made
 
 

@@ -137,14 +137,15 @@ class Body:
         return result
 
     def unequal(self) -> Term | None:
-        """A `distinct` of two bound variables, or of one and a term."""
+        """A `distinct` of two bound variables, or of one and a term; seldom its negation."""
         names = list(self.bound)
         if not names:
             return None
         name = self.rng.choice(names)
         others = [other for other in self.known(self.bound[name]) if other != name]
         right = self.rng.choice(others) if others and self.rng.random() < 0.7 else self.ground(self.bound[name])
-        return ("distinct", name, right) if self.rng.random() < 0.7 else ("distinct", right, name)
+        literal = ("distinct", name, right) if self.rng.random() < 0.7 else ("distinct", right, name)
+        return ("not", literal) if self.rng.random() < 0.1 else literal
 
     def test(self, sources: Sequence[Relation], depth: int = 2) -> Term | None:
         """A formula about bound variables: it binds nothing."""

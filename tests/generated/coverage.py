@@ -43,6 +43,7 @@ FEATURES = (
     "nested or",
     "not",
     "not of several literals",
+    "not distinct",
     "distinct",
     "distinct before its variables are bound",
     "term nested two deep",
@@ -207,6 +208,8 @@ def _features(sheet: Sequence[Term]) -> Iterator[str]:
         yield "hundred facts"
     for _, head, *body in rules:
         literals = list(_literals(body))
+        if any(not positive and part[0] == "distinct" for positive, part in literals):
+            yield "not distinct"
         moves = [part for positive, part in literals if positive and part[0] == "does"]
         if len(moves) > 1:
             yield "two moves in one rule"
