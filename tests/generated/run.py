@@ -1,7 +1,8 @@
 """Tries many random rulesheets, and says what they covered: `python -m tests.generated.run --seeds 0:1000`.
 
 One line for each sheet that shows a difference, then that sheet shrunk, then a table. Ends with status 1 if there were
-differences. Seeds are independent: ranges may run side by side, and a seed means the same sheet and matches everywhere.
+differences; Ctrl-C ends it early. Seeds are independent: ranges may run side by side, and a seed means the same sheet
+and matches everywhere.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def trial(program: Sheet, seed: int, matches: int = MATCHES, watch: Watch | None
 
 def smallest(program: Sheet, seed: int) -> Sheet:
     """A smaller program that shows a difference as well."""
+    first = trial(program, seed)[0] or ""
 
     def shows(candidate: Sheet) -> bool:
         try:
@@ -50,8 +52,6 @@ def smallest(program: Sheet, seed: int) -> Sheet:
         # A sheet that is refused shows nothing, unless it was refused at first.
         return found is not None and ("Error: " not in found or "Error: " in first)
 
-    first, _ = trial(program, seed)
-    first = first or ""
     return shrunk(program, shows)
 
 
@@ -73,7 +73,6 @@ def main(arguments: list[str] | None = None) -> int:
     coverage = Coverage()
     programs = differences = positions = moves = 0
     start = time.process_time()
-    seed = begin
     with coverage.watching_circuits():
         for seed in range(begin, end):
             program = sheet(Random(seed))
@@ -82,6 +81,8 @@ def main(arguments: list[str] | None = None) -> int:
                 found, known = trial(program, seed, options.matches, coverage.watch)
                 positions += len(known.positions)
                 moves += len(known.moves)
+            except KeyboardInterrupt:
+                break
             except Exception as error:
                 found = f"{type(error).__name__}: {error}"
             programs += 1
@@ -97,8 +98,8 @@ def main(arguments: list[str] | None = None) -> int:
     spent = time.process_time() - start
     print(coverage.table(programs))
     print(
-        f"seeds {begin}:{seed + 1}: {programs} programs, {options.matches} matches each, {positions} positions, "
-        f"{moves} joint moves, {differences} differences, {spent:.0f} s CPU"
+        f"seeds {begin}:{begin + programs}: {programs} programs, {options.matches} matches each, "
+        f"{positions} positions, {moves} joint moves, {differences} differences, {spent:.0f} s CPU"
     )
     return 1 if differences else 0
 
