@@ -1,0 +1,240 @@
+"""Whether all ways to play a rulesheet play the same game: recorded once with the naive evaluator, compared with each.
+
+The ways: the interpreter, and the circuit of every grounding variant, once as in production and once with thresholds
+moved so that the rewritings that only large sheets call for come into effect on small ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from games.gdl.circuit.circuit import build_circuit
+from games.gdl.grounding import demand, rewrite
+from games.gdl.grounding.ground import VARIANTS, ground
+from games.gdl.grounding.ground import rewrite as rewritten
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules import rules as normal_form
+from games.gdl.rules.check import CheckedRules, check
+from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.machine import GameError, StateMachine
+from tests.generated.naive import Naive
+
+Term = Any
+Sheet = Sequence[Term]
+Watch = Callable[[str, Any], None]
+"""Called with what a stage is called and what it made; see `coverage`."""
+
+MATCHES = 10
+
+
+@dataclass(frozen=True)
+class Position:
+    """What holds in a state."""
+
+    facts: frozenset[Term]
+    legal: list[set[Term]]
+    """Per role."""
+    terminal: bool
+    goals: list[int | None]
+
+
+@dataclass(frozen=True)
+class Record:
+    """Random matches: their positions, each once, and the joint moves that were made, each once."""
+
+    roles: list[Term]
+    initial: frozenset[Term]
+    positions: list[Position]
+    moves: list[tuple[int, tuple[Term, ...], frozenset[Term]]]
+    """Index of the position, joint move, facts of the next state."""
+
+
+def record(sheet: Sheet, seed: int, matches: int = MATCHES, max_plies: int = 12) -> Record:
+    """Random matches as the naive evaluator plays them. Raises `ValueError` for sheets that it cannot evaluate."""
+    rng = Random(seed)
+    naive = Naive(sheet)
+    index: dict[frozenset[Term], int] = {}
+    positions: list[Position] = []
+    views = []
+    following: dict[tuple[int, tuple[Term, ...]], frozenset[Term]] = {}
+    for _ in range(matches):
+        facts = naive.initial
+        for _ in range(max_plies):
+            if facts not in index:
+                index[facts] = len(positions)
+                view = naive.look(facts)
+                views.append(view)
+                positions.append(Position(facts, naive.legal(view), naive.terminal(view), naive.goals(view)))
+            number = index[facts]
+            here = positions[number]
+            if here.terminal or not all(here.legal):
+                break
+            joint = tuple([rng.choice(sorted(moves, key=repr)) for moves in here.legal])
+            if (number, joint) not in following:
+                following[number, joint] = naive.next(views[number], joint)
+            facts = following[number, joint]
+    moves = [(number, joint, facts) for (number, joint), facts in following.items() if facts in index]
+    return Record(naive.roles, naive.initial, positions, moves)
+
+
+def disagreement(machine: StateMachine, known: Record) -> str | None:
+    """What the machine gets wrong first, one state at a time; None if nothing."""
+    if list(machine.roles) != known.roles:
+        return f"roles {machine.roles}, not {known.roles}"
+    found = _different("at the start", machine.facts(machine.initial()), known.initial)
+    if found:
+        return found
+    roles = range(len(known.roles))
+    states = []
+    for position in known.positions:
+        state = machine.state(position.facts)
+        states.append(state)
+        if machine.facts(state) != position.facts:
+            return f"the state {_text(position.facts)} is not kept"
+        if machine.terminal(state) != position.terminal:
+            return f"terminal is {not position.terminal} in {_text(position.facts)}"
+        for role in roles:
+            legal = machine.legal(state, role)
+            found = _different(f"legal for {known.roles[role]} in {_text(position.facts)}", legal, position.legal[role])
+            if found or len(legal) != len(position.legal[role]):
+                return found or "a legal move is listed twice"
+        goals = [machine.goal(state, role) for role in roles]
+        if goals != position.goals:
+            return f"goals {goals}, not {position.goals}, in {_text(position.facts)}"
+    for number, joint, expected in known.moves:
+        facts = machine.facts(machine.next(states[number], joint))
+        found = _different(f"after {_text(joint)} in {_text(known.positions[number].facts)}", facts, expected)
+        if found:
+            return found
+    return None
+
+
+def batch_disagreement(machine: CircuitMachine, known: Record) -> str | None:
+    """The same for a circuit, many states at once."""
+    if list(machine.roles) != known.roles:
+        return f"roles {machine.roles}, not {known.roles}"
+    found = _different("at the start", machine.facts(machine.initial()), known.initial)
+    if found:
+        return found
+    packed = np.stack([machine.pack(machine.state(position.facts)) for position in known.positions])
+    legal, terminal = machine.legal_of(packed)
+    goals = machine.goals_of(packed)
+    for number, position in enumerate(known.positions):
+        where = _text(position.facts)
+        if bool(terminal[number]) != position.terminal:
+            return f"terminal is {not position.terminal} in {where}"
+        for role, mine in enumerate(np.split(legal[number], machine.net.role_start[1:-1])):
+            moves = [machine.game.moves[role][i] for i in np.flatnonzero(mine)]
+            found = _different(f"legal for {known.roles[role]} in {where}", moves, position.legal[role])
+            if found:
+                return found
+        values = [None if goal < 0 else goal for goal in goals[number].tolist()]
+        if values != position.goals:
+            return f"goals {values}, not {position.goals}, in {where}"
+    if known.moves:
+        numbers = [number for number, _, _ in known.moves]
+        joint = [[machine.move_index(i, move) for i, move in enumerate(moves)] for _, moves, _ in known.moves]
+        nexts = machine.next_of(packed[numbers], np.array(joint, np.int32))
+        for (number, moves, expected), words in zip(known.moves, nexts, strict=True):
+            where = f"after {_text(moves)} in {_text(known.positions[number].facts)}"
+            found = _different(where, machine.facts(machine.unpack(words)), expected)
+            if found:
+                return found
+    return None
+
+
+def compare(
+    sheet: Sheet,
+    known: Record,
+    *,
+    interpreter: bool = True,
+    variants: Sequence[str] = VARIANTS,
+    single: bool = False,
+    eager: bool = True,
+    watch: Watch | None = None,
+) -> str | None:
+    """What some way to play the sheet gets wrong of the recorded matches.
+
+    `single` asks circuits for one state at a time as well, `eager` grounds with moved thresholds as well.
+    """
+    checked = _checked(sheet)
+    try:
+        if watch:
+            watch("rules", checked.rules)
+        found = disagreement(Interpreter(checked), known) if interpreter else None
+        if found:
+            return f"interpreter: {found}"
+        seen: set[frozenset[Any]] = set()
+        for name, rules in _groundings(sheet, checked, variants, eager, watch):
+            if frozenset(rules) in seen:
+                continue
+            seen.add(frozenset(rules))
+            circuit = build_circuit(ground(rules, checked.roles, variant="plain"))
+            machine = CircuitMachine(compiled_game(circuit))
+            if watch:
+                watch(name, rules)
+                watch("circuit", circuit)
+                watch("net", machine.net)
+            found = batch_disagreement(machine, known)
+            if not found and single:
+                found = disagreement(machine, known)
+            if found:
+                return f"circuit, {name}: {found}"
+    except GameError as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def _groundings(
+    sheet: Sheet, checked: CheckedRules, variants: Sequence[str], eager: bool, watch: Watch | None
+) -> Iterator[tuple[str, list[Any]]]:
+    for variant in variants:
+        yield variant, rewritten(checked.rules, variant)
+    if not eager:
+        return
+    with moved_thresholds():
+        again = _checked(sheet)
+        if watch:
+            watch("eager", again.rules)
+        moved = [variant for variant in variants if variant not in ("plain", "projected")]
+        made = [(f"eager {variant}", rewritten(again.rules, variant)) for variant in moved]
+    yield from made
+
+
+@contextmanager
+def moved_thresholds() -> Iterator[None]:
+    """Within, rewritings happen wherever they are possible: what is right only by not happening is no good."""
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(demand, "_LARGE", 2.0))
+        stack.enter_context(patch.object(rewrite, "_GAIN", 1e9))
+        stack.enter_context(patch.object(normal_form, "MAX_ALTERNATIVES", 2))
+        yield
+
+
+def _checked(sheet: Sheet) -> CheckedRules:
+    checked = check(tuple(sheet))
+    odd = [found.message for found in checked.diagnostics if "binds" in found.message]
+    if odd:
+        raise ValueError(odd[0])
+    return checked
+
+
+def _different(where: str, found: Any, expected: Any) -> str | None:
+    missing, wrong = set(expected) - set(found), set(found) - set(expected)
+    parts = [f"{word} {_text(facts)}" for word, facts in (("lacks", missing), ("has wrongly", wrong)) if facts]
+    return f"{where}: {', '.join(parts)}" if parts else None
+
+
+def _text(terms: Any) -> str:
+    return " ".join(sorted(map(_term_text, terms)))
+
+
+def _term_text(term: Term) -> str:
+    return term if isinstance(term, str) else "(" + " ".join(map(_term_text, term)) + ")"

@@ -1,0 +1,247 @@
+"""What random rulesheets have put to the test: features of the sheets, rewriting steps that fired, parts of circuits.
+
+A step that never fired was not tested.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from games.gdl.circuit import circuit as building
+from games.gdl.circuit.outputs import mark_live
+from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET
+from games.gdl.grounding import split_moves
+from games.gdl.interpreter.program import Program
+from games.gdl.running.layout import ARITY, FLIP, MAX_ARITY
+
+Term = Any
+
+STEPS = {
+    "or ": "a disjunction got a predicate",
+    "some ": "a variable was projected away",
+    "join ": "a body was split",
+    "part ": "a move was taken apart",
+    "domain ": "a variable was bound to its domain",
+    "demand ": "a relation was derived on demand",
+    "possible ": "demand depended on the state",
+}
+"""What the names of auxiliary relations that a stage makes begin with."""
+
+MOVED = ", thresholds moved"
+
+FEATURES = (
+    "two moves in one rule",
+    "moves of several roles in one rule",
+    "role as variable",
+    "or",
+    "nested or",
+    "not",
+    "not of several literals",
+    "not distinct",
+    "distinct",
+    "distinct before its variables are bound",
+    "term nested two deep",
+    "alias of does",
+    "negated does",
+    "recursion",
+    "hundred facts",
+    "legal in a body",
+    "three roles",
+)
+
+CIRCUITS = (
+    "positive cycles",
+    "sets of moves",
+    "a fluent that never changes",
+    "gates merged into their readers",
+    "shared pairs factored out",
+    "blocks swept until nothing changes",
+    "complements of single slots",
+    "gates stored as complements",
+    "gates of the largest arity",
+    "a state of several words",
+)
+
+INTERPRETER = ("functions unfolded", "recursive predicates", "facts beside rules")
+
+
+class Coverage:
+    """Counts, by what was seen, of the programs in which it was."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._seen: set[str] = set()
+
+    def begin(self, sheet: Sequence[Term]) -> None:
+        """Starts with another program."""
+        self.counts.update(self._seen)
+        self._seen = set(_features(sheet))
+
+    def watch(self, stage: str, made: Any) -> None:
+        """Takes note of what a stage made."""
+        note = self._seen.add
+        if stage == "rules":
+            program = Program(made)
+            if program.unfoldings:
+                note("functions unfolded")
+            if program.recursive:
+                note("recursive predicates")
+            if any(name.endswith(" given") for name, _ in program.facts):
+                note("facts beside rules")
+            if split_moves._unfold_aliases(list(made)) != list(made):
+                note("an alias of does was unfolded")
+            self._note_steps(made, "")
+        elif stage == "circuit":
+            signals = made.pool.kind[: made.pool.counts[0]]
+            if LOOP in signals:
+                note("positive cycles")
+            if MOVE_SET in signals:
+                note("sets of moves")
+            if made.always:
+                note("a fluent that never changes")
+            if len(made.fluents) > 64:
+                note("a state of several words")
+        elif stage == "net":
+            runs = np.concatenate((made.legal.runs, made.next.runs, made.goal.runs))
+            arity, flip = runs[:, ARITY], runs[:, FLIP]
+            if (arity == 0).any():
+                note("blocks swept until nothing changes")
+            if ((arity == 1) & (flip == 1)).any():
+                note("complements of single slots")
+            if ((arity > 1) & (flip == 1)).any():
+                note("gates stored as complements")
+            if (arity == MAX_ARITY).any():
+                note("gates of the largest arity")
+        else:
+            self._note_steps(made, MOVED if stage.startswith("eager") else "")
+
+    def _note_steps(self, rules: Sequence[Any], suffix: str) -> None:
+        for rule in rules:
+            for start, step in STEPS.items():
+                if str(rule.head[0]).startswith(start):
+                    self._seen.add(step + suffix)
+
+    @contextmanager
+    def watching_circuits(self) -> Iterator[None]:
+        """Within, takes note of what rebuilding and factoring do as well."""
+        rebuild, factor = building.rebuild, building.factor
+
+        def rebuilding(pool: Any, outputs: Any, *arguments: Any, inline: bool) -> Any:
+            made = rebuild(pool, outputs, *arguments, inline=inline)
+            if inline and _gates(*made) < _gates(pool, outputs):
+                self._seen.add("gates merged into their readers")
+            return made
+
+        def factoring(pool: Any, outputs: Any, **options: Any) -> Any:
+            before = _gates(pool, outputs)
+            made = factor(pool, outputs, **options)
+            if _gates(made, outputs) > before:
+                self._seen.add("shared pairs factored out")
+            return made
+
+        with patch.object(building, "rebuild", rebuilding), patch.object(building, "factor", factoring):
+            yield
+
+    def table(self, programs: int) -> str:
+        """The counts, with a zero for what never happened."""
+        self.counts.update(self._seen)
+        self._seen = set()
+        parts = {
+            "sheets have": FEATURES,
+            "rewriting steps": (
+                *STEPS.values(),
+                "an alias of does was unfolded",
+                *[step + MOVED for step in STEPS.values()],
+            ),
+            "circuits": CIRCUITS,
+            "interpreter": INTERPRETER,
+        }
+        lines = []
+        for title, names in parts.items():
+            lines.append(f"{title}:")
+            for name in names:
+                share = 100 * self.counts[name] / max(1, programs)
+                lines.append(f"  {self.counts[name]:7d}  {share:5.1f} %  {name}")
+        return "\n".join(lines)
+
+
+def _gates(pool: Any, outputs: Any) -> int:
+    live = mark_live(pool, *outputs.roots())
+    return int((live & (pool.kind[: len(live)] == GATE)).sum())
+
+
+def _literals(parts: Sequence[Term], positive: bool = True) -> Iterator[tuple[bool, Term]]:
+    for part in parts:
+        if not isinstance(part, str) and part[0] in ("or", "and"):
+            yield from _literals(part[1:], positive)
+        elif not isinstance(part, str) and part[0] == "not":
+            yield from _literals(part[1:], not positive)
+        else:
+            yield positive, part
+
+
+def _depth(term: Term) -> int:
+    return 0 if isinstance(term, str) else 1 + max([0, *map(_depth, term[1:])])
+
+
+def _has_or(term: Term) -> bool:
+    return not isinstance(term, str) and (term[0] == "or" or any(map(_has_or, term)))
+
+
+def _variables(term: Term) -> set[str]:
+    if isinstance(term, str):
+        return {term} if term.startswith("?") else set()
+    return set().union(*map(_variables, term))
+
+
+def _features(sheet: Sequence[Term]) -> Iterator[str]:
+    rules = [statement for statement in sheet if statement[0] == "<="]
+    if sum(statement[0] == "role" for statement in sheet) > 2:
+        yield "three roles"
+    if len(sheet) - len(rules) > 100:
+        yield "hundred facts"
+    for _, head, *body in rules:
+        literals = list(_literals(body))
+        if any(not positive and part[0] == "distinct" for positive, part in literals):
+            yield "not distinct"
+        moves = [part for positive, part in literals if positive and part[0] == "does"]
+        if len(moves) > 1:
+            yield "two moves in one rule"
+        if len({move[1] for move in moves}) > 1:
+            yield "moves of several roles in one rule"
+        if any(move[1].startswith("?") for move in moves):
+            yield "role as variable"
+        if any(_has_or(part) for part in body):
+            yield "or"
+        if any(_has_or(part) and any(map(_has_or, part[1:])) for part in body if not isinstance(part, str)):
+            yield "nested or"
+        bound: set[str] = set()
+        for part in body:
+            kind = part if isinstance(part, str) else part[0]
+            if kind == "not":
+                yield "not"
+                if not isinstance(part[1], str) and part[1][0] in ("or", "and"):
+                    yield "not of several literals"
+            elif kind == "distinct":
+                yield "distinct"
+                if not _variables(part) <= bound:
+                    yield "distinct before its variables are bound"
+            elif kind not in ("or", "and"):
+                bound |= _variables(part)
+            if _depth(part) > 3:
+                yield "term nested two deep"
+        name = head if isinstance(head, str) else head[0]
+        if moves and len(body) == 1 and name not in ("next", "goal", "terminal"):
+            yield "alias of does"
+        if any(not positive and part[0] == "does" for positive, part in literals):
+            yield "negated does"
+        if any(part == name or part[0] == name for _, part in literals):
+            yield "recursion"
+        if any(part[0] == "legal" for _, part in literals):
+            yield "legal in a body"

@@ -1,0 +1,125 @@
+"""Random rulesheets are played alike by every circuit, the interpreter, and the naive evaluator of these tests."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from games.gdl.circuit.circuit import build_circuit
+from games.gdl.grounding.ground import ground
+from games.gdl.rules.check import check
+from games.gdl.running.machine import CircuitMachine, compiled_game
+from protocol import kif
+from tests.generated.agreement import compare, disagreement, record
+from tests.generated.coverage import STEPS, Coverage
+from tests.generated.naive import Naive
+from tests.generated.run import main, smallest, text, trial
+from tests.generated.sheets import sheet
+from tests.generated.shrink import shrunk
+from tests.generated.variations import varied
+
+SHEET = """
+(role a) (role b) (init (at a 1)) (init (at b 2)) (near 1 2) (near 2 3)
+(<= (linked ?x ?y) (or (near ?x ?y) (near ?y ?x)))
+(<= (linked ?x ?z) (linked ?x ?y) (linked ?y ?z))
+(<= (legal ?r (go ?y)) (distinct ?x ?y) (true (at ?r ?x)) (linked ?x ?y))
+(<= (legal ?r stay) (role ?r))
+(<= (next (at ?r ?y)) (does ?r (go ?y)))
+(<= (next (at ?r ?x)) (true (at ?r ?x)) (does ?r stay))
+(<= met (true (at a ?x)) (true (at b ?x)))
+(<= terminal met)
+(<= (goal a 100) met) (<= (goal a 30) (true (at a ?x)) (not met) (not (true (at b ?x))))
+(<= (goal b ?n) (score ?n) (or met (distinct ?n 1))) (score 1) (score 2)
+"""
+
+
+def test_the_naive_evaluator_says_what_rules_mean() -> None:
+    """Recursion, disjunctions, negation, inequality before binding, several goals: all as the sheet says."""
+    naive = Naive(kif.read_rulesheet(SHEET))
+    start = naive.look(naive.initial)
+    assert naive.roles == ["a", "b"]
+    assert naive.initial == {("at", "a", "1"), ("at", "b", "2")}
+    assert naive.legal(start) == [{"stay", ("go", "2"), ("go", "3")}, {"stay", ("go", "1"), ("go", "3")}]
+    assert not naive.terminal(start)
+    assert naive.goals(start) == [30, 2]
+    after = naive.next(start, [("go", "3"), ("go", "3")])
+    assert after == {("at", "a", "3"), ("at", "b", "3")}
+    assert naive.terminal(naive.look(after))
+    assert naive.goals(naive.look(after)) == [100, None]
+
+
+def test_the_naive_evaluator_refuses_what_it_cannot_mean() -> None:
+    """Recursion through negation and unbound variables are errors, not answers."""
+    with pytest.raises(ValueError, match="negation"):
+        Naive(kif.read_rulesheet("(role a) (<= p (not q)) (<= q (not p))"))
+    with pytest.raises(ValueError, match="unsafe"):
+        Naive(kif.read_rulesheet("(role a) (r 1) (<= p (r ?x) (not (q ?y)))"))
+
+
+def _fails(seed: int, found: str) -> None:
+    program = smallest(sheet(Random(seed)), seed)
+    pytest.fail(f"seed {seed}: {found}\n{text(program)}\n{trial(program, seed)[0]}")
+
+
+def test_random_sheets_by_seed() -> None:
+    """A range of seeds shows no difference, and every rewriting step fired. Longer: `python -m tests.generated.run`."""
+    coverage = Coverage()
+    for seed in range(9, 24):
+        program = sheet(Random(seed))
+        coverage.begin(program)
+        found, _ = trial(program, seed, watch=coverage.watch)
+        if found is not None:
+            _fails(seed, found)
+    coverage.table(15)
+    fired = " ".join(coverage.counts)
+    assert all(step in fired for step in STEPS.values())
+
+
+@settings(max_examples=3, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@given(st.randoms(use_true_random=False))
+def test_random_sheets_by_choices(rng: Random) -> None:
+    """The same for sheets whose every choice is Hypothesis's own: it looks for extremes, and shrinks what fails."""
+    program = sheet(rng)
+    found, _ = trial(program, 0, 4)
+    assert found is None, f"{found}\n{text(program)}"
+
+
+def test_differences_are_noticed_and_shrunk() -> None:
+    """A circuit of other rules than the recorded ones differs, and of the sheet stays what the difference needs."""
+    program = tuple(kif.read_rulesheet(SHEET))
+    wrong = ("<=", ("next", ("at", "?r", "?x")), ("true", ("at", "?r", "?x")), ("does", "?r", "stay"), ("met",))
+
+    def differs(candidate: tuple[object, ...]) -> bool:
+        try:
+            checked = check([wrong if part == program[11] else part for part in candidate])
+            machine = CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+            return disagreement(machine, record(candidate, 1)) is not None
+        except Exception:
+            return False
+
+    assert program[11][0] == "<="
+    assert differs(program)
+    small = shrunk(program, lambda candidate: program[11] in candidate and differs(candidate))
+    assert len(small) <= 5
+
+
+def test_a_sheet_told_otherwise_is_another_text_and_the_same_game() -> None:
+    """Renaming, reordering and splitting change every rule and nothing that is played."""
+    program = tuple(kif.read_rulesheet(SHEET))
+    known = record(program, 3)
+    other, renamed = varied(program, known, Random(3))
+    assert not set(other) & {part for part in program if part[0] == "<="}
+    assert len(other) == len(program) + 2
+    assert compare(other, renamed) is None
+    assert compare(other, known) is not None
+
+
+def test_the_command_reports(capsys: pytest.CaptureFixture[str]) -> None:
+    """The long run prints the number of programs, the seeds and the table."""
+    assert main(["--seeds", "0:2", "--matches", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "seeds 0:2: 2 programs, 3 matches each" in out
+    assert "a move was taken apart" in out
