@@ -12,12 +12,12 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from games.gdl.interpreter.program import Program
 
 from games.gdl.circuit import circuit as building
 from games.gdl.circuit.outputs import mark_live
 from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET
 from games.gdl.grounding import split_moves
-from games.gdl.interpreter.program import Program
 from games.gdl.running.layout import ARITY, FLIP, MAX_ARITY
 
 Term = Any

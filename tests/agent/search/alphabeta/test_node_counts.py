@@ -23,7 +23,7 @@ from agent.search.reversi.selectivity import EXACT, margins
 from agent.search.reversi.table import new_table
 from agent.search.reversi.weights.shipped import TRAINED, weights_for
 from games.native.blokbox.rules import play
-from games.native.blokbox.variant import Cell, Shape, BlokboxVariant
+from games.native.blokbox.variant import BlokboxVariant, Cell, Shape
 from games.native.reversi.rules import ReversiPosition, cells_of
 
 SIZE = 10
