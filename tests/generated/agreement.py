@@ -20,7 +20,7 @@ from games.gdl.grounding import demand, rewrite
 from games.gdl.grounding.ground import VARIANTS, ground
 from games.gdl.grounding.ground import rewrite as rewritten
 from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules import rules as normal_form
+from games.gdl.rules import normalise as normal_form
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.machine import GameError, StateMachine
@@ -130,7 +130,7 @@ def batch_disagreement(machine: CircuitMachine, known: Record) -> str | None:
         where = _text(position.facts)
         if bool(terminal[number]) != position.terminal:
             return f"terminal is {not position.terminal} in {where}"
-        for role, mine in enumerate(np.split(legal[number], machine.net.role_start[1:-1])):
+        for role, mine in enumerate(np.split(legal[number], machine.programs.role_start[1:-1])):
             moves = [machine.game.moves[role][i] for i in np.flatnonzero(mine)]
             found = _different(f"legal for {known.roles[role]} in {where}", moves, position.legal[role])
             if found:
@@ -181,7 +181,7 @@ def compare(
             if watch:
                 watch(name, rules)
                 watch("circuit", circuit)
-                watch("net", machine.net)
+                watch("programs", machine.programs)
             found = batch_disagreement(machine, known)
             if not found and single:
                 found = disagreement(machine, known)
@@ -203,7 +203,7 @@ def _groundings(
         again = _checked(sheet)
         if watch:
             watch("eager", again.rules)
-        moved = [variant for variant in variants if variant not in ("plain", "projected")]
+        moved = [variant for variant in variants if variant != "plain"]
         made = [(f"eager {variant}", rewritten(again.rules, variant)) for variant in moved]
     yield from made
 

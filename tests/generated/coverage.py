@@ -12,12 +12,12 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from games.gdl.interpreter.program import Program
 
 from games.gdl.circuit import circuit as building
 from games.gdl.circuit.outputs import mark_live
 from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET
 from games.gdl.grounding import split_moves
+from games.gdl.interpreter.unfolding import UnfoldedRules
 from games.gdl.running.layout import ARITY, FLIP, MAX_ARITY
 
 Term = Any
@@ -87,7 +87,7 @@ class Coverage:
         """Takes note of what a stage made."""
         note = self._seen.add
         if stage == "rules":
-            program = Program(made)
+            program = UnfoldedRules(made)
             if program.unfoldings:
                 note("functions unfolded")
             if program.recursive:
@@ -107,7 +107,7 @@ class Coverage:
                 note("a fluent that never changes")
             if len(made.fluents) > 64:
                 note("a state of several words")
-        elif stage == "net":
+        elif stage == "programs":
             runs = np.concatenate((made.legal.runs, made.next.runs, made.goal.runs))
             arity, flip = runs[:, ARITY], runs[:, FLIP]
             if (arity == 0).any():
