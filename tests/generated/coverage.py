@@ -24,7 +24,6 @@ Term = Any
 
 STEPS = {
     "or ": "a disjunction got a predicate",
-    "some ": "a variable was projected away",
     "join ": "a body was split",
     "part ": "a move was taken apart",
     "domain ": "a variable was bound to its domain",
