@@ -3,8 +3,8 @@
 A trace (`traces/<game>.json.gz` beside `<game>.kif`) holds matches played by another reasoner. In each of its states
 the legal moves of all roles, the end, and the facts of the following state have to be the same, and the goals where a
 match was played to its end. Where there is no trace, the circuit plays random matches of its own, and the interpreter
-has to say the same of each of their states (`games.gdl.crosscheck`). Each sheet is checked in a child process of its own with bounded memory and set-up time,
-so that one that explodes costs one row of the table.
+has to say the same of each of their states (`games.gdl.crosscheck`). Each sheet is checked in a child process of its
+own with bounded memory and set-up time, so that one that explodes costs one row of the table.
 """
 
 from __future__ import annotations

@@ -100,7 +100,8 @@ def summary(result: Conformity) -> str:
     by_interpreter = sum(sheet.engine == INTERPRETER for sheet in sheets)
     without_trace = sum(sheet.against == INTERPRETER for sheet in sheets)
     compared = f"; {without_trace} without a trace, compared with the interpreter" if without_trace else ""
+    errors = sum(sheet.error is not None for sheet in sheets)
     return (
         f"{len(sheets)} sheets, {by_circuit} by circuit, {by_interpreter} by interpreter: "
-        f"{sum(sheet.differences for sheet in sheets)} differences, {sum(s.error is not None for s in sheets)} errors{compared}"
+        f"{sum(sheet.differences for sheet in sheets)} differences, {errors} errors{compared}"
     )

@@ -87,7 +87,7 @@ class Difference:
         """Those rules that conclude, or could conclude, what the machines differ in: one for each statement."""
         # Where goals differ, it may be for a second value: every goal rule of the role is concerned.
         atoms = {(*atom[:2], "?value") if atom[0] == "goal" else atom for atom in (*self.extra, *self.missing)}
-        found = {}
+        found: dict[int, Rule] = {}
         for rule in rules:
             if any(unify(rule.head, atom) is not None for atom in atoms):
                 found.setdefault(rule.statement, rule)

@@ -202,7 +202,7 @@ def test_wrong_machine_differs_from_the_interpreter(tmp_path: Path, relation: st
     text = result.sheets[0].described[0]
     query = {
         "legal": "legal moves of a: only the ",
-        "next": "next state: only the circuit has (next (n 2)); only the interpreter has (next (n 1)); joint move: (add 1)",
+        "next": "next state: only the circuit has (next (n 2)); only the interpreter has (next (n 1)); joint move:",
         "terminal": "terminal: only the circuit has (terminal); state: (n 1)",
         "goal": "goal of a: only the circuit has (goal a none-or-several); only the interpreter has (goal a 100)",
         "init": "initial state: only the circuit has (init (n 1)); only the interpreter has (init (n 0))",
