@@ -50,16 +50,9 @@ class Sheet:
 
 def load(game: str) -> Sheet:
     """The sheet that `game` means: an own rulesheet's name, or a file. Raises `InputError`."""
-    if game in rulesheets.names():
-        path, name = rulesheets.path(game), game
-    else:
-        path = Path(game)
-        name = path.stem
+    path = find(game)
     try:
         source = decode(path.read_bytes())
-    except FileNotFoundError:
-        known = ", ".join(rulesheets.names())
-        raise InputError(f"{game}: no such file, and no rulesheet of that name (there are: {known})") from None
     except OSError as error:
         raise InputError(f"{game}: {error.strerror}") from None
     try:
@@ -73,7 +66,16 @@ def load(game: str) -> Sheet:
         if len(errors) > MAX_SHOWN:
             shown.append(f"... and {len(errors) - MAX_SHOWN} more")
         raise InputError("\n".join(shown)) from None
-    return Sheet(name, path, source, rulesheet, checked)
+    return Sheet(path.stem, path, source, rulesheet, checked)
+
+
+def find(game: str) -> Path:
+    """The file (or folder) that `game` means: an own rulesheet's name, or a path. Raises `InputError` for neither."""
+    names = rulesheets.names()
+    path = rulesheets.path(game) if game in names else Path(game)
+    if not path.exists():
+        raise InputError(f"{game}: no such file, and no rulesheet of that name (there are: {', '.join(names)})")
+    return path
 
 
 def point_out(path: Path, source: str, position: TextPosition, severity: str, message: str) -> str:

@@ -1,15 +1,20 @@
-"""`ggp-agent conform`: checks rulesheets against reference traces."""
+"""`ggp-agent conform`: checks rulesheets against reference traces, or circuits against the interpreter."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.commands.options import DIFFERENT, OK, add_command
+from agent.commands.options import DIFFERENT, OK, add_command, count, own_rulesheets
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
+
+DESCRIPTION = """
+Compares states, legal moves, ends and goals: where there is a reference trace (DIR/traces/GAME.json.gz), the circuit of
+the rulesheet with that; where there is none, and for a single FILE, the circuit with the interpreter on random matches.
+A rulesheet without a circuit is played by the interpreter alone, and is marked so. Exit status 1 if anything differs.
+"""
 
 
 def add(commands: Commands) -> None:
@@ -18,16 +23,25 @@ def add(commands: Commands) -> None:
         commands,
         "conform",
         run,
-        "check rulesheets against reference traces",
-        "Replays reference matches and compares states, legal moves, ends and goals. Exit status 1 if any differs.",
+        "check rulesheets against reference traces, or circuits against the interpreter",
+        DESCRIPTION,
+        own_rulesheets(),
     )
-    parser.add_argument("directory", type=Path, metavar="DIR", help="folder with GAME.kif and traces/GAME.json.gz")
-    parser.add_argument("games", nargs="*", metavar="GAME", help="games to check (default: all)")
+    parser.add_argument(
+        "target", metavar="FILE|DIR", help="a rulesheet (file, or name of an own one), or a folder of them (*.kif)"
+    )
+    parser.add_argument("games", nargs="*", metavar="GAME", help="games of the folder to check (default: all)")
+    parser.add_argument(
+        "--matches", type=count, default=10, metavar="N", help="random matches where there is no trace (default: 10)"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the random matches (default: 1)")
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Checks the sheets and prints a table."""
-    from agent.measuring.conform import conform
+    from agent.measuring.conform import Plan, conform
+    from agent.sheet import find
 
-    result = conform(options.directory, options.games)
+    plan = Plan(matches=options.matches, seed=options.seed)
+    result = conform(find(options.target), options.games, plan)
     return DIFFERENT if result.failed else OK, result.as_json()

@@ -1,9 +1,10 @@
-"""`ggp-agent conform`: replays reference traces on our machines and reports every difference.
+"""`ggp-agent conform`: compares circuits with reference traces, or with the interpreter, and reports every difference.
 
 A trace (`traces/<game>.json.gz` beside `<game>.kif`) holds matches played by another reasoner. In each of its states
 the legal moves of all roles, the end, and the facts of the following state have to be the same, and the goals where a
-match was played to its end. Each sheet is checked in a child process of its own with bounded memory and set-up time,
-so that one that explodes costs one row of the table.
+match was played to its end. Where there is no trace, the circuit plays random matches of its own, and the interpreter
+has to say the same of each of their states (`games.gdl.crosscheck`). Each sheet is checked in a child process of its
+own with bounded memory and set-up time, so that one that explodes costs one row of the table.
 """
 
 from __future__ import annotations
@@ -12,19 +13,32 @@ import gzip
 import json
 import resource
 import signal
+import time
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
 
 from agent.errors import InputError
-from agent.measuring.conformity import CIRCUIT, HEADER, INTERPRETER, Conformity, SheetReport, summary, table_lines
-from agent.measuring.trace_replay import Trace, replay
+from agent.measuring.conformity import (
+    CIRCUIT,
+    HEADER,
+    INTERPRETER,
+    NOTHING,
+    TRACE,
+    Conformity,
+    SheetReport,
+    summary,
+    table_lines,
+)
+from agent.measuring.trace_replay import MEASURABLE_SECONDS, Trace, replay
 from games.child_process import Bounds, ChildLostError, ChildProcess, cpu_seconds
+from games.gdl.crosscheck import CrossCheck
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules, check
-from games.machine import GameError, LimitError, StateMachine
+from games.machine import GameError, Interrupted, LimitError, StateMachine
 from protocol import kif
 from protocol.terms import decode
 
@@ -35,8 +49,11 @@ MEMORY_BYTES = 8 << 30
 """Address space of a sheet's processes."""
 
 REPLAY_SECONDS = 120.0
-"""CPU time for replaying a trace; if it is not enough, the states checked are spread evenly over the trace. These
-bounds are set by hand; not tuned."""
+"""CPU time for replaying a trace, or for the random matches. If it is not enough for a trace, the states checked are
+spread evenly over it. These bounds are set by hand; not tuned."""
+
+MATCHES = 10
+"""Random matches played on a sheet without a trace."""
 
 SHEET_SECONDS = 600.0
 """Wall time after which a sheet's process is ended."""
@@ -59,62 +76,77 @@ def _load_kernels() -> None:
     warm_kernels()
 
 
-def conform(
-    directory: Path,
-    games: Sequence[str] = (),
-    *,
-    compile_machine: MakeMachine | None = compile_circuit,
-    replay_seconds: float = REPLAY_SECONDS,
-    report: Callable[[str], None] = print,
-) -> Conformity:
-    """Checks the sheets of a folder (or those named) against their traces, and reports a table line by line.
+@dataclass(frozen=True)
+class Plan:
+    """How each sheet is checked."""
 
-    The machine is what `compile_machine` makes, or the interpreter where it raises `LimitError` or is None. Raises
-    `InputError` where there is nothing to check.
+    compile_machine: MakeMachine | None = compile_circuit
+    """Makes the machine; the interpreter plays where it raises `LimitError` or is None."""
+    seconds: float = REPLAY_SECONDS
+    """CPU time for comparing a sheet's states."""
+    matches: int = MATCHES
+    """Random matches on a sheet without a trace."""
+    seed: int = 1
+    """Of those."""
+
+
+def conform(
+    target: Path, games: Sequence[str] = (), plan: Plan = Plan(), *, report: Callable[[str], None] = print
+) -> Conformity:
+    """Checks the sheets of a folder (or those named), or one sheet, and reports a table line by line.
+
+    Sheets of a folder are compared with their traces; a sheet without a trace, and a file that is given, with the
+    interpreter. Raises `InputError` where there is nothing to check.
     """
-    known = sorted(path.stem for path in directory.glob("*.kif"))
-    if missing := [game for game in games if game not in known]:
-        raise InputError(f"{directory}: no rulesheet {', '.join(missing)}")
-    chosen = list(games) or known
-    if not chosen:
-        raise InputError(f"{directory}: no rulesheets (*.kif)")
-    if compile_machine is compile_circuit:
+    sheets = [(path, _trace_of(path)) for path in _chosen(target, games)] if target.is_dir() else [(target, None)]
+    if not target.is_dir() and games:
+        raise InputError(f"{target}: no folder to choose {', '.join(games)} from")
+    if plan.compile_machine is compile_circuit:
         _load_kernels()
     report(HEADER)
-    sheets = []
-    for game in chosen:
-        sheet = _check_in_child(directory, game, compile_machine, replay_seconds)
-        sheets.append(sheet)
+    reports = []
+    for path, trace in sheets:
+        sheet = _check_in_child(path, trace, plan)
+        reports.append(sheet)
         for line in table_lines(sheet):
             report(line)
-    result = Conformity(sheets)
+    result = Conformity(reports)
     report(summary(result))
     return result
+
+
+def _chosen(directory: Path, games: Sequence[str]) -> list[Path]:
+    known = {path.stem: path for path in sorted(directory.glob("*.kif"))}
+    if missing := [game for game in games if game not in known]:
+        raise InputError(f"{directory}: no rulesheet {', '.join(missing)}")
+    if not known:
+        raise InputError(f"{directory}: no rulesheets (*.kif)")
+    return [known[game] for game in games or known]
+
+
+def _trace_of(path: Path) -> Path | None:
+    trace = path.parent / "traces" / f"{path.stem}.json.gz"
+    return trace if trace.exists() else None
 
 
 # --------------------------------------------------------------------------------------------------- in a child process
 
 
-def _check_in_child(
-    directory: Path, game: str, compile_machine: MakeMachine | None, replay_seconds: float
-) -> SheetReport:
+def _check_in_child(path: Path, trace: Path | None, plan: Plan) -> SheetReport:
     """The report on a sheet; if the process that compiles it dies, the interpreter gets one of its own."""
-    sheet = _run_child(directory, game, compile_machine, replay_seconds)
-    if sheet is None and compile_machine is not None:
-        sheet = _run_child(directory, game, None, replay_seconds)
-    return sheet or SheetReport(game, error="the process that checked it died, or was ended after too long a time")
+    sheet = _run_child(path, trace, plan)
+    if sheet is None and plan.compile_machine is not None:
+        sheet = _run_child(path, trace, replace(plan, compile_machine=None))
+    return sheet or SheetReport(path.stem, error="the process that checked it died, or was ended after too long a time")
 
 
-def _run_child(
-    directory: Path, game: str, compile_machine: MakeMachine | None, replay_seconds: float
-) -> SheetReport | None:
+def _run_child(path: Path, trace: Path | None, plan: Plan) -> SheetReport | None:
     # Forked, so that loaded modules and kernels are there already: what is measured is the sheet.
     child = ChildProcess(
         _report_on,
-        directory,
-        game,
-        compile_machine,
-        replay_seconds,
+        path,
+        trace,
+        plan,
         bounds=Bounds(memory_bytes=MEMORY_BYTES),
         may_have_children=True,
     )
@@ -130,12 +162,10 @@ def _run_child(
     return report
 
 
-def _report_on(
-    pipe: Connection, directory: Path, game: str, compile_machine: MakeMachine | None, replay_seconds: float
-) -> SheetReport:
-    sheet = SheetReport(game)
+def _report_on(pipe: Connection, path: Path, trace: Path | None, plan: Plan) -> SheetReport:
+    sheet = SheetReport(path.stem)
     try:
-        check_sheet(directory, sheet, compile_machine, replay_seconds)
+        check_sheet(path, trace, plan, sheet)
     except (GameError, ValueError, OSError, MemoryError) as error:
         sheet.error = f"{type(error).__name__}: {error}"
     peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -143,18 +173,16 @@ def _report_on(
     return sheet
 
 
-def check_sheet(
-    directory: Path, sheet: SheetReport, compile_machine: MakeMachine | None, replay_seconds: float
-) -> None:
-    """Sets a machine up and replays the trace on it, in this process; fills in the report."""
+def check_sheet(path: Path, trace: Path | None, plan: Plan, sheet: SheetReport) -> None:
+    """Sets a machine up and compares it with the trace or the interpreter, in this process; fills in the report."""
     begin = cpu_seconds()
     with _CpuBound(SETUP_CPU_SECONDS):
-        source = decode((directory / f"{sheet.game}.kif").read_bytes())
+        source = decode(path.read_bytes())
         checked = check(kif.read_rulesheet(source))
         machine: StateMachine | None = None
-        if compile_machine is not None:
+        if plan.compile_machine is not None:
             try:
-                machine = compile_machine(checked)
+                machine = plan.compile_machine(checked)
                 sheet.engine = CIRCUIT
             except LimitError:
                 pass
@@ -162,9 +190,46 @@ def check_sheet(
         machine = Interpreter(checked)
         sheet.engine = INTERPRETER
     sheet.setup_cpu_seconds = cpu_seconds() - begin
-    with gzip.open(directory / "traces" / f"{sheet.game}.json.gz") as file:
-        trace: Trace = json.load(file)
-    replay(machine, trace, replay_seconds, sheet)
+    if trace is not None:
+        sheet.against = TRACE
+        with gzip.open(trace) as file:
+            traced: Trace = json.load(file)
+        replay(machine, traced, plan.seconds, sheet)
+    elif sheet.engine == INTERPRETER:
+        sheet.against = NOTHING
+    else:
+        sheet.against = INTERPRETER
+        _cross_check(machine, checked, source, plan, sheet)
+
+
+def _cross_check(machine: StateMachine, checked: CheckedRules, source: str, plan: Plan, sheet: SheetReport) -> None:
+    """Compares a machine with the interpreter on random matches."""
+    interpreter = Interpreter(checked)
+    check = CrossCheck(machine, interpreter, seed=plan.seed)
+    begin, begin_wall = time.process_time(), time.perf_counter()
+
+    def over() -> bool:
+        return time.process_time() - begin > plan.seconds
+
+    with interpreter.interruptible(over):
+        while check.matches < plan.matches and not over():
+            number, ply = check.matches, check.ply
+            try:
+                difference = check.step()
+            except Interrupted:
+                break
+            if difference is not None:
+                place = f"random match {number}, step {ply}"
+                sheet.differ(place, difference.describe(checked.rules, place=lambda index: _line(source, index)))
+    sheet.states, sheet.matches, sheet.cut = check.states, check.matches, check.matches < plan.matches
+    spent = time.process_time() - begin
+    if spent < MEASURABLE_SECONDS:
+        spent = time.perf_counter() - begin_wall
+    sheet.states_per_s = check.states / spent
+
+
+def _line(source: str, statement: int) -> str:
+    return f"line {kif.locate(source, (statement,)).line}: "
 
 
 class _CpuBound:

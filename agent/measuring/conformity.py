@@ -1,4 +1,4 @@
-"""What checking rulesheets against traces has shown: per sheet, in total, as a table."""
+"""What checking rulesheets has shown: per sheet, in total, as a table."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass, field
 
 CIRCUIT, INTERPRETER = "circuit", "interpreter"
 """The kinds of machine, as reports name them."""
+
+TRACE, NOTHING = "trace", "nothing"
+"""What a machine is compared with, as reports name it; or with the `INTERPRETER`."""
 
 MAX_DESCRIBED = 5
 """Differences that are described; the others are only counted."""
@@ -19,6 +22,12 @@ class SheetReport:
     game: str
     engine: str = ""
     """`circuit` or `interpreter`; empty where there was no machine."""
+    against: str = ""
+    """What the machine was compared with: `trace`; without one, `interpreter`, or `nothing` where that plays itself."""
+    matches: int = 0
+    """Random matches played, where there is no trace."""
+    cut: bool = False
+    """Whether there was no time for all random matches."""
     differences: int = 0
     described: list[str] = field(default_factory=list)
     """The first few differences."""
@@ -31,9 +40,9 @@ class SheetReport:
     """Most memory resident at once in any process of the sheet."""
     states_per_s: float = 0.0
     """Per CPU second (of wall time, where the trace is too short to measure that). A state means its facts read and
-    compared, terminal, legal moves of all roles, and the next state or the goals."""
+    compared, terminal, legal moves of all roles, and the next state or the goals; without a trace, on both machines."""
     error: str | None = None
-    """Why there is no machine, or no trace."""
+    """Why there is no machine, or why the trace cannot be read."""
 
     def differ(self, place: str, text: str) -> None:
         """Notes a difference."""
@@ -76,6 +85,10 @@ def table_lines(sheet: SheetReport) -> Iterator[str]:
         yield f"    error: {sheet.error}"
     if sheet.error is None and sheet.states < sheet.states_in_trace:
         yield f"    checked {sheet.states} of {sheet.states_in_trace} states in the time there is"
+    if sheet.against == NOTHING:
+        yield "    no circuit: played by the interpreter alone, and there is no trace to compare it with"
+    if sheet.cut:
+        yield f"    {sheet.matches} random matches finished in the time there is"
     for text in sheet.described:
         yield f"    {text}"
 
@@ -85,7 +98,10 @@ def summary(result: Conformity) -> str:
     sheets = result.sheets
     by_circuit = sum(sheet.engine == CIRCUIT for sheet in sheets)
     by_interpreter = sum(sheet.engine == INTERPRETER for sheet in sheets)
+    without_trace = sum(sheet.against == INTERPRETER for sheet in sheets)
+    compared = f"; {without_trace} without a trace, compared with the interpreter" if without_trace else ""
+    errors = sum(sheet.error is not None for sheet in sheets)
     return (
         f"{len(sheets)} sheets, {by_circuit} by circuit, {by_interpreter} by interpreter: "
-        f"{sum(sheet.differences for sheet in sheets)} differences, {sum(s.error is not None for s in sheets)} errors"
+        f"{sum(sheet.differences for sheet in sheets)} differences, {errors} errors{compared}"
     )

@@ -14,6 +14,7 @@ from agent.search.engine import Engine, Opinion
 from agent.search.registry import engines_for
 from agent.worker.messages import Checkpoint, Received, Report, Rewind, Situation, Thought, Turn
 from agent.worker.reference import Reference
+from games.gdl.crosscheck import Observation
 from games.machine import GameError, State, StateMachine, Term
 
 log = logging.getLogger(__name__)
@@ -40,9 +41,13 @@ class Gamer:
         thinking: bool,
         seconds: float | None,
         engines: Callable[[StateMachine, int], Iterator[Engine]] = engines_for,
+        observed: Callable[[Observation], None] | None = None,
+        ended: Callable[[], None] = lambda: None,
     ) -> None:
         """`make_machine` runs in the gamer's thread. `thinking` is whether to think before the next turn begins,
-        `seconds` how long the present turn lasts where one is running, `engines` the choice of engines, best first."""
+        `seconds` how long the present turn lasts where one is running, `engines` the choice of engines, best first.
+        `observed` is told what the machine says of each state of the match, after that was reported; `ended` is called
+        when the gamer plays no more."""
         self.prepared = threading.Event()
         """Set when the first situation was sent and the engine is at work, or when the gamer has failed."""
         self.failed: str | None = None
@@ -60,6 +65,8 @@ class Gamer:
         self._engine: Engine | None = None
         self._engines: Iterator[Engine] = iter(())
         self._choose_engines = engines
+        self._observed = observed
+        self._ended = ended
         self._situation: Situation | None = None
         self._sent: tuple[Opinion | None, float] = (None, 0.0)
         self._thread = threading.Thread(target=self._run, name="gamer", daemon=True)
@@ -119,6 +126,7 @@ class Gamer:
             role = machine.roles.index(self._role_term)
             reference = Reference(machine, role, self._checkpoint)
             self._announce(reference)
+            self._show_states(reference)
             self._engines = self._choose_engines(machine, role)
             self._next_engine(reference.state)
             self.prepared.set()
@@ -131,6 +139,7 @@ class Gamer:
                 log.exception("the gamer fails")
         finally:
             self.prepared.set()
+            self._ended()
 
     def _play(self, reference: Reference) -> None:
         exhausted = False
@@ -150,6 +159,7 @@ class Gamer:
             elif isinstance(task, Rewind):
                 reference = Reference(reference.machine, reference.role, Checkpoint())
                 self._announce(reference)
+                self._show_states(reference)
                 self._engines = self._choose_engines(reference.machine, reference.role)
                 self._next_engine(reference.state)
             with self._changed:
@@ -165,6 +175,7 @@ class Gamer:
     def _follow(self, reference: Reference, received: Received) -> None:
         steps = reference.follow(received)
         self._announce(reference)
+        self._show_states(reference)
         for joint_move, state in steps:
             engine = self._engine
             if engine is None:
@@ -180,6 +191,11 @@ class Gamer:
         self._situation = reference.situation()
         self._sent = (None, 0.0)
         self._send(self._situation)
+
+    def _show_states(self, reference: Reference) -> None:
+        if self._observed is not None and not self._retired:
+            for seen in reference.observations():
+                self._observed(seen)
 
     def _next_engine(self, state: State) -> None:
         """Puts the next best engine to work; with none left, the match goes on with any legal move."""

@@ -162,12 +162,13 @@ def frame(message: object) -> bytes:
 
 
 class Channel:
-    """The worker's end: blocking, reads in one thread, writes from any."""
+    """The worker's end: blocking, reads in one thread, writes from any, and any can wake the one that reads."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._lock = threading.Lock()
+        self._woken_fd, self._waking_fd = os.pipe()
 
     def send(self, report: Report) -> None:
         """Writes one report. Raises `BrokenPipeError` when the server is gone."""
@@ -177,17 +178,27 @@ class Channel:
                 rest = rest[os.write(self._write_fd, rest) :]
 
     def receive(self, timeout: float | None = None) -> Command | None:
-        """The next command; None when none came within `timeout` seconds. Raises `EOFError` when the server is gone."""
-        if timeout is not None and not select.select([self._read_fd], [], [], timeout)[0]:
+        """The next command; None when none came within `timeout` seconds, or before a call of `wake`.
+
+        Raises `EOFError` when the server is gone.
+        """
+        ready = select.select([self._read_fd, self._woken_fd], [], [], timeout)[0]
+        if self._woken_fd in ready:
+            os.read(self._woken_fd, 1 << 10)
+        if self._read_fd not in ready:
             return None
         (length,) = HEADER.unpack(self._read(HEADER.size))
         command: Command = pickle.loads(self._read(length))
         return command
 
+    def wake(self) -> None:
+        """Lets the thread that waits in `receive`, or is the next to, return from it."""
+        os.write(self._waking_fd, b"!")
+
     def close(self) -> None:
         """Closes both directions: a forked child must not keep them open when the worker itself has died."""
-        os.close(self._read_fd)
-        os.close(self._write_fd)
+        for descriptor in (self._read_fd, self._write_fd, self._woken_fd, self._waking_fd):
+            os.close(descriptor)
 
     def _read(self, count: int) -> bytes:
         parts: list[bytes] = []

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from agent.worker.messages import Checkpoint, JointMove, Received, Situation, Unseen
+from games.gdl.crosscheck import Observation, Step, observe
 from games.machine import GameError, State, StateMachine, Term
 from protocol.kif import write
 
@@ -30,6 +31,9 @@ class Reference:
         self._disputed = checkpoint.disputed
         self._last: JointMove | None = None
         self._legal: list[list[Term]] | None = None
+        self._unobserved: list[tuple[State, State | None, JointMove | None]] = [(self.state, None, None)]
+        """States that were come through, each with the step that led there."""
+        self._initial = checkpoint.facts is None
         for received in checkpoint.since:
             self.follow(received)
 
@@ -76,8 +80,18 @@ class Reference:
             repeatable=last is not None and not terminal and self._illegal(last, self.legal) is None,
         )
 
+    def observations(self) -> Iterator[Observation]:
+        """What the machine said on the way here, state by state, since the last call."""
+        path, self._unobserved = self._unobserved, []
+        for state, before, joint_move in path:
+            if joint_move is None:
+                yield observe(self.machine, state, initial=self._initial)
+            else:
+                yield observe(self.machine, state, Step(self.machine.facts(before), joint_move))
+
     def _apply(self, joint_move: JointMove) -> tuple[JointMove, State]:
-        self.state = self.machine.next(self.state, joint_move)
+        before, self.state = self.state, self.machine.next(self.state, joint_move)
+        self._unobserved.append((self.state, before, joint_move))
         self._disputed = None
         self._last = joint_move
         self._legal = None

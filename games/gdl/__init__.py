@@ -2,5 +2,6 @@
 (without variables), `circuit` (boolean gates), `running` (kernels); `interpreter` evaluates the checked rules without
 any of these.
 
-`compile` runs the stages in child processes within bounds. Each stage imports only those before it.
+`compile` runs the stages in child processes within bounds, `crosscheck` compares any two machines of a game.
+Each stage imports only those before it.
 """

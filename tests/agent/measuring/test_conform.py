@@ -5,18 +5,21 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.errors import InputError
-from agent.measuring.conform import conform
+from agent.measuring.conform import Plan, conform
 from agent.measuring.conformity import Conformity
 from agent.measuring.trace_replay import spread
 from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import CheckedRules
+from games.gdl.rules.check import CheckedRules, check
 from games.machine import LimitError, StateMachine
+from protocol import kif
 
 SHEET = """
 (role a) (init (n 0)) (succ 0 1) (succ 1 2)
@@ -53,11 +56,11 @@ def write_corpus(folder: Path, data: dict[str, Any], sheet: str = SHEET) -> None
         json.dump(data, file)
 
 
-def run(folder: Path, **options: Any) -> tuple[Conformity, list[str]]:
-    """Checks a folder, by default with the interpreter; also gives the lines reported."""
+def run(folder: Path, games: Sequence[str] = (), **plan: Any) -> tuple[Conformity, list[str]]:
+    """Checks a folder or file, by default with the interpreter; also gives the lines reported."""
     lines: list[str] = []
-    options.setdefault("compile_machine", None)
-    return conform(folder, report=lines.append, **options), lines
+    plan.setdefault("compile_machine", None)
+    return conform(folder, games, Plan(**plan), report=lines.append), lines
 
 
 def test_reports_no_difference_for_an_equal_trace(tmp_path: Path) -> None:
@@ -145,14 +148,84 @@ def test_falls_back_to_the_interpreter(tmp_path: Path, compiler: Any, engine: st
     assert (result.sheets[0].engine, result.failed) == (engine, False)
 
 
-def test_a_sheet_without_meaning_or_trace_is_an_error_of_its_own(tmp_path: Path) -> None:
-    """Bad rules and missing traces fail their row, and say why."""
+def test_a_sheet_without_meaning_is_an_error_of_its_own(tmp_path: Path) -> None:
+    """Bad rules fail their row, and say why; so does a trace that cannot be read."""
     write_corpus(tmp_path, trace(), sheet="(<= (p ?x) (q ?y)) (((")
     (tmp_path / "other.kif").write_text(SHEET)
+    (tmp_path / "traces" / "other.json.gz").write_text("nothing compressed")
     result, _ = run(tmp_path)
     assert result.failed
     assert [sheet.error is not None for sheet in result.sheets] == [True, True]
-    assert "other.json.gz" in str(result.sheets[1].error)
+    assert "gzip" in str(result.sheets[1].error)
+
+
+# The other machine's rules, where the circuit is wrong.
+CHANGES = {
+    "legal": ("(<= (legal a stay) (true (n 0)))", "(<= (legal a stay) (true (n 1)))"),
+    "next": ("(<= (next (n ?x)) (does a (add ?x)))", "(<= (next (n 2)) (does a (add ?x)))"),
+    "terminal": ("(<= terminal (true (n 2)))", "(<= terminal (true (n 1)))"),
+    "goal": ("(<= (goal a 100) (true (n 2)))", "(goal a 100) (goal a 50)"),
+    "init": ("(init (n 0))", "(init (n 1))"),
+}
+
+
+def compile_changed(relation: str, checked: CheckedRules) -> StateMachine:
+    """A compiler that gets one relation wrong."""
+    return Interpreter(check(kif.read_rulesheet(SHEET.replace(*CHANGES[relation]))))
+
+
+def test_sheet_without_trace_is_compared_with_the_interpreter(tmp_path: Path) -> None:
+    """Random matches, as many as were asked for, with no difference where both machines are right."""
+    (tmp_path / "count.kif").write_text(SHEET)
+    for target in (tmp_path, tmp_path / "count.kif"):
+        result, lines = run(target, compile_machine=Interpreter, matches=7)
+        (sheet,) = result.sheets
+        assert (sheet.engine, sheet.against, sheet.matches, result.failed) == ("circuit", "interpreter", 7, False)
+        assert sheet.states >= 7 * 2
+        assert lines[-1].endswith("0 differences, 0 errors; 1 without a trace, compared with the interpreter")
+
+
+def test_random_matches_follow_their_seed(tmp_path: Path) -> None:
+    """The same seed plays the same matches."""
+    (tmp_path / "count.kif").write_text(SHEET)
+    states = [run(tmp_path, compile_machine=Interpreter, seed=seed)[0].sheets[0].states for seed in (1, 1, 2, 3, 4)]
+    assert states[0] == states[1]
+    assert len(set(states)) > 1
+
+
+@pytest.mark.parametrize("relation", CHANGES)
+def test_wrong_machine_differs_from_the_interpreter(tmp_path: Path, relation: str) -> None:
+    """A machine that gets any relation wrong is found out, with the state, the difference and the rules concerned."""
+    (tmp_path / "count.kif").write_text(SHEET)
+    result, _ = run(tmp_path, compile_machine=partial(compile_changed, relation))
+    assert result.failed
+    text = result.sheets[0].described[0]
+    query = {
+        "legal": "legal moves of a: only the ",
+        "next": "next state: only the circuit has (next (n 2)); only the interpreter has (next (n 1)); joint move:",
+        "terminal": "terminal: only the circuit has (terminal); state: (n 1)",
+        "goal": "goal of a: only the circuit has (goal a none-or-several); only the interpreter has (goal a 100)",
+        "init": "initial state: only the circuit has (init (n 1)); only the interpreter has (init (n 0))",
+    }[relation]
+    assert query in text
+    line, rule = {
+        "legal": (3, "legal a"),
+        "next": (4, "next (n ?x)"),
+        "terminal": (5, "terminal"),
+        "goal": (5, "goal a 100"),
+        "init": (2, "init (n 0)"),
+    }[relation]
+    assert f"rules concerned: line {line}: " in text
+    assert rule in text.partition("rules concerned")[2]
+
+
+def test_interpreter_alone_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
+    """A sheet that has neither circuit nor trace says so, and that is no failure."""
+    (tmp_path / "count.kif").write_text(SHEET)
+    result, lines = run(tmp_path, compile_machine=refuse)
+    assert not result.failed
+    assert result.sheets[0].against == "nothing"
+    assert any("played by the interpreter alone" in line for line in lines)
 
 
 def test_refuses_games_that_are_not_there(tmp_path: Path) -> None:

@@ -96,3 +96,28 @@ def test_joint_move_is_repeatable_only_where_legal_again(reference: Reference) -
     """What alternates cannot be made twice in a row."""
     reference.follow(("add", "wait"))
     assert not reference.situation().repeatable
+
+
+def test_every_state_on_the_way_is_observed_once() -> None:
+    """What was followed before, each step, and both of two that are applied at once; not what was refused."""
+    checkpoint = Checkpoint(since=(("add", "wait"),))
+    reference = Reference(Interpreter(check(read_rulesheet(RULES))), 0, checkpoint)
+    first, second = reference.observations()
+    assert first.initial
+    assert first.step is None
+    assert not second.initial
+    assert second.step is not None
+    assert (second.step.before, second.step.joint_move) == (first.facts, ("add", "wait"))
+    assert second.legal == (("wait",), ("add",))
+    reference.follow(("add", "add"))
+    assert not list(reference.observations())
+    assert len(reference.follow(("wait", "add"))) == 1
+    assert [seen.facts for seen in reference.observations()] == [reference.machine.facts(reference.state)]
+
+
+def test_known_state_is_not_observed_as_the_initial_one() -> None:
+    """A match taken up somewhere in the middle has no step to compare first."""
+    reference = Reference(Interpreter(check(read_rulesheet(RULES))), 0, Checkpoint(1, frozenset([("count", "1")])))
+    (seen,) = reference.observations()
+    assert not seen.initial
+    assert seen.step is None

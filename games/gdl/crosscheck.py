@@ -1,0 +1,264 @@
+"""Comparing two machines of one game: whatever they say of the same state has to be the same.
+
+An `Observation` is what one machine says of one state: plain data, which can be taken in one process and compared in
+another. `CrossCheck` takes them along random matches.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from games.gdl.rules.terms import Atom, Rule, term_text, unify
+from games.machine import GameError, LimitError, State, StateMachine, Term
+
+JointMove: TypeAlias = tuple[Term, ...]
+"""One move per role, in the order of the roles."""
+
+MAX_PLIES = 1000
+"""Length at which a random match is left for a new one. Set by hand; not tuned."""
+
+_MOST_LISTED = 6
+"""Atoms, and rules, that a description lists."""
+
+_LONGEST_RULE = 300
+"""Characters of a rule that a description shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How a state was reached."""
+
+    before: frozenset[Term]
+    """The facts of the state before."""
+    joint_move: JointMove
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a machine says of one state."""
+
+    facts: frozenset[Term]
+    terminal: bool
+    legal: tuple[tuple[Term, ...], ...]
+    """Per role."""
+    goals: tuple[int | None, ...] | None
+    """Per role, in a terminal state; None in any other."""
+    step: Step | None = None
+    """The step that the machine made to get there, where it is to be compared as well."""
+    initial: bool = False
+    """Whether the machine gave it as the initial state."""
+
+
+def observe(machine: StateMachine, state: State, step: Step | None = None, *, initial: bool = False) -> Observation:
+    """Asks a machine all that can be asked about a state. Raises whatever the machine raises."""
+    roles = range(len(machine.roles))
+    terminal = machine.terminal(state)
+    return Observation(
+        machine.facts(state),
+        terminal,
+        tuple(tuple(machine.legal(state, role)) for role in roles),
+        tuple(machine.goal(state, role) for role in roles) if terminal else None,
+        step,
+        initial,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first thing that a machine says otherwise than the one it is compared with."""
+
+    query: str
+    """What was asked, such as `legal moves of x`."""
+    facts: frozenset[Term]
+    """The state that was asked about; empty where the initial state itself differs."""
+    joint_move: JointMove | None = None
+    """What was played in it, where the next state differs."""
+    extra: tuple[Atom, ...] = ()
+    """What only the tested machine derives, as atoms such as `(legal x (mark 1 1))`."""
+    missing: tuple[Atom, ...] = ()
+    """What only the trusted machine derives."""
+    failure: str = ""
+    """The error that one of them raised, where that is the difference."""
+
+    def rules(self, rules: Iterable[Rule]) -> list[Rule]:
+        """Those rules that conclude, or could conclude, what the machines differ in: one for each statement."""
+        # Where goals differ, it may be for a second value: every goal rule of the role is concerned.
+        atoms = {(*atom[:2], "?value") if atom[0] == "goal" else atom for atom in (*self.extra, *self.missing)}
+        found: dict[int, Rule] = {}
+        for rule in rules:
+            if any(unify(rule.head, atom) is not None for atom in atoms):
+                found.setdefault(rule.statement, rule)
+        return list(found.values())
+
+    def describe(
+        self,
+        rules: Sequence[Rule] = (),
+        *,
+        tested: str = "circuit",
+        trusted: str = "interpreter",
+        place: Callable[[int], str] = lambda statement: f"statement {statement}: ",
+    ) -> str:
+        """All of it for people, in one line.
+
+        `rules` are those of the game, `place` names the place of a statement of the rulesheet, by its index.
+        """
+        parts = []
+        if self.failure:
+            parts.append(self.failure)
+        for name, atoms in ((tested, self.extra), (trusted, self.missing)):
+            if atoms:
+                parts.append(f"only the {name} has {_listed(map(term_text, sorted(atoms, key=term_text)))}")
+        if self.joint_move is not None:
+            parts.append("joint move: " + " ".join(map(term_text, self.joint_move)))
+        if self.facts:
+            parts.append("state: " + " ".join(sorted(map(term_text, self.facts))))
+        if concerned := self.rules(rules):
+            texts = (f"{place(rule.statement)}{_shortened(str(rule))}" for rule in concerned)
+            parts.append(f"rules concerned: {_listed(texts)}")
+        return f"{self.query}: " + "; ".join(parts)
+
+
+def compare(seen: Observation, trusted: StateMachine) -> Difference | None:
+    """The first difference between what was seen and what the trusted machine says; None where there is none.
+
+    Legal moves are compared where the match is not over, goals where it is. Raises `LimitError` (`Interrupted` among
+    them) where the trusted machine cannot tell.
+    """
+    asked, joint_move = "initial state", None
+    facts: frozenset[Term] = frozenset()
+    try:
+        if seen.initial and (difference := _facts_differ(asked, "init", seen, trusted.facts(trusted.initial()))):
+            return difference
+        if seen.step is not None:
+            asked, facts, joint_move = "next state", seen.step.before, seen.step.joint_move
+            before = trusted.state(facts)
+            difference = _facts_differ(asked, "next", seen, trusted.facts(trusted.next(before, joint_move)))
+            # A role without legal moves may be said to have done anything; what follows then is nobody's rule.
+            if difference is not None and all(trusted.legal(before, role) for role in range(len(trusted.roles))):
+                return difference
+        asked, facts, joint_move = "terminal", seen.facts, None
+        state = trusted.state(facts)
+        terminal = trusted.terminal(state)
+        if terminal != seen.terminal:
+            atoms: tuple[Atom, ...] = (("terminal",),)
+            return Difference(asked, facts, extra=() if terminal else atoms, missing=atoms if terminal else ())
+        for role, name in enumerate(trusted.roles):
+            if seen.goals is None:
+                asked = f"legal moves of {term_text(name)}"
+                found: set[Atom] = {("legal", name, move) for move in seen.legal[role]}
+                expected: set[Atom] = {("legal", name, move) for move in trusted.legal(state, role)}
+            else:
+                asked = f"goal of {term_text(name)}"
+                found = _goal_atoms(name, seen.goals[role])
+                expected = _goal_atoms(name, trusted.goal(state, role))
+            if found != expected:
+                return Difference(asked, facts, None, _only(found, expected), _only(expected, found))
+    except LimitError:
+        raise
+    except GameError as error:
+        return Difference(asked, facts, joint_move, failure=f"the reference raises {type(error).__name__}: {error}")
+    return None
+
+
+class CrossCheck:
+    """Random matches on one machine, each of whose states is compared with another machine.
+
+    It is the tested machine that plays; moves are uniformly random. The work is done state by state, so that it fits
+    into any time there is, and can be given up at any point.
+
+    >>> check = CrossCheck(circuit, interpreter, seed=1)                # doctest: +SKIP
+    >>> while check.matches < 10:                                       # doctest: +SKIP
+    ...     if difference := check.step():
+    ...         print(difference.describe(checked.rules))
+    """
+
+    def __init__(self, tested: StateMachine, trusted: StateMachine, *, seed: int = 1) -> None:
+        self.states = 0
+        """Compared so far, and found equal."""
+        self.matches = 0
+        """Finished so far: by their end, a dead end, a difference, or their length."""
+        self._tested = tested
+        self._trusted = trusted
+        self._random = random.Random(seed)
+        self._state: State | None = None
+        """The one to compare next; None at the start of a match."""
+        self._step: Step | None = None
+        self.ply = 0
+        """Of the state to compare next, within its match."""
+
+    def step(self) -> Difference | None:
+        """Compares one more state; the first difference in it ends the match.
+
+        Raises `LimitError` where a machine cannot tell; when called again, it is asked again. See `abandon`.
+        """
+        tested = self._tested
+        if tested.roles != self._trusted.roles:
+            self.abandon()
+            both = (" ".join(map(term_text, machine.roles)) for machine in (tested, self._trusted))
+            return Difference("roles", frozenset(), failure=" against ".join(both))
+        try:
+            initial = self._state is None
+            state = tested.initial() if self._state is None else self._state
+            seen = observe(tested, state, self._step, initial=initial)
+        except LimitError:
+            raise
+        except GameError as error:
+            return self._failure(error)
+        difference = compare(seen, self._trusted)
+        if difference is not None:
+            self.abandon()
+            return difference
+        self.states += 1
+        if seen.terminal or not all(seen.legal) or self.ply >= MAX_PLIES:
+            self.abandon()
+            return None
+        joint_move = tuple(self._random.choice(moves) for moves in seen.legal)
+        self._step = Step(seen.facts, joint_move)
+        try:
+            self._state = tested.next(state, joint_move)
+        except GameError as error:
+            return self._failure(error)
+        self.ply += 1
+        return None
+
+    def abandon(self) -> None:
+        """Leaves this match for a new one."""
+        self.matches += 1
+        self._state = self._step = None
+        self.ply = 0
+
+    def _failure(self, error: GameError) -> Difference:
+        before, joint_move = (self._step.before, self._step.joint_move) if self._step else (frozenset[Term](), None)
+        self.abandon()
+        return Difference("next state", before, joint_move, failure=f"it raises {type(error).__name__}: {error}")
+
+
+def _facts_differ(query: str, relation: str, seen: Observation, expected: frozenset[Term]) -> Difference | None:
+    if seen.facts == expected:
+        return None
+    extra = tuple((relation, fact) for fact in seen.facts - expected)
+    missing = tuple((relation, fact) for fact in expected - seen.facts)
+    before, joint_move = (seen.step.before, seen.step.joint_move) if seen.step else (frozenset[Term](), None)
+    return Difference(query, before, joint_move, extra, missing)
+
+
+def _goal_atoms(role: Term, value: int | None) -> set[Atom]:
+    # No value at all and several at once are the same thing; so they must show as something, here as the word.
+    return {("goal", role, "none-or-several" if value is None else str(value))}
+
+
+def _only(these: set[Atom], those: set[Atom]) -> tuple[Atom, ...]:
+    return tuple(sorted(these - those, key=term_text))
+
+
+def _listed(texts: Iterable[str]) -> str:
+    listed = list(texts)
+    more = f" and {len(listed) - _MOST_LISTED} more" if len(listed) > _MOST_LISTED else ""
+    return ", ".join(listed[:_MOST_LISTED]) + more
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_RULE else text[:_LONGEST_RULE] + " ..."

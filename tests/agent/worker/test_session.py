@@ -1,0 +1,300 @@
+"""A match whose circuit is wrong: that is noticed, something more trustworthy takes over, and no move is illegal."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import random
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from agent.worker.main import CompilationLike, Session
+from agent.worker.messages import Begin, Channel, Checkpoint, Command, Prepared, Report, Rest, Situation, Thought, Turn
+from games import rulesheets
+from games.gdl.compile import Limits, start_compilation, warm_kernels
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import CheckedRules, check
+from games.machine import StateMachine, Term
+from protocol.kif import read_rulesheet
+from protocol.messages import Start
+
+PATIENCE = 120.0
+"""Seconds after which what a test waits for will not come any more."""
+
+SOURCE = rulesheets.text("tic_tac_toe")
+
+KEPT = "(<= (next (cell ?column ?row ?role))\n    (true (cell ?column ?row ?role))"
+
+FORGETFUL = SOURCE.replace(KEPT, f"{KEPT} (distinct ?role x)")
+"""Marks of `x` do not stay: the state after two plies is wrong, and so is what is legal then."""
+
+WITHOUT_DIAGONALS = SOURCE.replace("(true (cell 2 2 ?role))", "(true (cell 2 2 nobody))")
+"""A match may go on when it is over."""
+
+Compile = Callable[[CheckedRules, Limits], CompilationLike]
+
+
+class Portable(Interpreter):
+    """A machine that can be sent to another process, as circuits can."""
+
+    def __init__(self, checked: CheckedRules) -> None:
+        super().__init__(checked)
+        self._checked = checked
+
+    def __reduce__(self) -> tuple[type[Portable], tuple[CheckedRules]]:
+        return Portable, (self._checked,)
+
+
+class Mute(Portable):
+    """Fails after the first joint move."""
+
+    def facts(self, state: object) -> frozenset[Term]:
+        if state != self.initial():
+            raise ValueError("no facts")
+        return super().facts(state)  # type: ignore[arg-type]
+
+
+class Compiled:
+    """A compilation that is done."""
+
+    failed = None
+
+    def __init__(self, machine: StateMachine) -> None:
+        self._machine = machine
+
+    def poll(self) -> StateMachine:
+        """The machine."""
+        return self._machine
+
+    def cancel(self) -> None:
+        """Nothing to give up."""
+
+
+def compile_wrongly(source: str, always: bool = False) -> Compile:
+    """Takes other rules for the match's, if `always` then also where only the plain rules are to be compiled."""
+    wrong = check(read_rulesheet(source))
+
+    def compile(checked: CheckedRules, limits: Limits) -> CompilationLike:
+        return Compiled(Portable(checked if limits.variants is not None and not always else wrong))
+
+    return compile
+
+
+def compile_wrong_circuit(checked: CheckedRules, limits: Limits) -> CompilationLike:
+    """A real circuit of other rules, then a real circuit of the right ones."""
+    return start_compilation(checked if limits.variants is not None else check(read_rulesheet(FORGETFUL)), limits)
+
+
+class Line(Channel):
+    """A channel without descriptors."""
+
+    def __init__(self) -> None:
+        self.commands: queue.Queue[Command | None] = queue.Queue()
+        self.reports: queue.Queue[Report] = queue.Queue()
+
+    def send(self, report: Report) -> None:
+        """To the test."""
+        self.reports.put(report)
+
+    def receive(self, timeout: float | None = None) -> Command | None:
+        """From the test; `Begin` is the end."""
+        try:
+            command = self.commands.get(timeout=timeout)
+        except queue.Empty:
+            return None
+        if isinstance(command, Begin):
+            raise EOFError
+        return command
+
+    def wake(self) -> None:
+        """Nothing is as good as any command."""
+        self.commands.put(None)
+
+
+class Match:
+    """A session, and the manager of its match, who knows the rules."""
+
+    def __init__(self, compile: Compile, *, ponder: bool = True) -> None:
+        self.truth = Interpreter(check(read_rulesheet(SOURCE)))
+        self.state = self.truth.initial()
+        self.line = Line()
+        self.prepared = 0
+        self.situation: Situation | None = None
+        """The last one reported."""
+        start = Start("m", "x", read_rulesheet(SOURCE), 10, 10, source=SOURCE)
+        self._begin = Begin(start, Checkpoint(), None, ponder, compile=True)
+        self._session = Session(self.line, self._begin, compile)
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        with contextlib.suppress(EOFError):
+            self._session.run()
+
+    def end(self) -> None:
+        """Closes the channel."""
+        self.line.commands.put(self._begin)
+        self._thread.join(PATIENCE)
+        for gamer in (self._session._gamer, self._session._successor):
+            if gamer is not None:
+                gamer.retire()
+
+    def report(self) -> Report:
+        """The next report."""
+        report = self.line.reports.get(timeout=PATIENCE)
+        self.prepared += isinstance(report, Prepared)
+        if isinstance(report, Situation):
+            self.situation = report
+        return report
+
+    def wait_until_prepared(self) -> None:
+        """Waits until it is settled what plays the match."""
+        before = self.prepared
+        while self.prepared == before:
+            self.report()
+
+    def turn(self, number: int, last: tuple[Term, ...] | None) -> tuple[Term, ...]:
+        """Plays a turn; the answer is given as soon as the true legal moves were reported, and an opinion on them."""
+        self.line.commands.put(Turn(last, 1.0))
+        legal = [self.truth.legal(self.state, role) for role in range(2)]
+        while True:
+            report = self.report()
+            seen = self.situation
+            if seen is None or seen.turn != number or seen.checkpoint.facts != self.truth.facts(self.state):
+                continue
+            if set(seen.legal) != set(legal[0]) or not isinstance(report, Thought) or report.turn != number:
+                continue
+            if report.opinion.move in legal[0]:
+                return report.opinion.move, random.choice(legal[1])
+
+    def play(self) -> None:
+        """Plays to the end."""
+        last: tuple[Term, ...] | None = None
+        number = 0
+        while not self.truth.terminal(self.state):
+            last = self.turn(number, last)
+            assert last[0] in self.truth.legal(self.state, 0)
+            self.state = self.truth.next(self.state, last)
+            number += 1
+        self.line.commands.put(Turn(last, None))
+        while not (isinstance(report := self.report(), Situation) and report.turn == number and report.terminal):
+            pass
+        assert report.goals == tuple(self.truth.goal(self.state, role) for role in range(2))
+
+
+@pytest.fixture
+def begin(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[..., Match]]:
+    """Begins matches, and ends them."""
+    caplog.set_level(logging.INFO, "agent.worker")
+    matches = []
+
+    def begin(compile: Compile, **options: bool) -> Match:
+        matches.append(Match(compile, **options))
+        return matches[-1]
+
+    yield begin
+    for match in matches:
+        match.end()
+
+
+def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The lines that report errors."""
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+def test_difference_in_the_match_is_noticed_at_the_first_wrong_state(
+    begin: Callable[..., Match], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A wrong state is never played on: the interpreter's, or the plain circuit's, is reported in its place."""
+    match = begin(compile_wrongly(FORGETFUL))
+    match.wait_until_prepared()
+    match.play()
+    (line,) = errors(caplog)
+    assert "next state: only the interpreter has (next (cell " in line
+    assert "rules concerned: line 39, column 1: (<= (next (cell ?column ?row ?role)) (true (cell " in line
+    assert "compiled once more" in caplog.text
+
+
+def test_wrong_circuit_gives_way_to_the_plain_one(
+    begin: Callable[..., Match], caplog: pytest.LogCaptureFixture
+) -> None:
+    """With real circuits, a wrong one and the one of the rules as they stand."""
+    warm_kernels()
+    match = begin(compile_wrong_circuit)
+    match.wait_until_prepared()
+    match.play()
+    (line,) = errors(caplog)
+    assert "only the interpreter has (next (cell " in line
+    while match.prepared < 2:
+        match.report()
+
+
+def test_difference_is_noticed_during_the_start_clock(
+    begin: Callable[..., Match], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Random matches show what is wrong before the first turn."""
+    match = begin(compile_wrongly(WITHOUT_DIAGONALS))
+    while not errors(caplog):
+        match.report()
+    assert "in a state of a random match" in errors(caplog)[0]
+    match.play()
+
+
+@pytest.mark.parametrize("ponder", [True, False])
+def test_interpreter_plays_where_no_circuit_is_right(
+    begin: Callable[..., Match], caplog: pytest.LogCaptureFixture, ponder: bool
+) -> None:
+    """The plain circuit is compared as well."""
+    match = begin(compile_wrongly(FORGETFUL, always=True), ponder=ponder)
+    while "no circuit can be trusted" not in caplog.text:
+        match.report()
+    match.play()
+    assert len(errors(caplog)) == 2
+
+
+def test_circuit_that_fails_gives_way(begin: Callable[..., Match], caplog: pytest.LogCaptureFixture) -> None:
+    """A machine that raises errors in the middle of a match is replaced like one that is wrong."""
+    rules = check(read_rulesheet(SOURCE))
+
+    def compile(checked: CheckedRules, limits: Limits) -> CompilationLike:
+        return Compiled(Portable(checked) if limits.variants is not None else Mute(rules))
+
+    match = begin(compile)
+    match.wait_until_prepared()
+    match.play()
+    assert any("the circuit cannot follow the match: ValueError: no facts" in line for line in errors(caplog))
+
+
+def test_right_circuit_is_compared_at_a_bounded_cost(
+    begin: Callable[..., Match], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every state of the match is compared and some random ones, within the share of the thinking time; both shown."""
+    match = begin(compile_wrongly(SOURCE))
+    checker = None
+    while checker is None or checker._states < 100:
+        match.report()
+        checker = match._session._crosschecker
+    match.play()
+    assert not errors(caplog)
+    (line,) = [text for text in caplog.messages if "circuit and interpreter agree in" in text]
+    assert "of them the match's own" in line
+    # What CPU time a task takes is known only when it is done.
+    assert checker._spent <= 0.05 * checker._thinking_seconds() + 0.2
+
+
+def test_rest_pays_for_no_comparing(begin: Callable[..., Match]) -> None:
+    """Time in which thinking rests does not count as thinking."""
+    match = begin(compile_wrongly(SOURCE), ponder=False)
+    while not isinstance(match.report(), Situation):
+        pass
+    checker = match._session._crosschecker
+    assert checker is not None
+    match.line.commands.put(Rest())
+    while checker._thinking_since is not None:
+        match.report()
+    thought = checker._thinking_seconds()
+    match.report()
+    assert checker._thinking_seconds() == thought

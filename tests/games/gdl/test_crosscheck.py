@@ -1,0 +1,132 @@
+"""Two machines compared along random matches: what counts as a difference, what does not, and stopping in between."""
+
+from __future__ import annotations
+
+import pytest
+
+from games.gdl.crosscheck import CrossCheck, Difference, Observation, Step, compare, observe
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import check
+from games.machine import Interrupted, State, Term, UnknownFactError
+from protocol.kif import read_rulesheet
+
+RULES = """
+(role a) (role b)
+(init (at 0))
+(next-to 0 1) (next-to 1 2) (next-to 2 3)
+(<= (legal a walk) (true (at ?x)))
+(<= (legal a rest) (true (at ?x)))
+(<= (legal b look) (true (at ?x)) (distinct ?x 2))
+(<= (next (at ?y)) (does a walk) (true (at ?x)) (next-to ?x ?y))
+(<= (next (at ?x)) (does a rest) (true (at ?x)))
+(<= (next seen) (does b look))
+(<= (next odd) (does b dance))
+(<= terminal (true (at 3)))
+(<= (goal a 100) (true (at 3)))
+(goal b 50) (goal b 60)
+"""
+
+
+def machine(rules: str = RULES) -> Interpreter:
+    """The machine of some rules."""
+    return Interpreter(check(read_rulesheet(rules)))
+
+
+def first_difference(tested: Interpreter, matches: int = 20) -> Difference | None:
+    """What a few random matches show."""
+    cross_check = CrossCheck(tested, machine())
+    while cross_check.matches < matches:
+        if difference := cross_check.step():
+            return difference
+    return None
+
+
+def test_equal_machines_agree() -> None:
+    """Also in roles without a goal value or with several, and where a role has no legal move and the match stops."""
+    assert first_difference(machine()) is None
+
+
+def test_difference_names_the_rules_concerned() -> None:
+    """Those whose conclusion could be what differs, once per statement, and no others."""
+    wrong = RULES.replace("(<= (legal a rest) (true (at ?x)))", "(<= (legal a rest) (true (at 1)))")
+    difference = first_difference(machine(wrong))
+    assert difference is not None
+    assert (difference.query, difference.extra, difference.missing) == (
+        "legal moves of a",
+        (),
+        (("legal", "a", "rest"),),
+    )
+    rules = check(read_rulesheet(RULES)).rules
+    assert [str(rule) for rule in difference.rules(rules)] == ["(<= (legal a rest) (true (at ?x)))"]
+    assert difference.describe(rules, tested="new", trusted="old") == (
+        "legal moves of a: only the old has (legal a rest); state: (at 0); "
+        "rules concerned: statement 7: (<= (legal a rest) (true (at ?x)))"
+    )
+
+
+def test_other_roles_are_a_difference() -> None:
+    """Joint moves of such machines could not be compared."""
+    difference = first_difference(machine(RULES.replace("(role a) (role b)", "(role b) (role a)")))
+    assert difference is not None
+    assert (difference.query, difference.failure) == ("roles", "b a against a b")
+
+
+class Forgetful(Interpreter):
+    """Does not know one of its own states."""
+
+    def terminal(self, state: State) -> bool:
+        """Fails there."""
+        if ("at", "1") in self.facts(state):
+            raise UnknownFactError("(at 1)")
+        return super().terminal(state)
+
+
+def test_error_of_the_tested_machine_is_a_difference() -> None:
+    """It is described with the step after which it came."""
+    difference = first_difference(Forgetful(check(read_rulesheet(RULES))))
+    assert difference is not None
+    assert difference.failure == "it raises UnknownFactError: (at 1)"
+    assert difference.joint_move == ("walk", "look")
+
+
+class Stopped(Interpreter):
+    """Is interrupted at every query while told so."""
+
+    stopped = False
+
+    def terminal(self, state: State) -> bool:
+        """Raises `Interrupted` while stopped."""
+        if self.stopped:
+            raise Interrupted
+        return super().terminal(state)
+
+
+def test_state_is_asked_about_again_after_an_interruption() -> None:
+    """Stopping does not end the match."""
+    trusted = Stopped(check(read_rulesheet(RULES)))
+    cross_check = CrossCheck(machine(), trusted)
+    assert cross_check.step() is None
+    trusted.stopped = True
+    for _ in range(3):
+        with pytest.raises(Interrupted):
+            cross_check.step()
+        assert (cross_check.states, cross_check.ply, cross_check.matches) == (1, 1, 0)
+    trusted.stopped = False
+    assert cross_check.step() is None
+    assert cross_check.states == 2
+
+
+def test_step_of_a_role_without_legal_moves_is_nobodys_rule() -> None:
+    """What follows from a move that cannot be legal may differ."""
+    truth = machine()
+    before = truth.state([("at", "2")])
+    after = truth.next(before, ("walk", "dance"))
+    seen = observe(truth, after, Step(truth.facts(before), ("walk", "look")))
+    assert compare(seen, truth) is None
+    facts: frozenset[Term] = frozenset([("at", "1")])
+    wrong = Observation(
+        facts, False, (("walk", "rest"), ("look",)), None, Step(frozenset([("at", "0")]), ("walk", "look"))
+    )
+    difference = compare(wrong, truth)
+    assert difference is not None
+    assert difference.missing == (("next", "seen"),)
