@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import cache
 from typing import Any, cast
 
-from games.gdl.interpreter.codegen import RuleWriter, write_table
+from games.gdl.interpreter.codegen import RuleWriter, write_grouping, write_table
 from games.gdl.interpreter.planning import Sizes
 from games.gdl.interpreter.tables import (
     MAX_STEPS,
@@ -15,10 +16,11 @@ from games.gdl.interpreter.tables import (
     Answer,
     Answers,
     CallTable,
+    CyclicCallError,
+    Grouped,
     Index,
     Key,
     TabledEvaluation,
-    group,
 )
 from games.gdl.interpreter.unfolding import DOES, TRUE, Scope, UnfoldedRules
 from games.gdl.rules.terms import Predicate
@@ -51,7 +53,7 @@ class Snapshot:
         self.facts = facts
         self._by_function = None
 
-    def facts_of(self, function: str, arity: int) -> list[tuple[Term, ...]]:
+    def facts_of(self, function: str, arity: int) -> Collection[tuple[Term, ...]]:
         """The arguments of the facts that are built by one function."""
         if self._by_function is None:
             groups: dict[tuple[str, int], list[tuple[Term, ...]]] = defaultdict(list)
@@ -60,6 +62,14 @@ class Snapshot:
                     groups[str(fact[0]), len(fact) - 1].append(fact[1:])
             self._by_function = dict(groups)
         return self._by_function.get((function, arity), [])
+
+
+@cache
+def _grouping(pattern: str) -> Callable[[Iterable[tuple[Term, ...]]], Grouped]:
+    """What makes an index for a binding pattern of some rows."""
+    scope: dict[str, Any] = {}
+    exec(compile(write_grouping("group", pattern), f"<rows {pattern}>", "exec"), scope)
+    return cast(Callable[[Iterable[tuple[Term, ...]]], Grouped], scope["group"])
 
 
 class Linked:
@@ -75,6 +85,8 @@ class Linked:
         """The global variables of the generated code."""
         self._tables: dict[tuple[Predicate, str], tuple[str, CallTable]] = {}
         self._tables_by_scope: dict[Scope, list[CallTable]] = {scope: [] for scope in Scope}
+        self._tabled: set[int] = set()
+        """The groups of recursive predicates that have been found to depend on themselves call by call."""
         self._indices: dict[tuple[Predicate, str], str] = {}
         self._indices_by_scope: dict[Scope, list[Index]] = {scope: [] for scope in Scope}
         end = time.monotonic() + STATIC_SECONDS
@@ -102,14 +114,12 @@ class Linked:
         name = self._indices.get((relation, pattern))
         if name is None:
             name = self._indices[relation, pattern] = f"I{len(self._indices)}"
-            bound = tuple([i for i, letter in enumerate(pattern) if letter == "b"])
-            free = tuple([i for i, letter in enumerate(pattern) if letter == "f"])
             if self.is_varying(relation):
-                index = Index(lambda: self._varying_rows(relation), bound, free)
+                index = Index(lambda: self._varying_rows(relation), _grouping(pattern))
                 self._indices_by_scope[self.program.scope(relation)].append(index)
                 self._scope[name] = index
             else:
-                self._scope[name] = group(self._rows.get(relation, ()), bound, free)
+                self._scope[name] = _grouping(pattern)(self._rows.get(relation, ()))
         return name
 
     def table(self, relation: Predicate, pattern: str) -> str:
@@ -134,17 +144,18 @@ class Linked:
             suffix = str(len(self._tables))
             recursive = self.is_recursive(relation)
             builds_terms = recursive and self.program.builds_terms
-            table = CallTable("f" not in pattern, builds_terms)
+            table = CallTable(relation, "f" not in pattern, builds_terms)
             found = self._tables[relation, pattern] = (suffix, table)
             self._tables_by_scope[self.program.scope(relation)].append(table)
             self._scope[f"T{suffix}"] = table.complete
             self._scope[f"P{suffix}"] = table
+            self._scope[f"A{suffix}"] = table.active
 
-            def compile_first(*arguments: Any) -> Any:
+            def compile_first(key: Key) -> Answers:
                 self._compile(relation, pattern, suffix, table)
-                return self._scope[f"C{suffix}"](*arguments)
+                return cast(Answers, self._scope[f"C{suffix}"](key))
 
-            self._scope[f"C{suffix}"] = table.run = compile_first
+            self._scope[f"C{suffix}"] = compile_first
         return found
 
     def _compile(self, relation: Predicate, pattern: str, suffix: str, table: CallTable) -> None:
@@ -156,7 +167,25 @@ class Linked:
             self.is_recursive(relation),
         )
         exec(compile(source, f"<rules of {relation[0]} {pattern}>", "exec"), self._scope)
-        table.run = self._scope[f"C{suffix}"]
+        self._scope[f"C{suffix}"] = self._scope[f"E{suffix}"]
+        if self.is_recursive(relation):
+            table.run = self._scope[f"D{suffix}"]
+            # Where terms are built, evaluation is bounded by what `TabledEvaluation` sees of them.
+            if table.builds_terms or self.program.recursive[relation] in self._tabled:
+                self._solve_by_table(suffix, table)
+
+    def _solve_by_table(self, suffix: str, table: CallTable) -> None:
+        solve = self.evaluation.solve
+        # No `functools.partial`: that would take C stack for each call.
+        self._scope[f"C{suffix}"] = lambda key: solve(table, key)
+
+    def _table_group(self, relation: Predicate) -> None:
+        """From here on evaluates the relation, and what it is mutually recursive with, by tables."""
+        group_number = self.program.recursive[relation]
+        self._tabled.add(group_number)
+        for suffix, table in self._tables.values():
+            if self.program.recursive.get(table.relation) == group_number and f"D{suffix}" in self._scope:
+                self._solve_by_table(suffix, table)
 
     # ------------------------------------------------------------------------------------------------- for queries
 
@@ -176,19 +205,25 @@ class Linked:
     def _call(self, relation: Predicate, pattern: str, key: Key) -> Answers:
         suffix, table = self._table(relation, pattern)
         answers = table.complete.get(key)
-        if answers is None:
+        while answers is None:
             try:
-                if self.is_recursive(relation):
-                    answers = self.evaluation.solve(table, key)
-                else:
-                    answers = self._scope[f"C{suffix}"](key)
+                answers = self._scope[f"C{suffix}"](key)
+            except CyclicCallError as error:
+                self._abandon()
+                self._table_group(error.table.relation)
             except RecursionError:
-                self.evaluation.abandon()
+                self._abandon()
                 raise LimitError("rules call one another too deeply") from None
             except BaseException:
-                self.evaluation.abandon()
+                self._abandon()
                 raise
         return answers
+
+    def _abandon(self) -> None:
+        """Forgets the calls that are not complete, after an exception."""
+        self.evaluation.abandon()
+        for _, table in self._tables.values():
+            table.active.clear()
 
     def set_state(self, facts: frozenset[Term]) -> None:
         """Looks at another state: what depended on the last one is forgotten."""
