@@ -23,6 +23,7 @@ from games.gdl.interpreter.tables import (
     TabledEvaluation,
 )
 from games.gdl.interpreter.unfolding import DOES, TRUE, Scope, UnfoldedRules
+from games.gdl.rules.dependencies import components
 from games.gdl.rules.terms import Predicate
 from games.machine import LimitError, Term
 
@@ -85,8 +86,12 @@ class Linked:
         """The global variables of the generated code."""
         self._tables: dict[tuple[Predicate, str], tuple[str, CallTable]] = {}
         self._tables_by_scope: dict[Scope, list[CallTable]] = {scope: [] for scope in Scope}
-        self._tabled: set[int] = set()
-        """The groups of recursive predicates that have been found to depend on themselves call by call."""
+        self._calls: dict[tuple[Predicate, str], dict[tuple[Predicate, str], None]] = {}
+        """Of compiled relations, per binding pattern: what they call."""
+        self._writing: tuple[Predicate, str] | None = None
+        """What is being compiled."""
+        self._tabled: set[tuple[Predicate, str]] = set()
+        """Recursive relations, per binding pattern, that are evaluated by tables."""
         self._indices: dict[tuple[Predicate, str], str] = {}
         self._indices_by_scope: dict[Scope, list[Index]] = {scope: [] for scope in Scope}
         end = time.monotonic() + STATIC_SECONDS
@@ -124,6 +129,8 @@ class Linked:
 
     def table(self, relation: Predicate, pattern: str) -> str:
         """The suffix of the global names of a derived relation's table: `T<suffix>`, `P<suffix>`, `C<suffix>`."""
+        if self._writing is not None:
+            self._calls[self._writing][relation, pattern] = None
         return self._table(relation, pattern)[0]
 
     def _varying_rows(self, relation: Predicate) -> Iterable[tuple[Term, ...]]:
@@ -144,7 +151,7 @@ class Linked:
             suffix = str(len(self._tables))
             recursive = self.is_recursive(relation)
             builds_terms = recursive and self.program.builds_terms
-            table = CallTable(relation, "f" not in pattern, builds_terms)
+            table = CallTable((relation, pattern), "f" not in pattern, builds_terms)
             found = self._tables[relation, pattern] = (suffix, table)
             self._tables_by_scope[self.program.scope(relation)].append(table)
             self._scope[f"T{suffix}"] = table.complete
@@ -159,6 +166,8 @@ class Linked:
         return found
 
     def _compile(self, relation: Predicate, pattern: str, suffix: str, table: CallTable) -> None:
+        self._writing = (relation, pattern)
+        self._calls[self._writing] = {}
         source = write_table(
             lambda prefix: RuleWriter(self.program, self.sizes, self, prefix),
             self.program.rules[relation],
@@ -166,26 +175,38 @@ class Linked:
             suffix,
             self.is_recursive(relation),
         )
+        self._writing = None
         exec(compile(source, f"<rules of {relation[0]} {pattern}>", "exec"), self._scope)
         self._scope[f"C{suffix}"] = self._scope[f"E{suffix}"]
         if self.is_recursive(relation):
             table.run = self._scope[f"D{suffix}"]
             # Where terms are built, evaluation is bounded by what `TabledEvaluation` sees of them.
-            if table.builds_terms or self.program.recursive[relation] in self._tabled:
-                self._solve_by_table(suffix, table)
+            if table.builds_terms:
+                self._solve_by_table(table)
+                return
+            circle = self._circle(table)
+            if not self._tabled.isdisjoint(circle):
+                self._solve_by_table(table)
+                if not self._tabled.issuperset(circle):
+                    # Calls that are evaluated directly would take incomplete answers for complete ones.
+                    table.cyclic()
 
-    def _solve_by_table(self, suffix: str, table: CallTable) -> None:
+    def _solve_by_table(self, table: CallTable) -> None:
+        self._tabled.add(table.relation)
+        suffix, _ = self._tables[table.relation]
         solve = self.evaluation.solve
         # No `functools.partial`: that would take C stack for each call.
         self._scope[f"C{suffix}"] = lambda key: solve(table, key)
 
-    def _table_group(self, relation: Predicate) -> None:
-        """From here on evaluates the relation, and what it is mutually recursive with, by tables."""
-        group_number = self.program.recursive[relation]
-        self._tabled.add(group_number)
-        for suffix, table in self._tables.values():
-            if self.program.recursive.get(table.relation) == group_number and f"D{suffix}" in self._scope:
-                self._solve_by_table(suffix, table)
+    def _circle(self, table: CallTable) -> list[tuple[Predicate, str]]:
+        """The relations, with their binding patterns, that call a table's and are called by it, as far as compiled."""
+        return next(members for members in components(self._calls) if table.relation in members)
+
+    def _table_circle(self, table: CallTable) -> None:
+        """From here on evaluates a relation, and what calls in a circle with it, by tables."""
+        for relation in self._circle(table):
+            if relation in self._calls:
+                self._solve_by_table(self._tables[relation][1])
 
     # ------------------------------------------------------------------------------------------------- for queries
 
@@ -210,7 +231,7 @@ class Linked:
                 answers = self._scope[f"C{suffix}"](key)
             except CyclicCallError as error:
                 self._abandon()
-                self._table_group(error.table.relation)
+                self._table_circle(error.table)
             except RecursionError:
                 self._abandon()
                 raise LimitError("rules call one another too deeply") from None

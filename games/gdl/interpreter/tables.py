@@ -2,7 +2,8 @@
 
 Most recursion of rulesheets runs along something finite (a ray of squares, a counter) and never asks for a call that
 is still being evaluated. So a recursive relation is evaluated like any other until that happens for the first time:
-then the query is begun again, with that relation, and those it is mutually recursive with, tabled from there on.
+then the query is begun again, with that relation as it is called there, and what calls in a circle with it, tabled from
+there on.
 
 Linear tabling (Zhou and Sato: Efficient fixpoint computation in linear tabling, 2003): a call that is asked for again
 while it is being evaluated gets the answers known so far; the outermost call of such a cycle, its leader, is evaluated
@@ -87,8 +88,9 @@ class CallTable:
 
     __slots__ = ("active", "boolean", "builds_terms", "complete", "pending", "relation", "run")
 
-    def __init__(self, relation: Predicate, boolean: bool, builds_terms: bool) -> None:
+    def __init__(self, relation: tuple[Predicate, str], boolean: bool, builds_terms: bool) -> None:
         self.relation = relation
+        """With the binding pattern."""
         self.boolean = boolean
         """No value is asked for, only whether there is an answer."""
         self.builds_terms = builds_terms

@@ -76,11 +76,10 @@ class UnfoldedRules:
             relation: {predicate(literal.atom): None for rule in rules for literal in rule.body}
             for relation, rules in self.rules.items()
         }
-        self.recursive: dict[Predicate, int] = {}
-        """The recursive predicates, with a number for each group that is mutually recursive."""
-        for number, members in enumerate(components(graph)):
+        self.recursive: set[Predicate] = set()
+        for members in components(graph):
             if len(members) > 1 or members[0] in graph.get(members[0], ()):
-                self.recursive.update(dict.fromkeys(members, number))
+                self.recursive.update(members)
         self.builds_terms = any(
             isinstance(argument, tuple)
             for relation in self.recursive
