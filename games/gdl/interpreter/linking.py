@@ -274,8 +274,11 @@ class Linked:
 
     def _clear(self, scope: Scope) -> None:
         for table in self._tables_by_scope[scope]:
-            table.complete.clear()
-            table.pending.clear()
+            # Most are empty, and a look is cheaper than a call.
+            if table.complete:
+                table.complete.clear()
+            if table.pending:
+                table.pending.clear()
         for index in self._indices_by_scope[scope]:
             index.table = None
 
