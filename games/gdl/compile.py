@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 
 import numpy as np
@@ -17,8 +17,9 @@ import numpy as np
 from games.child_process import Bounds, ChildLostError, ChildProcess, wait_for_any
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.circuit.pool import grow
-from games.gdl.grounding.ground import VARIANTS, estimated_instances, ground
+from games.gdl.grounding.ground import VARIANTS, estimated_instances, ground, rewrite
 from games.gdl.rules.check import CheckedRules, check
+from games.gdl.rules.terms import Rule
 from games.gdl.running.kernels import WIDTHS
 from games.gdl.running.machine import CircuitMachine, CompiledGame, compiled_game
 from games.machine import GameError, LimitError
@@ -28,6 +29,13 @@ _GROUNDED = "grounded"
 
 _HUGE = 1e9
 """Estimated ground instances from which on demand has been seen to make the difference (chess, nine men's morris)."""
+
+_LARGE = 1e6
+"""Estimated ground instances from which on it is worth estimating what demand would make of them. The least for which
+that made a difference is 4e6 (crissrace)."""
+
+_POLL = 0.02
+"""Seconds after which it is checked again whether children have used their CPU time; set by hand, not tuned."""
 
 _MOST_ESTIMATED_RULES = 5000
 """Larger rulesheets are mostly facts, and estimating would take longer than trying. Set by hand; not tuned."""
@@ -39,14 +47,18 @@ class Limits:
 
     cpu_seconds: float = 60.0
     """Per child."""
+    grounding_cpu_seconds: float = 15.0
+    """For all children together, until one has grounded the rules. What takes longer has nearly always no end; the
+    slowest sheet that was seen to succeed needs 3 s on one machine and 7 s on a slower one."""
     wall_seconds: float = 240.0
     """For all of it."""
     memory_bytes: int = 8 << 30
     """Address space per child (RLIMIT_AS), the process's code and libraries included."""
-    patience_seconds: float = 0.7
-    """How long one variant runs alone before the next one starts beside it. Set by hand; not tuned."""
-    huge_patience_seconds: float = 30.0
-    """The same for a variant that looks as if it alone could succeed. Set by hand; not tuned."""
+    patience_seconds: float = 3.0
+    """CPU time that one variant gets alone before the next one starts beside it: two of them take twice the time where
+    the first one succeeds in the end, as it did on all sheets that were seen but those that look huge. Set by hand."""
+    first_look_seconds: float = 0.5
+    """The same for the first variant where the rules look huge; it is ended then. Set by hand; not tuned."""
     variants: Sequence[str] | None = None
     """Names of `ground.VARIANTS`, in the order in which they are started; None: as estimates advise."""
 
@@ -55,9 +67,11 @@ class Limits:
 class _Attempt:
     variant: str
     patience: float
-    """Seconds until the next attempt starts."""
+    """CPU seconds that it gets before the next attempt starts."""
     gives_way: bool = False
     """Whether it ends then."""
+    rewritten: Sequence[Rule] | None = None
+    """The rules as the variant rewrites them, where that is known."""
 
 
 @dataclass
@@ -65,6 +79,13 @@ class _Child:
     variant: str
     process: ChildProcess
     grounded: bool = False
+    cpu_seconds: float = 0.0
+    """As last seen."""
+
+    def used(self) -> float:
+        """CPU time that it has used so far; what was seen last, once it is gone."""
+        self.cpu_seconds = max(self.cpu_seconds, self.process.cpu_seconds())
+        return self.cpu_seconds
 
 
 class Compilation:
@@ -82,7 +103,10 @@ class Compilation:
         self._children: list[_Child] = []
         self._reasons: list[str] = []
         self._machine: CircuitMachine | None = None
-        self._begin = self._last_start = time.monotonic()
+        self._idle = False
+        self._begin = time.monotonic()
+        self._ended_cpu_seconds = 0.0
+        """CPU time of the children that have ended."""
         self.variant: str | None = None
         """The variant that won."""
         self._start_next()
@@ -106,7 +130,14 @@ class Compilation:
             if now - self._begin > self._limits.wall_seconds:
                 self.cancel(f"no circuit within {self._limits.wall_seconds:g} s")
                 break
-            patience = self._last_start + self._latest.patience - now
+            # Children on a busy machine are not to blame for what they have not been given: CPU time counts.
+            used = [child.used() for child in self._children]
+            budget = self._limits.grounding_cpu_seconds - self._ended_cpu_seconds - sum(used)
+            grounded = any(child.grounded for child in self._children)
+            if budget <= 0 and not grounded:
+                self.cancel(f"not grounded within {self._limits.grounding_cpu_seconds:g} s of CPU time")
+                break
+            patience = self._latest.patience - (used[-1] if used else 0.0)
             if self._waiting and (patience <= 0 or not self._children):
                 if self._latest.gives_way:
                     for child in list(self._children):
@@ -114,7 +145,10 @@ class Compilation:
                 self._start_next()
                 continue
             left = deadline - now
-            until = min(left, patience) if self._waiting else left
+            # CPU time does not pass faster than time does, for each of the children.
+            until = left if grounded else min(left, budget / len(self._children) + _POLL)
+            if self._waiting:
+                until = min(until, patience + _POLL)
             ready = wait_for_any([child.process for child in self._children], max(0.0, until))
             for child in [child for child in self._children if child.process in ready]:
                 # An answer may end other children, also such as have answered at the same moment.
@@ -131,16 +165,25 @@ class Compilation:
             self._end(child)
         self._reasons.append(reason)
 
+    def run_when_idle(self) -> None:
+        """From here on the children only get what CPU time is left over: for when the match's own search needs it."""
+        self._idle = True
+        for child in self._children:
+            child.process.run_when_idle()
+
     def _end(self, child: _Child) -> None:
         self._children.remove(child)
+        self._ended_cpu_seconds += child.used()
         child.process.end()
 
     def _start_next(self) -> None:
         self._latest = self._waiting.pop(0)
-        variant = self._latest.variant
+        variant, rewritten = self._latest.variant, self._latest.rewritten
         bounds = Bounds(self._limits.cpu_seconds, self._limits.memory_bytes)
-        self._children.append(_Child(variant, ChildProcess(_compile, self._checked, variant, bounds=bounds)))
-        self._last_start = time.monotonic()
+        process = ChildProcess(_compile, self._checked, variant, rewritten, bounds=bounds)
+        if self._idle:
+            process.run_when_idle()
+        self._children.append(_Child(variant, process))
 
     def _collect(self, child: _Child) -> None:
         try:
@@ -174,23 +217,31 @@ def _plan(checked: CheckedRules, limits: Limits) -> list[_Attempt]:
         return [_Attempt(variant, patience) for variant in limits.variants]
     if len(checked.rules) > _MOST_ESTIMATED_RULES:
         return [_Attempt(variant, patience) for variant in VARIANTS[:2]]
-    split, demand, plain = (
-        estimated_instances(checked.rules, variant) for variant in ("split", "demand+split", "plain")
-    )
-    if split > _HUGE:
+    rewritten = rewrite(checked.rules, "split")
+    instances = estimated_instances(rewritten)
+    split = _Attempt("split", patience, rewritten=rewritten)
+    if instances > _HUGE:
         # The estimate may be wrong, so a short look; if it is right, what can succeed gets the machine to itself.
-        return [
-            _Attempt("split", patience, gives_way=True),
-            _Attempt("demand+split", limits.huge_patience_seconds),
-            _Attempt("split", patience),
-        ]
-    variants = ["demand+split", "split"] if 2 * demand < split else ["split", "demand+split"]
-    return [_Attempt(variant, patience) for variant in (*variants, *(["plain"] if plain < 10 * split else []))]
+        first_look = replace(split, patience=limits.first_look_seconds, gives_way=True)
+        return [first_look, _Attempt("demand+split", limits.grounding_cpu_seconds / 2, gives_way=True), split]
+    plan = [split, _Attempt("demand+split", patience)]
+    if instances > _LARGE:
+        # Below, estimating would take as long as what it might save.
+        on_demand = rewrite(checked.rules, "demand+split")
+        plan[1] = replace(plan[1], rewritten=on_demand)
+        if 2 * estimated_instances(on_demand) < instances:
+            plan.reverse()
+    plain = rewrite(checked.rules, "plain")
+    if estimated_instances(plain) < 10 * instances:
+        plan.append(_Attempt("plain", patience, rewritten=plain))
+    return plan
 
 
-def _compile(pipe: Connection, checked: CheckedRules, variant: str) -> CompiledGame:
+def _compile(pipe: Connection, checked: CheckedRules, variant: str, rewritten: Sequence[Rule] | None) -> CompiledGame:
     """What a child does."""
-    program = ground(checked.rules, checked.roles, variant=variant)
+    if rewritten is None:
+        rewritten = rewrite(checked.rules, variant)
+    program = ground(rewritten, checked.roles, variant="plain")
     pipe.send(_GROUNDED)
     return compiled_game(build_circuit(program))
 

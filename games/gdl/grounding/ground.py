@@ -99,9 +99,8 @@ def rewrite(rules: Iterable[Rule], variant: str) -> list[Rule]:
     return split(rules, Estimates(rules))
 
 
-def estimated_instances(rules: Iterable[Rule], variant: str) -> float:
-    """A rough estimate of how many ground instances the rules will have, rewritten as one of `VARIANTS` says."""
-    rewritten = rewrite(rules, variant)
+def estimated_instances(rewritten: Sequence[Rule]) -> float:
+    """A rough estimate of how many ground instances rules will have that `rewrite` has made."""
     estimates = Estimates(rewritten)
     return sum(estimates.join(rule.body, estimates.domains(rule.body)) for rule in rewritten if rule.body)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from games.gdl.interpreter.naming import Linker, Names, fact_source, value_source
+from games.gdl.interpreter.naming import Linker, Names, fact_source, tuple_source, value_source
 from games.gdl.interpreter.ordering import JoinOrder
 from games.gdl.interpreter.planning import Sizes
 from games.gdl.interpreter.unfolding import DISTINCT, TRUE, UnfoldedRules
@@ -224,8 +224,7 @@ class _Unit:
         suffix = self._linker.table(relation, pattern)
         self.emit(f"k = {key}")
         self.emit(f"r = T{suffix}.get(k)")
-        call = f"R.solve(P{suffix}, k)" if self._linker.is_recursive(relation) else f"C{suffix}(k)"
-        self.emit(f"if r is None: r = {call}")
+        self.emit(f"if r is None: r = C{suffix}(k)")
         return "r"
 
     def _enumerate(self, literal: Literal, others: list[Literal]) -> None:
@@ -267,13 +266,34 @@ class _Unit:
             self.emit(f"if {name}({', '.join(arguments)}): return True")
 
 
+def write_grouping(name: str, pattern: str) -> str:
+    """The source of a function from rows to a dict: by the values of the columns `b`, those of the columns `f`."""
+    columns = [f"c{i}" for i in range(len(pattern))]
+    key = value_source([column for column, letter in zip(columns, pattern, strict=True) if letter == "b"])
+    values = [column for column, letter in zip(columns, pattern, strict=True) if letter == "f"]
+    # Rows differ, so what is left of them does if no column is left out.
+    repeats = "e" in pattern
+    lines = [f"def {name}(rows):", "    found = {}", f"    for {tuple_source(columns) if columns else '_'} in rows:"]
+    if repeats or not values:
+        lines.append(f"        found.setdefault({key}, {{}})[{value_source(values)}] = None")
+        lines.append("    return {k: list(v) for k, v in found.items()}")
+    else:
+        lines.append(f"        k = {key}")
+        lines.append("        if k in found:")
+        lines.append(f"            found[k].append({value_source(values)})")
+        lines.append("        else:")
+        lines.append(f"            found[k] = [{value_source(values)}]")
+        lines.append("    return found")
+    return "\n".join(lines) + "\n"
+
+
 def write_table(
     writer_of: Callable[[str], RuleWriter], rules: Sequence[Rule], pattern: str, suffix: str, recursive: bool
 ) -> str:
     """The source of a predicate with a binding pattern.
 
-    It defines `C<suffix>(k)`: for recursive predicates the function of `CallTable.run`, otherwise one that also enters
-    the answers into the table's complete ones, `T<suffix>`, and returns them.
+    It defines `E<suffix>(k)`, which evaluates a call, enters the answers into the table's complete ones, `T<suffix>`,
+    and returns them; for recursive predicates also `D<suffix>(k, out)`, the function of `CallTable.run`.
     """
     lines: list[str] = []
     functions = []
@@ -282,23 +302,31 @@ def write_table(
         functions.append(writer.write(rule, pattern))
         lines.extend(writer.source)
     parameters = [f"a{i}" for i in range(pattern.count("b"))]
+    unpack = [f"    {', '.join(parameters)} = k"] if parameters else []
     collects = "f" in pattern
-    lines.append(f"def C{suffix}(k{', out' if recursive else ''}):")
-    if not recursive:
-        lines.append("    R.steps -= 1")
-        lines.append("    if R.steps < 0: R.check()")
-    if parameters:
-        lines.append(f"    {', '.join(parameters)} = k")
     if collects:
-        if not recursive:
-            lines.append("    out = {}")
-        lines.extend(f"    {function}({', '.join([*parameters, 'out'])})" for function in functions)
-        lines.append("    return False" if recursive else f"    T{suffix}[k] = answers = list(out)")
-        if not recursive:
-            lines.append("    return answers")
+        calls = [f"    {function}({', '.join([*parameters, 'out'])})" for function in functions]
     else:
-        calls = " or ".join(f"{function}({', '.join(parameters)})" for function in functions) or "False"
-        lines.append(f"    return {calls}" if recursive else f"    T{suffix}[k] = holds = {calls}")
-        if not recursive:
-            lines.append("    return holds")
+        alternatives = [f"{function}({', '.join(parameters)})" for function in functions]
+        calls = [f"    holds = {' or '.join(alternatives) or 'False'}"]
+    if recursive:
+        lines.append(f"def D{suffix}(k, out):")
+        lines.extend(unpack + calls)
+        lines.append(f"    return {'False' if collects else 'holds'}")
+    lines.append(f"def E{suffix}(k):")
+    lines.append("    R.steps -= 1")
+    lines.append("    if R.steps < 0: R.check()")
+    if recursive:
+        lines.append(f"    if k in A{suffix}: P{suffix}.cyclic()")
+        lines.append(f"    A{suffix}.add(k)")
+    lines.extend(unpack)
+    if collects:
+        lines.append("    out = {}")
+    lines.extend(calls)
+    if recursive:
+        lines.append(f"    A{suffix}.discard(k)")
+    if collects:
+        lines.append("    holds = list(out)")
+    lines.append(f"    T{suffix}[k] = holds")
+    lines.append("    return holds")
     return "\n".join(lines) + "\n"

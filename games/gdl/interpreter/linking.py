@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import cache
 from typing import Any, cast
 
-from games.gdl.interpreter.codegen import RuleWriter, write_table
+from games.gdl.interpreter.codegen import RuleWriter, write_grouping, write_table
 from games.gdl.interpreter.planning import Sizes
 from games.gdl.interpreter.tables import (
     MAX_STEPS,
@@ -15,12 +16,14 @@ from games.gdl.interpreter.tables import (
     Answer,
     Answers,
     CallTable,
+    CyclicCallError,
+    Grouped,
     Index,
     Key,
     TabledEvaluation,
-    group,
 )
 from games.gdl.interpreter.unfolding import DOES, TRUE, Scope, UnfoldedRules
+from games.gdl.rules.dependencies import components
 from games.gdl.rules.terms import Predicate
 from games.machine import LimitError, Term
 
@@ -51,7 +54,7 @@ class Snapshot:
         self.facts = facts
         self._by_function = None
 
-    def facts_of(self, function: str, arity: int) -> list[tuple[Term, ...]]:
+    def facts_of(self, function: str, arity: int) -> Collection[tuple[Term, ...]]:
         """The arguments of the facts that are built by one function."""
         if self._by_function is None:
             groups: dict[tuple[str, int], list[tuple[Term, ...]]] = defaultdict(list)
@@ -60,6 +63,14 @@ class Snapshot:
                     groups[str(fact[0]), len(fact) - 1].append(fact[1:])
             self._by_function = dict(groups)
         return self._by_function.get((function, arity), [])
+
+
+@cache
+def _grouping(pattern: str) -> Callable[[Iterable[tuple[Term, ...]]], Grouped]:
+    """What makes an index for a binding pattern of some rows."""
+    scope: dict[str, Any] = {}
+    exec(compile(write_grouping("group", pattern), f"<rows {pattern}>", "exec"), scope)
+    return cast(Callable[[Iterable[tuple[Term, ...]]], Grouped], scope["group"])
 
 
 class Linked:
@@ -75,6 +86,12 @@ class Linked:
         """The global variables of the generated code."""
         self._tables: dict[tuple[Predicate, str], tuple[str, CallTable]] = {}
         self._tables_by_scope: dict[Scope, list[CallTable]] = {scope: [] for scope in Scope}
+        self._calls: dict[tuple[Predicate, str], dict[tuple[Predicate, str], None]] = {}
+        """Of compiled relations, per binding pattern: what they call."""
+        self._writing: tuple[Predicate, str] | None = None
+        """What is being compiled."""
+        self._tabled: set[tuple[Predicate, str]] = set()
+        """Recursive relations, per binding pattern, that are evaluated by tables."""
         self._indices: dict[tuple[Predicate, str], str] = {}
         self._indices_by_scope: dict[Scope, list[Index]] = {scope: [] for scope in Scope}
         end = time.monotonic() + STATIC_SECONDS
@@ -102,18 +119,18 @@ class Linked:
         name = self._indices.get((relation, pattern))
         if name is None:
             name = self._indices[relation, pattern] = f"I{len(self._indices)}"
-            bound = tuple([i for i, letter in enumerate(pattern) if letter == "b"])
-            free = tuple([i for i, letter in enumerate(pattern) if letter == "f"])
             if self.is_varying(relation):
-                index = Index(lambda: self._varying_rows(relation), bound, free)
+                index = Index(lambda: self._varying_rows(relation), _grouping(pattern))
                 self._indices_by_scope[self.program.scope(relation)].append(index)
                 self._scope[name] = index
             else:
-                self._scope[name] = group(self._rows.get(relation, ()), bound, free)
+                self._scope[name] = _grouping(pattern)(self._rows.get(relation, ()))
         return name
 
     def table(self, relation: Predicate, pattern: str) -> str:
         """The suffix of the global names of a derived relation's table: `T<suffix>`, `P<suffix>`, `C<suffix>`."""
+        if self._writing is not None:
+            self._calls[self._writing][relation, pattern] = None
         return self._table(relation, pattern)[0]
 
     def _varying_rows(self, relation: Predicate) -> Iterable[tuple[Term, ...]]:
@@ -134,20 +151,23 @@ class Linked:
             suffix = str(len(self._tables))
             recursive = self.is_recursive(relation)
             builds_terms = recursive and self.program.builds_terms
-            table = CallTable("f" not in pattern, builds_terms)
+            table = CallTable((relation, pattern), "f" not in pattern, builds_terms)
             found = self._tables[relation, pattern] = (suffix, table)
             self._tables_by_scope[self.program.scope(relation)].append(table)
             self._scope[f"T{suffix}"] = table.complete
             self._scope[f"P{suffix}"] = table
+            self._scope[f"A{suffix}"] = table.active
 
-            def compile_first(*arguments: Any) -> Any:
+            def compile_first(key: Key) -> Answers:
                 self._compile(relation, pattern, suffix, table)
-                return self._scope[f"C{suffix}"](*arguments)
+                return cast(Answers, self._scope[f"C{suffix}"](key))
 
-            self._scope[f"C{suffix}"] = table.run = compile_first
+            self._scope[f"C{suffix}"] = compile_first
         return found
 
     def _compile(self, relation: Predicate, pattern: str, suffix: str, table: CallTable) -> None:
+        self._writing = (relation, pattern)
+        self._calls[self._writing] = {}
         source = write_table(
             lambda prefix: RuleWriter(self.program, self.sizes, self, prefix),
             self.program.rules[relation],
@@ -155,8 +175,38 @@ class Linked:
             suffix,
             self.is_recursive(relation),
         )
+        self._writing = None
         exec(compile(source, f"<rules of {relation[0]} {pattern}>", "exec"), self._scope)
-        table.run = self._scope[f"C{suffix}"]
+        self._scope[f"C{suffix}"] = self._scope[f"E{suffix}"]
+        if self.is_recursive(relation):
+            table.run = self._scope[f"D{suffix}"]
+            # Where terms are built, evaluation is bounded by what `TabledEvaluation` sees of them.
+            if table.builds_terms:
+                self._solve_by_table(table)
+                return
+            circle = self._circle(table)
+            if not self._tabled.isdisjoint(circle):
+                self._solve_by_table(table)
+                if not self._tabled.issuperset(circle):
+                    # Calls that are evaluated directly would take incomplete answers for complete ones.
+                    table.cyclic()
+
+    def _solve_by_table(self, table: CallTable) -> None:
+        self._tabled.add(table.relation)
+        suffix, _ = self._tables[table.relation]
+        solve = self.evaluation.solve
+        # No `functools.partial`: that would take C stack for each call.
+        self._scope[f"C{suffix}"] = lambda key: solve(table, key)
+
+    def _circle(self, table: CallTable) -> list[tuple[Predicate, str]]:
+        """The relations, with their binding patterns, that call a table's and are called by it, as far as compiled."""
+        return next(members for members in components(self._calls) if table.relation in members)
+
+    def _table_circle(self, table: CallTable) -> None:
+        """From here on evaluates a relation, and what calls in a circle with it, by tables."""
+        for relation in self._circle(table):
+            if relation in self._calls:
+                self._solve_by_table(self._tables[relation][1])
 
     # ------------------------------------------------------------------------------------------------- for queries
 
@@ -176,19 +226,25 @@ class Linked:
     def _call(self, relation: Predicate, pattern: str, key: Key) -> Answers:
         suffix, table = self._table(relation, pattern)
         answers = table.complete.get(key)
-        if answers is None:
+        while answers is None:
             try:
-                if self.is_recursive(relation):
-                    answers = self.evaluation.solve(table, key)
-                else:
-                    answers = self._scope[f"C{suffix}"](key)
+                answers = self._scope[f"C{suffix}"](key)
+            except CyclicCallError as error:
+                self._abandon()
+                self._table_circle(error.table)
             except RecursionError:
-                self.evaluation.abandon()
+                self._abandon()
                 raise LimitError("rules call one another too deeply") from None
             except BaseException:
-                self.evaluation.abandon()
+                self._abandon()
                 raise
         return answers
+
+    def _abandon(self) -> None:
+        """Forgets the calls that are not complete, after an exception."""
+        self.evaluation.abandon()
+        for _, table in self._tables.values():
+            table.active.clear()
 
     def set_state(self, facts: frozenset[Term]) -> None:
         """Looks at another state: what depended on the last one is forgotten."""
@@ -218,8 +274,11 @@ class Linked:
 
     def _clear(self, scope: Scope) -> None:
         for table in self._tables_by_scope[scope]:
-            table.complete.clear()
-            table.pending.clear()
+            # Most are empty, and a look is cheaper than a call.
+            if table.complete:
+                table.complete.clear()
+            if table.pending:
+                table.pending.clear()
         for index in self._indices_by_scope[scope]:
             index.table = None
 

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import cast
 
 from games.gdl.interpreter.linking import Linked
@@ -27,6 +28,13 @@ Set by hand; not tuned.
 MAX_STATIC_CALLS = 500_000
 """Tabled calls kept from state to state. Set by hand; not tuned."""
 
+MAX_KNOWN_MOVES = 1 << 16
+"""Moves kept from state to state that need not be checked again. Set by hand; not tuned."""
+
+
+_text = lru_cache(maxsize=1 << 16)(term_text)
+"""The text of a move: there are few of them, and they are sorted in every state."""
+
 
 class Interpreter(StateMachine):
     """A game played from its rules; states are frozensets of facts. Safe to use from several threads, one at a time.
@@ -42,6 +50,8 @@ class Interpreter(StateMachine):
         self._linked = Linked(UnfoldedRules(checked.rules))
         self._facts: frozenset[Term] | None = None
         self._moves: tuple[tuple[Term, Term], ...] = ()
+        self._known_moves: set[tuple[int, Term]] = set()
+        """Some of the moves that `_is_known` has found to be so."""
         self._initial = frozenset(self._linked.answers(("init", 1), "f", ()))
         self._load(self._initial)
         self._linked.learn_state()
@@ -52,7 +62,7 @@ class Interpreter(StateMachine):
     def legal(self, state: State, role: int) -> list[Term]:
         with self._lock:
             self._load(state)
-            return sorted(self._linked.answers(("legal", 2), "bf", self.roles[role]), key=term_text)
+            return sorted(self._linked.answers(("legal", 2), "bf", self.roles[role]), key=_text)
 
     def next(self, state: State, joint_move: Sequence[Term]) -> State:
         """The state after one move per role, whether or not the moves are legal: the manager's joint move is the truth.
@@ -111,8 +121,12 @@ class Interpreter(StateMachine):
 
     def _is_known(self, role: int, move: Term) -> bool:
         """Whether the move has a shape that some `legal` rule concludes for the role."""
-        return any(
-            unify((self.roles[role], move), (head[1], head[2])) is not None
-            for head in self._legal_heads
-            if not variables(move)
-        )
+        if (role, move) in self._known_moves:
+            return True
+        if variables(move) or all(
+            unify((self.roles[role], move), (head[1], head[2])) is None for head in self._legal_heads
+        ):
+            return False
+        if len(self._known_moves) < MAX_KNOWN_MOVES:
+            self._known_moves.add((role, move))
+        return True

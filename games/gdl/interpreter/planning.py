@@ -6,7 +6,8 @@ Selection in a Relational Database Management System, 1979).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -27,11 +28,20 @@ class Size:
 
     rows: float
     distinct: tuple[float, ...]
+    counts: tuple[Mapping[Term, int], ...] = ()
+    """Where rows are known: how many have a value, for each column. Half of a board's cells may be blank."""
+
+    def selected(self, column: int, value: Term) -> float:
+        """The share of rows with a value in a column, which is asked for by name or (a variable) bound to any."""
+        if self.counts and value in self.counts[column]:
+            return self.counts[column][value] / max(1.0, self.rows)
+        return 1.0 / max(1.0, self.distinct[column])
 
 
 def measure(rows: Collection[tuple[Term, ...]], arity: int) -> Size:
     """The true size of some rows."""
-    return Size(float(len(rows)), tuple([float(len({row[i] for row in rows})) for i in range(arity)]))
+    counts = tuple([Counter([row[i] for row in rows]) for i in range(arity)])
+    return Size(float(len(rows)), tuple([float(len(values)) for values in counts]), counts)
 
 
 class Sizes:
@@ -73,9 +83,9 @@ class Sizes:
         size = self.size(predicate(literal.atom))
         rows = size.rows
         limit = 1.0
-        for argument, distinct, is_wanted in zip(literal.atom[1:], size.distinct, wanted, strict=True):
+        for i, (argument, distinct, is_wanted) in enumerate(zip(literal.atom[1:], size.distinct, wanted, strict=True)):
             if all(name in bound for name in iterate_variables((argument,))):
-                rows /= max(1.0, distinct)
+                rows *= size.selected(i, argument)
             elif is_wanted:
                 limit *= max(1.0, distinct)
         return min(rows, limit)
@@ -96,9 +106,9 @@ class Sizes:
                 continue
             size = self.size(relation)
             rows *= size.rows
-            for argument, distinct in zip(literal.atom[1:], size.distinct, strict=True):
+            for i, (argument, distinct) in enumerate(zip(literal.atom[1:], size.distinct, strict=True)):
                 if not is_variable(argument):
-                    rows /= max(1.0, distinct)
+                    rows *= size.selected(i, argument)
                     for name in iterate_variables((argument,)):
                         values.setdefault(name, distinct)
                     continue

@@ -1,5 +1,10 @@
 """The tables of calls and their answers, and the evaluation of recursive calls to a fixpoint.
 
+Most recursion of rulesheets runs along something finite (a ray of squares, a counter) and never asks for a call that
+is still being evaluated. So a recursive relation is evaluated like any other until that happens for the first time:
+then the query is begun again, with that relation as it is called there, and what calls in a circle with it, tabled from
+there on.
+
 Linear tabling (Zhou and Sato: Efficient fixpoint computation in linear tabling, 2003): a call that is asked for again
 while it is being evaluated gets the answers known so far; the outermost call of such a cycle, its leader, is evaluated
 again until nothing new is found anywhere in the cycle, and then all of it is complete. Leaders are found as Tarjan
@@ -11,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from games.gdl.rules.terms import Predicate
 from games.machine import Interrupted, LimitError, Term
 
 MAX_CALL_DEPTH = 10_000
@@ -46,6 +52,21 @@ Answers: TypeAlias = list[Answer] | bool
 """Of a complete call: the list of its answers; or, where no value is asked for, whether there is one."""
 
 
+class CyclicCallError(Exception):
+    """A call that is evaluated directly depends on itself; `table` is its table."""
+
+    def __init__(self, table: CallTable) -> None:
+        super().__init__()
+        self.table = table
+
+
+Grouped: TypeAlias = dict[Key, list[Answer]]
+"""Rows of a relation by the values of some columns; the lists hold those of others, without repeats."""
+
+_NO_ROWS: Grouped = {("no row",): []}
+"""Of a relation without rows. Its key is no value that rules can ask for: a name has no space."""
+
+
 class Entry:
     """A recursive call that is not complete."""
 
@@ -65,49 +86,43 @@ class Entry:
 class CallTable:
     """A predicate with a binding pattern: its complete calls, and how to evaluate others."""
 
-    __slots__ = ("boolean", "builds_terms", "complete", "pending", "run")
+    __slots__ = ("active", "boolean", "builds_terms", "complete", "pending", "relation", "run")
 
-    def __init__(self, boolean: bool, builds_terms: bool) -> None:
+    def __init__(self, relation: tuple[Predicate, str], boolean: bool, builds_terms: bool) -> None:
+        self.relation = relation
+        """With the binding pattern."""
         self.boolean = boolean
         """No value is asked for, only whether there is an answer."""
         self.builds_terms = builds_terms
         """Part of a recursion that puts functions around terms."""
         self.complete: dict[Key, Answers] = {}
         self.pending: dict[Key, Entry] = {}
+        self.active: set[Key] = set()
+        """Calls that are being evaluated directly."""
         self.run: Callable[[Key, dict[Answer, None] | None], bool]
         """Evaluates all rules for a call: adds its answers to the dict; for booleans returns whether there is one."""
+
+    def cyclic(self) -> None:
+        """Ends the query because a call that is evaluated directly was asked for again: raises `CyclicCallError`."""
+        raise CyclicCallError(self)
 
 
 class Index:
     """Rows of a state's facts, or of the joint move, grouped by some columns; built when first asked for."""
 
-    __slots__ = ("_bound", "_free", "_rows", "table")
+    __slots__ = ("_group", "_rows", "table")
 
     def __init__(
-        self, rows: Callable[[], Iterable[tuple[Term, ...]]], bound: tuple[int, ...], free: tuple[int, ...]
+        self, rows: Callable[[], Iterable[tuple[Term, ...]]], group: Callable[[Iterable[tuple[Term, ...]]], Grouped]
     ) -> None:
         self._rows = rows
-        self._bound = bound
-        self._free = free
-        self.table: dict[Key, list[Answer]] | None = None
+        self._group = group
+        self.table: Grouped | None = None
 
-    def build(self) -> dict[Key, list[Answer]]:
-        """The index of the present rows."""
-        self.table = group(self._rows(), self._bound, self._free)
+    def build(self) -> Grouped:
+        """The index of the present rows; never empty, so that it is not taken for one that is still to be built."""
+        self.table = self._group(self._rows()) or _NO_ROWS
         return self.table
-
-
-def project(row: tuple[Term, ...], columns: tuple[int, ...]) -> Key:
-    """Some columns of a row: the value itself if it is one column, else a tuple."""
-    return row[columns[0]] if len(columns) == 1 else tuple([row[i] for i in columns])
-
-
-def group(rows: Iterable[tuple[Term, ...]], bound: tuple[int, ...], free: tuple[int, ...]) -> dict[Key, list[Answer]]:
-    """From values of the bound columns to the values of the free ones, without repeats."""
-    found: dict[Key, dict[Answer, None]] = {}
-    for row in rows:
-        found.setdefault(project(row, bound), {})[project(row, free)] = None
-    return {key: list(values) for key, values in found.items()}
 
 
 class TabledEvaluation:

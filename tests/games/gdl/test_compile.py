@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from games import rulesheets
+from games.child_process import cpu_seconds
 from games.gdl.compile import Compilation, Limits, compile_rules, start_compilation, warm_kernels
 from games.gdl.grounding.ground import VARIANTS
 from games.gdl.rules.check import CheckedRules, check
@@ -72,7 +73,7 @@ def test_waiting_ends_at_its_timeout() -> None:
 
 def test_cancelling_kills_the_children() -> None:
     """At once, also in the middle of grounding; the reason is kept."""
-    compilation = start_compilation(rules(EXPLODING), Limits(patience_seconds=0.1, variants=("plain", "split")))
+    compilation = start_compilation(rules(EXPLODING), Limits(patience_seconds=0.0, variants=("plain", "split")))
     compilation.wait(0.3)
     assert len(multiprocessing.active_children()) >= 2
     begin = time.monotonic()
@@ -98,6 +99,26 @@ def test_time_is_bounded(limits: Limits, reason: str) -> None:
     assert time.monotonic() - begin < 120.0
 
 
+def test_gives_up_early_what_does_not_get_grounded() -> None:
+    """All children together use no more CPU time than is allowed for grounding."""
+    compilation = start_compilation(rules(EXPLODING), Limits(grounding_cpu_seconds=2.0, first_look_seconds=0.2))
+    before = cpu_seconds()
+    assert compilation.wait(120.0) is None
+    assert compilation.failed == "not grounded within 2 s of CPU time"
+    assert not multiprocessing.active_children()
+    assert cpu_seconds() - before < 4.0
+
+
+def test_gives_way_to_what_needs_the_core() -> None:
+    """The children that run, and those that start later, are scheduled when the core is idle only."""
+    compilation = start_compilation(rules(EXPLODING), Limits(variants=("plain", "split"), patience_seconds=300.0))
+    compilation.run_when_idle()
+    compilation._start_next()
+    policies = [os.sched_getscheduler(child.pid or 0) for child in multiprocessing.active_children()]
+    compilation.cancel()
+    assert policies == [os.SCHED_IDLE, os.SCHED_IDLE]
+
+
 def test_memory_is_bounded() -> None:
     """A child that needs more address space than it may have fails with that reason."""
     limit = address_space() + (200 << 20)
@@ -107,7 +128,7 @@ def test_memory_is_bounded() -> None:
 
 def test_rules_that_look_huge_get_a_short_look_and_then_demand_alone() -> None:
     """Where estimates say that only demand can help, the first try gives way to it."""
-    compilation = start_compilation(rules(EXPLODING), Limits(patience_seconds=0.2))
+    compilation = start_compilation(rules(EXPLODING), Limits(first_look_seconds=0.2))
     first = {child.pid for child in multiprocessing.active_children()}
     assert compilation.wait(1.5) is None
     second = {child.pid for child in multiprocessing.active_children()}

@@ -68,6 +68,18 @@ def test_reaches_through_cycles_left_and_right_recursively() -> None:
         assert sorted(found) == sorted(f"({name} {i})" for i in [*range(7), 10, 11])
 
 
+def test_finds_cycles_in_a_later_state_than_the_first() -> None:
+    """Recursion that has ended by itself so far still ends, and is complete, when the facts have become cyclic."""
+    machine = interpreter(
+        HEAD + "(<= (reach ?x ?y) (true (edge ?x ?y))) (<= (reach ?x ?z) (true (edge ?x ?y)) (reach ?y ?z))"
+        "(<= (legal a (to ?y)) (reach 0 ?y)) (<= (legal a (not_to ?y)) (true (edge ?x ?y)) (not (reach 2 ?y)))"
+    )
+    path = ["(edge 0 1)", "(edge 1 2)", "(edge 2 3)"]
+    for _ in range(2):
+        assert legal_texts(machine, path) == ["(not_to 1)", "(not_to 2)", "(to 1)", "(to 2)", "(to 3)"]
+        assert legal_texts(machine, [*path, "(edge 3 1)"]) == ["(to 1)", "(to 2)", "(to 3)"]
+
+
 def test_negates_only_what_recursion_has_completed() -> None:
     """A predicate that is not derivable by mutual recursion is false, also when asked for from several strata."""
     machine = interpreter(
