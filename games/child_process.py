@@ -108,11 +108,6 @@ class ChildProcess:
         except OSError:
             return 0.0
 
-    def run_when_idle(self) -> None:
-        """Lets the process run only where no other one wants the core. It cannot be taken back."""
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(self.pid, os.SCHED_IDLE, os.sched_param(0))
-
     def send(self, message: object) -> None:
         """Sends a message to the child. Raises `ChildLostError`, or `LimitError` where it has used up its CPU time."""
         try:

@@ -103,7 +103,6 @@ class Compilation:
         self._children: list[_Child] = []
         self._reasons: list[str] = []
         self._machine: CircuitMachine | None = None
-        self._idle = False
         self._begin = time.monotonic()
         self._ended_cpu_seconds = 0.0
         """CPU time of the children that have ended."""
@@ -165,12 +164,6 @@ class Compilation:
             self._end(child)
         self._reasons.append(reason)
 
-    def run_when_idle(self) -> None:
-        """From here on the children only get what CPU time is left over: for when the match's own search needs it."""
-        self._idle = True
-        for child in self._children:
-            child.process.run_when_idle()
-
     def _end(self, child: _Child) -> None:
         self._children.remove(child)
         self._ended_cpu_seconds += child.used()
@@ -181,8 +174,6 @@ class Compilation:
         variant, rewritten = self._latest.variant, self._latest.rewritten
         bounds = Bounds(self._limits.cpu_seconds, self._limits.memory_bytes)
         process = ChildProcess(_compile, self._checked, variant, rewritten, bounds=bounds)
-        if self._idle:
-            process.run_when_idle()
         self._children.append(_Child(variant, process))
 
     def _collect(self, child: _Child) -> None:

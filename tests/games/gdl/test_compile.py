@@ -109,16 +109,6 @@ def test_gives_up_early_what_does_not_get_grounded() -> None:
     assert cpu_seconds() - before < 4.0
 
 
-def test_gives_way_to_what_needs_the_core() -> None:
-    """The children that run, and those that start later, are scheduled when the core is idle only."""
-    compilation = start_compilation(rules(EXPLODING), Limits(variants=("plain", "split"), patience_seconds=300.0))
-    compilation.run_when_idle()
-    compilation._start_next()
-    policies = [os.sched_getscheduler(child.pid or 0) for child in multiprocessing.active_children()]
-    compilation.cancel()
-    assert policies == [os.SCHED_IDLE, os.SCHED_IDLE]
-
-
 def test_memory_is_bounded() -> None:
     """A child that needs more address space than it may have fails with that reason."""
     limit = address_space() + (200 << 20)
