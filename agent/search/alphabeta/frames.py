@@ -11,6 +11,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.compiling import STEP
+
 FRAME = np.dtype(
     [
         # The window that the node was entered with: it does not change while the node is searched.
@@ -33,15 +35,6 @@ FRAME = np.dtype(
     align=True,
 )
 """A node on the way from the root to where the search is."""
-
-KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
-"""How the kernels of a search are compiled: without reference counts, so none of them may allocate an array.
-
-The steps take a family's whole memory, some thirty arrays, as one argument. Counting references to each of them at
-every call made Reversi's search three times slower; without it, it is faster than one big function was.
-"""
-STEP: dict[str, Any] = {**KERNEL, "forceinline": True}
-"""How its steps are: inlined, as each is called from one place and takes a tuple of many arrays."""
 
 NO_SCORE = -(1 << 30)
 """Less than any score."""

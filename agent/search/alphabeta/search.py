@@ -16,7 +16,8 @@ from typing import Any
 from numba import njit, types
 from numba.extending import overload
 
-from agent.search.alphabeta.frames import FAMILY, KERNEL, STEP, open_child, reopen_child, take_score
+from agent.search.alphabeta.frames import FAMILY, open_child, reopen_child, take_score
+from games.bits.compiling import KERNEL, STEP
 
 ENTER, RESUME, SELECT, RETURN, DESCEND = range(5)
 """What comes next: enter the node, let the family go on with it (`resume`), select its next move, return its `value` to

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from agent.search.alphabeta.frames import FAMILY, KERNEL, STEP, new_frames, set_window, start_moves
+from agent.search.alphabeta.frames import FAMILY, new_frames, set_window, start_moves
 from agent.search.alphabeta.search import DESCEND, RESUME, RETURN, SELECT, register
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.reversi.endings import INFINITE, SMALL, small_stack, solve_small
@@ -34,6 +34,7 @@ from agent.search.reversi.table import (
     store,
     upper_bound,
 )
+from games.bits.compiling import KERNEL, STEP
 from games.bits.words import popcount
 from games.native.reversi.rules import final_score, legal_moves
 

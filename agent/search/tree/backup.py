@@ -12,6 +12,7 @@ from numba import njit
 from agent.search.tree.lock import lock
 from agent.search.tree.store import LOCK, N_PLAYOUTS, PROVEN, prove
 from agent.search.tree.workspace import ACTIVE, HELD, WIDTH
+from games.bits.compiling import KERNEL, STEP
 from games.bits.locks import unlock
 from games.bits.words import lowest
 from games.gdl.running.goals import evaluate_goals, read_goals
@@ -19,7 +20,7 @@ from games.gdl.running.kernels import ONE, ZERO
 from games.gdl.running.layout import FIRST_FLUENT
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**STEP)
 def back_up(tree, lanes, lane, path, goals, bit, played, parameters):
     """Adds a finished match's goals along its path, and proves what can be proven, leaf to root.
 
@@ -57,7 +58,7 @@ def back_up(tree, lanes, lane, path, goals, bit, played, parameters):
     tree.counts[N_PLAYOUTS] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def _note_best_line(tree, lanes, lane, path, goal):
     """Keeps the whole match of a single player, which ended with `goal` (0..1), if it is the best so far."""
     if goal <= lanes.best_goal[0]:
@@ -75,7 +76,7 @@ def _note_best_line(tree, lanes, lane, path, goal):
     lanes.best_line[0] = n
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**STEP)
 def collect(programs, tree, lanes, parameters, goals):
     """Evaluates the goals of all held matches and backs them up; `goals` is overwritten."""
     held = lanes.mask[HELD]
@@ -99,7 +100,7 @@ def collect(programs, tree, lanes, parameters, goals):
     lanes.mask[HELD] = ZERO
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**STEP)
 def judge_lanes(tree, lanes, parameters, due, goals, sums):
     """Backs up the linear evaluation of the states of the lanes in `due` (a word), and ends their matches.
 
@@ -107,7 +108,9 @@ def judge_lanes(tree, lanes, parameters, due, goals, sums):
     """
     roles = len(goals)
     weights = parameters.judge_weights
-    sums[:] = parameters.judge_bias
+    for lane in range(64):
+        for role in range(roles):
+            sums[lane, role] = parameters.judge_bias[role]
     for f in range(len(weights)):
         rest = lanes.slots[FIRST_FLUENT + f] & due
         while rest != ZERO:

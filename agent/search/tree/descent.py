@@ -11,6 +11,7 @@ from numba import njit
 
 from agent.search.tree.store import OPEN, PROVEN, ROOT, TERMINAL, choosers, get_child
 from agent.search.tree.workspace import FORCED, MAX_DEPTH
+from games.bits.compiling import STEP
 from games.bits.splitmix import random32
 from games.gdl.running.kernels import ONE
 
@@ -23,7 +24,7 @@ EXPLORATION_OFFSET = 0.25
 all-moves-as-first values can order unvisited edges. Set by hand; not tuned."""
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**STEP)
 def _select(tree, node, role, only_chooser, parameters, rng):
     """The edge to follow for a role, by the highest upper confidence bound, and the proven child that is better.
 
@@ -79,7 +80,7 @@ LEAF, EXACT = 0, 1
 """How a descent can end; see `descend`."""
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**STEP)
 def descend(programs, tree, lanes, lane, parameters, threshold):
     """Leads a lane from the root to where the tree ends (`LEAF`), or to a node whose value is proven (`EXACT`).
 

@@ -27,10 +27,10 @@ from agent.search.tree.descent import LEAF, descend
 from agent.search.tree.lock import lock
 from agent.search.tree.store import LOCK, N_EDGES, N_NODES, OPEN, ROOT, TERMINAL, add_node, get_child, set_child
 from agent.search.tree.workspace import ACTIVE, FORCED, FRESH, HELD, MAX_PLIES, WIDTH, clear_workspace
+from games.bits.compiling import KERNEL, STEP
 from games.bits.locks import unlock
 from games.bits.words import lowest, popcount, transpose
 from games.gdl.running.kernels import (
-    ALL,
     ONE,
     ZERO,
     advance,
@@ -56,7 +56,7 @@ STEP_OVERHEAD = 500
 """What one ply of 64 lanes costs beside the circuit, in gate inputs. An estimate; not tuned."""
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**STEP)
 def _expansion_threshold(tree):
     """Visits that an edge must have before its state becomes a node: more, the fuller the tree is.
 
@@ -68,10 +68,10 @@ def _expansion_threshold(tree):
     return 4 if filled < 0.25 else (16 if filled < 0.5 else (64 if filled < 0.75 else 256))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**STEP)
 def _load_lanes(tree, lanes, which, n_fluents):
     """Puts the states at the ends of these lanes' paths into their slots, 64 fluents at a time (bit transposition)."""
-    block = np.empty(64, np.uint64)
+    block = lanes.block
     for word in range(tree.state.shape[1]):
         block[:] = ZERO
         rest = which
@@ -89,7 +89,7 @@ def _load_lanes(tree, lanes, which, n_fluents):
             lanes.slots[at] = (lanes.slots[at] & ~which) | block[f - 64 * word]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**STEP)
 def _restart(programs, tree, lanes, parameters, goals, n_fluents):
     """Sends every idle lane down the tree again; returns how many descents ended in proven nodes, done with at once."""
     idle = ~lanes.mask[ACTIVE]
@@ -127,7 +127,7 @@ def _restart(programs, tree, lanes, parameters, goals, n_fluents):
     return exact
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**STEP)
 def _grow_tree(programs, tree, lanes, over, state):
     """Makes nodes of the states that fresh lanes have reached by their first move out of the tree."""
     rest = lanes.mask[FRESH]
@@ -158,7 +158,7 @@ def _grow_tree(programs, tree, lanes, over, state):
         unlock(tree.counts, LOCK)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**STEP)
 def _enter_moves(programs, tree, lanes, over):
     """Enters the moves of all active lanes that are not over: from the tree where there is one, random ones elsewhere.
 
@@ -208,7 +208,7 @@ def _enter_moves(programs, tree, lanes, over):
     return stuck
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**STEP)
 def _hold(programs, tree, lanes, over, parameters, goals, n_fluents):
     """Puts finished matches aside until their goals are evaluated; their lanes are idle afterwards."""
     if over & lanes.mask[HELD] != ZERO:
@@ -228,20 +228,17 @@ def _hold(programs, tree, lanes, over, parameters, goals, n_fluents):
     lanes.mask[ACTIVE] &= ~over
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def search(programs, tree, lanes, parameters, stop, playouts):
     """Searches until `stop[0]` is not 0, the root is proven, or these lanes have finished about `playouts` playouts.
 
     `stop` is uint8[1]. Matches under way stay in the lanes for the next call. Returns the number of playouts finished.
     """
     n_fluents = len(programs.next_slot)
-    state = np.zeros(tree.state.shape[1], np.uint64)
-    goals = np.zeros(len(programs.role_start) - 1, np.float64)
-    sums = np.zeros((64, len(goals)), np.float64)
+    state, goals, sums = lanes.state, lanes.goals, lanes.sums
     horizon = parameters.horizon[0]
     if horizon < 0:
         lanes.left_tree[:] = ZERO
-    keep = np.full(1, ALL)
     done = 0
     ply = 0
     step_work = len(programs.legal.inputs) + len(programs.next.inputs) + STEP_OVERHEAD
@@ -289,14 +286,14 @@ def search(programs, tree, lanes, parameters, stop, playouts):
         for n in range(horizon, 0, -1):
             lanes.left_tree[n] = lanes.left_tree[n - 1] & lanes.mask[ACTIVE]
         evaluate(programs.next, lanes.slots, WIDTH)
-        advance(programs, lanes.slots, WIDTH, keep)
+        advance(programs, lanes.slots, WIDTH, lanes.keep)
     return done
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def finish(programs, tree, lanes, parameters):
     """Backs up what is finished, and takes back the virtual losses of matches under way, which are dropped."""
-    goals = np.zeros(len(programs.role_start) - 1, np.float64)
+    goals = lanes.goals
     collect(programs, tree, lanes, parameters, goals)
     lock(tree)
     rest = lanes.mask[ACTIVE]
@@ -313,7 +310,7 @@ def finish(programs, tree, lanes, parameters):
     clear_workspace(programs, lanes)
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def root_node(programs, tree, lanes, state):
     """The node of a packed state, made if it is not in the tree (lanes must be clear); -1 if it does not fit."""
     load_state(programs, lanes.slots, WIDTH, 0, state)

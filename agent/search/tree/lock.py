@@ -5,10 +5,11 @@ from __future__ import annotations
 from numba import njit
 
 from agent.search.tree.store import LOCK
+from games.bits.compiling import KERNEL
 from games.bits.locks import try_lock, yield_core
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def lock(tree):
     """Waits until the tree is this thread's; `unlock(tree.counts, LOCK)` gives it back."""
     spins = 0

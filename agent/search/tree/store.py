@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.compiling import KERNEL, STEP
 from games.gdl.running.layout import CircuitPrograms
 
 OPEN, TERMINAL, PROVEN = 0, 1, 2
@@ -98,7 +99,7 @@ def new_tree(programs: CircuitPrograms, words: int, memory_bytes: int) -> Search
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def clear_tree(tree):
     """Forgets everything in a `SearchTree`."""
     tree.counts[:] = 0
@@ -107,7 +108,7 @@ def clear_tree(tree):
     tree.joint_node[:] = -1
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def hash_state(state):
     """A 64-bit hash of a packed state, uint64[words]."""
     h = np.uint64(0x9E3779B97F4A7C15)
@@ -117,7 +118,7 @@ def hash_state(state):
     return h
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def find_state(table, states, state):
     """The index of a packed state among `states`, or -1; and the slot of `table` where it is or belongs.
 
@@ -139,13 +140,13 @@ def find_state(table, states, state):
     return np.int32(-1), np.int64(slot)
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def find_node(tree, state):
     """The node of a `SearchTree` with this state (uint64[words]), or -1; and the slot of the table where it belongs."""
     return find_state(tree.table, tree.state, state)
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def add_node(programs, tree, state, slots, lane, over):
     """The node of a state that is in a lane (0..63) of slots one word wide; -1 if it does not fit.
 
@@ -183,7 +184,8 @@ def add_node(programs, tree, state, slots, lane, over):
             ended = True
         tree.stats[node, role].total = 0.0
         tree.stats[node, role].goal = 0.0
-    tree.state[node] = state
+    for word in range(len(state)):
+        tree.state[node, word] = state[word]
     tree.node[node].status = TERMINAL if ended else OPEN
     tree.node[node].visits = 0
     tree.table[slot] = node
@@ -192,7 +194,7 @@ def add_node(programs, tree, state, slots, lane, over):
     return node
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**STEP)
 def choosers(tree, node):
     """How many roles have more than one legal move at a node, and the last of them (role 0 if there is none)."""
     count = 0
@@ -204,7 +206,7 @@ def choosers(tree, node):
     return count, chooser
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def _joint_slot(tree, node, edges):
     """The slot where the joint move of one edge per role (int32[roles]) at a node is or belongs, and its hash."""
     key = np.uint64(0xD6E8FEB86659FD93)
@@ -218,7 +220,7 @@ def _joint_slot(tree, node, edges):
     return np.int64(slot), key
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**STEP)
 def get_child(tree, node, edges):
     """The child after one edge per role (int32[roles]), or -1."""
     count, chooser = choosers(tree, node)
@@ -228,7 +230,7 @@ def get_child(tree, node, edges):
     return tree.joint_child[slot] if tree.joint_node[slot] >= 0 else np.int32(-1)
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def set_child(tree, node, edges, child):
     """Notes the child after one edge per role (int32[roles]); drops it where the joint table is 3/4 full."""
     count, chooser = choosers(tree, node)
@@ -245,7 +247,7 @@ def set_child(tree, node, edges, child):
     tree.joint_child[slot] = child
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def prove(tree, node, best_goal, random_role):
     """Marks a node PROVEN if its children say so: its chooser has one worth `best_goal` to it, or all are proven.
 

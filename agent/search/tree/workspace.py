@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.compiling import KERNEL
 from games.bits.words import aligned_words
 from games.gdl.running.kernels import ALL, ZERO, reset
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
@@ -76,6 +77,16 @@ class SearchWorkspace(NamedTuple):
     """(1) its goal (0..1), -1 before there is one."""
     playout_counts: NDArray[np.float64]
     """(2) [0] finished playouts, [1] plies played in them; they start as if one of 20 plies had been played."""
+    state: NDArray[np.uint64]
+    """(words) a packed state; this and what follows is overwritten at every use."""
+    goals: NDArray[np.float64]
+    """(roles) those of one match, 0..1."""
+    sums: NDArray[np.float64]
+    """(64, roles) the linear evaluation of each lane."""
+    block: NDArray[np.uint64]
+    """(64) a bit matrix to transpose."""
+    keep: NDArray[np.uint64]
+    """(1) all lanes: none begins again when states advance."""
 
 
 class Parameters(NamedTuple):
@@ -128,12 +139,17 @@ def make_workspace(programs: CircuitPrograms, seed: int) -> SearchWorkspace:
         best_line=np.zeros(trail + MAX_DEPTH + 2, np.int32),
         best_goal=np.full(1, -1.0),
         playout_counts=np.array([1.0, 20.0]),
+        state=np.zeros((len(programs.initial) + 63) // 64 or 1, np.uint64),
+        goals=np.zeros(roles, np.float64),
+        sums=np.zeros((64, roles), np.float64),
+        block=np.zeros(64, np.uint64),
+        keep=np.full(1, ALL),
     )
     clear_workspace(programs, workspace)
     return workspace
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def clear_workspace(programs, lanes):
     """Drops all matches under way in a `SearchWorkspace`."""
     reset(programs, lanes.slots, WIDTH)

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.alphabeta.frames import KERNEL, NO_MOVE, STEP, new_frames, set_window, start_moves
+from agent.search.alphabeta.frames import NO_MOVE, new_frames, set_window, start_moves
 from agent.search.alphabeta.search import RETURN, SELECT, register
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features, value_logit
@@ -24,6 +24,7 @@ from agent.search.blokbox.guiding.priors import N_FEATURES as N_PRIORS
 from agent.search.blokbox.proving.regions import TerritoryWorkspace, new_territory_workspace
 from agent.search.blokbox.proving.territory import TO_MOVE_LOSES, TO_MOVE_WINS, verdict
 from games.bits.board16x16 import WORDS
+from games.bits.compiling import KERNEL, STEP
 from games.native.blokbox.rules import PlacementWorkspace, list_moves, new_placement_workspace, play
 from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, BlokboxVariant, VariantTables
 
