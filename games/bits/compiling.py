@@ -1,10 +1,11 @@
 """How kernels are compiled that take many arrays at once.
 
-A game's whole circuit, or a whole search tree, is one NamedTuple of twenty or thirty arrays. Numba counts references to
-each of them at every call and assignment, which costs compile time and speed: without counting, the general tree search
-made 1.7 times the playouts per second (geometric mean of eight games), and Reversi's alpha-beta searched three times the
-nodes. A kernel without reference counts must not allocate an array, nor assign one array to a part of another (that may
-raise an exception, which is allocated): its work memory is handed to it, and it copies element by element.
+A game's whole circuit, or a whole search tree, is one NamedTuple of twenty or thirty arrays. Numba counts references
+to each of them at every call and assignment, which costs compile time and speed: without counting, the general tree
+search made 1.7 times the playouts per second (geometric mean of eight games), and alpha-beta for Reversi searched
+three times the nodes. A kernel without reference counts must not allocate an array, nor assign one array to a part of
+another (that may raise an exception, which is allocated): its work memory is handed to it, and it copies element by
+element.
 """
 
 from __future__ import annotations

@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from games.bits.compiling import KERNEL
 from games.bits.words import popcount
 from games.gdl.running.kernels import ONE, ZERO, evaluate
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def evaluate_goals(programs, goal_slots, width):
     """Evaluates the goal program on `goal_slots` (uint64[n_goal_slots * W]), then enters which values are goals.
 
@@ -41,7 +42,7 @@ def evaluate_goals(programs, goal_slots, width):
         begin = end
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def read_goals(programs, goal_slots, lane, missing, goals):
     """The goal of each role in one lane, after `evaluate_goals` at W = 1; `missing` (an integer) for a role without.
 
@@ -53,7 +54,7 @@ def read_goals(programs, goal_slots, lane, missing, goals):
             goals[programs.goal_role[i]] = programs.goal_value[i]
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def add_goals(programs, goal_slots, width, lanes, sums, squares):
     """Adds up the goals, and their squares, of the lanes of `lanes` (uint64[W]), after `evaluate_goals`.
 

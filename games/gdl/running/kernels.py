@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from games.bits.compiling import KERNEL, STEP
 from games.bits.vectors import gate
 from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, SLOT_TRUE
 
@@ -21,7 +22,7 @@ ZERO = np.uint64(0)
 ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def _evaluate_run(runs, r, inputs, slots, width):
     """Computes the gates of run r; `runs` and `inputs` are those of a `GateProgram`, `slots` is uint64[n * W]."""
     at = runs[r, FIRST]
@@ -63,7 +64,7 @@ def _evaluate_run(runs, r, inputs, slots, width):
             at += 8
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def _evaluate_loop(runs, r, inputs, slots, width):
     """Least fixpoint of the component whose header is run r: signals start false, sweeps go on until none changes.
 
@@ -91,7 +92,7 @@ def _evaluate_loop(runs, r, inputs, slots, width):
                     changed = True
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def evaluate(program, slots, width):
     """Computes every gate of a `GateProgram` from the slots it reads; `slots` is uint64[n * W]."""
     runs = program.runs
@@ -105,7 +106,7 @@ def evaluate(program, slots, width):
         r += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(**STEP)
 def clear_sets(programs, slots, width):
     """Empties the move sets, before moves are entered with `enter_move`; `slots` is uint64[n_slots * W]."""
     words = len(width)
@@ -113,7 +114,7 @@ def clear_sets(programs, slots, width):
         slots[i] = ZERO
 
 
-@njit(cache=True, nogil=True)
+@njit(**STEP)
 def enter_move(programs, slots, width, w, move, lanes):
     """In these lanes (uint64) of word w, the role that owns `move` (numbered over all roles) makes it.
 
@@ -144,7 +145,7 @@ def advance(programs, slots, width, keep):
             slots[base + f * words + w] = (fresh[f * words + w] & keep[w]) | (initial & ~keep[w])
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def reset(programs, slots, width):
     """Constants and the initial state in every lane of `slots` (uint64[n_slots * W]); all else is zero."""
     words = len(width)
@@ -156,7 +157,7 @@ def reset(programs, slots, width):
             slots[(FIRST_FLUENT + f) * words + w] = programs.initial[f]
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def load_state(programs, slots, width, lane, state):
     """Puts a packed state into a lane of `slots` (uint64[n_slots * W]).
 
@@ -172,7 +173,7 @@ def load_state(programs, slots, width, lane, state):
         slots[at] = (slots[at] & mask) | (value << bit)
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def store_state(programs, slots, width, lane, state):
     """Reads a lane's state into packed form; see `load_state`."""
     words = len(width)

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.compiling import KERNEL
 from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest, popcount, select_bit, transpose
 from games.gdl.running.goals import add_goals, evaluate_goals
@@ -61,7 +62,7 @@ def new_playout_workspace(programs: CircuitPrograms, width: int, seed: int) -> P
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def choose_random(programs, slots, width, w, role, lanes, rng, workspace):
     """Draws a uniformly random legal move for `role` in each of the lanes of word w.
 
@@ -119,7 +120,7 @@ def choose_random(programs, slots, width, w, role, lanes, rng, workspace):
     return n, lanes & ~ones
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def _collect_goals(programs, goal_slots, width, held, sums, squares):
     """Evaluates the goals of the lanes of `held` (uint64[W]) and adds them up per role; empties the hold."""
     evaluate_goals(programs, goal_slots, width)
