@@ -2,10 +2,10 @@
 
 A game's whole circuit, or a whole search tree, is one NamedTuple of twenty or thirty arrays. Numba counts references
 to each of them at every call and assignment, which costs compile time and speed: without counting, the general tree
-search made 1.7 times the playouts per second (geometric mean of eight games), and alpha-beta for Reversi searched
-three times the nodes. A kernel without reference counts must not allocate an array, nor assign one array to a part of
-another (that may raise an exception, which is allocated): its work memory is handed to it, and it copies element by
-element.
+search made 1.7 times the playouts per second (geometric mean of eight games), and Reversi's alpha-beta, whose steps
+are kernels of their own, searched three times the nodes. A kernel without reference counts must not allocate an array,
+nor assign one array to a part of another (that may raise an exception, which is allocated): its work memory is handed
+to it, and it copies element by element.
 """
 
 from __future__ import annotations
@@ -18,3 +18,7 @@ works as well, but slower."""
 
 STEP: dict[str, Any] = {**KERNEL, "forceinline": True}
 """The same for a kernel that is a step of another one, and called from one or two places: LLVM inlines it."""
+
+ALLOCATING: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": True}
+"""Options of a kernel that does allocate and is called by one without reference counts: an option that a kernel is not
+given is its caller's, where the caller is what has it compiled."""

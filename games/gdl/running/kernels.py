@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from games.bits.compiling import KERNEL, STEP
+from games.bits.compiling import ALLOCATING, KERNEL, STEP
 from games.bits.vectors import gate
 from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, SLOT_TRUE
 
@@ -125,7 +125,7 @@ def enter_move(programs, slots, width, w, move, lanes):
         slots[programs.set_slot[i] * words + w] |= lanes
 
 
-@njit(cache=True, nogil=True)
+@njit(**ALLOCATING)
 def advance(programs, slots, width, keep):
     """Replaces the state by the next one in the lanes of `keep` (uint64[W]), by the initial state in all others.
 
