@@ -23,8 +23,6 @@ async def start_module(
     The streams are as for `subprocess.Popen`; None: this process's own. The process leads a session of its own, so that
     an interrupt at the keyboard does not reach it, and its process group is it with its children. Raises `OSError`.
     """
-    root = str(Path(__file__).resolve().parents[1])
-    search_path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -33,6 +31,13 @@ async def start_module(
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
-        env={**os.environ, "PYTHONPATH": search_path},
+        env=module_environment(),
         start_new_session=True,
     )
+
+
+def module_environment() -> dict[str, str]:
+    """This process's environment, made such that `python -m module` finds the packages that this process runs."""
+    root = str(Path(__file__).resolve().parents[1])
+    search_path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": search_path}

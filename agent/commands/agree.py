@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent.commands.options import DIFFERENT, OK, SHEET_HELP, add_command
 from agent.errors import InputError
+from agent.kernels.groups import CIRCUIT
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
@@ -22,6 +23,7 @@ def add(commands: Commands) -> None:
         "compare native rules with a rulesheet's circuit",
         "Recognises a rulesheet of a native family and compares legal moves, successors, ends and goals of the "
         "native rules with those of the compiled rulesheet on whole random matches. Exit status 1 if any differs.",
+        kernels=(CIRCUIT,),
     )
     parser.add_argument("file", metavar="FILE", help=SHEET_HELP)
     parser.add_argument("--positions", type=int, default=1_000_000, metavar="N", help="(default: %(default)s)")

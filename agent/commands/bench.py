@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from agent.commands.options import OK, add_command, seconds
+from agent.kernels.groups import CIRCUIT
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
@@ -19,6 +20,7 @@ def add(commands: Commands) -> None:
         run,
         "measure random playouts per second",
         "Measures set-up time and random playouts (goals included) per game and engine, per CPU second of one core.",
+        kernels=(CIRCUIT,),
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="rulesheets, files or names (default: all own ones)")
     parser.add_argument(

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from agent.commands.options import DIFFERENT, OK, add_command, count, own_rulesheets
+from agent.kernels.groups import CIRCUIT
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
@@ -26,6 +27,7 @@ def add(commands: Commands) -> None:
         "check rulesheets against reference traces, or circuits against the interpreter",
         DESCRIPTION,
         own_rulesheets(),
+        kernels=(CIRCUIT,),
     )
     parser.add_argument(
         "target", metavar="FILE|DIR", help="a rulesheet (file, or name of an own one), or a folder of them (*.kif)"

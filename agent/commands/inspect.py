@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from agent.commands.options import OK, SHEET_HELP, add_command
+from agent.kernels.groups import GROUPS
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
@@ -20,6 +21,7 @@ def add(commands: Commands) -> None:
         "show what the agent makes of a rulesheet",
         "Shows a rulesheet's roles, kind and size, what it is recognised as, the engine that would play it, how long "
         "setting up takes, random playouts per second, and all warnings.",
+        kernels=tuple(GROUPS),
     )
     parser.add_argument("file", metavar="FILE", help=SHEET_HELP)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -24,12 +24,21 @@ SHEET_HELP = "a rulesheet file, or the name of an own rulesheet"
 
 
 def add_command(
-    commands: Commands, name: str, run: Run, summary: str, description: str, epilog: str | None = None
+    commands: Commands,
+    name: str,
+    run: Run,
+    summary: str,
+    description: str,
+    epilog: str | None = None,
+    kernels: Collection[str] = (),
 ) -> argparse.ArgumentParser:
-    """Adds a command that writes its result as JSON on request; returns its parser."""
+    """Adds a command that writes its result as JSON on request; returns its parser.
+
+    The groups of `kernels` are compiled before it runs, where they are not in the cache.
+    """
     parser = commands.add_parser(name, help=summary, description=description, epilog=epilog)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to FILE as JSON as well")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, kernels=kernels)
     return parser
 
 

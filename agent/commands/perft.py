@@ -22,6 +22,7 @@ def add(commands: Commands) -> None:
         "count the positions of native Reversi",
         "Counts the sequences of exactly DEPTH plies from the first position of a Reversi board, the last ply in bulk. "
         "A pass is a ply.",
+        kernels=("reversi",),
     )
     parser.add_argument("depth", type=int, metavar="DEPTH")
     parser.add_argument("--columns", type=int, default=8, metavar="N", help="4 to 8 (default: %(default)s)")

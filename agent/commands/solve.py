@@ -23,6 +23,7 @@ def add(commands: Commands) -> None:
         "solve Reversi endings",
         "Solves the positions of an .obf file (board of 64 characters X, O, -, the side to move, then moves with their "
         "scores) on one core, by the standard rules. Exit status 1 if a score is not the best that the file gives.",
+        kernels=("reversi",),
     )
     parser.add_argument("file", type=Path, metavar="FILE")
     parser.add_argument("--count", type=int, metavar="N", help="only the first N positions (default: all)")

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import CommandError, InputError
+from agent.kernels.groups import GROUPS
 from agent.measuring.strength_game import GameRecord, Series, pair_opening, play_game
-from agent.search import registry
 from agent.search.score import Score
 from agent.sheet import load
 from games.child_process import ChildLostError, ChildProcess, wait_for_any
@@ -269,7 +269,8 @@ def _play(series: Series, tasks: list[_Task], jobs: int) -> Generator[GameRecord
 def _work(pipe: Connection, series: Series, cores: list[int]) -> None:
     """A worker's life, until it is ended."""
     os.sched_setaffinity(0, cores)
-    registry.warm_up()
+    for group in GROUPS.values():
+        group.load()
     machine = compile_rules(load(series.file).checked)
     while True:
         pipe.send(_IDLE)

@@ -9,6 +9,8 @@ import time
 from collections.abc import Sequence
 
 from agent.errors import InputError
+from agent.kernels.groups import CIRCUIT, GROUPS
+from agent.kernels.progress import prepare
 from agent.refereeing.board_text import TextBoard
 from agent.refereeing.house_players import BUILT_IN, agent_process, house_player
 from agent.refereeing.record import MatchRecord
@@ -43,21 +45,23 @@ def host_match(
     """
     sheet = load(game)
     assigned = _assign(sheet, players)
-    print(f"setting up {sheet.name} ...", flush=True)
-    # Before there are any threads: compiling forks.
-    machine = sheet.machine()
-    record = MatchRecord(
-        game=sheet.name,
-        match_id=f"match.{re.sub(r'[^0-9A-Za-z_-]', '_', sheet.name)}.{time.time_ns() // 1_000_000}",
-        roles=machine.roles,
-        players=tuple(assigned),
-        start_clock=start_clock,
-        play_clock=play_clock,
-        scramble=scramble,
-        seed=seed,
-    )
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_host(sheet.rulesheet, machine, assigned, record, watcher or Printer(machine)))
+    # An agent process will want them all, and may use the circuit's while others are still being compiled.
+    with contextlib.closing(prepare((CIRCUIT,), beside=GROUPS if "agent" in players else ())):
+        print(f"setting up {sheet.name} ...", flush=True)
+        # Before there are any threads: compiling forks.
+        machine = sheet.machine()
+        record = MatchRecord(
+            game=sheet.name,
+            match_id=f"match.{re.sub(r'[^0-9A-Za-z_-]', '_', sheet.name)}.{time.time_ns() // 1_000_000}",
+            roles=machine.roles,
+            players=tuple(assigned),
+            start_clock=start_clock,
+            play_clock=play_clock,
+            scramble=scramble,
+            seed=seed,
+        )
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(_host(sheet.rulesheet, machine, assigned, record, watcher or Printer(machine)))
     return record
 
 

@@ -44,8 +44,8 @@ BUILT_IN = ("agent", "random", "legal")
 HOST = "127.0.0.1"
 
 AVAILABLE_SECONDS = 600.0
-"""How long a new agent process may take until it is available: the first start compiles the kernels, which takes
-minutes on a slow machine."""
+"""How long a new agent process may take until it is available: the first start compiles kernels, which may take minutes
+on a slow machine."""
 
 TAIL = 4096
 """Bytes of a process's last output that are kept to explain its failure."""
@@ -163,7 +163,7 @@ async def _until_available(
                 output = tail.decode(errors="replace")
                 raise PlayerStartError(f"the agent was not available after {waited:.0f} s:\n{output}")
             if waited > 3.0 and not announced:
-                announce("waiting for the agent: its kernels are being compiled, once per installation")
+                announce("waiting for the agent to become available ...")
                 announced = True
             await asyncio.sleep(0.1)
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from importlib import import_module
 from typing import TypeAlias
 
+from agent.kernels.groups import CIRCUIT, GROUPS, TREE
 from agent.search.engine import Engine
 from agent.search.montecarlo import MonteCarlo
 from agent.search.tree import engine as tree
 from games.families import FAMILIES
-from games.gdl.compile import warm_kernels
 from games.machine import StateMachine
 
 log = logging.getLogger(__name__)
@@ -19,29 +19,52 @@ log = logging.getLogger(__name__)
 EngineFactory: TypeAlias = Callable[[StateMachine, int], Engine | None]
 """Makes an engine for one role (by index) of the game that a machine plays; None where the game is not its kind."""
 
-_NATIVE = [import_module(f"agent.search.{family.name}.engine") for family in FAMILIES]
+_NATIVE = {family.name: import_module(f"agent.search.{family.name}.engine").make_engine for family in FAMILIES}
 
-NATIVE_FACTORIES: list[EngineFactory] = [module.make_engine for module in _NATIVE]
+NATIVE_FACTORIES: list[EngineFactory] = list(_NATIVE.values())
 """Those of the native families."""
 
-FACTORIES: list[EngineFactory] = [*NATIVE_FACTORIES, tree.make_engine, MonteCarlo]
-"""Best first: native families, tree search on the circuit, Monte-Carlo search on any machine."""
+_FACTORIES: dict[str, EngineFactory] = {**_NATIVE, TREE: tree.make_engine}
+"""Best first: native families, tree search on the circuit; each by the group of its kernels."""
+
+_held_back: frozenset[str] = frozenset()
+_loaded: set[str] = set()
 
 
 def engines_for(machine: StateMachine, role: int) -> Iterator[Engine]:
-    """The engines that can play a game, best first; each is made only when it is asked for."""
-    for factory in FACTORIES:
+    """The engines that can play a game, best first; each is made, and its kernels loaded, when it is asked for.
+
+    After the others comes Monte-Carlo search on any machine, which needs no kernels.
+    """
+    for group, factory in _FACTORIES.items():
+        if group in _held_back:
+            continue
         try:
             engine = factory(machine, role)
+            if engine is not None:
+                _load(group)
         except Exception:
-            log.exception("%s cannot say whether it plays this game", factory)
+            log.exception("%s cannot say whether it plays this game", group)
             continue
         if engine is not None:
             yield engine
+    yield MonteCarlo(machine, role)
 
 
-def warm_up() -> None:
-    """Compiles all kernels or loads them from the cache, so that no match has to wait for them."""
-    tree.warm_kernels(warm_kernels())
-    for module in _NATIVE:
-        module.warm_kernels()
+def warm_up(without: Collection[str] = ()) -> None:
+    """Compiles the kernels that every game needs or loads them from the cache, so that no match has to wait for them.
+
+    Those of the native families follow when one of their games is met. Engines of the groups of kernels named in
+    `without` are not used by this process.
+    """
+    global _held_back
+    _held_back = frozenset(without)
+    for group in (CIRCUIT, TREE):
+        if group not in _held_back:
+            _load(group)
+
+
+def _load(group: str) -> None:
+    if group not in _loaded:
+        GROUPS[group].load()
+        _loaded.add(group)

@@ -1,4 +1,8 @@
-"""The workers of one match: the one that plays, a replacement when it is lost, a stand-by when it does not answer."""
+"""The workers of one match: the one that plays, a replacement when it is lost, a stand-by when it does not answer.
+
+While kernels are still being compiled for the first time, a match may begin with a worker that has to do without some
+of them. A second one joins when there are more, and takes over if they make it play in another way.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from agent.kernels.groups import CIRCUIT
 from agent.serving.clock import now
 from agent.serving.worker_pool import Worker, WorkerPool
-from agent.worker.messages import PULSE, Begin, Command, Report, Rewind, Turn
+from agent.worker.messages import PULSE, Begin, Command, Prepared, Report, Rewind, Turn
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +47,8 @@ class MatchWorkers:
         self._on_report = on_report
         self._main: Worker | None = None
         self._standby: Worker | None = None
+        self._bettering = False
+        """Whether the stand-by is there for its kernels, and not because the main worker does not answer."""
         self._turns_told: dict[Worker, int] = {}
         self._joining: asyncio.Task[None] | None = None
         self._losses = 0
@@ -97,9 +104,19 @@ class MatchWorkers:
         self._end_all()
 
     def keep_one(self, main: bool) -> None:
-        """Of two workers, keeps the main one, or the stand-by in its place, and ends the other."""
+        """Of two workers, keeps the main one, or the stand-by in its place, and ends the other.
+
+        A stand-by that is there for its kernels stays beside the main one until it is prepared.
+        """
+        if main and self._bettering:
+            return
         if not main and self._standby is not None:
             log.warning("%s: the stand-by was faster, the old worker is dropped", self._match_id)
+        self._end_one(main)
+
+    def _end_one(self, main: bool) -> None:
+        self._bettering = False
+        if not main and self._standby is not None:
             self._main, self._standby = self._standby, self._main
         if self._standby is not None:
             self._turns_told.pop(self._standby, None)
@@ -114,8 +131,8 @@ class MatchWorkers:
         self._main = self._standby = None
         self._turns_told.clear()
 
-    async def _join(self) -> None:
-        worker = await self._pool.acquire()
+    async def _join(self, bettering: bool = False) -> None:
+        worker = await self._pool.acquire(latest=bettering)
         self._joining = None
         if self._released:
             self._pool.release(worker)
@@ -124,8 +141,9 @@ class MatchWorkers:
             self._main = worker
         else:
             self._standby = worker
+            self._bettering = bettering
         log.info("%s: worker %d joins", self._match_id, worker.pid)
-        begin = self._make_begin(self._losses < RECKLESS_LOSSES)
+        begin = self._make_begin(self._losses < RECKLESS_LOSSES and CIRCUIT not in worker.without)
         self._turns_told[worker] = begin.checkpoint.turn + len(begin.checkpoint.since)
         worker.on_report = self._pass_on
         worker.on_lost = self._on_lost
@@ -134,7 +152,7 @@ class MatchWorkers:
             self._on_lost(worker)
 
     async def _watch_pulse(self) -> None:
-        """Replaces a worker that gives no sign of life."""
+        """Replaces a worker that gives no sign of life, or that lacks kernels."""
         while True:
             before = now()
             await asyncio.sleep(PULSE)
@@ -145,20 +163,41 @@ class MatchWorkers:
                 if worker is not None and worker.heard is not None and now() - worker.heard > HUNG_AFTER:
                     log.error("%s: worker %d hangs", self._match_id, worker.pid)
                     self._on_lost(worker)
+            alone = self._main if self._standby is None and self._joining is None else None
+            if alone is not None and self._losses < RECKLESS_LOSSES and self._pool.can_better(alone):
+                self._joining = asyncio.create_task(self._join(bettering=True))
 
     def _pass_on(self, worker: Worker, report: Report) -> None:
-        if not self._released:
-            self._on_report(report, worker is self._main)
+        if self._released:
+            return
+        self._on_report(report, worker is self._main)
+        if isinstance(report, Prepared) and worker is self._standby and self._bettering:
+            self._take_better(worker)
+
+    def _take_better(self, worker: Worker) -> None:
+        """Lets the stand-by take over if it plays otherwise than the main worker, which else keeps its search tree."""
+        assert self._main is not None
+        better = worker.prepared != self._main.prepared
+        if better:
+            log.info("%s: worker %d takes over with the kernels compiled by now", self._match_id, worker.pid)
+        else:
+            # The kernels that it lacks are of no use in this match.
+            self._main.without = worker.without
+        self._end_one(main=not better)
 
     def _on_lost(self, worker: Worker) -> None:
         self._pool.release(worker)
         self._turns_told.pop(worker, None)
         if worker is self._standby:
             self._standby = None
+            if self._bettering and self._main is not None:
+                self._bettering = False
+                self._main.without = frozenset()
             return
         if worker is not self._main:
             return
         self._main, self._standby = self._standby, None
+        self._bettering = False
         if self._released:
             return
         self._losses += 1

@@ -14,6 +14,9 @@ from pathlib import Path
 
 from aiohttp import web
 
+from agent.kernels.groups import CIRCUIT, GROUPS
+from agent.kernels.keeper import KernelKeeper
+from agent.kernels.progress import STEP_SECONDS, describe
 from agent.serving.clock import DEFAULT_MARGIN, Clock
 from agent.serving.journal import Journal
 from agent.serving.match import Match, MatchOptions
@@ -48,6 +51,9 @@ PRIORITY = -5
 """Niceness of the server process, where the system lets it choose and the user has not chosen: replies have to leave on
 time on a loaded machine. Workers do without it. Set by hand; not tuned."""
 
+PROGRESS_SECONDS = 10.0
+"""Seconds between two lines of the log about kernels that are being compiled. Set by hand; not tuned."""
+
 SWEEP_SECONDS = 10.0
 """Seconds between two checks for matches that their manager has forgotten. Set by hand; not tuned."""
 
@@ -78,12 +84,17 @@ class Player:
         self._match_options = MatchOptions(Clock(options.margin), options.ponder)
         self._journal = Journal(options.journal) if options.journal is not None else None
         self._pool = WorkerPool(memory_share(options.workers))
-        self._sweeper: asyncio.Task[None] | None = None
+        self._keeper = KernelKeeper()
+        self._upkeep: list[asyncio.Task[None]] = []
 
     @property
     def available(self) -> bool:
-        """Whether a match could start at once: the kernels are warm and a worker is free."""
-        return self._pool.warm and self._free()
+        """Whether a match could start at once and be played decently: with a circuit, and a worker that is free.
+
+        A match that starts sooner is played by the interpreter at first.
+        """
+        decent = CIRCUIT in self._keeper.ready or CIRCUIT in self._keeper.failed
+        return decent and self._pool.warm and self._free()
 
     @property
     def matches(self) -> tuple[Match, ...]:
@@ -91,9 +102,10 @@ class Player:
         return tuple(self._matches.values())
 
     async def open(self) -> None:
-        """Starts the first worker and takes up what the journal holds."""
+        """Starts the first worker, and the compilation of kernels that are missing; takes up what the journal holds."""
+        self._pool.do_without(GROUPS.keys() - self._keeper.ready)
         self._pool.start()
-        self._sweeper = asyncio.create_task(self._sweep())
+        self._upkeep = [asyncio.create_task(self._sweep()), asyncio.create_task(self._compile_kernels())]
         if self._journal is None:
             return
         for found in self._journal.unfinished(time.time()):
@@ -107,9 +119,10 @@ class Player:
 
     async def close(self) -> None:
         """Ends all work. Matches that are still running stay in the journal."""
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-            await asyncio.gather(self._sweeper, return_exceptions=True)
+        for task in self._upkeep:
+            task.cancel()
+        await asyncio.gather(*self._upkeep, return_exceptions=True)
+        self._keeper.close()
         for match in self._matches.values():
             match.suspend()
         self._matches.clear()
@@ -192,6 +205,27 @@ class Player:
                 log.warning("%s: nothing heard of its manager for long: dropped", match.match_id)
                 self._drop(match)
 
+    async def _compile_kernels(self) -> None:
+        """Sees to it that all kernels get compiled, and that workers use them."""
+        keeper = self._keeper
+        begin = told = time.monotonic()
+        if keeper.finished:
+            return
+        log.info("kernels are being compiled, once per installation")
+        while not keeper.finished:
+            await asyncio.sleep(STEP_SECONDS)
+            # It reads files and starts processes.
+            settled = await asyncio.to_thread(keeper.step)
+            for name in sorted(settled & keeper.failed.keys()):
+                log.error("played without the kernels for %s: %s", name, keeper.failed[name])
+            if settled:
+                self._pool.do_without(GROUPS.keys() - keeper.ready)
+            if settled or time.monotonic() - told > PROGRESS_SECONDS:
+                told = time.monotonic()
+                report = await asyncio.to_thread(keeper.report, GROUPS)
+                log.info("kernels: %.0f %% compiled, %s", 100 * report.fraction, describe(report))
+        log.info("all kernels compiled after %.0f s", time.monotonic() - begin)
+
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
@@ -238,7 +272,6 @@ async def serve(options: ServeOptions, started: Callable[[int], None] | None = N
 
 
 async def _announce(player: Player) -> None:
-    log.info("loading kernels (the first time they are compiled, which takes a minute or so) ...")
     while not player.available:
         await asyncio.sleep(0.05)
     log.info("available")

@@ -9,11 +9,11 @@ import os
 import pickle
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from agent.processes import start_module
 from agent.serving.clock import Instant, now
-from agent.worker.messages import HEADER, Alive, Command, Report, Warm, frame
+from agent.worker.messages import HEADER, Alive, Command, Prepared, Report, Warm, frame
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,11 @@ def memory_share(workers: int) -> int:
 class Worker:
     """One worker process. Reports arrive through `on_report`, the end of the process through `on_lost`."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, without: Collection[str] = ()) -> None:
+        self.without = frozenset(without)
+        """Groups of kernels that were not compiled when it was started: it does without them."""
+        self.prepared: Prepared | None = None
+        """What it plays its match with, once it has said so."""
         self.on_report: Callable[[Worker, Report], None] | None = None
         self.on_lost: Callable[[Worker], None] | None = None
         self.warm = asyncio.Event()
@@ -50,10 +54,11 @@ class Worker:
         self._reading = asyncio.create_task(self._read())
 
     @classmethod
-    async def start(cls, memory: int) -> Worker:
-        """Starts a process with at most `memory` bytes of address space."""
+    async def start(cls, memory: int, without: Collection[str] = ()) -> Worker:
+        """Starts a process with at most `memory` bytes of address space that uses no kernels of the groups named."""
         pipe = asyncio.subprocess.PIPE
-        return cls(await start_module("agent.worker.main", f"--memory={memory}", stdin=pipe, stdout=pipe))
+        arguments = (f"--memory={memory}", f"--without={','.join(without)}")
+        return cls(await start_module("agent.worker.main", *arguments, stdin=pipe, stdout=pipe), without)
 
     @property
     def pid(self) -> int:
@@ -85,6 +90,8 @@ class Worker:
                     self.warm.set()
                 elif self.on_report is not None:
                     self.heard = now()
+                    if isinstance(report, Prepared):
+                        self.prepared = report
                     if not isinstance(report, Alive):
                         self.on_report(self, report)
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -104,6 +111,7 @@ class WorkerPool:
     def __init__(self, memory: int) -> None:
         """`memory` bounds the address space of each worker, in bytes."""
         self._memory = memory
+        self._without: frozenset[str] = frozenset()
         self._spare: Worker | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._wanted = asyncio.Event()
@@ -114,6 +122,15 @@ class WorkerPool:
     def warm(self) -> bool:
         """Whether a spare waits with its kernels loaded."""
         return self._spare is not None and self._spare.warm.is_set() and not self._spare.lost.is_set()
+
+    def do_without(self, groups: Collection[str]) -> None:
+        """From now on, workers are started without these groups of kernels, and with all others."""
+        self._without = frozenset(groups)
+        self._wanted.set()
+
+    def can_better(self, worker: Worker) -> bool:
+        """Whether a new worker would have kernels that this one lacks."""
+        return not worker.without <= self._without
 
     def start(self) -> None:
         """Starts the first spare."""
@@ -130,20 +147,24 @@ class WorkerPool:
             self._spare = None
         await asyncio.gather(*self._closing)
 
-    async def acquire(self) -> Worker:
-        """A warm worker, as soon as there is one."""
+    async def acquire(self, latest: bool = False) -> Worker:
+        """A warm worker, as soon as there is one; on request, only one with all the kernels that there are."""
+
+        def there() -> bool:
+            return self.warm and not (latest and self._spare is not None and self.can_better(self._spare))
+
         while True:
-            if not self.warm:
+            if not there():
                 self._wanted.set()
             async with self._there:
-                await self._there.wait_for(lambda: self.warm)
+                await self._there.wait_for(there)
                 spare, self._spare = self._spare, None
             if spare is not None and not spare.lost.is_set():
                 return spare
 
     def take_back(self, worker: Worker) -> None:
         """Keeps a worker that waits for a match again as the spare, if there is none."""
-        worker.on_report = worker.on_lost = worker.heard = None
+        worker.on_report = worker.on_lost = worker.heard = worker.prepared = None
         if self._spare is None and not worker.lost.is_set():
             self._spare = worker
         else:
@@ -162,14 +183,14 @@ class WorkerPool:
                 await asyncio.wait_for(self._wanted.wait(), RESPAWN_DELAY)
             self._wanted.clear()
             if self._spare is not None:
-                if not self._spare.lost.is_set():
+                if not (self._spare.lost.is_set() or self.can_better(self._spare)):
                     await self._announce()
                     continue
                 self.release(self._spare)
                 self._spare = None
             started = time.monotonic()
             try:
-                worker = await Worker.start(self._memory)
+                worker = await Worker.start(self._memory, self._without)
                 if self._spare is not None:
                     # One was given back in the meantime.
                     self.release(self._spare)

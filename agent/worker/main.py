@@ -314,13 +314,14 @@ class Session:
         self._prepared = True
         seconds = time.monotonic() - self._started
         log.info("ready after %.2f s, engine %s", seconds, self._gamer.engine_name)
-        self._channel.send(Prepared(self._gamer.engine_name))
+        self._channel.send(Prepared(self._gamer.engine_name, self._gamer is self._circuit))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Loads the kernels, says so, and plays the first match that it is given and that has a meaning."""
     parser = argparse.ArgumentParser(prog="agent.worker.main", description=__doc__)
     parser.add_argument("--memory", type=int, required=True, help="bytes of address space")
+    parser.add_argument("--without", default="", help="groups of kernels not to use, separated by commas")
     options = parser.parse_args(argv)
 
     # Whatever else prints must not get between the reports.
@@ -337,7 +338,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
     started = time.monotonic()
-    registry.warm_up()
+    registry.warm_up(options.without.split(","))
     try:
         channel.send(Warm(time.monotonic() - started))
         while True:

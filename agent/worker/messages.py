@@ -115,6 +115,8 @@ class Prepared:
     """The match will be played with this engine; nothing is gained by waiting any longer."""
 
     engine: str
+    compiled: bool
+    """Whether on a circuit; if not, with the interpreter."""
 
 
 @dataclass(frozen=True, slots=True)

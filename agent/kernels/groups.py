@@ -1,0 +1,62 @@
+"""The groups of kernels: what is compiled together because it is used together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+
+from games.families import FAMILIES
+
+
+@dataclass(frozen=True, slots=True)
+class KernelGroup:
+    """Kernels that are used together."""
+
+    name: str
+    load: Callable[[], None]
+    """Makes this process compile all of them, or load them from the cache."""
+    after: str | None
+    """The group whose kernels these call: compiled first, so that none is compiled twice."""
+    specialisations: int
+    """About how many there are to compile, so that the rest can be estimated (see `ggp-agent bench --kernels`)."""
+
+
+def _load_circuit() -> None:
+    from games.gdl.compile import warm_kernels
+
+    warm_kernels()
+
+
+def _load_tree() -> None:
+    from agent.search.tree.engine import warm_kernels
+    from games.gdl.compile import warm_kernels as warm_circuit_kernels
+
+    warm_kernels(warm_circuit_kernels())
+
+
+def _load_family(name: str) -> None:
+    import_module(f"agent.search.{name}.engine").warm_kernels()
+
+
+CIRCUIT = "circuit"
+"""From ground rules to random playouts: with these, any game can be played decently."""
+
+TREE = "tree"
+"""The general engine."""
+
+_FAMILY_SPECIALISATIONS = {"reversi": 110, "blokbox": 110}
+
+GROUPS = {
+    group.name: group
+    for group in (
+        KernelGroup(CIRCUIT, _load_circuit, None, 90),
+        KernelGroup(TREE, _load_tree, CIRCUIT, 80),
+        *(
+            KernelGroup(family.name, partial(_load_family, family.name), None, _FAMILY_SPECIALISATIONS[family.name])
+            for family in FAMILIES
+        ),
+    )
+}
+"""By name, in the order in which they are compiled."""

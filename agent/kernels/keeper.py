@@ -1,0 +1,128 @@
+"""Gets all groups of kernels compiled, as many at once as there are cores."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from agent.kernels import state
+from agent.kernels.groups import GROUPS, KernelGroup
+from agent.processes import module_environment
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How far the compilation of some groups is."""
+
+    fraction: float
+    """0 to 1, by number of kernels."""
+    seconds_left: float | None
+    """Estimated from how fast it went so far; None at the beginning."""
+    latest: str
+    """The kernel that was finished last."""
+
+
+class KernelKeeper:
+    """Call `step` every now and then until `finished`; it never blocks for long."""
+
+    def __init__(self, names: Iterable[str] = GROUPS, *, groups: Mapping[str, KernelGroup] = GROUPS) -> None:
+        """`names` are the groups wanted; those that they call for come with them."""
+        self._groups = groups
+        wanted = set(names)
+        for name in reversed(list(groups)):
+            after = groups[name].after
+            if name in wanted and after is not None:
+                wanted.add(after)
+        self._missing = [name for name in groups if name in wanted]
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._begin = time.monotonic()
+        self.ready: set[str] = set()
+        """Groups that are in the cache."""
+        self.failed: dict[str, str] = {}
+        """Groups that cannot be compiled ahead, and why. What needs them compiles them on the spot."""
+        self._notice_complete()
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do."""
+        return not self._missing and not self._processes
+
+    def step(self) -> set[str]:
+        """Starts what is due; the groups that have become ready, or have failed, since the last call."""
+        settled = self._notice_complete()
+        for name, process in list(self._processes.items()):
+            if process.poll() is None:
+                continue
+            del self._processes[name]
+            _end(process)
+            if name in self._missing and process.returncode and not state.claimed(name):
+                settled.add(self._fail(name, f"the process that compiled it ended with status {process.returncode}"))
+        for name in list(self._missing):
+            after = self._groups[name].after
+            if name in self._processes or after in self._missing or len(self._processes) >= _cores():
+                continue
+            try:
+                # Another program may be at it.
+                if not state.claimed(name):
+                    self._processes[name] = _start(name)
+            except OSError as error:
+                settled.add(self._fail(name, str(error)))
+        return settled
+
+    def report(self, names: Iterable[str]) -> Report:
+        """How far these groups are."""
+        wanted = [name for name in self._groups if name in names]
+        total = sum(self._groups[name].specialisations for name in wanted)
+        done, latest = 0.0, ""
+        for name in wanted:
+            progress = state.read(name)
+            count = self._groups[name].specialisations
+            done += count if progress.complete or name in self.failed else min(progress.compiled, 0.95 * count)
+            if not progress.complete:
+                latest = progress.latest or latest
+        fraction = done / total if total else 1.0
+        spent = time.monotonic() - self._begin
+        return Report(fraction, spent * (1 - fraction) / fraction if fraction > 0.02 else None, latest)
+
+    def close(self) -> None:
+        """Ends what is still being compiled. What is in the cache stays there."""
+        for process in self._processes.values():
+            process.kill()
+            _end(process)
+        self._processes.clear()
+
+    def _notice_complete(self) -> set[str]:
+        complete = {name for name in self._missing if state.read(name).complete}
+        self._missing = [name for name in self._missing if name not in complete]
+        self.ready |= complete
+        return complete
+
+    def _fail(self, name: str, reason: str) -> str:
+        self._missing.remove(name)
+        self.failed[name] = reason
+        return name
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _start(name: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "agent.kernels.build", name],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=module_environment(),
+        # An interrupt at the keyboard is for the parent; the process ends with it.
+        start_new_session=True,
+    )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    process.wait()

@@ -1,0 +1,65 @@
+"""Compiles kernels while someone waits at a console, who is shown how long it still takes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Collection
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from agent.kernels.keeper import KernelKeeper, Report
+
+STEP_SECONDS = 0.1
+"""Between two looks at the processes that compile. Set by hand; not tuned."""
+
+
+def prepare(names: Collection[str], beside: Collection[str] = ()) -> KernelKeeper:
+    """Returns when the groups are in the kernel cache, or cannot be compiled ahead.
+
+    Where one is not there yet, those named `beside` are compiled at the same time, as far as there are cores; the
+    keeper that is returned may still be at them, and wants to be closed. Progress goes to standard error: a bar where
+    that is a terminal, else a line at the beginning and one at the end.
+    """
+    keeper = KernelKeeper({*names, *beside})
+    if _settled(keeper, names):
+        return keeper
+    console = Console(stderr=True)
+    begin = time.monotonic()
+    try:
+        if console.is_terminal:
+            _show_bar(keeper, names, console)
+        else:
+            print(f"compiling kernels ({', '.join(names)}), once per installation ...", file=sys.stderr, flush=True)
+            while not _settled(keeper, names):
+                keeper.step()
+                time.sleep(STEP_SECONDS)
+    except BaseException:
+        keeper.close()
+        raise
+    for name, reason in keeper.failed.items():
+        print(f"kernels for {name} are not compiled ahead: {reason}", file=sys.stderr)
+    print(f"kernels compiled in {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
+    return keeper
+
+
+def describe(report: Report) -> str:
+    """The progress in a few words: the time left, and the kernel that was finished last."""
+    left = "" if report.seconds_left is None else f"about {report.seconds_left:.0f} s left"
+    return ", ".join(filter(None, (left, report.latest)))
+
+
+def _show_bar(keeper: KernelKeeper, names: Collection[str], console: Console) -> None:
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} % {task.fields[text]}"))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("compiling kernels, once per installation", total=1.0, text="")
+        while not _settled(keeper, names):
+            keeper.step()
+            report = keeper.report(names)
+            bar.update(task, completed=report.fraction, text=describe(report))
+            time.sleep(STEP_SECONDS)
+
+
+def _settled(keeper: KernelKeeper, names: Collection[str]) -> bool:
+    return all(name in keeper.ready or name in keeper.failed for name in names)
