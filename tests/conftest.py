@@ -6,7 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from agent.kernels.groups import GROUPS
+from agent.kernels.progress import prepare
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+MANY_TESTS = 300
+"""From so many on, a run is taken to need all kernels."""
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Compiles the kernels on all cores before a large run, which would compile them one by one."""
+    if not session.config.option.collectonly and len(session.items) >= MANY_TESTS:
+        prepare(tuple(GROUPS)).close()
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,13 @@ from agent.commands.options import DIFFERENT, INTERRUPTED, OK, add_command, coun
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
+
+
+TRY_NEXT = """
+try next:
+  {command} match connect_four --players agent,random    another game (`{command} match --help` lists them)
+  {command} match FILE.kif --players agent,random        a rulesheet of your own
+  {command} serve                                        play for a game manager: it connects to port 9147"""
 
 
 def add(commands: Commands) -> None:
@@ -61,10 +69,18 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         scramble=options.scramble,
         seed=options.seed,
     )
+    if record.outcome == "finished" and "agent" in options.players:
+        print(TRY_NEXT.format(command=_command()))
     result = record.as_json()
     if options.record is not None:
         write_json(options.record, result)
     return {"finished": OK, "stalled": DIFFERENT, "aborted": INTERRUPTED}[record.outcome], result
+
+
+def _command() -> str:
+    """What the user typed to get here."""
+    typed = sys.argv[0]
+    return typed if Path(typed).name == "ggp-agent" else "ggp-agent"
 
 
 def _players(text: str) -> list[str]:

@@ -49,8 +49,11 @@ class _Recorder:
         state.write(self._group, replace(self._progress, complete=True))
 
     def _note(self, kernel: object) -> None:
-        name = f"{kernel.__module__}.{getattr(kernel, '__qualname__', '')}"
-        self._progress = replace(self._progress, compiled=self._progress.compiled + 1, latest=name)
+        self._progress = replace(self._progress, compiled=self._progress.compiled + 1)
+        if kernel.__module__.startswith(("agent.", "games.")):
+            # Others are Numba's own, compiled on the way.
+            name = f"{kernel.__module__}.{getattr(kernel, '__qualname__', '')}"
+            self._progress = replace(self._progress, latest=name)
         state.write(self._group, self._progress)
 
 

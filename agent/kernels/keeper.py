@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from agent.kernels import state
@@ -26,12 +26,34 @@ class Report:
     """The kernel that was finished last."""
 
 
+def start_build(name: str) -> subprocess.Popen[bytes]:
+    """Starts `agent.kernels.build`. Raises `OSError`."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "agent.kernels.build", name],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=module_environment(),
+        # An interrupt at the keyboard is for the parent; the process ends with it.
+        start_new_session=True,
+    )
+
+
 class KernelKeeper:
     """Call `step` every now and then until `finished`; it never blocks for long."""
 
-    def __init__(self, names: Iterable[str] = GROUPS, *, groups: Mapping[str, KernelGroup] = GROUPS) -> None:
-        """`names` are the groups wanted; those that they call for come with them."""
+    def __init__(
+        self,
+        names: Iterable[str] = GROUPS,
+        *,
+        groups: Mapping[str, KernelGroup] = GROUPS,
+        start: Callable[[str], subprocess.Popen[bytes]] = start_build,
+    ) -> None:
+        """`names` are the groups wanted; those that they call for come with them.
+
+        `start` starts the process that compiles a group, with a pipe as its standard input.
+        """
         self._groups = groups
+        self._start = start
         wanted = set(names)
         for name in reversed(list(groups)):
             after = groups[name].after
@@ -68,7 +90,7 @@ class KernelKeeper:
             try:
                 # Another program may be at it.
                 if not state.claimed(name):
-                    self._processes[name] = _start(name)
+                    self._processes[name] = self._start(name)
             except OSError as error:
                 settled.add(self._fail(name, str(error)))
         return settled
@@ -109,17 +131,6 @@ class KernelKeeper:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0))
-
-
-def _start(name: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "agent.kernels.build", name],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        env=module_environment(),
-        # An interrupt at the keyboard is for the parent; the process ends with it.
-        start_new_session=True,
-    )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

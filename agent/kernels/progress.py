@@ -45,13 +45,13 @@ def prepare(names: Collection[str], beside: Collection[str] = ()) -> KernelKeepe
 
 
 def describe(report: Report) -> str:
-    """The progress in a few words: the time left, and the kernel that was finished last."""
+    """The progress in a few words: how much, the time left, and the kernel that was finished last."""
     left = "" if report.seconds_left is None else f"about {report.seconds_left:.0f} s left"
-    return ", ".join(filter(None, (left, report.latest)))
+    return ", ".join(filter(None, (f"{100 * report.fraction:.0f} % compiled", left, report.latest)))
 
 
 def _show_bar(keeper: KernelKeeper, names: Collection[str], console: Console) -> None:
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} % {task.fields[text]}"))
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"))
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("compiling kernels, once per installation", total=1.0, text="")
         while not _settled(keeper, names):

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from agent.errors import InputError
 from agent.kernels.groups import CIRCUIT, GROUPS
 from agent.kernels.progress import prepare
+from agent.refereeing.agent_process import AgentProcess
 from agent.refereeing.board_text import TextBoard
-from agent.refereeing.house_players import BUILT_IN, agent_process, house_player
+from agent.refereeing.house_players import house_player
 from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import Participant, Referee, Watcher
 from agent.sheet import Sheet, load
@@ -23,6 +24,9 @@ from protocol.client import PlayerClient
 from protocol.compose import Style
 from protocol.kif import write
 from protocol.scramble import ScrambleStyle, make_scrambler
+
+BUILT_IN = ("agent", "random", "legal")
+"""Players that are no addresses: this agent in a process of its own, and the house players."""
 
 REFEREE = "referee"
 """What the record calls the player of the random role."""
@@ -46,7 +50,9 @@ def host_match(
     sheet = load(game)
     assigned = _assign(sheet, players)
     # An agent process will want them all, and may use the circuit's while others are still being compiled.
-    with contextlib.closing(prepare((CIRCUIT,), beside=GROUPS if "agent" in players else ())):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.closing(prepare((CIRCUIT,), beside=GROUPS if "agent" in players else ())))
+        agents = [stack.enter_context(AgentProcess()) for player in assigned if player == "agent"]
         print(f"setting up {sheet.name} ...", flush=True)
         # Before there are any threads: compiling forks.
         machine = sheet.machine()
@@ -61,7 +67,7 @@ def host_match(
             seed=seed,
         )
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(_host(sheet.rulesheet, machine, assigned, record, watcher or Printer(machine)))
+            asyncio.run(_host(sheet.rulesheet, machine, assigned, agents, record, watcher or Printer(machine)))
     return record
 
 
@@ -85,11 +91,13 @@ async def _host(
     rulesheet: tuple[Term, ...],
     machine: StateMachine,
     assigned: Sequence[str],
+    agents: Sequence[AgentProcess],
     record: MatchRecord,
     watcher: Watcher,
 ) -> None:
     style: Style = "dresden" if record.scramble == "dresden" else "ggp-base"
     scrambler = make_scrambler(record.scramble, record.seed)
+    waiting = iter(agents)
     async with contextlib.AsyncExitStack() as stack:
         participants = []
         for index, (role, player) in enumerate(zip(machine.roles, assigned, strict=True)):
@@ -97,7 +105,9 @@ async def _host(
             if player != REFEREE:
                 url = player
                 if player == "agent":
-                    url = await stack.enter_async_context(agent_process(_announce))
+                    agent = next(waiting)
+                    await agent.wait_until_available(_announce)
+                    url = agent.url
                 elif player in BUILT_IN:
                     seed = record.seed + index + 1
                     url = await stack.enter_async_context(house_player(player, machine, scrambler, seed))

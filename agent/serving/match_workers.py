@@ -182,6 +182,7 @@ class MatchWorkers:
             log.info("%s: worker %d takes over with the kernels compiled by now", self._match_id, worker.pid)
         else:
             # The kernels that it lacks are of no use in this match.
+            log.info("%s: worker %d plays on: new kernels change nothing", self._match_id, self._main.pid)
             self._main.without = worker.without
         self._end_one(main=not better)
 

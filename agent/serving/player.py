@@ -223,7 +223,7 @@ class Player:
             if settled or time.monotonic() - told > PROGRESS_SECONDS:
                 told = time.monotonic()
                 report = await asyncio.to_thread(keeper.report, GROUPS)
-                log.info("kernels: %.0f %% compiled, %s", 100 * report.fraction, describe(report))
+                log.info("kernels: %s", describe(report))
         log.info("all kernels compiled after %.0f s", time.monotonic() - begin)
 
     async def _sweep(self) -> None:

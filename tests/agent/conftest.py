@@ -161,10 +161,13 @@ def start_server(tmp_path: Path) -> Iterator[StartServer]:
     """Starts servers that end with the test."""
     servers: list[Server] = []
 
-    def start(*, margin: float = MARGIN, journal: Path | None = None, ponder: bool = True, port: int = 0) -> Server:
+    def start(
+        *, margin: float = MARGIN, journal: Path | None = None, ponder: bool = True, port: int = 0, wait: bool = True
+    ) -> Server:
         server = Server(tmp_path / "server.log", margin, journal, ponder, port)
         servers.append(server)
-        server.wait_until_available()
+        if wait:
+            server.wait_until_available()
         return server
 
     yield start

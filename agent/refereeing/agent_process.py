@@ -1,0 +1,96 @@
+"""This agent as a player of a match that this process referees."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from agent.errors import PlayerStartError
+from agent.processes import module_environment
+from protocol.client import ClientError, PlayerClient
+from protocol.messages import Info
+
+HOST = "127.0.0.1"
+
+AVAILABLE_SECONDS = 600.0
+"""How long a new agent process may take until it is available: the first start compiles kernels, which may take minutes
+on a slow machine."""
+
+ANNOUNCE_AFTER = 3.0
+"""Seconds of waiting after which the user is told. Set by hand; not tuned."""
+
+END_SECONDS = 5.0
+"""How long the process may take to end when it is told to. Set by hand; not tuned."""
+
+TAIL = 4096
+"""Bytes of a process's last output that explain its failure."""
+
+
+class AgentProcess:
+    """`ggp-agent serve` on a free port, until the context ends. Raises `OSError` where it cannot be started."""
+
+    def __init__(self) -> None:
+        with socket.socket() as probe:
+            probe.bind((HOST, 0))
+            port = probe.getsockname()[1]
+        self.url = f"http://{HOST}:{port}"
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "agent.cli", "serve", "--host", HOST, "--port", str(port), "--workers", "1"],
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            env=module_environment(),
+            # An interrupt at the keyboard reaches the referee alone, which then says ABORT.
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Ends the process."""
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._output.close()
+
+    async def wait_until_available(self, announce: Callable[[str], None]) -> None:
+        """Returns when it says `available`. `announce` is told when that takes long. Raises `PlayerStartError`."""
+        started = time.monotonic()
+        announced = False
+        async with PlayerClient(self.url) as client:
+            while True:
+                if self._process.poll() is not None:
+                    raise PlayerStartError(f"the agent's process ended at once:\n{self._tail()}")
+                with contextlib.suppress(ClientError):
+                    answer = await client.send(Info(), timeout=1.0)
+                    if "available" in answer.text:
+                        return
+                waited = time.monotonic() - started
+                if waited > AVAILABLE_SECONDS:
+                    raise PlayerStartError(f"the agent was not available after {waited:.0f} s:\n{self._tail()}")
+                if waited > ANNOUNCE_AFTER and not announced:
+                    announce("waiting for the agent to become available ...")
+                    announced = True
+                await asyncio.sleep(0.05)
+
+    def _tail(self) -> str:
+        self._output.seek(0, os.SEEK_END)
+        self._output.seek(max(0, self._output.tell() - TAIL))
+        return self._output.read().decode(errors="replace")

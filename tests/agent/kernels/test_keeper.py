@@ -1,0 +1,182 @@
+"""Groups are compiled in their order, once, by as many processes as there are cores, and failures are noticed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent.kernels import build, keeper, state
+from agent.kernels.groups import KernelGroup
+from agent.kernels.keeper import KernelKeeper
+from agent.kernels.state import Progress
+from agent.processes import module_environment
+
+GIVE_UP = 120.0
+"""Seconds after which a test that waits fails: something hangs."""
+
+COMPLETE = """
+from agent.kernels import state
+from agent.kernels.state import Progress
+with state.claim({name!r}) as mine:
+    if mine and not state.read({name!r}).complete:
+        with open(state.folder() / "log", "a") as log:
+            print({name!r}, file=log)
+        state.write({name!r}, Progress(state.toolchain(), 1, "a.kernel", True))
+"""
+
+GROUPS = {
+    name: KernelGroup(name, lambda: None, after, 10)
+    for name, after in {"circuit": None, "tree": "circuit", "reversi": None, "blokbox": None}.items()
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty kernel cache, and two cores."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(keeper, "_cores", lambda: 2)
+    return tmp_path
+
+
+class Processes:
+    """Starts processes that run some code in place of the compiler, and takes note of it."""
+
+    def __init__(self, code: str = COMPLETE) -> None:
+        self.started: list[str] = []
+        self._code = code
+
+    def start(self, name: str) -> subprocess.Popen[bytes]:
+        self.started.append(name)
+        code = self._code.format(name=name)
+        return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, env=module_environment())
+
+
+def run(keeper: KernelKeeper, until: Callable[[], bool] = lambda: False) -> None:
+    end = time.monotonic() + GIVE_UP
+    while not (keeper.finished or until()):
+        keeper.step()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_all_groups_are_compiled_each_after_what_it_calls() -> None:
+    processes = Processes()
+    keeper = KernelKeeper(GROUPS, groups=GROUPS, start=processes.start)
+    keeper.step()
+    assert processes.started == ["circuit", "reversi"]
+    run(keeper)
+    assert keeper.ready == set(GROUPS)
+    assert sorted(processes.started) == sorted(GROUPS)
+    assert processes.started.index("tree") > processes.started.index("circuit")
+    assert keeper.report(GROUPS).fraction == 1
+
+
+def test_what_is_called_comes_along() -> None:
+    processes = Processes()
+    keeper = KernelKeeper(["tree"], groups=GROUPS, start=processes.start)
+    run(keeper)
+    assert processes.started == ["circuit", "tree"]
+
+
+def test_what_is_in_the_cache_is_not_compiled_again() -> None:
+    run(KernelKeeper(["tree"], groups=GROUPS, start=Processes().start))
+    processes = Processes()
+    keeper = KernelKeeper(["tree", "circuit"], groups=GROUPS, start=processes.start)
+    assert keeper.finished
+    assert keeper.ready == {"circuit", "tree"}
+    assert not processes.started
+
+
+def test_what_another_program_compiles_is_waited_for() -> None:
+    processes = Processes()
+    keeper = KernelKeeper(["circuit"], groups=GROUPS, start=processes.start)
+    with state.claim("circuit") as mine:
+        assert mine
+        for compiled in range(1, 4):
+            state.write("circuit", Progress(state.toolchain(), compiled, "a.kernel"))
+            assert not keeper.step()
+            assert keeper.report(["circuit"]).fraction == compiled / 10
+            assert keeper.report(["circuit"]).latest == "a.kernel"
+        state.write("circuit", Progress(state.toolchain(), 10, "a.kernel", True))
+    assert keeper.step() == {"circuit"}
+    assert keeper.finished
+    assert not processes.started
+
+
+def test_what_another_program_gave_up_is_compiled() -> None:
+    processes = Processes()
+    keeper = KernelKeeper(["circuit"], groups=GROUPS, start=processes.start)
+    with state.claim("circuit"):
+        keeper.step()
+    run(keeper)
+    assert processes.started == ["circuit"]
+    assert keeper.ready == {"circuit"}
+
+
+def test_two_programs_compile_once(cache: Path) -> None:
+    one, other = (KernelKeeper(GROUPS, groups=GROUPS, start=Processes().start) for _ in range(2))
+    while not (one.finished and other.finished):
+        one.step()
+        other.step()
+    assert one.ready == other.ready == set(GROUPS)
+    assert sorted((cache / "log").read_text().split()) == sorted(GROUPS)
+
+
+def test_a_process_that_dies_is_told_of() -> None:
+    keeper = KernelKeeper(["circuit"], groups=GROUPS, start=Processes("import os; os._exit(3)").start)
+    run(keeper)
+    assert not keeper.ready
+    assert "status 3" in keeper.failed["circuit"]
+    assert keeper.report(["circuit"]).fraction == 1
+
+
+def test_a_folder_that_cannot_be_written_is_told_of(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (cache / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache / "file" / "below"))
+    processes = Processes()
+    keeper = KernelKeeper(["circuit"], groups=GROUPS, start=processes.start)
+    run(keeper)
+    assert keeper.failed
+    assert not processes.started
+
+
+def test_processes_end_with_their_keeper() -> None:
+    processes = Processes("import time; time.sleep(1000)")
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str) -> subprocess.Popen[bytes]:
+        started.append(processes.start(name))
+        return started[-1]
+
+    keeper = KernelKeeper(GROUPS, groups=GROUPS, start=start)
+    keeper.step()
+    keeper.close()
+    assert [process.poll() for process in started] == [-9, -9]
+
+
+def test_the_compiling_process_writes_down_what_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that are compiled are counted; those that come out of the cache are not, and a second call does nothing."""
+    from numba import njit
+
+    loads = []
+
+    def load() -> None:
+        @njit
+        def kernel(x: int) -> int:
+            return x + 1
+
+        loads.append(kernel(len(loads)))
+
+    monkeypatch.setitem(build.GROUPS, "circuit", KernelGroup("circuit", load, None, 1))
+    build.build("circuit")
+    progress = state.read("circuit")
+    assert progress.complete
+    assert progress.compiled == 1
+    assert progress.latest == ""
+    build.build("circuit")
+    assert loads == [1]

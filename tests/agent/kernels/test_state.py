@@ -1,0 +1,62 @@
+"""What is written down about kernels, and who holds the lock."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent.kernels import state
+from agent.kernels.state import Progress
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty kernel cache."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_nothing_is_known_of_a_new_cache() -> None:
+    assert state.read("tree") == Progress()
+
+
+def test_what_was_written_is_read() -> None:
+    progress = Progress(state.toolchain(), 3, "a.kernel", True)
+    state.write("tree", progress)
+    assert state.read("tree") == progress
+    assert state.read("circuit") == Progress()
+
+
+def test_another_compiler_or_processor_begins_anew() -> None:
+    state.write("tree", Progress("numba 0.1", 3, "a.kernel", True))
+    assert not state.read("tree").complete
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"other": 1}', "\0\xff"])
+def test_a_damaged_file_says_nothing(cache: Path, text: str) -> None:
+    cache.mkdir()
+    (cache / "tree.json").write_text(text, encoding="latin-1")
+    assert state.read("tree") == Progress()
+
+
+def test_a_group_is_claimed_once_and_free_when_its_process_is_gone() -> None:
+    code = "import sys; from agent.kernels import state\nwith state.claim('tree') as mine: print(mine, flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"True\n"
+        assert state.claimed("tree")
+        assert not state.claimed("circuit")
+        process.kill()
+    assert not state.claimed("tree")
