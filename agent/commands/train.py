@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.commands.options import OK, add_command
+from agent.kernels.groups import CIRCUIT
 from games.families import FAMILIES
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def add(commands: Commands) -> None:
         # Its `command` module says which options the family has, and trains.
         module = import_module(f"agent.search.{family.name}.training.command")
         run = partial(_run, module.train)
-        below = add_command(families, family.name, run, f"of {family.title}", parser.description or "")
+        kernels = (CIRCUIT, family.name)
+        below = add_command(families, family.name, run, f"of {family.title}", parser.description or "", kernels=kernels)
         module.add_options(below)
         below.add_argument("folder", type=Path, metavar="DIR", help="where games and weights are kept")
         below.add_argument("--rounds", type=int, default=3, metavar="N", help="(default: %(default)s)")

@@ -160,7 +160,7 @@ def test_processes_end_with_their_keeper() -> None:
 
 
 def test_the_compiling_process_writes_down_what_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernels that are compiled are counted; those that come out of the cache are not, and a second call does nothing."""
+    """Each kernel that is compiled counts; a second call does nothing."""
     from numba import njit
 
     loads = []

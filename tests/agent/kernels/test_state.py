@@ -46,7 +46,7 @@ def test_a_damaged_file_says_nothing(cache: Path, text: str) -> None:
 
 
 def test_a_group_is_claimed_once_and_free_when_its_process_is_gone() -> None:
-    code = "import sys; from agent.kernels import state\nwith state.claim('tree') as mine: print(mine, flush=True); input()"
+    code = "from agent.kernels import state\nwith state.claim('tree') as mine: print(mine, flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", code],
         stdin=subprocess.PIPE,
