@@ -6,6 +6,20 @@ from pathlib import Path
 
 import pytest
 
+COMPILES = "compiles_kernels"
+"""Marks the test that compiles all kernels into the cache, and counts what that takes."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declares the mark."""
+    config.addinivalue_line("markers", f"{COMPILES}: runs first, so that the other tests load what it has compiled")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Runs the test that compiles the kernels before all others: a kernel that is compiled twice costs twice."""
+    items.sort(key=lambda item: item.get_closest_marker(COMPILES) is None)
+
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
