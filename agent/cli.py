@@ -21,10 +21,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     from games.machine import GameError
 
     try:
-        if options.kernels:
+        if options.needed_kernels:
             from agent.kernels.progress import prepare
 
-            prepare(options.kernels).close()
+            prepare(options.needed_kernels).close()
         status, result = options.run(options)
         if options.json is not None:
             write_json(options.json, result)

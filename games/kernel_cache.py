@@ -29,7 +29,7 @@ def use_versioned_cache() -> None:
     # A folder below ours comes from a parent process, whose sources may have been others.
     if chosen and Path(chosen).parent != base:
         return
-    folder = base / _digest()
+    folder = base / sources_digest()
     folder.mkdir(parents=True, exist_ok=True)
     _remove_old(folder)
     os.environ[_VARIABLE] = str(folder)
@@ -38,7 +38,13 @@ def use_versioned_cache() -> None:
         numba.config.CACHE_DIR = str(folder)
 
 
-def _digest() -> str:
+def cache_folder() -> Path:
+    """Where this process keeps its kernels; `use_versioned_cache` has run."""
+    return Path(os.environ[_VARIABLE])
+
+
+def sources_digest() -> str:
+    """What tells one version of the sources of all kernels from another."""
     here = Path(__file__).resolve().parent
     digest = hashlib.sha256()
     for package in (here, here.parent / "agent"):

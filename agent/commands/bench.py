@@ -1,11 +1,12 @@
-"""`ggp-agent bench`: random playouts per second."""
+"""`ggp-agent bench`: random playouts per second; what compiling the kernels costs."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from agent.commands.options import OK, add_command, seconds
+from agent.commands.options import DIFFERENT, OK, add_command, seconds
+from agent.errors import InputError
 from agent.kernels.groups import CIRCUIT
 
 if TYPE_CHECKING:
@@ -18,18 +19,39 @@ def add(commands: Commands) -> None:
         commands,
         "bench",
         run,
-        "measure random playouts per second",
-        "Measures set-up time and random playouts (goals included) per game and engine, per CPU second of one core.",
-        kernels=(CIRCUIT,),
+        "measure random playouts per second, or what compiling costs",
+        "Measures set-up time and random playouts (goals included) per game and engine, per CPU second of one core; or,"
+        " with --kernels, what compiling all kernels costs.",
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="rulesheets, files or names (default: all own ones)")
     parser.add_argument(
         "--seconds", type=seconds, default=2.0, metavar="S", help="to measure each engine for (default: %(default)s)"
     )
+    parser.add_argument(
+        "--kernels",
+        action="store_true",
+        help="instead: compile all kernels into an empty cache; CPU seconds, specialisations, lines of LLVM IR",
+    )
+    parser.add_argument("--check", action="store_true", help="with --kernels: fail where they exceed the budget")
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Measures and prints a table."""
-    from agent.measuring.bench import bench
+    if not options.kernels:
+        if options.check:
+            raise InputError("--check needs --kernels")
+        from agent.kernels.progress import prepare
+        from agent.measuring.bench import bench
 
-    return OK, bench(options.files, options.seconds)
+        prepare((CIRCUIT,)).close()
+        return OK, bench(options.files, options.seconds)
+    if options.files:
+        raise InputError("--kernels measures no games")
+    from agent.measuring.compile_cost import measure, over_budget, print_table
+
+    cost = measure()
+    print_table(cost)
+    exceeded = over_budget(cost.specialisations, cost.ir_lines) if options.check else []
+    for line in exceeded:
+        print(line, flush=True)
+    return DIFFERENT if exceeded else OK, cost.as_json()

@@ -38,7 +38,7 @@ def add_command(
     """
     parser = commands.add_parser(name, help=summary, description=description, epilog=epilog)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to FILE as JSON as well")
-    parser.set_defaults(run=run, kernels=kernels)
+    parser.set_defaults(run=run, needed_kernels=kernels)
     return parser
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from agent.kernels import state
 from agent.kernels.groups import GROUPS
+from agent.kernels.meter import Specialisation, metering
 from agent.kernels.state import Progress
 
 
@@ -21,40 +22,18 @@ def build(group: str) -> None:
     with state.claim(group) as mine:
         if not mine or state.read(group).complete:
             return
-        _Recorder(group).run()
+        progress = Progress(state.toolchain())
 
+        def note(compiled: Specialisation) -> None:
+            nonlocal progress
+            entry = (compiled.kernel, compiled.signature, compiled.ir_lines)
+            progress = replace(progress, compiled=(*progress.compiled, entry))
+            state.write(group, progress)
 
-class _Recorder:
-    """Writes down each kernel that Numba has compiled."""
-
-    def __init__(self, group: str) -> None:
-        self._group = group
-        self._progress = Progress(state.toolchain())
-
-    def run(self) -> None:
-        from numba.core import event
-
-        class Listener(event.Listener):
-            """Numba tells of cache misses only."""
-
-            def on_start(_, started: event.Event) -> None:
-                pass
-
-            def on_end(_, ended: event.Event) -> None:
-                self._note(ended.data["dispatcher"].py_func)
-
-        state.write(self._group, self._progress)
-        with event.install_listener("numba:compile", Listener()):
-            GROUPS[self._group].load()
-        state.write(self._group, replace(self._progress, complete=True))
-
-    def _note(self, kernel: object) -> None:
-        self._progress = replace(self._progress, compiled=self._progress.compiled + 1)
-        if kernel.__module__.startswith(("agent.", "games.")):
-            # Others are Numba's own, compiled on the way.
-            name = f"{kernel.__module__}.{getattr(kernel, '__qualname__', '')}"
-            self._progress = replace(self._progress, latest=name)
-        state.write(self._group, self._progress)
+        state.write(group, progress)
+        with metering(note):
+            GROUPS[group].load()
+        state.write(group, replace(progress, complete=True))
 
 
 def main() -> None:

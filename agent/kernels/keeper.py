@@ -103,7 +103,7 @@ class KernelKeeper:
         for name in wanted:
             progress = state.read(name)
             count = self._groups[name].specialisations
-            done += count if progress.complete or name in self.failed else min(progress.compiled, 0.95 * count)
+            done += count if progress.complete or name in self.failed else min(len(progress.compiled), 0.95 * count)
             if not progress.complete:
                 latest = progress.latest or latest
         fraction = done / total if total else 1.0

@@ -20,9 +20,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-import games
-
-assert games, "its import says where the kernel cache is"
+from games.kernel_cache import cache_folder, sources_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +28,21 @@ class Progress:
     """How far the compilation of a group is."""
 
     toolchain: str = ""
-    """What compiled it, and for which processor."""
-    compiled: int = 0
-    """Specialisations of kernels that were compiled so far."""
-    latest: str = ""
-    """The kernel that was finished last."""
+    """Of what, by what and for which processor it is compiled."""
+    compiled: tuple[tuple[str, str, int], ...] = ()
+    """What was compiled so far, in this order: name of the kernel, digest of the types of its arguments, IR lines (see
+    `meter.Specialisation`)."""
     complete: bool = False
 
-
-def folder() -> Path:
-    """The kernel cache of this process."""
-    return Path(os.environ["NUMBA_CACHE_DIR"])
+    @property
+    def latest(self) -> str:
+        """The kernel of ours that was finished last; Numba's own are compiled on the way."""
+        return next((name for name, _, _ in reversed(self.compiled) if name.startswith(("agent.", "games."))), "")
 
 
 @cache
 def toolchain() -> str:
-    """What compiled kernels depend on beside their sources: Numba keeps them apart by the same."""
+    """What compiled kernels depend on: their sources, what compiles them, and for which processor."""
     try:
         text = Path("/proc/cpuinfo").read_text(errors="replace")
     except OSError:
@@ -53,14 +50,17 @@ def toolchain() -> str:
     processor = sorted(set(re.findall(r"^(?:model name|flags|Features)\s*:.*$", text, re.MULTILINE)))
     chosen = [os.environ.get(name, "") for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")]
     digest = hashlib.sha256("\n".join([platform.machine(), *processor, *chosen]).encode()).hexdigest()
-    return f"numba {version('numba')}, llvmlite {version('llvmlite')}, processor {digest[:16]}"
+    versions = f"numba {version('numba')}, llvmlite {version('llvmlite')}"
+    return f"sources {sources_digest()}, {versions}, processor {digest[:16]}"
 
 
 def read(group: str) -> Progress:
     """How far the group is; nothing is known where there is no file, or a damaged one, or another compiler's."""
     try:
-        known = Progress(**json.loads(_path(group).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        data = json.loads(_path(group).read_text(encoding="utf-8"))
+        compiled = tuple((str(name), str(types), int(lines)) for name, types, lines in data["compiled"])
+        known = Progress(data["toolchain"], compiled, data["complete"])
+    except (OSError, ValueError, TypeError, KeyError):
         return Progress()
     return known if known.toolchain == toolchain() else Progress()
 
@@ -83,8 +83,8 @@ def write(group: str, progress: Progress) -> None:
 @contextlib.contextmanager
 def claim(group: str) -> Iterator[bool]:
     """Holds the group's lock; yields whether it could be had at once. Raises `OSError`."""
-    folder().mkdir(parents=True, exist_ok=True)
-    with open(folder() / f"{group}.lock", "wb") as file:
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with open(cache_folder() / f"{group}.lock", "wb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -100,4 +100,4 @@ def claimed(group: str) -> bool:
 
 
 def _path(group: str) -> Path:
-    return folder() / f"{group}.json"
+    return cache_folder() / f"{group}.json"

@@ -7,12 +7,11 @@ In all kernels `programs` is a `CircuitPrograms`, `tree` a `SearchTree`, `lanes`
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from agent.search.tree.lock import lock
 from agent.search.tree.store import LOCK, N_PLAYOUTS, PROVEN, prove
 from agent.search.tree.workspace import ACTIVE, HELD, WIDTH
-from games.bits.compiling import KERNEL, STEP
+from games.bits.inner import inner_kernel
 from games.bits.locks import unlock
 from games.bits.words import lowest
 from games.gdl.running.goals import evaluate_goals, read_goals
@@ -20,7 +19,7 @@ from games.gdl.running.kernels import ONE, ZERO
 from games.gdl.running.layout import FIRST_FLUENT
 
 
-@njit(**STEP)
+@inner_kernel(forceinline=True)
 def back_up(tree, lanes, lane, path, goals, bit, played, parameters):
     """Adds a finished match's goals along its path, and proves what can be proven, leaf to root.
 
@@ -58,7 +57,7 @@ def back_up(tree, lanes, lane, path, goals, bit, played, parameters):
     tree.counts[N_PLAYOUTS] += 1
 
 
-@njit(**KERNEL)
+@inner_kernel()
 def _note_best_line(tree, lanes, lane, path, goal):
     """Keeps the whole match of a single player, which ended with `goal` (0..1), if it is the best so far."""
     if goal <= lanes.best_goal[0]:
@@ -76,23 +75,24 @@ def _note_best_line(tree, lanes, lane, path, goal):
     lanes.best_line[0] = n
 
 
-@njit(**STEP)
+@inner_kernel(forceinline=True)
 def collect(programs, tree, lanes, parameters, goals):
     """Evaluates the goals of all held matches and backs them up; `goals` is overwritten."""
     held = lanes.mask[HELD]
     if held == ZERO:
         return
-    evaluate_goals(programs, lanes.goal_slots, WIDTH)
-    lock(tree)
+    first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
+    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, lanes.goal_slots, WIDTH)
+    lock(tree.counts)
     rest = held
     while rest != ZERO:
         lane = lowest(rest)
         bit = ONE << np.uint64(lane)
         rest &= ~bit
-        read_goals(programs, lanes.goal_slots, lane, 0, goals)
+        read_goals(first_goal, goal_role, goal_value, lanes.goal_slots, lane, goals)
         for role in range(len(goals)):
             goals[role] /= 100.0
-        path = 1 - lanes.current[lane]
+        path = 1 - np.int64(lanes.current[lane])
         if lanes.trail.shape[2] > 0:
             _note_best_line(tree, lanes, lane, path, goals[0])
         back_up(tree, lanes, lane, path, goals, bit, lanes.held_played, parameters)
@@ -100,7 +100,7 @@ def collect(programs, tree, lanes, parameters, goals):
     lanes.mask[HELD] = ZERO
 
 
-@njit(**STEP)
+@inner_kernel(forceinline=True)
 def judge_lanes(tree, lanes, parameters, due, goals, sums):
     """Backs up the linear evaluation of the states of the lanes in `due` (a word), and ends their matches.
 
@@ -118,7 +118,7 @@ def judge_lanes(tree, lanes, parameters, due, goals, sums):
             rest &= rest - ONE
             for role in range(roles):
                 sums[lane, role] += weights[f, role]
-    lock(tree)
+    lock(tree.counts)
     rest = due
     while rest != ZERO:
         lane = lowest(rest)
@@ -130,7 +130,8 @@ def judge_lanes(tree, lanes, parameters, due, goals, sums):
             half = max(0.5 * (best - worst), 1e-3)
             middle = worst + half
             goals[role] = middle + half * np.tanh((sums[lane, role] - middle) / half)
-        back_up(tree, lanes, lane, lanes.current[lane], goals, bit, lanes.played, parameters)
+        path = np.int64(lanes.current[lane])
+        back_up(tree, lanes, lane, path, goals, bit, lanes.played, parameters)
         lanes.playout_counts[0] += 1.0
     unlock(tree.counts, LOCK)
     for move in range(len(lanes.played)):

@@ -15,14 +15,16 @@ from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
 from agent.search.tree.store import find_state
+from games.bits.compiling import KERNEL
+from games.bits.inner import inner_kernel
 from games.bits.words import aligned_words, transpose
 from games.gdl.running.goals import evaluate_goals, read_goals
-from games.gdl.running.kernels import ALL, ONE, ZERO, clear_sets, enter_move, evaluate
+from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, WIDTHS, ZERO, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 
-_WIDTH = (0,)
+_WIDTH = WIDTHS[1]
 
 _COUNT, _HEAD, _BEST = range(3)
 """Indices into `_Found.counts`: states found, the first one not expanded yet, the terminal one with the best goal (or
@@ -45,6 +47,21 @@ class _Found(NamedTuple):
     """(1) the best goal so far, -1 before there is one."""
 
 
+class _Workspace(NamedTuple):
+    """What `_expand` works on: a batch of 64 states."""
+
+    slots: NDArray[np.uint64]
+    """(slots) a word of 64 lanes per signal of the circuit's legal and next programs."""
+    goal_slots: NDArray[np.uint64]
+    """(goal slots) the same for the goal program."""
+    children: NDArray[np.uint64]
+    """(64, words) packed successors of the states by one move."""
+    block: NDArray[np.uint64]
+    """(64) a bit matrix to transpose."""
+    goals: NDArray[np.float64]
+    """(1) the goal of one state."""
+
+
 class BreadthFirst:
     """The states of a one-player game that can be reached from one of them, as far as memory goes."""
 
@@ -59,22 +76,30 @@ class BreadthFirst:
             table=np.full(1 << (2 * size - 1).bit_length(), -1, np.int32),
             goal=np.full(1, -1, np.int32),
         )
-        self._slots = aligned_words(machine.programs.n_slots)
-        self._goal_slots = aligned_words(machine.programs.n_goal_slots)
-        self._slots[SLOT_TRUE] = ALL
-        self._goal_slots[SLOT_TRUE] = ALL
+        self._workspace = _Workspace(
+            slots=aligned_words(machine.programs.n_slots),
+            goal_slots=aligned_words(machine.programs.n_goal_slots),
+            children=np.zeros((64, machine.words), np.uint64),
+            block=np.zeros(64, np.uint64),
+            goals=np.zeros(1),
+        )
+        self._workspace.slots[SLOT_TRUE] = ALL
+        self._workspace.goal_slots[SLOT_TRUE] = ALL
 
     def begin(self, state: State) -> None:
         """Starts again, from this state."""
         found = self._found
         found.table.fill(-1)
         found.goal[0] = -1
-        found.counts[:] = (0, 0, -1, 0)
-        _insert(found, self._machine.pack(state), -1, -1)
+        found.counts[:] = (1, 0, -1, 0)
+        found.state[0] = self._machine.pack(state)
+        found.parent[0] = -1
+        found.move[0] = -1
+        found.table[find_state(found.table, found.state, found.state[0])[1]] = 0
 
     def run(self, stop: StopFlag, states: int) -> None:
         """Expands about `states` more states at most; ends early when `stop[0]` is not 0."""
-        _expand(self._machine.programs, self._found, self._slots, self._goal_slots, stop, states)
+        _expand(self._machine.programs, self._found, self._workspace, stop, states)
 
     @property
     def states(self) -> int:
@@ -106,7 +131,7 @@ class BreadthFirst:
         return line[::-1]
 
 
-@njit(cache=True, nogil=True)
+@inner_kernel()
 def _insert(found, state, parent, move):
     """Adds a state (uint64[words]) to a `_Found` if it is new; returns False if there is no room."""
     known, slot = find_state(found.table, found.state, state)
@@ -116,70 +141,76 @@ def _insert(found, state, parent, move):
     if n == len(found.state):
         return False
     found.table[slot] = n
-    found.state[n] = state
+    for word in range(len(state)):
+        found.state[n, word] = state[word]
     found.parent[n] = parent
     found.move[n] = move
     found.counts[_COUNT] = n + 1
     return True
 
 
-@njit(cache=True, nogil=True)
-def _load(found, slots, begin, n, n_fluents):
-    """Puts `n` states of a `_Found` from `begin` on into lanes 0, 1, ... of `slots` (uint64[slots])."""
-    block = np.empty(64, np.uint64)
-    for word in range(found.state.shape[1]):
+@inner_kernel()
+def _load(states, slots, block, begin, n, n_fluents):
+    """Puts `n` of the packed states (uint64[states, words]) from `begin` on into lanes 0, 1, ... of `slots`.
+
+    `slots` is uint64[slots]; `block` (uint64[64]) is overwritten.
+    """
+    for word in range(states.shape[1]):
         for lane in range(64):
-            block[lane] = found.state[begin + lane, word] if lane < n else ZERO
+            block[lane] = states[begin + lane, word] if lane < n else ZERO
         transpose(block)
         for f in range(64 * word, min(64 * word + 64, n_fluents)):
             slots[FIRST_FLUENT + f] = block[f - 64 * word]
 
 
-@njit(cache=True, nogil=True)
-def _note_goals(programs, found, goal_slots, begin, over):
+@inner_kernel()
+def _note_goals(programs, found, workspace, begin, over):
     """Evaluates the goals of the terminal states among 64 that are loaded, and keeps the best in a `_Found`.
 
-    `goal_slots` is uint64[goal slots], lane 0 holds state `begin`; `over` is the set of terminal lanes, a word.
+    `programs` is a `CircuitPrograms`, `workspace` a `_Workspace` in whose goal slots lane 0 holds state `begin`;
+    `over` is the set of terminal lanes, a word.
     """
-    evaluate_goals(programs, goal_slots, _WIDTH)
-    goals = np.empty(1, np.int32)
+    goal_slots, goals = workspace.goal_slots, workspace.goals
+    first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
+    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, _WIDTH)
     for lane in range(64):
         if (over >> np.uint64(lane)) & ONE == ZERO:
             continue
-        read_goals(programs, goal_slots, lane, 0, goals)
+        read_goals(first_goal, goal_role, goal_value, goal_slots, lane, goals)
         if goals[0] > found.goal[0]:
-            found.goal[0] = goals[0]
+            found.goal[0] = np.int32(goals[0])
             found.counts[_BEST] = begin + lane
 
 
-@njit(cache=True, nogil=True)
-def _expand(programs, found, slots, goal_slots, stop, states):
+@njit(**KERNEL)
+def _expand(programs, found, workspace, stop, states):
     """Expands up to `states` more states of a `_Found`, in the order in which they were found; see `BreadthFirst.run`.
 
-    `slots` is uint64[slots], `goal_slots` uint64[goal slots], `stop` uint8[1].
+    `programs` is a `CircuitPrograms`, `workspace` a `_Workspace`, `stop` is uint8[1].
     """
     n_fluents = len(programs.next_slot)
     words = found.state.shape[1]
-    children = np.zeros((64, words), np.uint64)
-    block = np.empty(64, np.uint64)
+    slots, goal_slots = workspace.slots, workspace.goal_slots
+    children, block = workspace.children, workspace.block
     last = found.counts[_HEAD] + states
     counts = found.counts
     while stop[0] == 0 and counts[_HEAD] < min(last, counts[_COUNT]) and counts[_COUNT] < len(found.state):
         begin = counts[_HEAD]
         n = min(64, counts[_COUNT] - begin)
         lanes = ALL if n == 64 else (ONE << np.uint64(n)) - ONE
-        _load(found, slots, begin, n, n_fluents)
+        _load(found.state, slots, block, begin, n, n_fluents)
         evaluate(programs.legal, slots, _WIDTH)
         over = slots[programs.terminal_slot] & lanes
         if over != ZERO:
-            goal_slots[FIRST_FLUENT : FIRST_FLUENT + n_fluents] = slots[FIRST_FLUENT : FIRST_FLUENT + n_fluents]
-            _note_goals(programs, found, goal_slots, begin, over)
+            for f in range(FIRST_FLUENT, FIRST_FLUENT + n_fluents):
+                goal_slots[f] = slots[f]
+            _note_goals(programs, found, workspace, begin, over)
         for move in range(len(programs.legal_slot)):
             able = slots[programs.legal_slot[move]] & lanes & ~over
             if able == ZERO:
                 continue
-            clear_sets(programs, slots, _WIDTH)
-            enter_move(programs, slots, _WIDTH, 0, move, able)
+            clear_sets(programs.first_set, programs.n_sets, slots, _WIDTH)
+            enter_move(programs.set_start, programs.set_slot, slots, _WIDTH, FIRST_WORD, move, able)
             evaluate(programs.next, slots, _WIDTH)
             for word in range(words):
                 for i in range(64):

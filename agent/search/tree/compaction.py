@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from agent.search.tree.store import N_EDGES, N_JOINT, N_NODES, find_node
+from agent.search.tree.store import N_EDGES, N_JOINT, N_NODES, find_state
 
 
 @njit(cache=True, nogil=True)
@@ -72,7 +72,8 @@ def keep_reachable(tree, root):
         if not reached[node]:
             continue
         number[node] = kept
-        tree.state[kept] = tree.state[node]
+        for word in range(tree.state.shape[1]):
+            tree.state[kept, word] = tree.state[node, word]
         tree.node[kept] = tree.node[node]
         for role in range(tree.stats.shape[1]):
             begin = tree.stats[node, role].first_edge
@@ -94,6 +95,6 @@ def keep_reachable(tree, root):
     tree.counts[N_JOINT] = 0
     tree.table[:] = -1
     for node in range(kept):
-        _, slot = find_node(tree, tree.state[node])
+        _, slot = find_state(tree.table, tree.state, tree.state[node])
         tree.table[slot] = node
     return number[root]

@@ -1,17 +1,16 @@
 """From the root to a leaf: which edge each role follows at a node, and the path that a lane takes.
 
-In all kernels `programs` is a `CircuitPrograms`, `tree` a `SearchTree`, `lanes` a `SearchWorkspace`,
-`parameters` a `Parameters`; nodes, edges, roles and lanes are integers.
+In all kernels `tree` is a `SearchTree`, `lanes` a `SearchWorkspace`, `parameters` a `Parameters`; nodes, edges, roles
+and lanes are integers.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from agent.search.tree.store import OPEN, PROVEN, ROOT, TERMINAL, choosers, get_child
 from agent.search.tree.workspace import FORCED, MAX_DEPTH
-from games.bits.compiling import STEP
+from games.bits.inner import inner_kernel
 from games.bits.splitmix import random32
 from games.gdl.running.kernels import ONE
 
@@ -24,7 +23,7 @@ EXPLORATION_OFFSET = 0.25
 all-moves-as-first values can order unvisited edges. Set by hand; not tuned."""
 
 
-@njit(**STEP)
+@inner_kernel(forceinline=True)
 def _select(tree, node, role, only_chooser, parameters, rng):
     """The edge to follow for a role, by the highest upper confidence bound, and the proven child that is better.
 
@@ -80,15 +79,15 @@ LEAF, EXACT = 0, 1
 """How a descent can end; see `descend`."""
 
 
-@njit(**STEP)
-def descend(programs, tree, lanes, lane, parameters, threshold):
+@inner_kernel(forceinline=True)
+def descend(tree, lanes, lane, parameters, threshold):
     """Leads a lane from the root to where the tree ends (`LEAF`), or to a node whose value is proven (`EXACT`).
 
     Adds the virtual loss on the way: visits of nodes and edges count from here on, goals when they are backed up. The
     state after the last edge may become a node if each of its edges has at least `threshold` visits.
     """
     path = lanes.current[lane]
-    roles = len(programs.role_start) - 1
+    roles = tree.stats.shape[1]
     node = np.int32(tree.counts[ROOT])
     depth = 0
     bit = ONE << np.uint64(lane)
@@ -106,7 +105,7 @@ def descend(programs, tree, lanes, lane, parameters, threshold):
                 lanes.leaf[path, lane] = node
             lanes.mask[FORCED] &= ~bit
             return LEAF
-        count, _ = choosers(tree, node)
+        count, _ = choosers(tree.stats, node)
         edges = lanes.edge[path, lane, depth]
         lanes.proven_child[path, lane, depth] = -1
         for role in range(roles):

@@ -21,26 +21,41 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from agent.search.tree.backup import back_up, collect, judge_lanes
 from agent.search.tree.descent import LEAF, descend
 from agent.search.tree.lock import lock
-from agent.search.tree.store import LOCK, N_EDGES, N_NODES, OPEN, ROOT, TERMINAL, add_node, get_child, set_child
-from agent.search.tree.workspace import ACTIVE, FORCED, FRESH, HELD, MAX_PLIES, WIDTH, clear_workspace
-from games.bits.compiling import KERNEL, STEP
+from agent.search.tree.store import (
+    LOCK,
+    N_EDGES,
+    N_NODES,
+    OPEN,
+    ROOT,
+    TERMINAL,
+    SearchTree,
+    add_node,
+    get_child,
+    set_child,
+)
+from agent.search.tree.workspace import (
+    ACTIVE,
+    FORCED,
+    FRESH,
+    HELD,
+    MAX_PLIES,
+    WIDTH,
+    Parameters,
+    SearchWorkspace,
+    clear_workspace,
+)
+from games.bits.compiling import KERNEL
+from games.bits.inner import inner_kernel
 from games.bits.locks import unlock
 from games.bits.words import lowest, popcount, transpose
-from games.gdl.running.kernels import (
-    ONE,
-    ZERO,
-    advance,
-    clear_sets,
-    enter_move,
-    evaluate,
-    load_state,
-    store_state,
-)
-from games.gdl.running.layout import FIRST_FLUENT
+from games.gdl.running.batches import load_lanes
+from games.gdl.running.kernels import FIRST_WORD, ONE, ZERO, advance, clear_sets, enter_move, evaluate, store_state
+from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms
 from games.gdl.running.playouts import choose_random
 
 MIN_IDLE = 4
@@ -56,7 +71,7 @@ STEP_OVERHEAD = 500
 """What one ply of 64 lanes costs beside the circuit, in gate inputs. An estimate; not tuned."""
 
 
-@njit(**STEP)
+@inner_kernel(forceinline=True)
 def _expansion_threshold(tree):
     """Visits that an edge must have before its state becomes a node: more, the fuller the tree is.
 
@@ -68,12 +83,13 @@ def _expansion_threshold(tree):
     return 4 if filled < 0.25 else (16 if filled < 0.5 else (64 if filled < 0.75 else 256))
 
 
-@njit(**STEP)
+@inner_kernel(forceinline=True)
 def _load_lanes(tree, lanes, which, n_fluents):
     """Puts the states at the ends of these lanes' paths into their slots, 64 fluents at a time (bit transposition)."""
     block = lanes.block
     for word in range(tree.state.shape[1]):
-        block[:] = ZERO
+        for lane in range(64):
+            block[lane] = ZERO
         rest = which
         while rest != ZERO:
             lane = lowest(rest)
@@ -89,14 +105,14 @@ def _load_lanes(tree, lanes, which, n_fluents):
             lanes.slots[at] = (lanes.slots[at] & ~which) | block[f - 64 * word]
 
 
-@njit(**STEP)
-def _restart(programs, tree, lanes, parameters, goals, n_fluents):
+@inner_kernel(forceinline=True)
+def _restart(tree, lanes, parameters, goals, n_fluents):
     """Sends every idle lane down the tree again; returns how many descents ended in proven nodes, done with at once."""
     idle = ~lanes.mask[ACTIVE]
     started = ZERO
     exact = 0
     threshold = _expansion_threshold(tree)
-    lock(tree)
+    lock(tree.counts)
     rest = idle
     while rest != ZERO and tree.node[tree.counts[ROOT]].status == OPEN:
         lane = lowest(rest)
@@ -105,10 +121,10 @@ def _restart(programs, tree, lanes, parameters, goals, n_fluents):
         for _ in range(DESCENTS):
             if tree.node[tree.counts[ROOT]].status != OPEN:
                 break
-            if descend(programs, tree, lanes, lane, parameters, threshold) == LEAF:
+            if descend(tree, lanes, lane, parameters, threshold) == LEAF:
                 started |= bit
                 break
-            path = lanes.current[lane]
+            path = np.int64(lanes.current[lane])
             node = lanes.node[path, lane, lanes.depth[path, lane]]
             for role in range(len(goals)):
                 goals[role] = tree.stats[node, role].goal
@@ -127,7 +143,7 @@ def _restart(programs, tree, lanes, parameters, goals, n_fluents):
     return exact
 
 
-@njit(**STEP)
+@inner_kernel(forceinline=True)
 def _grow_tree(programs, tree, lanes, over, state):
     """Makes nodes of the states that fresh lanes have reached by their first move out of the tree."""
     rest = lanes.mask[FRESH]
@@ -140,7 +156,7 @@ def _grow_tree(programs, tree, lanes, over, state):
         if not lanes.grow[lane]:
             continue
         if not locked:
-            lock(tree)
+            lock(tree.counts)
             locked = True
         path = lanes.current[lane]
         last = lanes.depth[path, lane] - 1
@@ -148,8 +164,9 @@ def _grow_tree(programs, tree, lanes, over, state):
         edges = lanes.edge[path, lane, last]
         child = get_child(tree, parent, edges)
         if child < 0:
-            store_state(programs, lanes.slots, WIDTH, lane, state)
-            child = add_node(programs, tree, state, lanes.slots, lane, over & bit != ZERO)
+            store_state(len(programs.next_slot), lanes.slots, WIDTH, lane, state)
+            over_here = over & bit != ZERO
+            child = add_node(programs.role_start, programs.legal_slot, tree, state, lanes.slots, lane, over_here)
             if child >= 0:
                 set_child(tree, parent, edges, child)
         if child >= 0 and tree.node[child].status == TERMINAL:
@@ -158,14 +175,15 @@ def _grow_tree(programs, tree, lanes, over, state):
         unlock(tree.counts, LOCK)
 
 
-@njit(**STEP)
+@inner_kernel(forceinline=True)
 def _enter_moves(programs, tree, lanes, over):
     """Enters the moves of all active lanes that are not over: from the tree where there is one, random ones elsewhere.
 
     Returns the lanes in which some role has no legal move.
     """
     roles = len(programs.role_start) - 1
-    clear_sets(programs, lanes.slots, WIDTH)
+    slots, set_start, set_slot = lanes.slots, programs.set_start, programs.set_slot
+    clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
     forced = lanes.mask[FORCED] & lanes.mask[ACTIVE]
     rest = forced
     while rest != ZERO:
@@ -174,26 +192,23 @@ def _enter_moves(programs, tree, lanes, over):
         rest &= ~bit
         path = lanes.current[lane]
         for role in range(roles):
-            enter_move(
-                programs,
-                lanes.slots,
-                WIDTH,
-                0,
-                tree.edge[lanes.edge[path, lane, lanes.depth[path, lane] - 1, role]].move,
-                bit,
-            )
+            move = tree.edge[lanes.edge[path, lane, lanes.depth[path, lane] - 1, role]].move
+            enter_move(set_start, set_slot, slots, WIDTH, FIRST_WORD, np.int64(move), bit)
     playing = lanes.mask[ACTIVE] & ~over & ~forced
     stuck = ZERO
     draw = lanes.move_workspace
     if playing != ZERO:
         for role in range(roles):
-            n, dead = choose_random(programs, lanes.slots, WIDTH, 0, role, playing, lanes.rng, draw)
+            n, dead = choose_random(
+                programs.role_start, programs.legal_slot, slots, WIDTH, FIRST_WORD, role, playing, lanes.rng, draw
+            )
             stuck |= dead
             for i in range(n):
                 chosen = draw.chosen[i]
                 if chosen != ZERO:
-                    enter_move(programs, lanes.slots, WIDTH, 0, draw.move[i], chosen)
-                    lanes.played[draw.move[i]] |= chosen
+                    move = draw.move[i]
+                    enter_move(set_start, set_slot, slots, WIDTH, FIRST_WORD, move, chosen)
+                    lanes.played[move] |= chosen
                     if lanes.trail.shape[2] > 0:
                         while chosen != ZERO:
                             lane = lowest(chosen)
@@ -201,14 +216,14 @@ def _enter_moves(programs, tree, lanes, over):
                             path = lanes.current[lane]
                             n_trail = lanes.trail_size[path, lane]
                             if n_trail < lanes.trail.shape[2]:
-                                lanes.trail[path, lane, n_trail] = draw.move[i]
+                                lanes.trail[path, lane, n_trail] = move
                                 lanes.trail_size[path, lane] = n_trail + 1
     lanes.mask[FORCED] &= ~forced
     lanes.mask[FRESH] = forced
     return stuck
 
 
-@njit(**STEP)
+@inner_kernel(forceinline=True)
 def _hold(programs, tree, lanes, over, parameters, goals, n_fluents):
     """Puts finished matches aside until their goals are evaluated; their lanes are idle afterwards."""
     if over & lanes.mask[HELD] != ZERO:
@@ -232,19 +247,21 @@ def _hold(programs, tree, lanes, over, parameters, goals, n_fluents):
 def search(programs, tree, lanes, parameters, stop, playouts):
     """Searches until `stop[0]` is not 0, the root is proven, or these lanes have finished about `playouts` playouts.
 
-    `stop` is uint8[1]. Matches under way stay in the lanes for the next call. Returns the number of playouts finished.
+    `stop` is uint8[1]. Matches under way stay in the lanes for the next call. Asked for no playouts, it backs up the
+    finished ones that wait for their goals. Returns the number of playouts finished.
     """
     n_fluents = len(programs.next_slot)
     state, goals, sums = lanes.state, lanes.goals, lanes.sums
     horizon = parameters.horizon[0]
     if horizon < 0:
-        lanes.left_tree[:] = ZERO
+        for n in range(len(lanes.left_tree)):
+            lanes.left_tree[n] = ZERO
     done = 0
     ply = 0
     step_work = len(programs.legal.inputs) + len(programs.next.inputs) + STEP_OVERHEAD
     while stop[0] == 0 and done < playouts and tree.node[tree.counts[ROOT]].status == OPEN:
         if popcount(lanes.mask[ACTIVE]) <= 64 - MIN_IDLE:
-            done += _restart(programs, tree, lanes, parameters, goals, n_fluents)
+            done += _restart(tree, lanes, parameters, goals, n_fluents)
             if lanes.mask[ACTIVE] == ZERO:
                 if lanes.mask[HELD] != ZERO:
                     done += popcount(lanes.mask[HELD])
@@ -262,7 +279,8 @@ def search(programs, tree, lanes, parameters, stop, playouts):
                 judge_lanes(tree, lanes, parameters, due, goals, sums)
                 done += popcount(due)
                 if lanes.mask[ACTIVE] == ZERO:
-                    lanes.left_tree[:] = ZERO
+                    for n in range(len(lanes.left_tree)):
+                        lanes.left_tree[n] = ZERO
                     continue
         over |= _enter_moves(programs, tree, lanes, over)
         rest = lanes.mask[ACTIVE]
@@ -286,34 +304,30 @@ def search(programs, tree, lanes, parameters, stop, playouts):
         for n in range(horizon, 0, -1):
             lanes.left_tree[n] = lanes.left_tree[n - 1] & lanes.mask[ACTIVE]
         evaluate(programs.next, lanes.slots, WIDTH)
-        advance(programs, lanes.slots, WIDTH, lanes.keep)
+        advance(programs.next_slot, programs.initial, lanes.slots, WIDTH, lanes.keep, lanes.following)
+    if playouts == 0:
+        collect(programs, tree, lanes, parameters, goals)
     return done
 
 
-@njit(**KERNEL)
-def finish(programs, tree, lanes, parameters):
-    """Backs up what is finished, and takes back the virtual losses of matches under way, which are dropped."""
-    goals = lanes.goals
-    collect(programs, tree, lanes, parameters, goals)
-    lock(tree)
-    rest = lanes.mask[ACTIVE]
-    while rest != ZERO:
-        lane = lowest(rest)
-        rest &= rest - ONE
-        path = lanes.current[lane]
-        depth = lanes.depth[path, lane]
-        for d in range(depth):
-            tree.node[lanes.node[path, lane, d]].visits -= 1
-            for role in range(len(goals)):
-                tree.edge[lanes.edge[path, lane, d, role]].visits -= 1
-    unlock(tree.counts, LOCK)
+def finish(programs: CircuitPrograms, tree: SearchTree, lanes: SearchWorkspace, parameters: Parameters) -> None:
+    """Backs up what is finished, and takes back the virtual losses of matches under way, which are dropped.
+
+    Nobody else may be searching.
+    """
+    search(programs, tree, lanes, parameters, np.zeros(1, np.uint8), 0)
+    for lane in range(64):
+        if lanes.mask[ACTIVE] >> np.uint64(lane) & ONE:
+            path = lanes.current[lane]
+            depth = lanes.depth[path, lane]
+            np.subtract.at(tree.node["visits"], lanes.node[path, lane, :depth], 1)
+            np.subtract.at(tree.edge["visits"], lanes.edge[path, lane, :depth].ravel(), 1)
     clear_workspace(programs, lanes)
 
 
-@njit(**KERNEL)
-def root_node(programs, tree, lanes, state):
+def root_node(programs: CircuitPrograms, tree: SearchTree, lanes: SearchWorkspace, state: NDArray[np.uint64]) -> int:
     """The node of a packed state, made if it is not in the tree (lanes must be clear); -1 if it does not fit."""
-    load_state(programs, lanes.slots, WIDTH, 0, state)
+    load_lanes(programs, lanes.slots, state[None, :])
     evaluate(programs.legal, lanes.slots, WIDTH)
-    over = lanes.slots[programs.terminal_slot] & ONE != ZERO
-    return add_node(programs, tree, state, lanes.slots, np.int64(0), over)
+    over = bool(lanes.slots[programs.terminal_slot] & ONE)
+    return int(add_node(programs.role_start, programs.legal_slot, tree, state, lanes.slots, 0, over))

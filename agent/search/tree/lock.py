@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from agent.search.tree.store import LOCK
-from games.bits.compiling import KERNEL
+from games.bits.inner import inner_kernel
 from games.bits.locks import try_lock, yield_core
 
 
-@njit(**KERNEL)
-def lock(tree):
-    """Waits until the tree is this thread's; `unlock(tree.counts, LOCK)` gives it back."""
+@inner_kernel()
+def lock(counts):
+    """Waits until the tree is this thread's; `unlock(counts, LOCK)` gives it back.
+
+    `counts` is that of a `SearchTree`.
+    """
     spins = 0
-    while not try_lock(tree.counts, LOCK):
+    while not try_lock(counts, LOCK):
         spins += 1
         if spins & 63 == 0:
             yield_core()

@@ -13,7 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from games.bits.compiling import KERNEL, STEP
+from games.bits.compiling import KERNEL
+from games.bits.inner import inner_kernel
 from games.gdl.running.layout import CircuitPrograms
 
 OPEN, TERMINAL, PROVEN = 0, 1, 2
@@ -99,16 +100,15 @@ def new_tree(programs: CircuitPrograms, words: int, memory_bytes: int) -> Search
     )
 
 
-@njit(**KERNEL)
-def clear_tree(tree):
-    """Forgets everything in a `SearchTree`."""
+def clear_tree(tree: SearchTree) -> None:
+    """Forgets everything."""
     tree.counts[:] = 0
     tree.counts[ROOT] = -1
     tree.table[:] = -1
     tree.joint_node[:] = -1
 
 
-@njit(**KERNEL)
+@inner_kernel()
 def hash_state(state):
     """A 64-bit hash of a packed state, uint64[words]."""
     h = np.uint64(0x9E3779B97F4A7C15)
@@ -140,20 +140,21 @@ def find_state(table, states, state):
     return np.int32(-1), np.int64(slot)
 
 
-@njit(**KERNEL)
-def find_node(tree, state):
-    """The node of a `SearchTree` with this state (uint64[words]), or -1; and the slot of the table where it belongs."""
-    return find_state(tree.table, tree.state, state)
+def find_node(tree: SearchTree, state: NDArray[np.uint64]) -> tuple[int, int]:
+    """The node with this state (words), or -1; and the slot of the table where it is or belongs."""
+    node, slot = find_state(tree.table, tree.state, state)
+    return int(node), int(slot)
 
 
 @njit(**KERNEL)
-def add_node(programs, tree, state, slots, lane, over):
+def add_node(role_start, legal_slot, tree, state, slots, lane, over):
     """The node of a state that is in a lane (0..63) of slots one word wide; -1 if it does not fit.
 
-    `state` (uint64[words]) is the state, packed; in `slots` (uint64[slots]) the legal program has been evaluated.
-    `over` says whether the state is terminal. A role without a legal move ends the match as well.
+    `role_start` and `legal_slot` are those of `CircuitPrograms`. `state` (uint64[words]) is the state, packed; in
+    `slots` (uint64[slots]) the legal program has been evaluated. `over` says whether the state is terminal. A role
+    without a legal move ends the match as well.
     """
-    node, slot = find_node(tree, state)
+    node, slot = find_state(tree.table, tree.state, state)
     if node >= 0:
         return node
     counts = tree.counts
@@ -162,14 +163,14 @@ def add_node(programs, tree, state, slots, lane, over):
     bit = np.uint64(lane)
     edge = counts[N_EDGES]
     node = np.int32(counts[N_NODES])
-    roles = len(programs.role_start) - 1
+    roles = len(role_start) - 1
     ended = over
     for role in range(roles):
         tree.stats[node, role].first_edge = edge
         begin = edge
         if not over:
-            for move in range(programs.role_start[role], programs.role_start[role + 1]):
-                if (slots[programs.legal_slot[move]] >> bit) & np.uint64(1) != np.uint64(0):
+            for move in range(role_start[role], role_start[role + 1]):
+                if (slots[legal_slot[move]] >> bit) & np.uint64(1) != np.uint64(0):
                     if edge >= len(tree.edge):
                         return np.int32(-1)
                     tree.edge[edge].move = move
@@ -194,50 +195,56 @@ def add_node(programs, tree, state, slots, lane, over):
     return node
 
 
-@njit(**STEP)
-def choosers(tree, node):
-    """How many roles have more than one legal move at a node, and the last of them (role 0 if there is none)."""
+@inner_kernel(forceinline=True)
+def choosers(stats, node):
+    """How many roles have more than one legal move at a node, and the last of them (role 0 if there is none).
+
+    `stats` is that of a `SearchTree`.
+    """
     count = 0
     chooser = 0
-    for role in range(tree.stats.shape[1]):
-        if tree.stats[node, role].n_edges > 1:
+    for role in range(stats.shape[1]):
+        if stats[node, role].n_edges > 1:
             count += 1
             chooser = role
     return count, chooser
 
 
-@njit(**KERNEL)
-def _joint_slot(tree, node, edges):
-    """The slot where the joint move of one edge per role (int32[roles]) at a node is or belongs, and its hash."""
+@inner_kernel()
+def _joint_slot(joint_key, joint_node, node, edges):
+    """The slot where the joint move of one edge per role (int32[roles]) at a node is or belongs, and its hash.
+
+    The first two are those of a `SearchTree`.
+    """
     key = np.uint64(0xD6E8FEB86659FD93)
     for edge in edges:
         key = (key ^ np.uint64(edge)) * np.uint64(0x9E3779B97F4A7C15)
         key ^= key >> np.uint64(29)
-    mask = np.uint64(len(tree.joint_node) - 1)
+    mask = np.uint64(len(joint_node) - 1)
     slot = (key ^ (key >> np.uint64(32))) & mask
-    while tree.joint_node[slot] >= 0 and not (tree.joint_node[slot] == node and tree.joint_key[slot] == key):
+    while joint_node[slot] >= 0 and not (joint_node[slot] == node and joint_key[slot] == key):
         slot = (slot + np.uint64(1)) & mask
     return np.int64(slot), key
 
 
-@njit(**STEP)
+@inner_kernel(forceinline=True)
 def get_child(tree, node, edges):
     """The child after one edge per role (int32[roles]), or -1."""
-    count, chooser = choosers(tree, node)
+    count, chooser = choosers(tree.stats, node)
     if count <= 1:
         return tree.edge[edges[chooser]].child
-    slot, _ = _joint_slot(tree, node, edges)
+    slot, _ = _joint_slot(tree.joint_key, tree.joint_node, node, edges)
     return tree.joint_child[slot] if tree.joint_node[slot] >= 0 else np.int32(-1)
 
 
-@njit(**KERNEL)
+@inner_kernel()
 def set_child(tree, node, edges, child):
     """Notes the child after one edge per role (int32[roles]); drops it where the joint table is 3/4 full."""
-    count, chooser = choosers(tree, node)
+    count, chooser = choosers(tree.stats, node)
     if count <= 1:
         tree.edge[edges[chooser]].child = child
         return
-    slot, key = _joint_slot(tree, node, edges)
+    slot, key = _joint_slot(tree.joint_key, tree.joint_node, node, edges)
     if tree.joint_node[slot] < 0:
         if 4 * tree.counts[N_JOINT] > 3 * len(tree.joint_node):
             return
@@ -247,7 +254,7 @@ def set_child(tree, node, edges, child):
     tree.joint_child[slot] = child
 
 
-@njit(**KERNEL)
+@inner_kernel()
 def prove(tree, node, best_goal, random_role):
     """Marks a node PROVEN if its children say so: its chooser has one worth `best_goal` to it, or all are proven.
 
@@ -258,7 +265,7 @@ def prove(tree, node, best_goal, random_role):
     """
     if tree.node[node].status == PROVEN:
         return True
-    count, chooser = choosers(tree, node)
+    count, chooser = choosers(tree.stats, node)
     if count > 1 or tree.node[node].status == TERMINAL or (count == 1 and chooser == random_role):
         return False
     roles = tree.stats.shape[1]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from games.bits.compiling import KERNEL
 from games.bits.words import aligned_words
-from games.gdl.running.kernels import ALL, ZERO, reset
+from games.gdl.running.batches import load_initial
+from games.gdl.running.kernels import ALL, WIDTHS
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
 from games.gdl.running.playouts import MoveWorkspace, new_move_workspace
 
-WIDTH = (0,)
+WIDTH = WIDTHS[1]
 """Kernels' width: slots of one 64-bit word."""
 MAX_DEPTH = 512
 """Longest path in the tree; deeper nodes are only played out from. Bounds memory; not tuned."""
@@ -87,6 +86,8 @@ class SearchWorkspace(NamedTuple):
     """(64) a bit matrix to transpose."""
     keep: NDArray[np.uint64]
     """(1) all lanes: none begins again when states advance."""
+    following: NDArray[np.uint64]
+    """(fluents) the next state of all lanes."""
 
 
 class Parameters(NamedTuple):
@@ -144,18 +145,18 @@ def make_workspace(programs: CircuitPrograms, seed: int) -> SearchWorkspace:
         sums=np.zeros((64, roles), np.float64),
         block=np.zeros(64, np.uint64),
         keep=np.full(1, ALL),
+        following=np.zeros(len(programs.next_slot), np.uint64),
     )
     clear_workspace(programs, workspace)
     return workspace
 
 
-@njit(**KERNEL)
-def clear_workspace(programs, lanes):
-    """Drops all matches under way in a `SearchWorkspace`."""
-    reset(programs, lanes.slots, WIDTH)
-    lanes.goal_slots[:] = ZERO
-    lanes.goal_slots[SLOT_TRUE] = ALL
-    lanes.mask[:] = ZERO
-    lanes.left_tree[:] = ZERO
-    lanes.played[:] = ZERO
-    lanes.held_played[:] = ZERO
+def clear_workspace(programs: CircuitPrograms, workspace: SearchWorkspace) -> None:
+    """Drops all matches under way."""
+    load_initial(programs, workspace.slots)
+    workspace.goal_slots[:] = 0
+    workspace.goal_slots[SLOT_TRUE] = ALL
+    workspace.mask[:] = 0
+    workspace.left_tree[:] = 0
+    workspace.played[:] = 0
+    workspace.held_played[:] = 0

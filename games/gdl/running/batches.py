@@ -1,17 +1,18 @@
-"""Numba kernels between lanes and arrays with a row per state: what `CircuitMachine` asks batches of states with."""
+"""Between lanes and arrays with a row per state: what `CircuitMachine` asks batches of states with."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from games.gdl.running import kernels
-from games.gdl.running.goals import read_goals
-from games.gdl.running.layout import FIRST_FLUENT
-from games.gdl.running.playouts import choose_random
+from games.gdl.running.kernels import ALL, FIRST_WORD, WIDTHS, evaluate
+from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
+from games.gdl.running.playouts import MoveWorkspace, choose_random
+from games.gdl.running.schedule import ranges
+
+_WIDTH = WIDTHS[1]
 
 
 class MatchPositions(NamedTuple):
@@ -27,85 +28,105 @@ class MatchPositions(NamedTuple):
     """(n)"""
 
 
-@njit(cache=True, nogil=True)
-def load_lanes(programs, slots, states):
-    """States (uint64[n <= 64, words]) into lanes 0, 1, ... of slots (uint64[n_slots])."""
-    for f in range(len(programs.next_slot)):
-        word = np.uint64(0)
-        for lane in range(len(states)):
-            word |= ((states[lane, f >> 6] >> np.uint64(f & 63)) & np.uint64(1)) << np.uint64(lane)
-        slots[FIRST_FLUENT + f] = word
+def bits_of(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """(n, 64): bit i of each of n words, 0 or 1."""
+    return np.unpackbits(words.astype("<u8").view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
 
 
-@njit(cache=True, nogil=True)
-def read_lanes(slots, which, result):
-    """`result[lane, i]` (bool[lanes, n]) = bit `lane` of slot `which[i]` (int32[n]); `slots` is uint64[n_slots]."""
-    for i in range(len(which)):
-        word = slots[which[i]]
-        for lane in range(len(result)):
-            result[lane, i] = (word >> np.uint64(lane)) & np.uint64(1) != np.uint64(0)
+def words_of(bits: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """The word of each row of bits (n, up to 64); the inverse of `bits_of`."""
+    packed = np.zeros((len(bits), 8), np.uint8)
+    row_bytes = np.packbits(bits, axis=1, bitorder="little")
+    packed[:, : row_bytes.shape[1]] = row_bytes
+    return packed.view("<u8")[:, 0].astype(np.uint64, copy=False)
 
 
-@njit(cache=True, nogil=True)
-def read_goals_of_lanes(programs, goal_slots, result):
-    """`result[lane]` (int32[lanes, roles]) = the goals of lanes 0, 1, ...; -1 for a role without one.
+def load_initial(programs: CircuitPrograms, slots: NDArray[np.uint64]) -> None:
+    """The initial state into all lanes of slots (n_slots)."""
+    slots[:] = 0
+    slots[SLOT_TRUE] = ALL
+    slots[FIRST_FLUENT : FIRST_FLUENT + len(programs.initial)] = programs.initial
 
-    `goal_slots` (uint64[n_goal_slots]) are as `evaluate_goals` leaves them.
+
+def load_lanes(programs: CircuitPrograms, slots: NDArray[np.uint64], states: NDArray[np.uint64]) -> None:
+    """Packed states (n <= 64, words) into lanes 0, 1, ... of slots (n_slots)."""
+    n_fluents = len(programs.next_slot)
+    facts = bits_of(states.ravel()).reshape(len(states), -1)[:, :n_fluents]
+    slots[FIRST_FLUENT : FIRST_FLUENT + n_fluents] = words_of(facts.T)
+
+
+def read_lanes(slots: NDArray[np.uint64], which: NDArray[np.int32], lanes: int) -> NDArray[np.bool_]:
+    """(lanes, n): the values of n slots in lanes 0, 1, ..."""
+    values: NDArray[np.bool_] = bits_of(slots[which])[:, :lanes].T != 0
+    return values
+
+
+def read_goals_of_lanes(programs: CircuitPrograms, goal_slots: NDArray[np.uint64], lanes: int) -> NDArray[np.int32]:
+    """The goals (lanes, roles) of lanes 0, 1, ...; -1 for a role without one.
+
+    The slots (n_goal_slots) are as `evaluate_goals` leaves them.
     """
-    for lane in range(len(result)):
-        read_goals(programs, goal_slots, lane, -1, result[lane])
+    goals = np.full((lanes, len(programs.role_start) - 1), -1, np.int32)
+    first = programs.first_goal
+    values, where = np.nonzero(bits_of(goal_slots[first : first + len(programs.goal_value)])[:, :lanes])
+    goals[where, programs.goal_role[values]] = programs.goal_value[values]
+    return goals
 
 
-@njit(cache=True, nogil=True)
-def enter_lanes(programs, slots, joint):
-    """Enters one joint move per lane (int32[lanes, roles], indices per role) in `slots` (uint64[n_slots])."""
-    kernels.clear_sets(programs, slots, (0,))
-    for lane in range(len(joint)):
-        for role in range(joint.shape[1]):
-            if joint[lane, role] >= 0:
-                move = programs.role_start[role] + joint[lane, role]
-                kernels.enter_move(programs, slots, (0,), 0, move, np.uint64(1) << np.uint64(lane))
+def enter_lanes(programs: CircuitPrograms, slots: NDArray[np.uint64], joint: NDArray[np.int32]) -> None:
+    """Enters one joint move per lane (lanes, roles), indices per role or -1 for none, in slots (n_slots)."""
+    slots[programs.first_set : programs.first_set + programs.n_sets] = 0
+    lanes, roles = np.nonzero(joint >= 0)
+    moves = programs.role_start[roles] + joint[lanes, roles]
+    sizes = programs.set_start[moves + 1] - programs.set_start[moves]
+    sets = programs.set_slot[ranges(programs.set_start[moves], sizes)]
+    np.bitwise_or.at(slots, sets, np.repeat(np.uint64(1) << lanes.astype(np.uint64), sizes))
 
 
-@njit(cache=True, nogil=True)
-def random_ply(programs, slots, workspace, rng, active, positions):
-    """One random ply in the active lanes; lanes that end or are stuck become inactive.
+def random_ply(
+    programs: CircuitPrograms,
+    slots: NDArray[np.uint64],
+    workspace: MoveWorkspace,
+    rng: NDArray[np.uint64],
+    active: int,
+) -> tuple[MatchPositions, int]:
+    """One random ply in the active lanes (a word) of slots (n_slots); `rng` is (1).
 
-    `slots` is uint64[n_slots], `workspace` a `MoveWorkspace`, `rng` uint64[1], `active` uint64[1] the lanes.
-    `positions` (`MatchPositions` with a row per active lane, joint moves all -1, terminal all False) takes the
-    positions before the ply; its matches are numbered by lane.
+    Returns the positions before the ply, with the lane as the number of the match, and the lanes that go on: neither
+    ended nor stuck.
     """
-    width = (0,)
-    kernels.evaluate(programs.legal, slots, width)
-    kernels.clear_sets(programs, slots, width)
-    rest = active[0]
-    index = np.full(64, -1, np.int64)
-    n = 0
-    for lane in range(64):
-        if rest >> np.uint64(lane) & np.uint64(1):
-            index[lane] = n
-            positions.match[n] = lane
-            kernels.store_state(programs, slots, width, lane, positions.states[n])
-            n += 1
-    ended = slots[programs.terminal_slot] & rest
-    stuck = np.uint64(0)
-    for role in range(len(programs.role_start) - 1):
-        n_moves, dead = choose_random(programs, slots, width, 0, role, rest & ~ended, rng, workspace)
-        stuck |= dead
-        for i in range(n_moves):
-            lanes = workspace.chosen[i]
-            if lanes != np.uint64(0):
-                kernels.enter_move(programs, slots, width, 0, workspace.move[i], lanes)
-                for lane in range(64):
-                    if lanes >> np.uint64(lane) & np.uint64(1):
-                        positions.joint[index[lane], role] = workspace.move[i] - programs.role_start[role]
-    for lane in range(64):
-        if (ended | stuck) >> np.uint64(lane) & np.uint64(1):
-            if ended >> np.uint64(lane) & np.uint64(1):
-                positions.terminal[index[lane]] = True
-            positions.joint[index[lane], :] = -1
-    active[0] = rest & ~ended & ~stuck
-    kernels.evaluate(programs.next, slots, width)
-    keep = np.empty(1, np.uint64)
-    keep[0] = active[0]
-    kernels.advance(programs, slots, width, keep)
+    evaluate(programs.legal, slots, _WIDTH)
+    lanes = np.flatnonzero(bits_of(np.array([active], np.uint64))[0])
+    n_fluents, n_roles = len(programs.next_slot), len(programs.role_start) - 1
+    words = (n_fluents + 63) // 64 or 1
+    facts = np.zeros((64, 64 * words), np.uint8)
+    facts[:, :n_fluents] = bits_of(slots[FIRST_FLUENT : FIRST_FLUENT + n_fluents]).T
+    ended = int(slots[programs.terminal_slot]) & active
+    stuck = 0
+    joint = np.full((64, n_roles), -1, np.int32)
+    for role in range(n_roles):
+        n, dead = choose_random(
+            programs.role_start,
+            programs.legal_slot,
+            slots,
+            _WIDTH,
+            FIRST_WORD,
+            role,
+            np.uint64(active & ~ended),
+            rng,
+            workspace,
+        )
+        stuck |= int(dead)
+        drawn, where = np.nonzero(bits_of(workspace.chosen[:n]))
+        joint[where, role] = workspace.move[drawn] - programs.role_start[role]
+    over = np.flatnonzero(bits_of(np.array([ended | stuck], np.uint64))[0])
+    enter_lanes(programs, slots, joint)
+    joint[over] = -1
+    terminal = bits_of(np.array([ended], np.uint64))[0] != 0
+    states = np.packbits(facts[lanes], axis=1, bitorder="little").view(np.uint64)
+    positions = MatchPositions(states, joint[lanes], lanes.astype(np.int32), terminal[lanes])
+    evaluate(programs.next, slots, _WIDTH)
+    going = active & ~ended & ~stuck
+    following = slots[programs.next_slot] & np.uint64(going)
+    slots[FIRST_FLUENT : FIRST_FLUENT + n_fluents] = following | (programs.initial & ~np.uint64(going))
+    return positions, going

@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.outputs import mark_live
 from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET, Pool
-from games.gdl.running.schedule import local_levels, narrow, schedule
+from games.gdl.running.schedule import local_levels, narrow, ranges, schedule
 
 MAX_ARITY = 8
 """Wider gates are split into trees, so that the kernels have straight-line code for every arity (see
@@ -232,23 +231,24 @@ class _Slots:
         )
 
 
-@njit(cache=True, nogil=True)
-def _literals_read(pool, live, outputs, loop_signal, loop_definition):
-    """Which literals any live gate or output reads (bool[literals]).
+def _literals_read(
+    pool: Pool,
+    live: NDArray[np.bool_],
+    outputs: NDArray[np.int32],
+    loop_signal: NDArray[np.int32],
+    loop_definition: NDArray[np.int32],
+) -> NDArray[np.bool_]:
+    """Which literals (of 2 per signal) any live gate or output reads.
 
-    `pool` is a `Pool`, `live` bool[signals], the others are int32[n]: literals, and loops as in `Outputs`.
+    `outputs` and `loop_definition` are literals, loops are those of `Outputs`.
     """
     read = np.zeros(2 * len(live), np.bool_)
-    for literal in outputs:
-        read[literal] = True
-    for i in range(len(loop_signal)):
-        if live[loop_signal[i]]:
-            read[loop_definition[i]] = True
-            read[2 * loop_signal[i]] = True
-    for gate in range(len(live)):
-        if live[gate] and pool.kind[gate] == GATE:
-            for i in range(pool.start[gate], pool.start[gate] + pool.size[gate]):
-                read[pool.items[i]] = True
-        elif live[gate] and pool.kind[gate] == MOVE_SET:
-            read[2 * gate] = True
+    read[outputs] = True
+    loops = live[loop_signal]
+    read[loop_definition[loops]] = True
+    read[2 * loop_signal[loops]] = True
+    kind = pool.kind[: len(live)]
+    gates = np.flatnonzero(live & (kind == GATE))
+    read[pool.items[ranges(pool.start[gates], pool.size[gates])]] = True
+    read[2 * np.flatnonzero(live & (kind == MOVE_SET))] = True
     return read

@@ -17,6 +17,7 @@ from games.gdl.running import kernels
 from games.gdl.running.batches import (
     MatchPositions,
     enter_lanes,
+    load_initial,
     load_lanes,
     random_ply,
     read_goals_of_lanes,
@@ -109,12 +110,11 @@ class CircuitMachine(StateMachine):
         if len(joint_move) != len(self.roles):
             raise IllegalMoveError(f"a joint move has {len(self.roles)} moves, not {len(joint_move)}")
         slots = self._legal_slots(state)
-        kernels.clear_sets(self.programs, slots, WIDTHS[1])
+        joint = np.full((1, len(self.roles)), -1, np.int32)
         for role, move in enumerate(joint_move):
-            if move not in self._move_index[role] and not self.legal(state, role):
-                continue
-            number = int(self.programs.role_start[role]) + self.move_index(role, move)
-            kernels.enter_move(self.programs, slots, WIDTHS[1], 0, number, ALL)
+            if move in self._move_index[role] or self.legal(state, role):
+                joint[0, role] = self.move_index(role, move)
+        enter_lanes(self.programs, slots, joint)
         kernels.evaluate(self.programs.next, slots, WIDTHS[1])
         return self._pack(slots[self.programs.next_slot] & np.uint64(1))
 
@@ -170,8 +170,9 @@ class CircuitMachine(StateMachine):
             part = states[begin : begin + 64]
             load_lanes(self.programs, slots, part)
             kernels.evaluate(self.programs.legal, slots, WIDTHS[1])
-            read_lanes(slots, self.programs.legal_slot, legal[begin : begin + 64])
-            read_lanes(slots, np.array([self.programs.terminal_slot], np.int32), terminal[begin : begin + 64, None])
+            legal[begin : begin + 64] = read_lanes(slots, self.programs.legal_slot, len(part))
+            over = np.array([self.programs.terminal_slot], np.int32)
+            terminal[begin : begin + 64] = read_lanes(slots, over, len(part))[:, 0]
         return legal, terminal
 
     def next_of(self, states: NDArray[np.uint64], joint: NDArray[np.int32]) -> NDArray[np.uint64]:
@@ -185,7 +186,7 @@ class CircuitMachine(StateMachine):
             enter_lanes(self.programs, slots, joint[begin : begin + 64])
             kernels.evaluate(self.programs.next, slots, WIDTHS[1])
             bits = np.zeros((len(part), 64 * self.words), np.bool_)
-            read_lanes(slots, self.programs.next_slot, bits[:, : len(self.game.fluents)])
+            bits[:, : len(self.game.fluents)] = read_lanes(slots, self.programs.next_slot, len(part))
             result[begin : begin + 64] = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
         return result
 
@@ -196,8 +197,9 @@ class CircuitMachine(StateMachine):
         for begin in range(0, len(states), 64):
             part = states[begin : begin + 64]
             load_lanes(self.programs, slots, part)
-            evaluate_goals(self.programs, slots, WIDTHS[1])
-            read_goals_of_lanes(self.programs, slots, result[begin : begin + 64])
+            programs = self.programs
+            evaluate_goals(programs.goal, programs.goal_slot, programs.first_goal, programs.goal_role, slots, WIDTHS[1])
+            result[begin : begin + 64] = read_goals_of_lanes(programs, slots, len(part))
         return result
 
     def random_matches(self, matches: int, seed: int, *, max_plies: int = 1000) -> MatchPositions:
@@ -212,19 +214,12 @@ class CircuitMachine(StateMachine):
         workspace = new_move_workspace(self.programs)
         for begin in range(0, matches, 64):
             lanes = min(64, matches - begin)
-            active = np.array([(1 << lanes) - 1], np.uint64)
-            kernels.reset(self.programs, slots, WIDTHS[1])
+            active = (1 << lanes) - 1
+            load_initial(self.programs, slots)
             for ply in range(max_plies + 1):
-                n = int(active[0]).bit_count()
-                if n == 0:
+                if not active:
                     break
-                positions = MatchPositions(
-                    states=np.zeros((n, self.words), np.uint64),
-                    joint=np.full((n, len(self.roles)), -1, np.int32),
-                    match=np.zeros(n, np.int32),
-                    terminal=np.zeros(n, np.bool_),
-                )
-                random_ply(self.programs, slots, workspace, rng, active, positions)
+                positions, active = random_ply(self.programs, slots, workspace, rng, active)
                 if ply == max_plies:
                     positions.joint[:] = -1
                 yield positions._replace(match=positions.match + begin)
@@ -288,7 +283,7 @@ class CircuitMachine(StateMachine):
             return cached.slots
         slots = self._new_slots(self.programs.n_slots) if cached is None else cached.slots
         self._own.cached = None
-        kernels.load_state(self.programs, slots, WIDTHS[1], 0, self._unpack(state))
+        load_lanes(self.programs, slots, self._unpack(state)[None, :])
         kernels.evaluate(self.programs.legal, slots, WIDTHS[1])
         self._own.cached = _Evaluated(state, slots)
         return slots

@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.compiling import KERNEL
+from games.bits.inner import inner_kernel
 from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest, popcount, select_bit, transpose
 from games.gdl.running.goals import add_goals, evaluate_goals
@@ -26,7 +27,7 @@ class MoveWorkspace(NamedTuple):
     chosen: NDArray[np.uint64]
     """Per candidate, the lanes that drew it."""
     block: NDArray[np.uint64]
-    """`word` transposed, 64 candidates at a time."""
+    """(n, 64) `word` transposed, 64 candidates at a time."""
 
 
 class PlayoutWorkspace(NamedTuple):
@@ -39,6 +40,10 @@ class PlayoutWorkspace(NamedTuple):
     moves: MoveWorkspace
     rng: NDArray[np.uint64]
     """(1) see `games.bits.splitmix`."""
+    following: NDArray[np.uint64]
+    """(fluents * W) the next state."""
+    lanes: NDArray[np.uint64]
+    """(3, W) sets of lanes: matches under way, finished ones whose goals are not evaluated yet, those that go on."""
 
 
 def new_move_workspace(programs: CircuitPrograms) -> MoveWorkspace:
@@ -48,7 +53,7 @@ def new_move_workspace(programs: CircuitPrograms) -> MoveWorkspace:
         np.zeros(longest, np.int64),
         np.zeros(longest, np.uint64),
         np.zeros(longest, np.uint64),
-        np.zeros(longest, np.uint64),
+        np.zeros((longest // 64, 64), np.uint64),
     )
 
 
@@ -59,15 +64,17 @@ def new_playout_workspace(programs: CircuitPrograms, width: int, seed: int) -> P
         goal_slots=aligned_words(programs.n_goal_slots * width),
         moves=new_move_workspace(programs),
         rng=np.array([seed], np.uint64),
+        following=np.zeros(len(programs.next_slot) * width, np.uint64),
+        lanes=np.zeros((3, width), np.uint64),
     )
 
 
 @njit(**KERNEL)
-def choose_random(programs, slots, width, w, role, lanes, rng, workspace):
+def choose_random(role_start, legal_slot, slots, width, w, role, lanes, rng, workspace):
     """Draws a uniformly random legal move for `role` in each of the lanes of word w.
 
-    `slots` is uint64[n_slots * W] after the legal program, `lanes` a word, `rng` uint64[1], `workspace` a
-    `MoveWorkspace`.
+    `role_start` and `legal_slot` are those of `CircuitPrograms`; `slots` is uint64[n_slots * W] after the legal
+    program, `lanes` a word, `rng` uint64[1], `workspace` a `MoveWorkspace`.
 
     Returns how many candidates there are (`workspace.move[:n]`, with the lanes that drew each in
     `workspace.chosen[:n]`), and the lanes in which the role has no legal move at all.
@@ -76,8 +83,8 @@ def choose_random(programs, slots, width, w, role, lanes, rng, workspace):
     n = 0
     ones = ZERO
     twos = ZERO
-    for move in range(programs.role_start[role], programs.role_start[role + 1]):
-        word = slots[programs.legal_slot[move] * words + w] & lanes
+    for move in range(role_start[role], role_start[role + 1]):
+        word = slots[legal_slot[move] * words + w] & lanes
         if word != ZERO:
             workspace.move[n] = move
             workspace.word[n] = word
@@ -88,47 +95,49 @@ def choose_random(programs, slots, width, w, role, lanes, rng, workspace):
     for i in range(n):
         workspace.chosen[i] = workspace.word[i] & single
     if twos != ZERO:
+        block = workspace.block
         blocks = (n + 63) >> 6
         for i in range(n):
-            workspace.block[i] = workspace.word[i]
+            block[i >> 6, i & 63] = workspace.word[i]
         for i in range(n, blocks << 6):
-            workspace.block[i] = ZERO
+            block[i >> 6, i & 63] = ZERO
         for b in range(blocks):
-            transpose(workspace.block[b << 6 : (b + 1) << 6])
+            transpose(block[b])
         rest = twos
         while rest != ZERO:
             lane = lowest(rest)
             rest &= rest - ONE
+            b = 0
             if blocks == 1:
-                row = workspace.block[lane]
-                k = (random32(rng) * np.uint64(popcount(row))) >> np.uint64(32)
-                workspace.chosen[select_bit(row, k)] |= ONE << np.uint64(lane)
+                k = (random32(rng) * np.uint64(popcount(block[0, lane]))) >> np.uint64(32)
             else:
                 total = 0
-                for b in range(blocks):
-                    total += popcount(workspace.block[(b << 6) + lane])
-                k = np.int64((random32(rng) * np.uint64(total)) >> np.uint64(32))
-                b = 0
-                count = popcount(workspace.block[lane])
+                for i in range(blocks):
+                    total += popcount(block[i, lane])
+                k = (random32(rng) * np.uint64(total)) >> np.uint64(32)
+                count = np.uint64(popcount(block[0, lane]))
                 while k >= count:
                     k -= count
                     b += 1
-                    count = popcount(workspace.block[(b << 6) + lane])
-                workspace.chosen[(b << 6) + select_bit(workspace.block[(b << 6) + lane], np.uint64(k))] |= (
-                    ONE << np.uint64(lane)
-                )
+                    count = np.uint64(popcount(block[b, lane]))
+            workspace.chosen[(b << 6) + select_bit(block[b, lane], k)] |= ONE << np.uint64(lane)
     return n, lanes & ~ones
 
 
-@njit(**KERNEL)
+@inner_kernel()
 def _collect_goals(programs, goal_slots, width, held, sums, squares):
-    """Evaluates the goals of the lanes of `held` (uint64[W]) and adds them up per role; empties the hold."""
-    evaluate_goals(programs, goal_slots, width)
-    add_goals(programs, goal_slots, width, held, sums, squares)
-    held[:] = ZERO
+    """Evaluates the goals of the lanes of `held` (uint64[W]) and adds them up per role; empties the hold.
+
+    `programs` is a `CircuitPrograms`; the rest is as in `add_goals`.
+    """
+    first_goal, goal_role = programs.first_goal, programs.goal_role
+    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, width)
+    add_goals(first_goal, goal_role, programs.goal_value, goal_slots, width, held, sums, squares)
+    for w in range(len(width)):
+        held[w] = ZERO
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def play_out(programs, width, workspace, playouts, sums, squares, stop):
     """Plays random matches from the initial state in all lanes until `playouts` are started and all are finished.
 
@@ -136,19 +145,21 @@ def play_out(programs, width, workspace, playouts, sums, squares, stop):
     result counts such matches). Every match that is started is finished: stopping after a number of steps would
     over-count short ones. Returns playouts, transitions, dead ends.
 
-    `workspace` is a `PlayoutWorkspace`. `sums` and `squares` (float64[roles]) add up goals and their squares, 0 for a
-    role without a goal. `stop` (uint8[1]) ends it early: matches under way are then dropped.
+    `programs` is a `CircuitPrograms`, `workspace` a `PlayoutWorkspace`. `sums` and `squares` (float64[roles]) add up
+    goals and their squares, 0 for a role without a goal. `stop` (uint8[1]) ends it early: matches under way are then
+    dropped.
     """
     words = len(width)
     n_roles = len(programs.role_start) - 1
     slots, goal_slots, moves = workspace.slots, workspace.goal_slots, workspace.moves
-    reset(programs, slots, width)
-    goal_slots[:] = ZERO
+    active, held, keep = workspace.lanes[0], workspace.lanes[1], workspace.lanes[2]
+    reset(programs.initial, slots, width)
+    for i in range(len(goal_slots)):
+        goal_slots[i] = ZERO
     for w in range(words):
         goal_slots[SLOT_TRUE * words + w] = ALL
-    active = np.full(words, ALL)
-    held = np.zeros(words, np.uint64)
-    keep = np.empty(words, np.uint64)
+        active[w] = ALL
+        held[w] = ZERO
     started = 64 * words
     finished = 0
     transitions = 0
@@ -157,19 +168,23 @@ def play_out(programs, width, workspace, playouts, sums, squares, stop):
     running = True
     while running and stop[0] == 0:
         evaluate(programs.legal, slots, width)
-        clear_sets(programs, slots, width)
+        clear_sets(programs.first_set, programs.n_sets, slots, width)
         overflow = False
         any_over = False
         for w in range(words):
             over = slots[programs.terminal_slot * words + w] & active[w]
             for role in range(n_roles):
-                n, dead = choose_random(programs, slots, width, w, role, active[w] & ~over, workspace.rng, moves)
+                playing = active[w] & ~over
+                n, dead = choose_random(
+                    programs.role_start, programs.legal_slot, slots, width, w, role, playing, workspace.rng, moves
+                )
                 if dead != ZERO:
                     dead_ends += popcount(dead)
                     over |= dead
                 for i in range(n):
                     if moves.chosen[i] != ZERO:
-                        enter_move(programs, slots, width, w, moves.move[i], moves.chosen[i])
+                        move, chosen = moves.move[i], moves.chosen[i]
+                        enter_move(programs.set_start, programs.set_slot, slots, width, w, move, chosen)
             keep[w] = ~over
             transitions += popcount(active[w] & ~over)
             if over != ZERO:
@@ -199,7 +214,7 @@ def play_out(programs, width, workspace, playouts, sums, squares, stop):
                         started += 1
                     active[w] &= ~over
         evaluate(programs.next, slots, width)
-        advance(programs, slots, width, keep)
+        advance(programs.next_slot, programs.initial, slots, width, keep, workspace.following)
         if any_over:
             for w in range(words):
                 if active[w] != ZERO:

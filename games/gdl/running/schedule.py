@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET, N_ITEMS, N_SIGNALS, Pool, grow
+from games.gdl.circuit.pool import GATE, LOOP, N_ITEMS, N_SIGNALS, Pool, grow
 
 
 def narrow(pool: Pool, live: NDArray[np.bool_], max_arity: int) -> Pool:
@@ -77,112 +77,62 @@ def schedule(
     return [(part, bool(pool.owner[part[0]] >= 0)) for part in np.split(members, cuts)]
 
 
-@njit(cache=True, nogil=True)
-def _levels(pool, live, definition):
-    """The level of each live gate and loop: the longest path from what is not live here (Kahn 1962).
+def ranges(starts: NDArray[np.int64], sizes: NDArray[np.integer]) -> NDArray[np.int64]:
+    """The numbers of all ranges, each `size` numbers from `start` on, one range after the other."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
 
-    A cyclic component counts as one node. `pool` is a `Pool`, `live` bool[signals], `definition` int32[signals] the
-    literal that each `LOOP` is equal to. Returns int32[signals].
+
+def _levels(pool: Pool, live: NDArray[np.bool_], definition: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The level of each live gate and loop (signals): the longest path from what is not live here.
+
+    A cyclic component counts as one node. `definition` (signals) is the literal that each `LOOP` is equal to.
     """
     n = len(live)
+    kind, owner = pool.kind[:n], pool.owner[:n]
+    inside = live & ((kind == GATE) | (kind == LOOP))
+    # The first signal of a component stands for it.
     node = np.arange(n)
-    first = np.full(n + 1, -1, np.int64)  # the signal that stands for a component
-    for signal in range(n):
-        if live[signal] and pool.owner[signal] >= 0 and pool.kind[signal] != MOVE_SET:
-            block = pool.owner[signal]
-            if block >= len(first):
-                longer = np.full(2 * block + 1, -1, np.int64)
-                longer[: len(first)] = first
-                first = longer
-            if first[block] < 0:
-                first[block] = signal
-            node[signal] = first[block]
-    waits = np.zeros(n, np.int64)
-    fanout = np.zeros(n + 1, np.int64)
-    for count in range(2):
-        if count == 1:
-            total = np.int64(0)
-            for signal in range(n + 1):
-                size = fanout[signal]
-                fanout[signal] = total
-                total += size
-            readers = np.empty(total, np.int64)
-            fill = fanout.copy()
-        for signal in range(n):
-            if not live[signal] or (pool.kind[signal] != GATE and pool.kind[signal] != LOOP):
-                continue
-            size = pool.size[signal] if pool.kind[signal] == GATE else 1
-            for i in range(size):
-                literal = pool.items[pool.start[signal] + i] if pool.kind[signal] == GATE else definition[signal]
-                other = literal >> 1
-                inner = live[other] and (pool.kind[other] == GATE or pool.kind[other] == LOOP)
-                if inner and node[other] != node[signal]:
-                    if count == 0:
-                        fanout[node[other]] += 1
-                        waits[node[signal]] += 1
-                    else:
-                        readers[fill[node[other]]] = node[signal]
-                        fill[node[other]] += 1
+    cyclic = np.flatnonzero(inside & (owner >= 0))
+    _, first, component = np.unique(owner[cyclic], return_index=True, return_inverse=True)
+    node[cyclic] = cyclic[first[component]]
+    source, target = _reads(pool, np.flatnonzero(inside & (kind == GATE)))
+    loops = np.flatnonzero(inside & (kind == LOOP))
+    source = np.concatenate((source, definition[loops] >> 1))
+    target = np.concatenate((target, loops))
+    inner = inside[source] & (node[source] != node[target])
+    return _longest_paths(n, node[source[inner]], node[target[inner]])[node]
+
+
+def local_levels(pool: Pool, members: NDArray[np.int32], n: int) -> NDArray[np.int32]:
+    """Levels of the gates of one cyclic component, where its loop signals count as given; `n` signals in all."""
+    index = np.full(n, -1)
+    index[members] = np.arange(len(members))
+    source, target = _reads(pool, members)
+    inner = index[source] >= 0
+    return _longest_paths(len(members), index[source[inner]], index[target[inner]])
+
+
+def _reads(pool: Pool, gates: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """Which signals the gates read, as pairs: what is read, and the gate."""
+    sizes = pool.size[gates]
+    return pool.items[ranges(pool.start[gates], sizes)] >> 1, np.repeat(gates, sizes)
+
+
+def _longest_paths(n: int, source: NDArray[np.integer], target: NDArray[np.integer]) -> NDArray[np.int32]:
+    """The edges of the longest path to each of n nodes of a graph without cycles, level by level (Kahn 1962)."""
     level = np.zeros(n, np.int32)
-    queue = np.empty(n, np.int64)
-    tail = 0
-    for signal in range(n):
-        inside = live[signal] and (pool.kind[signal] == GATE or pool.kind[signal] == LOOP)
-        if inside and node[signal] == signal and waits[signal] == 0:
-            queue[tail] = signal
-            tail += 1
-    head = 0
-    while head < tail:
-        signal = queue[head]
-        head += 1
-        for k in range(fanout[signal], fanout[signal + 1]):
-            reader = readers[k]
-            level[reader] = max(level[reader], level[signal] + 1)
-            waits[reader] -= 1
-            if waits[reader] == 0:
-                queue[tail] = reader
-                tail += 1
-    for signal in range(n):
-        level[signal] = level[node[signal]]
-    return level
-
-
-@njit(cache=True, nogil=True)
-def local_levels(pool, members, n):
-    """Levels inside one cyclic component, where its loop signals count as given (depth-first, own stack).
-
-    `pool` is a `Pool`, `members` int32[m] the component's gates, `n` the number of signals. Returns int32[m].
-    """
-    index = np.full(n, -1, np.int32)
-    for i in range(len(members)):
-        index[members[i]] = i
-    level = np.full(len(members), -1, np.int32)
-    reached = np.zeros(len(members), np.int32)  # how many of the gate's inputs have been looked at
-    stack = np.empty(len(members), np.int32)
-    for root in range(len(members)):
-        if level[root] >= 0:
-            continue
-        top = 1
-        stack[0] = root
-        while top > 0:
-            i = stack[top - 1]
-            gate = members[i]
-            inner = np.int32(-1)
-            while reached[i] < pool.size[gate]:
-                other = index[pool.items[pool.start[gate] + reached[i]] >> 1]
-                if other >= 0 and level[other] < 0:
-                    inner = other
-                    break
-                reached[i] += 1
-            if inner >= 0:
-                stack[top] = inner
-                top += 1
-                continue
-            deepest = np.int32(0)
-            for k in range(pool.start[gate], pool.start[gate] + pool.size[gate]):
-                other = index[pool.items[k] >> 1]
-                if other >= 0:
-                    deepest = max(deepest, level[other] + 1)
-            level[i] = deepest
-            top -= 1
+    waits = np.bincount(target, minlength=n)
+    fanout = np.bincount(source, minlength=n)
+    begin = np.cumsum(fanout) - fanout
+    readers = target[np.argsort(source, kind="stable")]
+    ready = np.flatnonzero((waits == 0) & (fanout > 0))
+    depth = 0
+    while len(ready):
+        depth += 1
+        reached, times = np.unique(readers[ranges(begin[ready], fanout[ready])], return_counts=True)
+        waits[reached] -= times
+        ready = reached[waits[reached] == 0]
+        level[ready] = depth
     return level

@@ -22,11 +22,12 @@ GIVE_UP = 120.0
 COMPLETE = """
 from agent.kernels import state
 from agent.kernels.state import Progress
+from games.kernel_cache import cache_folder
 with state.claim({name!r}) as mine:
     if mine and not state.read({name!r}).complete:
-        with open(state.folder() / "log", "a") as log:
+        with open(cache_folder() / "log", "a") as log:
             print({name!r}, file=log)
-        state.write({name!r}, Progress(state.toolchain(), 1, "a.kernel", True))
+        state.write({name!r}, Progress(state.toolchain(), (("agent.kernel", "", 9),), True))
 """
 
 GROUPS = {
@@ -98,11 +99,11 @@ def test_what_another_program_compiles_is_waited_for() -> None:
     with state.claim("circuit") as mine:
         assert mine
         for compiled in range(1, 4):
-            state.write("circuit", Progress(state.toolchain(), compiled, "a.kernel"))
+            state.write("circuit", Progress(state.toolchain(), (("agent.kernel", "", 9),) * compiled))
             assert not keeper.step()
             assert keeper.report(["circuit"]).fraction == compiled / 10
-            assert keeper.report(["circuit"]).latest == "a.kernel"
-        state.write("circuit", Progress(state.toolchain(), 10, "a.kernel", True))
+            assert keeper.report(["circuit"]).latest == "agent.kernel"
+        state.write("circuit", Progress(state.toolchain(), complete=True))
     assert keeper.step() == {"circuit"}
     assert keeper.finished
     assert not processes.started
@@ -176,7 +177,8 @@ def test_the_compiling_process_writes_down_what_it_compiles(monkeypatch: pytest.
     build.build("circuit")
     progress = state.read("circuit")
     assert progress.complete
-    assert progress.compiled == 1
-    assert progress.latest == ""
+    ((name, _, lines),) = progress.compiled
+    assert name.endswith("kernel")
+    assert lines > 10
     build.build("circuit")
     assert loads == [1]

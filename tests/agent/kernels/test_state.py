@@ -27,14 +27,15 @@ def test_nothing_is_known_of_a_new_cache() -> None:
 
 
 def test_what_was_written_is_read() -> None:
-    progress = Progress(state.toolchain(), 3, "a.kernel", True)
+    progress = Progress(state.toolchain(), (("games.kernel", "0a", 9), ("numba.other", "0b", 8)), True)
     state.write("tree", progress)
     assert state.read("tree") == progress
+    assert state.read("tree").latest == "games.kernel"
     assert state.read("circuit") == Progress()
 
 
 def test_another_compiler_or_processor_begins_anew() -> None:
-    state.write("tree", Progress("numba 0.1", 3, "a.kernel", True))
+    state.write("tree", Progress("numba 0.1", (("games.kernel", "0a", 9),), True))
     assert not state.read("tree").complete
 
 

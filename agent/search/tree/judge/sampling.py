@@ -13,11 +13,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.tree.workspace import MAX_PLIES, WIDTH
+from games.bits.compiling import KERNEL
+from games.bits.inner import inner_kernel
 from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest, popcount
 from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import (
     ALL,
+    FIRST_WORD,
     ONE,
     ZERO,
     advance,
@@ -49,6 +52,12 @@ class SamplingWorkspace(NamedTuple):
     """(STATES_PER_MATCH, fluents): bit i of `drawn[k, f]` says whether fluent f holds in the k-th state of match i."""
     goals: NDArray[np.float32]
     """(64, roles) 0..1."""
+    keep: NDArray[np.uint64]
+    """(1) all lanes: none begins again when states advance."""
+    following: NDArray[np.uint64]
+    """(fluents) the next state of all lanes."""
+    points: NDArray[np.float64]
+    """(roles) the goals of one match, 0..100."""
 
 
 def make_sampling_workspace(programs: CircuitPrograms, seed: int) -> SamplingWorkspace:
@@ -60,6 +69,9 @@ def make_sampling_workspace(programs: CircuitPrograms, seed: int) -> SamplingWor
         rng=np.array([seed], np.uint64),
         drawn=np.zeros((STATES_PER_MATCH, len(programs.next_slot)), np.uint64),
         goals=np.zeros((64, len(programs.role_start) - 1), np.float32),
+        keep=np.full(1, ALL),
+        following=np.zeros(len(programs.next_slot), np.uint64),
+        points=np.zeros(len(programs.role_start) - 1),
     )
 
 
@@ -77,7 +89,7 @@ def packed_states(drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
 
-@njit(cache=True, nogil=True)
+@inner_kernel()
 def _draw_states(workspace, active, ply, n_fluents):
     """Makes the state of each match in `active` (a word) one of its drawn states, with chance 1 / `ply`.
 
@@ -98,7 +110,7 @@ def _draw_states(workspace, active, ply, n_fluents):
                 workspace.drawn[k, f] ^= (workspace.drawn[k, f] ^ word) & chosen
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def play_batch(programs, workspace, starts, stop):
     """Plays 64 random matches to the end, match i from the packed state `starts[i % len(starts)]` (uint64[n, words]).
 
@@ -110,15 +122,15 @@ def play_batch(programs, workspace, starts, stop):
     roles = len(programs.role_start) - 1
     slots, goal_slots = workspace.slots, workspace.goal_slots
     draw = workspace.move_workspace
-    reset(programs, slots, WIDTH)
-    goal_slots[:] = ZERO
+    reset(programs.initial, slots, WIDTH)
+    for i in range(len(goal_slots)):
+        goal_slots[i] = ZERO
     goal_slots[SLOT_TRUE] = ALL
     for lane in range(64):
-        load_state(programs, slots, WIDTH, lane, starts[lane % len(starts)])
+        load_state(n_fluents, slots, WIDTH, lane, starts[lane % len(starts)])
     active = ALL
     drawn_from = ZERO
     ended = ZERO
-    keep = np.full(1, ALL)
     plies = 0
     for ply in range(MAX_PLIES):
         evaluate(programs.legal, slots, WIDTH)
@@ -133,29 +145,32 @@ def play_batch(programs, workspace, starts, stop):
         if ply > 0:
             _draw_states(workspace, active, ply, n_fluents)
             drawn_from |= active
-        clear_sets(programs, slots, WIDTH)
+        clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
         for role in range(roles):
-            n, stuck = choose_random(programs, slots, WIDTH, 0, role, active, workspace.rng, draw)
+            n, stuck = choose_random(
+                programs.role_start, programs.legal_slot, slots, WIDTH, FIRST_WORD, role, active, workspace.rng, draw
+            )
             active &= ~stuck
             for i in range(n):
                 if draw.chosen[i] != ZERO:
-                    enter_move(programs, slots, WIDTH, 0, draw.move[i], draw.chosen[i])
+                    move, chosen = draw.move[i], draw.chosen[i]
+                    enter_move(programs.set_start, programs.set_slot, slots, WIDTH, FIRST_WORD, move, chosen)
         plies += popcount(active)
         evaluate(programs.next, slots, WIDTH)
-        advance(programs, slots, WIDTH, keep)
-    evaluate_goals(programs, goal_slots, WIDTH)
-    goals = np.empty(roles)
+        advance(programs.next_slot, programs.initial, slots, WIDTH, workspace.keep, workspace.following)
+    first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
+    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, WIDTH)
     rest = ended
     while rest != ZERO:
         lane = lowest(rest)
         rest &= rest - ONE
-        read_goals(programs, goal_slots, lane, 0, goals)
+        read_goals(first_goal, goal_role, goal_value, goal_slots, lane, workspace.points)
         for role in range(roles):
-            workspace.goals[lane, role] = goals[role] / 100.0
+            workspace.goals[lane, role] = workspace.points[role] / 100.0
     return drawn_from & ended, ended, plies
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def add_normal_equations(columns, goals, gram, moments):
     """Adds states to the normal equations of least squares, X'X and X'y, where X is (states, fluents) of 0 and 1.
 

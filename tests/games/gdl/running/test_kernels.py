@@ -41,28 +41,34 @@ def test_lanes_hold_states_of_their_own(name: str, width: int) -> None:
     legal, terminal = machine.legal_of(positions.states)
     nexts = machine.next_of(positions.states, positions.joint)
     slots = aligned_words(programs.n_slots * width)
-    kernels.reset(programs, slots, WIDTHS[width])
+    # What only kernels call runs as Python here.
+    kernels.reset.py_func(programs.initial, slots, WIDTHS[width])
     lanes = [int(lane) for lane in np.linspace(0, 64 * width - 1, 40)]
     for i, lane in enumerate(lanes):
-        kernels.load_state(programs, slots, WIDTHS[width], lane, positions.states[rows[i % len(rows)]])
+        state = positions.states[rows[i % len(rows)]]
+        kernels.load_state.py_func(len(programs.next_slot), slots, WIDTHS[width], lane, state)
     kernels.evaluate(programs.legal, slots, WIDTHS[width])
-    kernels.clear_sets(programs, slots, WIDTHS[width])
+    kernels.clear_sets.py_func(programs.first_set, programs.n_sets, slots, WIDTHS[width])
     packed = np.zeros(machine.words, np.uint64)
     for i, lane in enumerate(lanes):
         row = rows[i % len(rows)]
-        kernels.store_state(programs, slots, WIDTHS[width], lane, packed)
+        kernels.store_state.py_func(len(programs.next_slot), slots, WIDTHS[width], lane, packed)
         assert np.array_equal(packed, positions.states[row])
         assert lane_bits(slots, programs.legal_slot, width, lane) == legal[row].tolist()
         assert lane_bits(slots, np.array([programs.terminal_slot], np.int32), width, lane) == [terminal[row]]
         for role, move in enumerate(positions.joint[row]):
             bit = np.uint64(1) << np.uint64(lane % 64)
-            kernels.enter_move(programs, slots, WIDTHS[width], lane // 64, programs.role_start[role] + move, bit)
+            number = programs.role_start[role] + move
+            kernels.enter_move.py_func(
+                programs.set_start, programs.set_slot, slots, WIDTHS[width], lane // 64, number, bit
+            )
     kernels.evaluate(programs.next, slots, WIDTHS[width])
     keep = np.full(width, kernels.ALL)
     keep[0] &= ~np.uint64(1)  # lane 0 starts afresh
-    kernels.advance(programs, slots, WIDTHS[width], keep)
+    following = np.zeros(len(programs.next_slot) * width, np.uint64)
+    kernels.advance.py_func(programs.next_slot, programs.initial, slots, WIDTHS[width], keep, following)
     for i, lane in enumerate(lanes):
-        kernels.store_state(programs, slots, WIDTHS[width], lane, packed)
+        kernels.store_state.py_func(len(programs.next_slot), slots, WIDTHS[width], lane, packed)
         expected = machine.pack(machine.initial()) if lane == 0 else nexts[rows[i % len(rows)]]
         assert np.array_equal(packed, expected)
 
@@ -77,7 +83,9 @@ def draw(programs: CircuitPrograms, legal: NDArray[np.bool_], lanes: int, draws:
     rng = np.array([5], np.uint64)
     counts = np.zeros(legal.shape, np.int64)
     for _ in range(draws):
-        n, dead = playouts.choose_random(programs, slots, WIDTHS[1], 0, 0, np.uint64(lanes), rng, workspace)
+        n, dead = playouts.choose_random(
+            programs.role_start, programs.legal_slot, slots, WIDTHS[1], 0, 0, np.uint64(lanes), rng, workspace
+        )
         assert dead == sum(1 << lane for lane in range(64) if lanes >> lane & 1 and not legal[lane].any())
         for i in range(n):
             for lane in range(64):
