@@ -24,8 +24,10 @@ def test_kernels_keep_their_budget() -> None:
     """All kernels together have no more specialisations, and no more lines of LLVM IR, than the budget allows."""
     prepare(tuple(GROUPS)).close()
     specialisations, ir_lines = recorded()
-    assert over_budget(specialisations, ir_lines) == []
     assert all(state.read(group).complete for group in GROUPS)
+    assert over_budget(specialisations, ir_lines) == []
+    if ir_lines < 0.8 * compile_cost.BUDGET.ir_lines:
+        pytest.skip("some kernels were in the cache already: `ggp-agent bench --kernels --check` counts them all")
 
 
 def test_compilations_are_metered() -> None:
