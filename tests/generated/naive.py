@@ -4,6 +4,10 @@ It shares no code with `games` and is meant to be read: what it answers is what 
 of terms as `protocol.kif.read_rulesheet` gives them. Rules must be stratified, one depending on another if a literal of
 its body could be what the other concludes. The only things done for speed: a body's literals get their order once, and
 atoms are looked up by what is known of them.
+
+What rules leave open means what it means to a prover that is asked from above: a variable that only a negation has is
+any (`for no ?x`), one that only a `distinct` has is something else, and a head's variable that nothing binds has the
+value that the caller gives it, which is some constant of the sheet.
 """
 
 from __future__ import annotations
@@ -52,10 +56,7 @@ class Rule:
     def __init__(self, head: Term, body: Sequence[Term]) -> None:
         self.head = head
         self.body = [_listed(part) for part in body]
-        self.plan = _planned(self.body, frozenset())
-        open_names = _names(head) - set().union(*[_bound_by(part) for part in self.body])
-        if open_names:
-            raise ValueError(f"an unsafe rule: nothing binds {' '.join(sorted(open_names))} in {head}")
+        self.plan: Any = None
         self.level = 0
         self.recursive = False
 
@@ -81,6 +82,8 @@ class Naive:
                 facts[head[0]].add(head)
                 if head[0] == "role":
                     self.roles.append(head[1])
+        facts[_CONSTANT] = Relation([(_CONSTANT, name) for name in _constants((*facts.values(), *rules))])
+        _plan(rules)
         inputs = _stratify(rules)
         on_moves = [rule for rule in rules if "does" in inputs[rule]]
         on_state = [rule for rule in rules if inputs[rule] == {"true"}]
@@ -192,43 +195,98 @@ def _fits(one: Term, two: Term) -> bool:
     return len(one) == len(two) and all(map(_fits, one, two))
 
 
-# ------------------------------------------------------------------------------------------------------------- solving
+# ------------------------------------------------------------------------------------------------------------ planning
+
+_CONSTANT = "a constant"
+"""The relation that holds for every constant of the sheet."""
+
+_GAME = ("role", "init", "next", "legal", "goal", "terminal")
 
 
-def _planned(formulas: list[Term], bound: frozenset[str]) -> Any:
+def _constants(parts: Iterable[Any]) -> set[str]:
+    found: set[str] = set()
+    pending: list[Any] = list(parts)
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Relation):
+            pending += part.atoms
+        elif isinstance(part, Rule):
+            pending += [part.head, *part.body]
+        elif isinstance(part, str):
+            found.add(part)
+        else:
+            pending += part[1:]
+    return {name for name in found if not name.startswith("?")}
+
+
+def _plan(rules: Sequence[Rule]) -> None:
+    """Plans all bodies. Variables of heads that nothing binds get every constant, to be asked for by callers only."""
+    asked: frozenset[str] = frozenset()
+    unbound: dict[Rule, frozenset[str]] = {}
+    while True:
+        for rule in rules:
+            unbound[rule] = _names(rule.head) - frozenset().union(*[_bound_by(part, asked) for part in rule.body])
+        found = frozenset(rule.head[0] for rule in rules if unbound[rule])
+        if found <= asked:
+            break
+        asked |= found
+    for rule in rules:
+        if unbound[rule] and rule.head[0] in _GAME:
+            raise ValueError(f"an unsafe rule: nothing binds {' '.join(sorted(unbound[rule]))} in {rule.head}")
+        given = [(_CONSTANT, name) for name in sorted(unbound[rule])]
+        rule.plan = _planned([*given, *rule.body], frozenset(), asked)
+
+
+def _planned(formulas: list[Term], bound: frozenset[str], asked: frozenset[str]) -> Any:
     """How to make formulas true, as `_solve` takes it: a step and the plan for what is left; None for nothing.
 
-    What compares comes when its variables are bound, then atoms, those with the fewest new variables first.
+    What compares comes when its variables are bound, then atoms, those with the fewest new variables first. `asked`
+    are the relations whose callers must give all arguments.
     """
     if not formulas:
         return None
-    chosen = min(formulas, key=lambda formula: _turn(formula, bound))
+    chosen = min(formulas, key=lambda formula: _turn(formula, bound, asked))
     rest = [formula for formula in formulas if formula is not chosen]
     kind, new = chosen[0], _names(chosen) - bound
     if kind == "and":
-        return _planned([*chosen[1:], *rest], bound)
-    if kind in ("not", "distinct") and new:
-        raise ValueError(f"an unsafe rule: {chosen}")
+        return _planned([*chosen[1:], *rest], bound, asked)
+    if kind == "distinct" and new:
+        return _planned(rest, bound, asked)
+    if kind in asked and new:
+        raise ValueError(f"an unsafe rule: it does not bind what it asks for in {chosen}")
     if kind == "not":
-        return "not", [_planned([chosen[1]], bound)], None, None, _planned(rest, bound)
+        for name in new:
+            if [atom[0] == "distinct" for atom in _leaves(chosen) if name in _names(atom)] != [False]:
+                raise ValueError(f"an unsafe rule: {name} in {chosen}")
+        return "not", [_planned([chosen[1]], bound, asked)], None, None, _planned(rest, bound, asked)
     if kind == "or" and new:
-        return "either", [_planned([part, *rest], bound) for part in chosen[1:]], None, None, None
+        return "either", [_planned([part, *rest], bound, asked) for part in chosen[1:]], None, None, None
     if kind == "or":
-        return "or", [_planned([part], bound) for part in chosen[1:]], None, None, _planned(rest, bound)
+        return "or", [_planned([part], bound, asked) for part in chosen[1:]], None, None, _planned(rest, bound, asked)
     if kind == "distinct":
-        return "distinct", chosen[1], chosen[2], None, _planned(rest, bound)
+        return "distinct", chosen[1], chosen[2], None, _planned(rest, bound, asked)
     if not new:
-        return "holds", kind, chosen, None, _planned(rest, bound)
+        return "holds", kind, chosen, None, _planned(rest, bound, asked)
     parts = dict(_parts(chosen, (), bound))
     known = {place: term for place, term in parts.items() if place[-1] == 0 or _names(term) <= bound}
     fresh = [(place, name) for place, name in parts.items() if place not in known]
-    return "find", kind, known, fresh, _planned(rest, bound | new)
+    return "find", kind, known, fresh, _planned(rest, bound | new, asked)
 
 
-def _turn(formula: Term, bound: frozenset[str]) -> tuple[int, int]:
+def _leaves(formula: Term) -> Iterator[Term]:
+    if formula[0] in ("or", "and", "not"):
+        for part in formula[1:]:
+            yield from _leaves(part)
+    else:
+        yield formula
+
+
+def _turn(formula: Term, bound: frozenset[str], asked: frozenset[str]) -> tuple[int, int]:
     kind, new = formula[0], len(_names(formula) - bound)
     if kind in ("not", "distinct"):
         return (4, 0) if new else (0, 0)
+    if kind in asked and new:
+        return 5, 0
     return {"and": 1, "or": 3 if new else 0}.get(kind, 2 if new else 0), new
 
 
@@ -293,13 +351,12 @@ def _names(term: Term) -> frozenset[str]:
     return frozenset().union(*map(_names, term))
 
 
-def _bound_by(formula: Term) -> frozenset[str]:
-    """The variables that have values when a formula holds."""
-    if formula[0] == "or":
-        return frozenset.intersection(*map(_bound_by, formula[1:]))
-    if formula[0] == "and":
-        return frozenset().union(*map(_bound_by, formula[1:]))
-    return frozenset() if formula[0] in ("not", "distinct") else _names(formula)
+def _bound_by(formula: Term, asked: frozenset[str]) -> frozenset[str]:
+    """The variables that have values when a formula holds, but for what relations do that are `asked`."""
+    if formula[0] in ("or", "and"):
+        parts = [_bound_by(part, asked) for part in formula[1:]]
+        return frozenset.intersection(*parts) if formula[0] == "or" else frozenset().union(*parts)
+    return frozenset() if formula[0] in ("not", "distinct", *asked) else _names(formula)
 
 
 def _put(term: Term, binding: Binding) -> Term:
