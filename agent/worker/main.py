@@ -26,7 +26,7 @@ from typing import Protocol
 from agent.processes import LOG_FORMAT
 from agent.search import registry
 from agent.worker.crosschecker import CrossChecker, Finding
-from agent.worker.gamer import Gamer
+from agent.worker.gamer import Gamer, Settle
 from agent.worker.messages import (
     PULSE,
     Alive,
@@ -59,8 +59,9 @@ POLL = 0.005
 """Seconds between two looks at a compilation. Set by hand; not tuned."""
 
 
-TRUSTED_VARIANTS = ("plain",)
-"""How the rules are grounded after a circuit was found to be wrong: as they stand. Most mistakes are in rewriting."""
+COMPILATIONS = (Limits(), Limits(variants=("plain",)))
+"""How to compile, by the number of circuits that were found wrong in the match: at last the rules as they stand, since
+most mistakes are in rewriting. After these the interpreter plays."""
 
 
 class CompilationLike(Protocol):
@@ -101,8 +102,8 @@ class Session:
         """The one of these whose machine is a circuit."""
         self._compilation: CompilationLike | None = None
         self._crosschecker: CrossChecker | None = None
-        self._more_trusted = [Limits(variants=TRUSTED_VARIANTS)]
-        """How to compile once more after a difference."""
+        self._over = False
+        """Whether the match is over and it was not yet said what was compared."""
         self._started = time.monotonic()
 
     def run(self) -> None:
@@ -111,9 +112,9 @@ class Session:
             checked = self._check()
             if checked is None:
                 return
-            if self._begin.compile:
+            if self._begin.compile and self._begin.checkpoint.distrust < len(COMPILATIONS):
                 # Processes are forked here, before any thread exists.
-                self._compilation = self._compile(checked, Limits())
+                self._compilation = self._compile(checked, COMPILATIONS[self._begin.checkpoint.distrust])
                 self._crosschecker = CrossChecker(checked, self._channel.wake)
                 self._crosschecker.start()
             self._gamer = self._start_gamer(lambda: Interpreter(checked), thinking=self._begin.seconds is not None)
@@ -175,6 +176,7 @@ class Session:
         *,
         thinking: bool,
         observed: Callable[[Observation], None] | None = None,
+        settle: Settle = lambda seconds, stopped: True,
     ) -> Gamer:
         gamer = Gamer(
             make_machine,
@@ -184,6 +186,7 @@ class Session:
             thinking=thinking,
             seconds=self._seconds,
             observed=observed,
+            settle=settle,
             ended=self._channel.wake,
         )
         gamer.start()
@@ -194,8 +197,26 @@ class Session:
         assert checker is not None
         checker.watch(machine)
         return self._start_gamer(
-            lambda: machine, thinking=not self._resting, observed=partial(checker.observed, machine)
+            lambda: machine,
+            thinking=not self._resting,
+            observed=partial(checker.observed, machine),
+            settle=partial(self._settle, checker, machine),
         )
+
+    def _settle(
+        self, checker: CrossChecker, machine: StateMachine, seconds: float, stopped: Callable[[], bool]
+    ) -> bool:
+        """`CrossChecker.settle`, in the gamer's thread."""
+        right = checker.settle(machine, seconds, stopped)
+        if right:
+            self._conclude()
+        return right
+
+    def _conclude(self) -> None:
+        """Says what was compared, once, when the match is over: this process is, too, as soon as that is reported."""
+        if self._over and self._crosschecker is not None:
+            self._over = False
+            log.info("%s", self._crosschecker.summary())
 
     def _turn(self, turn: Turn) -> None:
         self._resting = False
@@ -203,8 +224,10 @@ class Session:
         if self._crosschecker is not None:
             self._crosschecker.rest(False)
             if turn.joint_move is not None and turn.seconds is None:
-                # No answer is wanted: the match is over, and so is this process as soon as its result is reported.
-                log.info("%s", self._crosschecker.summary())
+                # No answer is wanted. A circuit's gamer still has the last state compared.
+                self._over = True
+                if self._circuit is None or self._circuit is not self._gamer:
+                    self._conclude()
         if turn.joint_move is not None:
             self._received.append(turn.joint_move)
         for gamer in (self._gamer, self._successor):
@@ -212,7 +235,7 @@ class Session:
                 gamer.turn(turn)
 
     def _rewind(self) -> None:
-        self._begin = replace(self._begin, checkpoint=Checkpoint())
+        self._begin = replace(self._begin, checkpoint=Checkpoint(distrust=self._begin.checkpoint.distrust))
         self._received.clear()
         for gamer in (self._gamer, self._successor):
             if gamer is not None:
@@ -246,6 +269,9 @@ class Session:
         assert self._crosschecker is not None
         assert self._circuit is not None
         self._crosschecker.watch(None)
+        distrust = self._begin.checkpoint.distrust + 1
+        # Gamers say so along with every state: what joins the match later has to know.
+        self._begin = replace(self._begin, checkpoint=replace(self._begin.checkpoint, distrust=distrust))
         if self._circuit is self._gamer:
             if finding is None or finding.own:
                 # What it says of the present state is wrong; until the interpreter has followed, silence is better.
@@ -256,9 +282,9 @@ class Session:
             self._circuit.retire()
             self._successor = None
         self._circuit = None
-        if self._more_trusted:
+        if distrust < len(COMPILATIONS):
             log.warning("the rules are compiled once more, as they stand")
-            self._compilation = self._compile(checked, self._more_trusted.pop(0))
+            self._compilation = self._compile(checked, COMPILATIONS[distrust])
         else:
             log.warning("no circuit can be trusted: played by the interpreter")
 

@@ -348,9 +348,8 @@ class Sheet:
         rng = self.rng
         if self.aliases and rng.random() < 0.3:
             alias, has_role = rng.choice(self.aliases)
-            arguments = [body.term(sort, 0.8) for sort in alias.sorts]
-            if has_role and role is not None:
-                arguments[0] = role
+            given = [role] if has_role and role is not None else []
+            arguments = given + [body.term(sort, 0.8) for sort in alias.sorts[len(given) :]]
             body.literals.append(alias.atom(arguments))
             return alias.name, list(alias.sorts), arguments
         name, sorts = rng.choice(self.moves)
