@@ -48,6 +48,7 @@ FEATURES = (
     "distinct before its variables are bound",
     "term nested two deep",
     "alias of does",
+    "two aliases of does in one rule",
     "negated does",
     "recursion",
     "hundred facts",
@@ -265,6 +266,11 @@ def _features(sheet: Sequence[Term]) -> Iterator[str]:
     if len(sheet) - len(rules) > 100:
         yield "hundred facts"
     asked: set[str] = set()
+    aliases = {
+        head[0]
+        for _, head, *body in rules
+        if len(body) == 1 and body[0][0] == "does" and not isinstance(head, str) and head[0] != "next"
+    }
     for _, head, *body in rules:
         literals = list(_literals(body))
         binding = _variables(tuple([part for positive, part in literals if positive and part[0] != "distinct"]))
@@ -296,6 +302,8 @@ def _features(sheet: Sequence[Term]) -> Iterator[str]:
         if any(not positive and part[0] == "distinct" for positive, part in literals):
             yield "not distinct"
         moves = [part for positive, part in literals if positive and part[0] == "does"]
+        if sum(positive and part[0] in aliases for positive, part in literals) > 1:
+            yield "two aliases of does in one rule"
         if len(moves) > 1:
             yield "two moves in one rule"
         if len({move[1] for move in moves}) > 1:

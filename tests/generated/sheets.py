@@ -405,9 +405,10 @@ class Sheet:
                     self.add(("next", ("count", "?r", "?n")), [("true", ("count", "?r", "?n")), ("does", "?r", "noop")])
                 continue
             for _ in range(rng.choice((1, 2, 2, 3))):
-                rng.choice((self._frame, self._frame, self._unless, self._unless, self._shift, self._any_next))(
-                    one, pool
-                )
+                ways = [self._frame, self._frame, self._unless, self._unless, self._shift, self._any_next]
+                if self.aliases:
+                    ways += [self._by_aliases, self._by_aliases]
+                rng.choice(ways)(one, pool)
 
     def _does_wrap(self, name: str) -> Callable[[tuple[Term, ...]], Term]:
         return lambda arguments: ("does", arguments[0], inner(name, arguments[1:]))
@@ -422,8 +423,10 @@ class Sheet:
             head: list[Term] = [role, move]
             sorts = [self.roles, self.move]
         else:
-            _, move_sorts, arguments = self.does(body)
-            role = body.literals[-1][1]
+            name, move_sorts = rng.choice(self.moves)
+            role = rng.choice(self.roles.constants) if rng.random() < 0.3 else body.term(self.roles, 1.0)
+            arguments = [body.ground(sort) if rng.random() < 0.2 else body.term(sort, 0.8) for sort in move_sorts]
+            body.literals.append(("does", role, inner(name, arguments)))
             head, sorts = [], []
             if rng.random() < 0.6:
                 head, sorts = [role], [self.roles]
@@ -435,11 +438,11 @@ class Sheet:
                     if rng.random() < 0.8:
                         head.append(term)
                         sorts.append(sort)
-        if rng.random() < 0.3:
+        if rng.random() < 0.15:
             body.tests([*self.state, *self.statics], 1)
         self.add(inner(alias, head), body)
         found = relation(alias, *sorts)
-        if rng.random() < 0.25:
+        if rng.random() < 0.2:
             # Another move that counts as well.
             body = Body(rng)
             self.does(body)
@@ -512,6 +515,24 @@ class Sheet:
             body.positive(rng.choice(pool), 0.4)
         head = body.head_terms(one.sorts)
         body.tests(pool, rng.choice((0, 1)))
+        self.add(("next", inner(one.name, head)), body)
+
+    def _by_aliases(self, one: Relation, pool: list[Relation]) -> None:
+        """What was done, told by two aliases of `does` or three that have variables in common."""
+        rng = self.rng
+        body = Body(rng)
+        for number in range(rng.choice((2, 2, 3))):
+            # Of several roles, mostly, whose moves have something in common.
+            alias, _ = rng.choice(self.aliases)
+            new = [0.9 if sort is self.roles or not number else 0.1 for sort in alias.sorts]
+            body.literals.append(alias.atom([body.term(*one) for one in zip(alias.sorts, new, strict=True)]))
+        if rng.random() < 0.3:
+            alias, _ = rng.choice(self.aliases)
+            body.literals.append(("not", alias.atom([body.closed(sort) for sort in alias.sorts])))
+        if rng.random() < 0.5:
+            body.positive(one, 0.3)
+        head = body.head_terms(one.sorts)
+        body.tests(pool, rng.choice((0, 0, 1)))
         self.add(("next", inner(one.name, head)), body)
 
     def _any_next(self, one: Relation, pool: list[Relation]) -> None:
