@@ -13,8 +13,8 @@ import pytest
 
 from agent.worker import crosschecker
 from agent.worker import gamer as gamers
-from agent.worker.main import CompilationLike, Session
 from agent.worker.messages import Begin, Channel, Checkpoint, Command, Prepared, Report, Rest, Situation, Thought, Turn
+from agent.worker.session import CompilationLike, Session
 from games import rulesheets
 from games.gdl.compile import Limits, start_compilation, warm_kernels
 from games.gdl.interpreter.machine import Interpreter
