@@ -74,7 +74,6 @@ MATCHES = (
     "a role that never has a move",
     "several goals, or none",
     "goals in a state that is not terminal",
-    "terminal at the start",
 )
 """What was come across in play. In a dead end (not terminal, and some role has no legal move) there is no joint move:
 legal moves, terminal and goals are compared there, and play ends. What a machine says is next after a move that is not
@@ -121,8 +120,6 @@ class Coverage:
                 note("several goals, or none")
             if not position.terminal and any(goal is not None for goal in position.goals):
                 note("goals in a state that is not terminal")
-        if known.positions[0].terminal:
-            note("terminal at the start")
         if any(not any(position.legal[role] for position in known.positions) for role in range(len(known.roles))):
             note("a role that never has a move")
 
