@@ -49,6 +49,9 @@ MAX_CPU_SECONDS = 2.0
 """CPU time after which a state is given up: on some rulesheets the interpreter needs minutes for one query. Set by
 hand; not tuned."""
 
+POLL = 0.004
+"""Seconds between two looks at whether to stop waiting: searches have to return within 5 ms of being stopped."""
+
 NICENESS = 5
 """Lets the search have its turn first, yet is little enough that states are compared in time on a busy core. What
 bounds the cost is `SHARE`. Set by hand; not tuned."""
@@ -88,7 +91,7 @@ class Finding:
 
 
 class CrossChecker:
-    """The child process and the thread that drives it. All methods return at once, and may be called by any thread."""
+    """The child process and the thread that drives it. Any thread may call any method; only `settle` blocks."""
 
     def __init__(self, checked: CheckedRules, notify: Callable[[], None]) -> None:
         """Forks the child; to be called before the process has threads. `notify` is called, in the thread, when there
@@ -102,6 +105,8 @@ class CrossChecker:
         self._own_cpu_seconds = OWN_CPU_SECONDS
         self._random_cpu_seconds = RANDOM_CPU_SECONDS
         self._finding: Finding | None = None
+        self._wrong: StateMachine | None = None
+        """The machine that was found wrong in a state of the match itself, last."""
         self._ended = False
         self._thinking_since: float | None = time.monotonic()
         self._thought = 0.0
@@ -121,21 +126,35 @@ class CrossChecker:
             self._seen.clear()
             self._finding = None
             self._own_cpu_seconds, self._random_cpu_seconds = OWN_CPU_SECONDS, RANDOM_CPU_SECONDS
-            self._changed.notify()
+            self._changed.notify_all()
 
     def observed(self, machine: StateMachine, seen: Observation) -> None:
         """Takes a state of the match; one of a machine that is no longer watched is dropped."""
         with self._changed:
             if machine is self._machine:
                 self._seen.append(seen)
-                self._changed.notify()
+                self._changed.notify_all()
+
+    def settle(self, machine: StateMachine, seconds: float, stopped: Callable[[], bool]) -> bool:
+        """Waits until the states of the match that were observed are compared: at most so long, and until `stopped`.
+
+        False if one of them differs. Unlike all else here this blocks.
+        """
+        end = time.monotonic() + seconds
+        with self._changed:
+            while machine is self._machine and self._seen and not self._ended:
+                left = end - time.monotonic()
+                if left <= 0 or stopped():
+                    break
+                self._changed.wait(min(left, POLL))
+            return machine is not self._wrong
 
     def rest(self, resting: bool) -> None:
         """Says whether thinking rests: time spent so pays for no comparing."""
         with self._changed:
             self._thought = self._thinking_seconds()
             self._thinking_since = None if resting else time.monotonic()
-            self._changed.notify()
+            self._changed.notify_all()
 
     def poll(self) -> Finding | None:
         """The difference found since the last call. The machine in which it was found is no longer watched."""
@@ -159,7 +178,7 @@ class CrossChecker:
         """Ends the child."""
         with self._changed:
             self._ended = True
-            self._changed.notify()
+            self._changed.notify_all()
         self._child.end()
 
     # --- the thread
@@ -226,6 +245,7 @@ class CrossChecker:
             if outcome.difference is None:
                 return False
             self._finding = Finding(outcome.difference, task.seen is not None)
+            self._wrong = machine if self._finding.own else None
             self._machine = None
             self._seen.clear()
             return True

@@ -7,6 +7,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,6 +20,16 @@ from games.gdl.crosscheck import Observation
 from games.machine import GameError, State, StateMachine, Term
 
 log = logging.getLogger(__name__)
+
+Settle: TypeAlias = Callable[[float, Callable[[], bool]], bool]
+"""See `CrossChecker.settle`: seconds to wait at most, and whether to stop waiting; False where a state is wrong."""
+
+HOLD_SECONDS = 0.25
+"""How long at most a report waits for its state to be compared that may be answered at once: there is nothing to think
+about, or no more. Set by hand; not tuned."""
+
+HOLD_SHARE = 0.1
+"""The same as a share of the turn; set by hand, below the one after which the match calls for another worker."""
 
 REPEAT_AFTER = 0.1
 """Seconds before an opinion is sent again whose move has not changed. Set by hand; not tuned."""
@@ -42,12 +54,14 @@ class Gamer:
         seconds: float | None,
         engines: Callable[[StateMachine, int], Iterator[Engine]] = engines_for,
         observed: Callable[[Observation], None] | None = None,
+        settle: Settle = lambda seconds, stopped: True,
         ended: Callable[[], None] = lambda: None,
     ) -> None:
         """`make_machine` runs in the gamer's thread. `thinking` is whether to think before the next turn begins,
         `seconds` how long the present turn lasts where one is running, `engines` the choice of engines, best first.
-        `observed` is told what the machine says of each state of the match, after that was reported; `ended` is called
-        when the gamer plays no more."""
+        `observed` is told what the machine says of each state of the match; `settle` waits until it was found right or
+        wrong, before something is reported that ends the turn or the match. `ended` is called when the gamer plays no
+        more."""
         self.prepared = threading.Event()
         """Set when the first situation was sent and the engine is at work, or when the gamer has failed."""
         self.failed: str | None = None
@@ -66,6 +80,7 @@ class Gamer:
         self._engines: Iterator[Engine] = iter(())
         self._choose_engines = engines
         self._observed = observed
+        self._settle = settle
         self._ended = ended
         self._situation: Situation | None = None
         self._sent: tuple[Opinion | None, float] = (None, 0.0)
@@ -126,7 +141,6 @@ class Gamer:
             role = machine.roles.index(self._role_term)
             reference = Reference(machine, role, self._checkpoint)
             self._announce(reference)
-            self._show_states(reference)
             self._engines = self._choose_engines(machine, role)
             self._next_engine(reference.state)
             self.prepared.set()
@@ -155,11 +169,11 @@ class Gamer:
             if isinstance(task, Turn):
                 self._seconds = task.seconds
                 if task.joint_move is not None:
-                    self._follow(reference, task.joint_move)
+                    self._follow(reference, task.joint_move, last=task.seconds is None)
             elif isinstance(task, Rewind):
-                reference = Reference(reference.machine, reference.role, Checkpoint())
+                begin = Checkpoint(distrust=self._checkpoint.distrust)
+                reference = Reference(reference.machine, reference.role, begin)
                 self._announce(reference)
-                self._show_states(reference)
                 self._engines = self._choose_engines(reference.machine, reference.role)
                 self._next_engine(reference.state)
             with self._changed:
@@ -172,10 +186,9 @@ class Gamer:
             # An engine that was not stopped has nothing to gain from thinking on.
             exhausted = not self._stop[0]
 
-    def _follow(self, reference: Reference, received: Received) -> None:
+    def _follow(self, reference: Reference, received: Received, *, last: bool) -> None:
         steps = reference.follow(received)
-        self._announce(reference)
-        self._show_states(reference)
+        self._announce(reference, last=last)
         for joint_move, state in steps:
             engine = self._engine
             if engine is None:
@@ -187,10 +200,25 @@ class Gamer:
                 self._next_engine(reference.state)
                 return
 
-    def _announce(self, reference: Reference) -> None:
-        self._situation = reference.situation()
+    def _announce(self, reference: Reference, *, last: bool = False) -> None:
+        """Reports the present state, and shows the machine's states to whoever observes them.
+
+        The report comes first, unless the turn would be answered, or the match ended, on its word alone.
+        """
+        situation = self._situation = reference.situation()
         self._sent = (None, 0.0)
-        self._send(self._situation)
+        if last or situation.terminal or len(situation.legal) <= 1:
+            self._show_states(reference)
+            if self._is_settled():
+                self._send(situation)
+        else:
+            self._send(situation)
+            self._show_states(reference)
+
+    def _is_settled(self) -> bool:
+        """Whether the present state may be acted on; waits for that, but not for long, nor when there is a new turn."""
+        seconds = HOLD_SECONDS if self._seconds is None else min(HOLD_SECONDS, HOLD_SHARE * self._seconds)
+        return self._settle(seconds, lambda: self._retired or bool(self._tasks))
 
     def _show_states(self, reference: Reference) -> None:
         if self._observed is not None and not self._retired:
@@ -230,9 +258,14 @@ class Gamer:
         before, at = self._sent
         now = time.monotonic()
         news = before is None or opinion.move != before.move or opinion.proven != before.proven
-        if news or now - at >= REPEAT_AFTER:
-            self._sent = (opinion, now)
-            self._send(Thought(situation.turn, opinion, self.engine_name))
+        if not news and now - at < REPEAT_AFTER:
+            return
+        self._sent = (opinion, now)
+        if opinion.proven and not (before is not None and before.proven):
+            self._send(Thought(situation.turn, replace(opinion, proven=False), self.engine_name))
+            if not self._is_settled():
+                return
+        self._send(Thought(situation.turn, opinion, self.engine_name))
 
     def _send(self, report: Report) -> None:
         if not self._retired:

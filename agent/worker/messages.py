@@ -51,6 +51,8 @@ class Checkpoint:
     """The last joint move received before it, where that was not legal (see `agent.worker.reference`)."""
     since: tuple[Received, ...] = ()
     """What was received after the known state."""
+    distrust: int = 0
+    """How many circuits of the match's rules were found to be wrong, or failed, until then."""
 
 
 # ------------------------------------------------------------------------------------------- server -> worker

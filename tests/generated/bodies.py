@@ -40,6 +40,8 @@ class Relation:
     name: str
     sorts: tuple[Sort, ...]
     wrap: Callable[[tuple[Term, ...]], Term]
+    closed: bool = False
+    """Whether it may only be asked with all variables bound."""
 
     def atom(self, arguments: Sequence[Term]) -> Term:
         """The atom with these arguments."""
@@ -66,6 +68,8 @@ class Body:
 
     def __init__(self, rng: Random) -> None:
         self.rng = rng
+        self.deepest = 4 if rng.random() < 0.1 else 2
+        """How deep formulas that bind nothing are nested."""
         self.literals: list[Term] = []
         self.bound: dict[str, Sort] = {}
         self.instances = 1
@@ -78,6 +82,11 @@ class Body:
         self.bound[name] = sort
         self.instances *= sort.size
         return name
+
+    def stray(self) -> str:
+        """A new variable that stays unbound."""
+        self._made += 1
+        return f"?stray{self._made}"
 
     def known(self, sort: Sort) -> list[str]:
         """The variables of a sort."""
@@ -147,10 +156,14 @@ class Body:
         literal = ("distinct", name, right) if self.rng.random() < 0.7 else ("distinct", right, name)
         return ("not", literal) if self.rng.random() < 0.1 else literal
 
-    def test(self, sources: Sequence[Relation], depth: int = 2) -> Term | None:
+    def test(self, sources: Sequence[Relation], depth: int | None = None) -> Term | None:
         """A formula about bound variables: it binds nothing."""
         rng = self.rng
+        depth = self.deepest if depth is None else depth
         kind = rng.random()
+        if depth > 2:
+            # Disjunctions in disjunctions, and in negations.
+            kind *= 0.6
         if kind < 0.3:
             return self.unequal()
         if kind < 0.45 and depth:
@@ -164,7 +177,12 @@ class Body:
             found = [part for part in parts if part is not None]
             return ("and", *found) if found else None
         source = rng.choice(sources)
-        atom = source.atom([self.closed(sort) for sort in source.sorts])
+        arguments = [self.closed(sort) for sort in source.sorts]
+        if arguments and not source.closed and rng.random() < 0.06:
+            # A variable that nothing else has: for none of its values.
+            arguments[rng.randrange(len(arguments))] = self.stray()
+            return ("not", source.atom(arguments))
+        atom = source.atom(arguments)
         return ("not", atom) if rng.random() < 0.6 else atom
 
     def alternatives(self, sources: Sequence[Relation], tested: Sequence[Relation]) -> None:

@@ -19,6 +19,7 @@ from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET
 from games.gdl.grounding import split_moves
 from games.gdl.interpreter.unfolding import UnfoldedRules
 from games.gdl.running.layout import ARITY, FLIP, MAX_ARITY
+from tests.generated.agreement import Record
 
 Term = Any
 
@@ -47,12 +48,36 @@ FEATURES = (
     "distinct before its variables are bound",
     "term nested two deep",
     "alias of does",
+    "two aliases of does in one rule",
     "negated does",
     "recursion",
     "hundred facts",
     "legal in a body",
     "three roles",
+    "distinct from a constant",
+    "or within or, three deep",
+    "or within not",
+    "a fact as variable",
+    "recursion that builds terms",
+    "a term that grows with moves",
+    "goals by other goals",
+    "goals by there being no other",
+    "a variable of a negation alone",
+    "a variable of distinct alone",
+    "a head that its callers bind",
+    "a head that its callers bind, negated in another",
 )
+
+MATCHES = (
+    "a dead end",
+    "a dead end for some roles only",
+    "a role that never has a move",
+    "several goals, or none",
+    "goals in a state that is not terminal",
+)
+"""What was come across in play. In a dead end (not terminal, and some role has no legal move) there is no joint move:
+legal moves, terminal and goals are compared there, and play ends. What a machine says is next after a move that is not
+legal is nobody's rule: a circuit takes it that a role makes one of its moves, the interpreter that it makes none."""
 
 CIRCUITS = (
     "positive cycles",
@@ -81,6 +106,22 @@ class Coverage:
         """Starts with another program."""
         self.counts.update(self._seen)
         self._seen = set(_features(sheet))
+
+    def played(self, known: Record) -> None:
+        """Takes note of the matches that were recorded."""
+        note = self._seen.add
+        for position in known.positions:
+            without = [not moves for moves in position.legal]
+            if any(without) and not position.terminal:
+                note("a dead end")
+                if not all(without):
+                    note("a dead end for some roles only")
+            if None in position.goals:
+                note("several goals, or none")
+            if not position.terminal and any(goal is not None for goal in position.goals):
+                note("goals in a state that is not terminal")
+        if any(not any(position.legal[role] for position in known.positions) for role in range(len(known.roles))):
+            note("a role that never has a move")
 
     def watch(self, stage: str, made: Any) -> None:
         """Takes note of what a stage made."""
@@ -153,6 +194,7 @@ class Coverage:
         self._seen = set()
         parts = {
             "sheets have": FEATURES,
+            "matches came across": MATCHES,
             "rewriting steps": (
                 *STEPS.values(),
                 "an alias of does was unfolded",
@@ -193,6 +235,21 @@ def _has_or(term: Term) -> bool:
     return not isinstance(term, str) and (term[0] == "or" or any(map(_has_or, term)))
 
 
+def _ors(term: Term) -> int:
+    """How deep disjunctions are nested, a negated conjunction being one."""
+    if isinstance(term, str) or term[0] not in ("or", "and", "not"):
+        return 0
+    return (term[0] == "or") + max(map(_ors, term[1:]))
+
+
+def _has_or_in_not(term: Term, negated: bool = False) -> bool:
+    if isinstance(term, str) or term[0] not in ("or", "and", "not"):
+        return False
+    if negated and term[0] == "or":
+        return True
+    return any(_has_or_in_not(part, negated or term[0] == "not") for part in term[1:])
+
+
 def _variables(term: Term) -> set[str]:
     if isinstance(term, str):
         return {term} if term.startswith("?") else set()
@@ -205,11 +262,45 @@ def _features(sheet: Sequence[Term]) -> Iterator[str]:
         yield "three roles"
     if len(sheet) - len(rules) > 100:
         yield "hundred facts"
+    asked: set[str] = set()
+    aliases = {
+        head[0]
+        for _, head, *body in rules
+        if len(body) == 1 and body[0][0] == "does" and not isinstance(head, str) and head[0] != "next"
+    }
     for _, head, *body in rules:
         literals = list(_literals(body))
+        binding = _variables(tuple([part for positive, part in literals if positive and part[0] != "distinct"]))
+        if not _variables(head) <= binding:
+            yield "a head that its callers bind"
+            if asked & {part[0] for positive, part in literals if not positive}:
+                yield "a head that its callers bind, negated in another"
+            asked.add(head[0])
+        elif any(positive and not _variables(part) <= binding for positive, part in literals):
+            yield "a variable of distinct alone"
+        elif any(part[0] != "distinct" and not _variables(part) <= binding for _, part in literals):
+            yield "a variable of a negation alone"
+        if any(part[0] == "distinct" and not all(map(_variables, part[1:])) for _, part in literals):
+            yield "distinct from a constant"
+        if max([0, *map(_ors, body)]) > 2:
+            yield "or within or, three deep"
+        if any(map(_has_or_in_not, body)):
+            yield "or within not"
+        if any(part[0] == "true" and not isinstance(part[1], tuple) and part[1][0] == "?" for _, part in literals):
+            yield "a fact as variable"
+        if head[0] in ("list", "lists"):
+            yield "recursion that builds terms"
+        if head[:1] == ("next",) and head[1][0] == "height":
+            yield "a term that grows with moves"
+        if head[0] == "goal" and any(part[0] == "goal" for _, part in literals):
+            yield "goals by other goals"
+            if any(part[0] == "goal" and not positive for positive, part in literals):
+                yield "goals by there being no other"
         if any(not positive and part[0] == "distinct" for positive, part in literals):
             yield "not distinct"
         moves = [part for positive, part in literals if positive and part[0] == "does"]
+        if sum(positive and part[0] in aliases for positive, part in literals) > 1:
+            yield "two aliases of does in one rule"
         if len(moves) > 1:
             yield "two moves in one rule"
         if len({move[1] for move in moves}) > 1:

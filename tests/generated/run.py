@@ -79,6 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
             coverage.begin(program)
             try:
                 found, known = trial(program, seed, options.matches, coverage.watch)
+                coverage.played(known)
                 positions += len(known.positions)
                 moves += len(known.moves)
             except KeyboardInterrupt:

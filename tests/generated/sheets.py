@@ -7,6 +7,7 @@ in the body they stand. A counter ends every match after a few plies.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 from random import Random
 from typing import Any
@@ -27,8 +28,11 @@ class Sheet:
         self.statics: list[Relation] = [relation(sort.name, sort) for sort in (*self.plain, self.roles)]
         self._add_statics()
         self._add_moves()
+        self.aliases: list[tuple[Relation, bool]] = []
         self._add_fluents()
         self.state: list[Relation] = [*self.fluents, *self.fluents]
+        self.asked: list[Relation] = []
+        """Relations whose callers have to bind the arguments."""
         self._add_derived()
         self._add_legal()
         self._add_next()
@@ -55,9 +59,13 @@ class Sheet:
         body = Body(rng)
         for _ in range(rng.randint(1, most)):
             body.positive(rng.choice(positive))
+        if tested is not self.statics:
+            tested = [*tested, *self.asked]
         if rng.random() < 0.2:
             body.alternatives(positive, tested)
         body.tests(tested, rng.choice((0, 0, 1, 1, 2)))
+        if body.bound and rng.random() < 0.03:
+            body.literals.append(("distinct", rng.choice(list(body.bound)), body.stray()))
         if rng.random() < 0.02:
             # More disjunctions than are multiplied out.
             for _ in range(6):
@@ -192,6 +200,14 @@ class Sheet:
         if rng.random() < 0.3:
             self.fluents.append(fluent("count", self.roles, self.steps))
             self.statements += [("init", ("count", role, "0")) for role in self.roles.constants]
+        self.height: Sort | None = None
+        if rng.random() < 0.2:
+            # Terms that grow.
+            self.height = Sort("", ["z"])
+            for _ in range(rng.choice((1, 2, 3, 4))):
+                self.height = Sort("", ["z"], [("s", [self.height])])
+            self.fluents.append(fluent("height", self.height))
+            self.statements.append(("init", ("height", "z")))
         self.clock = fluent("step", self.steps)
         self.statements.append(("init", ("step", "0")))
         self.fluents.append(self.clock)
@@ -225,8 +241,71 @@ class Sheet:
         for name in ("reach", "meet"):
             if rng.random() < 0.35:
                 self._add_closure(name, self.state)
+        if rng.random() < 0.12:
+            self._add_lists()
+        if rng.random() < 0.15:
+            # What is true, whatever it is.
+            facts = Sort("", [], [(one.name, list(one.sorts)) for one in self.fluents if one.sorts])
+            facts.constants = [one.name for one in self.fluents if not one.sorts]
+            if facts.size <= 150:
+                self.state.append(Relation("true", (facts,), lambda arguments: ("true", *arguments)))
+        if rng.random() < 0.35:
+            self._add_asked()
         if rng.random() < 0.2:
             self._add_counting()
+
+    def _add_lists(self) -> None:
+        """Recursion that builds terms: lists of what holds, up to a length."""
+        rng = self.rng
+        below = [one for one in (*self.state, *self.statics) if any(sort in self.plain for sort in one.sorts)]
+        if not below:
+            return
+        sort = rng.choice([sort for sort in rng.choice(below).sorts if sort in self.plain])
+        source = rng.choice([one for one in below if sort in one.sorts])
+        place = source.sorts.index(sort)
+        body = Body(rng)
+        item = body.fresh(sort)
+        holds = source.atom([item if i == place else body.term(part, 0.3) for i, part in enumerate(source.sorts)])
+        length = rng.choice((1, 2, 2, 3)) if sort.size < 4 else 2
+        lists = Sort("", ["nil"])
+        for _ in range(length):
+            lists = Sort("", ["nil"], [("on", [sort, lists])])
+        if rng.random() < 0.5:
+            self.statements += [("longer", str(i), str(i + 1)) for i in range(length)]
+            self.statements.append(("lists", "0", "nil"))
+            rest = [("lists", "?i", "?t"), ("longer", "?i", "?j"), holds]
+            self.add(("lists", "?j", ("on", item, "?t")), rest)
+            self.add(("list", "?t"), [("lists", "?i", "?t")])
+        else:
+            # Ends where lists are no longer brief.
+            self.statements.append(("list", "nil"))
+            self.statements.append(("brief", "nil"))
+            self.add(("list", ("on", item, "?t")), [("list", "?t"), ("brief", "?t"), holds])
+            for number in range(1, length):
+                brief: Term = "nil"
+                for i in range(number):
+                    brief = ("on", f"?v{i}", brief)
+                self.add(("brief", brief), [(sort.name, f"?v{i}") for i in range(number)])
+        self.state.append(relation("list", lists))
+
+    def _add_asked(self) -> None:
+        """Relations that hold for what their callers name: rules with heads that nothing binds."""
+        rng = self.rng
+        kinds = [*self.plain, self.roles]
+        for number in range(rng.choice((1, 1, 2))):
+            sorts = [rng.choice(kinds) for _ in range(rng.choice((1, 1, 2)))]
+            pool = [*self.state, *self.state, *self.statics, *self.asked]
+            for _ in range(rng.choice((1, 1, 2))):
+                body = Body(rng)
+                if rng.random() < 0.3:
+                    body.positive(rng.choice(self.state), 0.4)
+                head = [body.fresh(sort) for sort in sorts]
+                body.tests(pool, rng.choice((1, 2)))
+                source = rng.choice([one for one in pool if set(one.sorts) & set(sorts)] or pool)
+                body.literals.append(("not", source.atom([body.closed(sort, 0.1) for sort in source.sorts])))
+                self.add((f"asked{number}", *head), body)
+            found = relation(f"asked{number}", *sorts)
+            self.asked += [replace(found, closed=True)] * 3
 
     def _add_counting(self) -> None:
         """Counts facts with an accumulator, top-down."""
@@ -267,6 +346,12 @@ class Sheet:
     def does(self, body: Body, role: Term = None) -> tuple[str, list[Sort], list[Term]]:
         """Adds a literal about somebody's move; returns its name, sorts and arguments."""
         rng = self.rng
+        if self.aliases and rng.random() < 0.3:
+            alias, has_role = rng.choice(self.aliases)
+            given = [role] if has_role and role is not None else []
+            arguments = given + [body.term(sort, 0.8) for sort in alias.sorts[len(given) :]]
+            body.literals.append(alias.atom(arguments))
+            return alias.name, list(alias.sorts), arguments
         name, sorts = rng.choice(self.moves)
         arguments = [body.term(sort, 0.8) for sort in sorts]
         if role is None:
@@ -282,8 +367,10 @@ class Sheet:
         ]
         does.append(Relation("does", (self.roles, self.move), lambda arguments: ("does", *arguments)))
         moving: list[Relation] = list(does)
-        for number in range(rng.choice((0, 1, 1, 2))):
-            moving.append(self._add_alias(f"did{number}"))
+        aliases = [self._add_alias(f"did{number}") for number in range(rng.choice((0, 1, 1, 2)))]
+        self.aliases += aliases
+        for alias, _ in aliases:
+            moving += [alias, alias]
         for number in range(rng.choice((0, 0, 1, 2))):
             sorts = self._choose_sorts(2)
             below = [*moving, *moving, *self.state, *self.statics]
@@ -291,8 +378,20 @@ class Sheet:
                 self.rule(f"effect{number}", sorts, below, below)
             moving.append(relation(f"effect{number}", *sorts))
         pool = [*moving, *self.state, *self.statics]
+        if rng.random() < 0.08:
+            # All that is true stays so, but for something.
+            body = Body(rng)
+            body.literals.append(("true", "?fact"))
+            self.does(body)
+            one = rng.choice(self.fluents)
+            body.literals.append(("distinct", "?fact", inner(one.name, [body.ground(sort) for sort in one.sorts])))
+            body.literals.append(("distinct", "?fact", ("step", "1")))
+            self.add(("next", "?fact"), body)
         for one in self.fluents:
             if one is self.clock:
+                continue
+            if one.name == "height":
+                self._add_growth()
                 continue
             if one.name == "count":
                 body = Body(rng)
@@ -306,15 +405,16 @@ class Sheet:
                     self.add(("next", ("count", "?r", "?n")), [("true", ("count", "?r", "?n")), ("does", "?r", "noop")])
                 continue
             for _ in range(rng.choice((1, 2, 2, 3))):
-                rng.choice((self._frame, self._frame, self._unless, self._unless, self._shift, self._any_next))(
-                    one, pool
-                )
+                ways = [self._frame, self._frame, self._unless, self._unless, self._shift, self._any_next]
+                if self.aliases:
+                    ways += [self._by_aliases, self._by_aliases]
+                rng.choice(ways)(one, pool)
 
     def _does_wrap(self, name: str) -> Callable[[tuple[Term, ...]], Term]:
         return lambda arguments: ("does", arguments[0], inner(name, arguments[1:]))
 
-    def _add_alias(self, alias: str) -> Relation:
-        """A relation that says what somebody does."""
+    def _add_alias(self, alias: str) -> tuple[Relation, bool]:
+        """A relation that says what somebody does, and whether its first argument is who."""
         rng = self.rng
         body = Body(rng)
         if rng.random() < 0.25:
@@ -323,8 +423,10 @@ class Sheet:
             head: list[Term] = [role, move]
             sorts = [self.roles, self.move]
         else:
-            _, move_sorts, arguments = self.does(body)
-            role = body.literals[-1][1]
+            name, move_sorts = rng.choice(self.moves)
+            role = rng.choice(self.roles.constants) if rng.random() < 0.3 else body.term(self.roles, 1.0)
+            arguments = [body.ground(sort) if rng.random() < 0.2 else body.term(sort, 0.8) for sort in move_sorts]
+            body.literals.append(("does", role, inner(name, arguments)))
             head, sorts = [], []
             if rng.random() < 0.6:
                 head, sorts = [role], [self.roles]
@@ -336,10 +438,32 @@ class Sheet:
                     if rng.random() < 0.8:
                         head.append(term)
                         sorts.append(sort)
-        if rng.random() < 0.3:
+        if rng.random() < 0.15:
             body.tests([*self.state, *self.statics], 1)
         self.add(inner(alias, head), body)
-        return relation(alias, *sorts)
+        found = relation(alias, *sorts)
+        if rng.random() < 0.2:
+            # Another move that counts as well.
+            body = Body(rng)
+            self.does(body)
+            self.add(found.atom(body.head_terms(sorts)), body)
+        return found, bool(head) and head[0] == role
+
+    def _add_growth(self) -> None:
+        """A term that gets deeper with moves, up to a depth."""
+        rng = self.rng
+        assert self.height is not None
+        deepest: Term = "z"
+        inside = self.height
+        while inside.functions:
+            deepest, inside = ("s", deepest), inside.functions[0][1][0]
+        body = Body(rng)
+        self.does(body)
+        grown = [("true", ("height", "?h")), ("distinct", "?h", deepest), *body.literals]
+        self.add(("next", ("height", ("s", "?h"))), grown)
+        self.add(("next", ("height", deepest)), [("true", ("height", deepest))])
+        if rng.random() < 0.5:
+            self.add(("next", ("height", "?h")), [("true", ("height", ("s", "?h"))), ("does", "?r", "noop")])
 
     def _frame(self, one: Relation, pool: list[Relation]) -> None:
         """What was true stays so, under conditions."""
@@ -393,6 +517,24 @@ class Sheet:
         body.tests(pool, rng.choice((0, 1)))
         self.add(("next", inner(one.name, head)), body)
 
+    def _by_aliases(self, one: Relation, pool: list[Relation]) -> None:
+        """What was done, told by two aliases of `does` or three that have variables in common."""
+        rng = self.rng
+        body = Body(rng)
+        for number in range(rng.choice((2, 2, 3))):
+            # Of several roles, mostly, whose moves have something in common.
+            alias, _ = rng.choice(self.aliases)
+            new = [0.9 if sort is self.roles or not number else 0.1 for sort in alias.sorts]
+            body.literals.append(alias.atom([body.term(*one) for one in zip(alias.sorts, new, strict=True)]))
+        if rng.random() < 0.3:
+            alias, _ = rng.choice(self.aliases)
+            body.literals.append(("not", alias.atom([body.closed(sort) for sort in alias.sorts])))
+        if rng.random() < 0.5:
+            body.positive(one, 0.3)
+        head = body.head_terms(one.sorts)
+        body.tests(pool, rng.choice((0, 0, 1)))
+        self.add(("next", inner(one.name, head)), body)
+
     def _any_next(self, one: Relation, pool: list[Relation]) -> None:
         body = self.body(pool, pool)
         self.add(("next", inner(one.name, body.head_terms(one.sorts))), body)
@@ -415,10 +557,28 @@ class Sheet:
             self.rule("won", [self.roles], pool, pool)
             self.add(("goal", "?r", "100"), [("role", "?r"), ("won", "?r")])
             self.add(("goal", "?r", "0"), [("role", "?r"), ("not", ("won", "?r"))])
-        for _ in range(rng.choice((1, 1, 2))):
+        if rng.random() < 0.35:
+            self._add_goals_by_goals(pool, values.constants)
+        for _ in range(rng.choice((0, 1, 1, 2))):
             self.rule("goal", [self.roles, values], pool, pool)
         if rng.random() < 0.3:
             self.add(("goal", "?r", "?n"), [("role", "?r"), ("true", ("step", "?n"))])
+
+    def _add_goals_by_goals(self, pool: list[Relation], values: list[str]) -> None:
+        """Goals that depend on other goals, or on there being none of these."""
+        rng = self.rng
+        order = rng.sample(values, 3)
+        body = self.body(pool, pool, 2)
+        self.add(("goal", body.head_terms([self.roles])[0], order[0]), body)
+        for number, value in enumerate(order[1:], 1):
+            literals: list[Term] = [("role", "?r")]
+            for other in order[: rng.randint(1, number)]:
+                who = "?r" if rng.random() < 0.8 else rng.choice(self.roles.constants)
+                atom = ("goal", who, other)
+                literals.append(("not", atom) if rng.random() < 0.8 else atom)
+            body = Body(rng)
+            body.tests(pool, rng.choice((0, 1)))
+            self.add(("goal", "?r", value), [*literals, *body.literals])
 
 
 def sheet(rng: Random) -> tuple[Term, ...]:

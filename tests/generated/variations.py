@@ -51,6 +51,8 @@ def _split(statement: Term) -> list[Term]:
 
 def _apart(statement: Term, rng: Random) -> Term:
     """The statement with new names for its variables."""
+    if statement[0] != "<=":
+        return statement
     names = [name for name in dict.fromkeys(_names(statement)) if name.startswith("?")]
     fresh = [f"?{i}" for i in range(len(names))]
     rng.shuffle(fresh)

@@ -6,9 +6,9 @@ Every later stage (check, rewriting, grounding, interpreter) works on the `Rule`
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 from typing import TypeAlias, Union
 
 from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
@@ -88,7 +88,8 @@ def _normalise_statement(statement: Term, index: int, rules: list[Rule]) -> None
         raise _StatementError("a rule without a head")
     head = _head(statement[1], (1,))
     parts = [_formula(part, (position,), True) for position, part in enumerate(statement[2:], 2)]
-    for body in _alternatives(_conjunction(parts), head, index, rules):
+    names = (f"or {index}.{number}" for number in count())
+    for body in _alternatives(_conjunction(parts), head, index, rules, names):
         rule = resolve_distinct(Rule(head, body, index))
         if rule is not None:
             rules.append(rule)
@@ -191,18 +192,24 @@ def _formula_variables(formula: _Formula) -> dict[str, None]:
 
 
 def _alternatives(
-    formula: _Formula, head: Atom, index: int, rules: list[Rule], given: tuple[Literal, ...] = ()
+    formula: _Formula,
+    head: Atom,
+    index: int,
+    rules: list[Rule],
+    names: Iterator[str],
+    given: tuple[Literal, ...] = (),
 ) -> list[tuple[Literal, ...]]:
     """The bodies that `formula` multiplies out to; if too many, disjunctions become predicates in `rules`.
 
-    `given` are the positive literals that hold wherever the formula is asked for.
+    `names` are those that the predicates get, each for one disjunction: they may be nested, and one that is never
+    satisfied has no rules. `given` are the positive literals that hold wherever the formula is asked for.
     """
     if isinstance(formula, Literal):
         return [(formula,)]
     if _count_alternatives(formula) <= MAX_ALTERNATIVES or not formula.conjunctive:
         parts = formula.parts
         if not formula.conjunctive:
-            return [body for part in parts for body in _alternatives(part, head, index, rules, given)]
+            return [body for part in parts for body in _alternatives(part, head, index, rules, names, given)]
         return _multiply_out(formula)
     plain = tuple(part for part in formula.parts if isinstance(part, Literal))
     context = (*given, *[lit for lit in plain if lit.positive and lit.atom[0] != "distinct"])
@@ -223,8 +230,8 @@ def _alternatives(
         shared = [name for name in _formula_variables(junction) if name in known or uses[name] > 1]
         needed = set(shared) - body_variables(context).keys() - _binds(junction)
         binding = tuple([literal for literal in made if needed & variables(literal.atom).keys()])
-        auxiliary: Atom = (f"or {len(rules)}.{index}.{len(made)}", *shared)
-        for alternative in _alternatives(junction, auxiliary, index, rules, context + binding):
+        auxiliary: Atom = (next(names), *shared)
+        for alternative in _alternatives(junction, auxiliary, index, rules, names, context + binding):
             rule = resolve_distinct(Rule(auxiliary, context + binding + alternative, index))
             if rule is not None:
                 rules.append(rule)

@@ -95,20 +95,20 @@ def _close(rule: Rule, relation: str, diagnostics: list[Diagnostic]) -> list[Rul
 
 
 def _unfold_unsafe(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> list[Rule]:
-    """Replaces calls of relations with unsafe heads by the bodies of their rules, callees first.
+    """Replaces calls of relations with unsafe heads by the bodies of their rules, callers first.
 
+    So whatever is negated is known to have its variables bound by the time it is taken for a relation of its own.
     Recursive relations and those of the game itself stay as they are.
     """
     recursive = _recursive_relations(rules)
+    given = _given_arguments(rules)
     result = list(rules)
     limit = len(result) + _MOST_RULES
-    for members in dependency_components(rules):
+    for members in reversed(list(dependency_components(rules))):
         relation = members[0]
-        if relation in recursive or relation[0] in _GAME:
+        if relation in recursive or relation[0] in _GAME or relation not in given:
             continue
         definition = [rule for rule in result if predicate(rule.head) == relation]
-        if not any(_unbound_in_head(rule) for rule in definition):
-            continue
         for rule in definition:
             if unbound := _unbound_in_head(rule):
                 message = f"nothing binds {' '.join(unbound)} in {term_text(rule.head)}: left to its callers"
@@ -116,13 +116,37 @@ def _unfold_unsafe(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> list
         unfolded: list[Rule] = []
         for rule in result:
             if predicate(rule.head) != relation:
-                unfolded += _unfold(rule, relation, definition, f"such {len(unfolded)}")
+                # Each relation is unfolded once: with it, names differ from those made when another one was.
+                name = f"such {relation[0]}/{relation[1]} {len(unfolded)}"
+                unfolded += _unfold(rule, relation, definition, name)
             if len(unfolded) > limit:
                 message = f"`{relation[0]}` has rules that bind too little, and too many callers"
                 diagnostics.append(Diagnostic("error", message, (rule.statement,)))
                 return list(rules)
         result = unfolded
     return result
+
+
+def _given_arguments(rules: Sequence[Rule]) -> dict[Predicate, set[int]]:
+    """Of relations with unsafe heads: the arguments (from 1) that callers have to give, directly or by a callee."""
+    given: dict[Predicate, set[int]] = {}
+    before = -1
+    while before != sum(map(len, given.values())):
+        before = sum(map(len, given.values()))
+        for rule in rules:
+            relation = predicate(rule.head)
+            bound = {
+                name
+                for literal in rule.body
+                if literal.positive and literal.atom[0] != "distinct"
+                for i, part in enumerate(literal.atom[1:], 1)
+                if i not in given.get(predicate(literal.atom), ())
+                for name in iterate_variables(part)
+            }
+            found = {i for i, part in enumerate(rule.head[1:], 1) if not bound.issuperset(iterate_variables(part))}
+            if found:
+                given.setdefault(relation, set()).update(found)
+    return given
 
 
 def _recursive_relations(rules: Iterable[Rule]) -> set[Predicate]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -13,6 +13,7 @@ from agent.search.engine import Engine, EngineMismatchError, Opinion, Report, St
 from agent.worker.gamer import Gamer
 from agent.worker.messages import Checkpoint, Situation, Thought, Turn
 from agent.worker.messages import Report as WorkerReport
+from games.gdl.crosscheck import Observation
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.machine import State, StateMachine, Term
@@ -62,8 +63,12 @@ class Scripted(Engine):
 class Watched:
     """A gamer, and what it reports."""
 
-    def __init__(self, *engines: Engine, thinking: bool = True) -> None:
+    def __init__(self, *engines: Engine, thinking: bool = True, right: bool = True) -> None:
         self.reports: queue.Queue[WorkerReport] = queue.Queue()
+        self.settled: list[tuple[int, int]] = []
+        """Each time that a state had to be found right: how many states were observed and situations reported."""
+        self._observed = self._situations = 0
+        self._right = right
         rules = check(read_rulesheet(RULES))
 
         def choose(machine: StateMachine, role: int) -> Iterator[Engine]:
@@ -73,12 +78,25 @@ class Watched:
             lambda: Interpreter(rules),
             "solo",
             Checkpoint(),
-            self.reports.put,
+            self._report,
             thinking=thinking,
             seconds=None,
             engines=choose,
+            observed=self._observe,
+            settle=self._settle,
         )
         self.gamer.start()
+
+    def _report(self, report: WorkerReport) -> None:
+        self._situations += isinstance(report, Situation)
+        self.reports.put(report)
+
+    def _observe(self, seen: Observation) -> None:
+        self._observed += 1
+
+    def _settle(self, seconds: float, stopped: Callable[[], bool]) -> bool:
+        self.settled.append((self._observed, self._situations))
+        return self._right
 
     def situation(self) -> Situation:
         """The next situation reported."""
@@ -104,6 +122,56 @@ def test_situation_comes_before_any_thought() -> None:
     watched = Watched(Scripted("good", "walk"))
     assert watched.reports.get(timeout=60) == watched.gamer._situation
     assert watched.thought() == Thought(0, Opinion("walk"), "good")
+    watched.gamer.retire()
+
+
+class Sure(Scripted):
+    """Has proven its move at once."""
+
+    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        report(Opinion(self.move, proven=True))
+
+
+def test_state_is_compared_before_anything_ends_on_its_word() -> None:
+    """A terminal state, and the last one, are observed and found right before they are reported; others at once."""
+    watched = Watched(Scripted("good", "walk"), thinking=False)
+    watched.situation()
+    watched.gamer.turn(Turn(("rest",), 1.0))
+    watched.situation()
+    assert watched.settled == []
+    watched.gamer.turn(Turn(("rest",), None))
+    assert not watched.situation().terminal
+    assert watched.settled == [(3, 2)]
+    for _ in range(3):
+        watched.gamer.turn(Turn(("walk",), 1.0))
+    while not watched.situation().terminal:
+        pass
+    assert watched.settled == [(3, 2), (6, 5)]
+    watched.gamer.retire()
+
+
+def test_wrong_state_ends_nothing() -> None:
+    """What differs is not reported where it would end the turn; the next report is about another state."""
+    watched = Watched(Scripted("good", "walk"), thinking=False, right=False)
+    assert watched.situation().turn == 0
+    for number in range(3):
+        watched.gamer.turn(Turn(("walk",), 1.0))
+        if number < 2:
+            assert watched.situation().turn == number + 1
+    watched.gamer.rewind()
+    assert watched.situation().turn == 0
+    watched.gamer.retire()
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_move_counts_as_proven_once_its_state_was_compared(right: bool) -> None:
+    """Until then it is an opinion like others, which is there if the time is up."""
+    watched = Watched(Sure("sure", "walk"), right=right)
+    assert watched.thought() == Thought(0, Opinion("walk"), "sure")
+    if right:
+        assert watched.thought() == Thought(0, Opinion("walk", proven=True), "sure")
+    watched.gamer.turn(Turn(("walk",), 1.0))
+    assert watched.thought() == Thought(1, Opinion("walk"), "sure")
     watched.gamer.retire()
 
 

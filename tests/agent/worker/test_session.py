@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agent.worker.main import CompilationLike, Session
+from agent.worker import crosschecker
+from agent.worker import gamer as gamers
 from agent.worker.messages import Begin, Channel, Checkpoint, Command, Prepared, Report, Rest, Situation, Thought, Turn
+from agent.worker.session import CompilationLike, Session
 from games import rulesheets
 from games.gdl.compile import Limits, start_compilation, warm_kernels
 from games.gdl.interpreter.machine import Interpreter
@@ -33,6 +35,11 @@ FORGETFUL = SOURCE.replace(KEPT, f"{KEPT} (distinct ?role x)")
 
 WITHOUT_DIAGONALS = SOURCE.replace("(true (cell 2 2 ?role))", "(true (cell 2 2 nobody))")
 """A match may go on when it is over."""
+
+GENEROUS = SOURCE.replace("(goal ?role 50)", "(goal ?role 60)")
+"""A draw is worth more: what is wrong is the result only."""
+
+START = Checkpoint()
 
 Compile = Callable[[CheckedRules, Limits], CompilationLike]
 
@@ -117,7 +124,7 @@ class Line(Channel):
 class Match:
     """A session, and the manager of its match, who knows the rules."""
 
-    def __init__(self, compile: Compile, *, ponder: bool = True) -> None:
+    def __init__(self, compile: Compile, *, ponder: bool = True, checkpoint: Checkpoint = START) -> None:
         self.truth = Interpreter(check(read_rulesheet(SOURCE)))
         self.state = self.truth.initial()
         self.line = Line()
@@ -125,7 +132,7 @@ class Match:
         self.situation: Situation | None = None
         """The last one reported."""
         start = Start("m", "x", read_rulesheet(SOURCE), 10, 10, source=SOURCE)
-        self._begin = Begin(start, Checkpoint(), None, ponder, compile=True)
+        self._begin = Begin(start, checkpoint, None, ponder, compile=True)
         self._session = Session(self.line, self._begin, compile)
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -253,6 +260,56 @@ def test_interpreter_plays_where_no_circuit_is_right(
         match.report()
     match.play()
     assert len(errors(caplog)) == 2
+
+
+def test_result_is_compared_before_it_is_reported(
+    begin: Callable[..., Match], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also a difference in the state that STOP leads to is noticed: the first result reported is the right one."""
+    assert GENEROUS != SOURCE
+    monkeypatch.setattr(crosschecker, "SHARE", 1.0)
+    monkeypatch.setattr(crosschecker, "RANDOM_SHARE", 1e-9)
+    monkeypatch.setattr(gamers, "HOLD_SECONDS", PATIENCE)
+    match = begin(compile_wrongly(GENEROUS))
+    match.wait_until_prepared()
+    marks = [(1, 1), (2, 2), (3, 3), (1, 2), (3, 2), (3, 1), (1, 3), (2, 3), (2, 1)]
+    for number, (column, row) in enumerate(marks):
+        mark, active = ("mark", str(column), str(row)), number % 2
+        joint_move = ("noop", mark) if active else (mark, "noop")
+        assert all(move in match.truth.legal(match.state, role) for role, move in enumerate(joint_move))
+        match.state = match.truth.next(match.state, joint_move)
+        match.line.commands.put(Turn(joint_move, None if number == 8 else 1.0))
+        while not (isinstance(report := match.report(), Situation) and report.turn == number + 1):
+            pass
+    assert report.terminal
+    assert report.goals == (50, 50)
+    (line,) = errors(caplog)
+    assert "goal of x: only the circuit has (goal x 60)" in line
+
+
+def test_worker_that_joins_later_knows_of_the_difference(
+    begin: Callable[..., Match], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The situation tells it how many circuits were wrong: it begins with the plain one, or with none."""
+    first = begin(compile_wrongly(FORGETFUL))
+    first.wait_until_prepared()
+    first.play()
+    assert first.situation is not None
+    assert first.situation.checkpoint.distrust == 1
+    asked: list[Limits] = []
+
+    def compile(checked: CheckedRules, limits: Limits) -> CompilationLike:
+        asked.append(limits)
+        return Compiled(Portable(checked))
+
+    for distrust, variants in ((1, [("plain",)]), (2, [])):
+        asked.clear()
+        second = begin(compile, checkpoint=Checkpoint(distrust=distrust))
+        second.wait_until_prepared()
+        assert [limits.variants for limits in asked] == variants
+        second.play()
+        assert second.situation is not None
+        assert second.situation.checkpoint.distrust == distrust
 
 
 def test_circuit_that_fails_gives_way(begin: Callable[..., Match], caplog: pytest.LogCaptureFixture) -> None:

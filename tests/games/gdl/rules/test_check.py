@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.diagnostics import InvalidRulesError
 from protocol.kif import read_rulesheet
@@ -95,6 +96,27 @@ def test_rules_for_top_down_provers() -> None:
     texts = [str(rule) for rule in checked(text).rules]
     assert any("(next (a " in one and "(not (true (step " in one for one in texts)
     assert not any("(free" in one for one in texts)
+
+
+@pytest.mark.parametrize(
+    ("rules", "legal"),
+    [
+        ("(<= (some ?x) (not (free ?x))) (<= (legal white (go ?x)) (number ?x) (some ?x))", {"2"}),
+        ("(<= (some ?x) (not (free ?x))) (<= (legal white (go ?x)) (number ?x) (not (some ?x)))", {"1", "3"}),
+        ("(<= (some ?x ?y) (number ?y) (not (free ?x))) (<= (legal white (go ?x)) (number ?x) (some ?x 3))", {"2"}),
+        (
+            "(<= (some ?x) (free ?x)) (<= (more ?x) (number 3) (not (some ?x)))"
+            "(<= (legal white (go ?x)) (number ?x) (not (more ?x)))",
+            {"1", "3"},
+        ),
+    ],
+)
+def test_rules_for_top_down_provers_on_top_of_each_other(rules: str, legal: set[str]) -> None:
+    """Negated calls between rules that leave variables to their callers: it is the outermost caller that binds them."""
+    numbers = "(number 1) (number 2) (number 3) (init (taken 2)) (<= (free ?x) (not (true (taken ?x))))"
+    machine = Interpreter(checked(GAME + numbers + rules))
+    found = machine.legal(machine.initial(), 0)
+    assert {move[1] for move in found if isinstance(move, tuple)} == legal
 
 
 def test_roles_by_rule() -> None:

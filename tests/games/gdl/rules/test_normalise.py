@@ -54,6 +54,18 @@ def test_many_disjunctions_bind_for_each_other() -> None:
         assert diagnostics == []
 
 
+def test_nested_disjunctions_get_predicates_of_their_own() -> None:
+    """A disjunction, one within it, and one that is never satisfied share no auxiliary predicate."""
+    wide = " ".join(f"(or (a{i} ?x) (b{i} ?x))" for i in range(6))
+    rules = normalise(read_rulesheet(f"(<= (p ?x) (q ?x) (or (r ?x) (and {wide})))"))
+    assert not any(literal.atom[0] == rule.head[0] for rule in rules for literal in rule.body)
+    never = " ".join(f"(or (distinct {i} {i}) (distinct ?x ?x))" for i in range(6))
+    rules = normalise(read_rulesheet(f"(<= (p ?x) (or (and (q ?x) {never}) (and (r ?x) {wide})))"))
+    made = [{str(lit.atom[0]) for lit in rule.body} for rule in rules if rule.head == ("p", "?x")]
+    assert len(made) == 2
+    assert made[0].isdisjoint(made[1])
+
+
 def test_distinct_is_decided_where_it_can_be() -> None:
     """`distinct` of different constants goes, of equal ones takes the rule along, and its negation unifies."""
     assert normal("(<= p (q ?x) (distinct a b))") == ["(<= (p) (q ?x))"]

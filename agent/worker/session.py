@@ -1,0 +1,305 @@
+"""A worker's part in one match, as its control thread sees it: who plays, what is compiled, and what is to be trusted.
+
+The thread does nothing that takes long; the game is followed and searched by a `Gamer`. One with the interpreter is
+there at once; the circuit is compiled in child processes, and a gamer with it takes over when it is ready. From then on
+the circuit is compared with the interpreter (`agent.worker.crosschecker`). Where they differ, the interpreter's word
+counts: it plays until a circuit of the rules as they stand, not rewritten before they are grounded, is there, and for
+good should that one differ as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+from agent.worker.crosschecker import CrossChecker, Finding
+from agent.worker.gamer import Gamer, Settle
+from agent.worker.messages import (
+    PULSE,
+    Alive,
+    Begin,
+    Channel,
+    Checkpoint,
+    Prepared,
+    Received,
+    Refused,
+    Rest,
+    Rewind,
+    Turn,
+)
+from agent.worker.rules import check_rules, place
+from games.gdl.compile import Limits, start_compilation
+from games.gdl.crosscheck import Observation
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import CheckedRules
+from games.machine import StateMachine
+
+log = logging.getLogger("agent.worker")
+
+POLL = 0.005
+"""Seconds between two looks at a compilation. Set by hand; not tuned."""
+
+
+COMPILATIONS = (Limits(), Limits(variants=("plain",)))
+"""How to compile, by the number of circuits that were found wrong in the match: at last the rules as they stand, since
+most mistakes are in rewriting. After these the interpreter plays."""
+
+
+class CompilationLike(Protocol):
+    """What a session needs of `games.gdl.compile.Compilation`."""
+
+    @property
+    def failed(self) -> str | None:
+        """Why there will be no machine; None while there may be."""
+
+    def poll(self) -> StateMachine | None:
+        """The machine, as soon as it is there."""
+
+    def cancel(self) -> None:
+        """Gives up."""
+
+
+class Session:
+    """The control thread's view of the match."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        begin: Begin,
+        compile: Callable[[CheckedRules, Limits], CompilationLike] = start_compilation,
+    ) -> None:
+        self._channel = channel
+        self._compile = compile
+        self._begin = begin
+        self._received: list[Received] = list(begin.checkpoint.since)
+        self._seconds = begin.seconds
+        self._resting = begin.seconds is None and not begin.ponder
+        self._prepared = False
+        """Whether it was reported what plays the match, or that nothing can."""
+        self._gamer: Gamer | None = None
+        self._successor: Gamer | None = None
+        """The one that is to play instead, until it is prepared."""
+        self._circuit: Gamer | None = None
+        """The one of these whose machine is a circuit."""
+        self._compilation: CompilationLike | None = None
+        self._crosschecker: CrossChecker | None = None
+        self._over = False
+        """Whether the match is over and it was not yet said what was compared."""
+        self._started = time.monotonic()
+
+    def run(self) -> None:
+        """Plays until the server closes the channel, and raises `EOFError` then; returns at once from a bad match."""
+        try:
+            checked = check_rules(self._begin.start)
+            if isinstance(checked, Refused):
+                self._channel.send(checked)
+                return
+            if self._begin.compile and self._begin.checkpoint.distrust < len(COMPILATIONS):
+                # Processes are forked here, before any thread exists.
+                self._compilation = self._compile(checked, COMPILATIONS[self._begin.checkpoint.distrust])
+                self._crosschecker = CrossChecker(checked, self._channel.wake)
+                self._crosschecker.start()
+            self._gamer = self._start_gamer(lambda: Interpreter(checked), thinking=self._begin.seconds is not None)
+            threading.Thread(target=self._beat, name="pulse", daemon=True).start()
+            while True:
+                changing = not self._prepared or self._compilation is not None or self._successor is not None
+                command = self._channel.receive(POLL if changing else None)
+                if isinstance(command, Turn):
+                    self._turn(command)
+                elif isinstance(command, Rewind):
+                    self._rewind()
+                elif isinstance(command, Rest):
+                    self._rest()
+                self._check_circuit(checked)
+                self._change_gamers()
+        finally:
+            if self._compilation is not None:
+                self._compilation.cancel()
+            if self._crosschecker is not None:
+                self._crosschecker.end()
+
+    def _beat(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                self._channel.send(Alive())
+                time.sleep(PULSE)
+
+    def _start_gamer(
+        self,
+        make_machine: Callable[[], StateMachine],
+        *,
+        thinking: bool,
+        observed: Callable[[Observation], None] | None = None,
+        settle: Settle = lambda seconds, stopped: True,
+    ) -> Gamer:
+        gamer = Gamer(
+            make_machine,
+            self._begin.start.role,
+            replace(self._begin.checkpoint, since=tuple(self._received)),
+            self._channel.send,
+            thinking=thinking,
+            seconds=self._seconds,
+            observed=observed,
+            settle=settle,
+            ended=self._channel.wake,
+        )
+        gamer.start()
+        return gamer
+
+    def _start_circuit(self, machine: StateMachine) -> Gamer:
+        checker = self._crosschecker
+        assert checker is not None
+        checker.watch(machine)
+        return self._start_gamer(
+            lambda: machine,
+            thinking=not self._resting,
+            observed=partial(checker.observed, machine),
+            settle=partial(self._settle, checker, machine),
+        )
+
+    def _settle(
+        self, checker: CrossChecker, machine: StateMachine, seconds: float, stopped: Callable[[], bool]
+    ) -> bool:
+        """`CrossChecker.settle`, in the gamer's thread."""
+        right = checker.settle(machine, seconds, stopped)
+        if right:
+            self._conclude()
+        return right
+
+    def _conclude(self) -> None:
+        """Says what was compared, once, when the match is over: this process is, too, as soon as that is reported."""
+        if self._over and self._crosschecker is not None:
+            self._over = False
+            log.info("%s", self._crosschecker.summary())
+
+    def _turn(self, turn: Turn) -> None:
+        self._resting = False
+        self._seconds = turn.seconds
+        if self._crosschecker is not None:
+            self._crosschecker.rest(False)
+            if turn.joint_move is not None and turn.seconds is None:
+                # No answer is wanted. A circuit's gamer still has the last state compared.
+                self._over = True
+                if self._circuit is None or self._circuit is not self._gamer:
+                    self._conclude()
+        if turn.joint_move is not None:
+            self._received.append(turn.joint_move)
+        for gamer in (self._gamer, self._successor):
+            if gamer is not None:
+                gamer.turn(turn)
+
+    def _rewind(self) -> None:
+        self._begin = replace(self._begin, checkpoint=Checkpoint(distrust=self._begin.checkpoint.distrust))
+        self._received.clear()
+        for gamer in (self._gamer, self._successor):
+            if gamer is not None:
+                gamer.rewind()
+
+    def _rest(self) -> None:
+        self._resting = True
+        self._seconds = None
+        if self._crosschecker is not None:
+            self._crosschecker.rest(True)
+        for gamer in (self._gamer, self._successor):
+            if gamer is not None:
+                gamer.rest()
+
+    def _check_circuit(self, checked: CheckedRules) -> None:
+        """Sees whether the circuit is still to be trusted, and lets the next more trustworthy way take over if not."""
+        if self._circuit is None:
+            return
+        finding = self._crosschecker.poll() if self._crosschecker is not None else None
+        if finding is not None:
+            where = "the match" if finding.own else "a random match"
+            text = finding.difference.describe(
+                checked.rules, place=lambda statement: place(self._begin.start, (statement,))
+            )
+            log.error("circuit and interpreter differ in a state of %s: %s", where, text)
+        elif self._circuit is self._gamer and self._circuit.failed:
+            log.error("the circuit cannot follow the match: %s", self._circuit.failed)
+        else:
+            return
+        self._replace_circuit(checked, finding)
+
+    def _replace_circuit(self, checked: CheckedRules, finding: Finding | None) -> None:
+        assert self._crosschecker is not None
+        assert self._circuit is not None
+        self._crosschecker.watch(None)
+        distrust = self._begin.checkpoint.distrust + 1
+        # Gamers say so along with every state: what joins the match later has to know.
+        self._begin = replace(self._begin, checkpoint=replace(self._begin.checkpoint, distrust=distrust))
+        if self._circuit is self._gamer:
+            if finding is None or finding.own:
+                # What it says of the present state is wrong; until the interpreter has followed, silence is better.
+                self._circuit.retire()
+            self._successor = self._start_gamer(lambda: Interpreter(checked), thinking=not self._resting)
+        else:
+            # It has not taken over yet: the interpreter still plays.
+            self._circuit.retire()
+            self._successor = None
+        self._circuit = None
+        if distrust < len(COMPILATIONS):
+            log.warning("the rules are compiled once more, as they stand")
+            self._compilation = self._compile(checked, COMPILATIONS[distrust])
+        else:
+            log.warning("no circuit can be trusted: played by the interpreter")
+
+    def _change_gamers(self) -> None:
+        """Lets a gamer that is prepared take over, or keeps the present one once it is clear that none comes."""
+        if self._successor is None and self._compilation is not None:
+            machine = self._compilation.poll()
+            if machine is not None:
+                self._compilation = None
+                self._successor = self._circuit = self._start_circuit(machine)
+            elif self._compilation.failed:
+                self._give_up_circuit(self._compilation.failed)
+        if self._successor is not None:
+            if self._successor.prepared.is_set():
+                self._take_over(self._successor)
+        elif self._compilation is None and not self._prepared:
+            assert self._gamer is not None
+            if self._gamer.prepared.is_set():
+                self._settle_for(self._gamer)
+
+    def _take_over(self, successor: Gamer) -> None:
+        self._successor = None
+        if successor.failed and successor is self._circuit:
+            self._give_up_circuit(successor.failed)
+            return
+        if successor.failed:
+            log.error("the interpreter cannot take the match over: %s", successor.failed)
+            return
+        assert self._gamer is not None
+        self._gamer.retire()
+        self._gamer = successor
+        self._report_prepared()
+
+    def _settle_for(self, gamer: Gamer) -> None:
+        """Plays with the interpreter, for want of anything else."""
+        if gamer.failed:
+            self._prepared = True
+            self._channel.send(Refused(f"neither circuit nor interpreter can play this: {gamer.failed}"))
+            return
+        if not self._resting:
+            gamer.ponder()
+        self._report_prepared()
+
+    def _give_up_circuit(self, reason: str) -> None:
+        log.warning("no circuit (%s): played by the interpreter", reason)
+        self._compilation = None
+        self._circuit = None
+        if self._crosschecker is not None:
+            self._crosschecker.watch(None)
+
+    def _report_prepared(self) -> None:
+        assert self._gamer is not None
+        self._prepared = True
+        seconds = time.monotonic() - self._started
+        log.info("ready after %.2f s, engine %s", seconds, self._gamer.engine_name)
+        self._channel.send(Prepared(self._gamer.engine_name, self._gamer is self._circuit))
