@@ -40,6 +40,8 @@ class Scripted(Engine):
         self.failing = failing
         self.idle = threading.Event()
         """Set while it does not think."""
+        self.thoughts = 0
+        """How often it was told to."""
 
     def begin(self, state: State) -> None:
         if self.failing == "begin":
@@ -53,6 +55,7 @@ class Scripted(Engine):
         if self.failing == "think":
             raise ValueError("lost")
         self.idle.clear()
+        self.thoughts += 1
         while not stop[0]:
             report(Opinion(self.move))
             time.sleep(0.001)
@@ -109,8 +112,10 @@ def test_situation_comes_before_any_thought() -> None:
 
 def test_turn_is_followed_and_thought_about() -> None:
     """After a joint move, the new situation and opinions about it are reported."""
-    watched = Watched(Scripted("good", "walk"), thinking=False)
+    engine = Scripted("good", "walk")
+    watched = Watched(engine, thinking=False)
     watched.situation()
+    assert engine.thoughts == 0
     watched.gamer.turn(Turn(("walk",), 1.0))
     situation = watched.situation()
     assert situation.turn == 1
@@ -148,10 +153,10 @@ def test_resting_gamer_reports_nothing() -> None:
     assert engine.idle.wait(60)
     while not watched.reports.empty():
         watched.reports.get()
-    time.sleep(0.25)
-    assert watched.reports.empty()
-    watched.gamer.turn(Turn(None, 1.0))
-    assert watched.thought().turn == 0
+    watched.gamer.turn(Turn(("walk",), 1.0))
+    assert watched.situation().turn == 1
+    assert watched.thought().turn == 1
+    assert engine.thoughts == 2
     watched.gamer.retire()
 
 

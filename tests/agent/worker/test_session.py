@@ -7,6 +7,7 @@ import logging
 import queue
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -283,6 +284,28 @@ def test_right_circuit_is_compared_at_a_bounded_cost(
     assert "of them the match's own" in line
     # What CPU time a task takes is known only when it is done.
     assert checker._spent <= 0.05 * checker._thinking_seconds() + 0.2
+
+
+def test_nothing_is_thought_where_pondering_is_off(begin: Callable[..., Match]) -> None:
+    """Neither before the first turn, by any gamer, nor between an answer and the next turn."""
+    match = begin(compile_wrongly(SOURCE), ponder=False)
+    while not match.prepared:
+        assert not isinstance(match.report(), Thought)
+    gamer = match._session._gamer
+    assert gamer is not None
+    assert not gamer._thinking
+    match.turn(0, None)
+    assert gamer._thinking
+    match.line.commands.put(Rest())
+    wait_until(lambda: not gamer._thinking)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Looks again and again, until it must be taken never to come true."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
 
 
 def test_rest_pays_for_no_comparing(begin: Callable[..., Match]) -> None:
