@@ -58,6 +58,7 @@ class Gamer:
         self._send_report = send
         self._tasks: deque[Turn | Rewind] = deque()
         self._changed = threading.Condition()
+        self._sending = threading.Lock()
         self._stop = np.zeros(1, np.uint8)
         self._thinking = thinking
         self._seconds = seconds
@@ -112,11 +113,20 @@ class Gamer:
             self._stop[0] = 1
 
     def retire(self) -> None:
-        """Stops for good and sends nothing more."""
+        """Stops for good; once this returns, nothing more is sent."""
         with self._changed:
-            self._retired = True
+            with self._sending:
+                self._retired = True
             self._stop[0] = 1
             self._changed.notify()
+
+    def repeat(self) -> None:
+        """Sends the newest opinion again: it counts for more than what another gamer has sent since."""
+        # In this order, so that an opinion is never taken for one on a later turn.
+        situation = self._situation
+        opinion, _ = self._sent
+        if situation is not None and opinion is not None:
+            self._send(Thought(situation.turn, opinion, self.engine_name))
 
     # --- the thread
 
@@ -188,9 +198,10 @@ class Gamer:
                 return
 
     def _announce(self, reference: Reference) -> None:
-        self._situation = reference.situation()
+        situation = reference.situation()
         self._sent = (None, 0.0)
-        self._send(self._situation)
+        self._situation = situation
+        self._send(situation)
 
     def _show_states(self, reference: Reference) -> None:
         if self._observed is not None and not self._retired:
@@ -235,5 +246,6 @@ class Gamer:
             self._send(Thought(situation.turn, opinion, self.engine_name))
 
     def _send(self, report: Report) -> None:
-        if not self._retired:
-            self._send_report(report)
+        with self._sending:
+            if not self._retired:
+                self._send_report(report)

@@ -160,6 +160,25 @@ def test_resting_gamer_reports_nothing() -> None:
     watched.gamer.retire()
 
 
+class Quick(Scripted):
+    """Has proven its move as soon as it is asked."""
+
+    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        report(Opinion(self.move, proven=True))
+
+
+def test_newest_opinion_is_repeated_on_request() -> None:
+    """A gamer that takes over has the last word; one that is retired has none."""
+    watched = Watched(Quick("good", "walk"))
+    first = watched.thought()
+    assert first.opinion.proven
+    watched.gamer.repeat()
+    assert watched.thought() == first
+    watched.gamer.retire()
+    watched.gamer.repeat()
+    assert watched.reports.empty()
+
+
 def test_match_that_begins_again_is_followed_from_the_start() -> None:
     """A rewound gamer is back in the initial state."""
     watched = Watched(Scripted("good", "walk"))
