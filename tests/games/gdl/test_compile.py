@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -159,21 +160,16 @@ def test_a_dead_child_is_reported() -> None:
 
 def test_children_end_with_their_parent() -> None:
     """When the process that compiles is killed, its children do not live on."""
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    parent = context.Process(target=_compile_and_wait, args=(sender,))
-    parent.start()
-    sender.close()
-    child = receiver.recv()
-    parent.kill()
-    parent.join()
+    parent = ChildProcess(_compile_and_wait, may_have_children=True)
+    child = parent.receive()
+    parent.end()
     deadline = time.monotonic() + 60.0
     while Path(f"/proc/{child}/statm").exists() and Path(f"/proc/{child}/statm").read_text().split()[0] != "0":
         assert time.monotonic() < deadline, "the child lives on"
         time.sleep(0.05)
 
 
-def _compile_and_wait(sender: multiprocessing.connection.Connection) -> None:
+def _compile_and_wait(pipe: Connection) -> None:
     compilation = start_compilation(rules(EXPLODING), Limits(cpu_seconds=600.0, variants=("plain",)))
-    sender.send(multiprocessing.active_children()[0].pid)
+    pipe.send(multiprocessing.active_children()[0].pid)
     compilation.wait(600.0)
