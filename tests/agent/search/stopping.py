@@ -24,7 +24,7 @@ class StopWhen:
     def __init__(self, condition: Callable[[], bool], count: Callable[[], int] = lambda: 0) -> None:
         self.flag = np.zeros(1, np.uint8)
         self.counted: int | None = None
-        """What `count` said just after the flag was raised; None if the search ended before."""
+        """What `count` said just after the flag was raised; None if the condition was never met."""
         self._condition = condition
         self._count = count
         self._over = threading.Event()
@@ -42,14 +42,13 @@ class StopWhen:
 
     def _watch(self) -> None:
         end = time.monotonic() + PATIENCE
-        while not self._over.is_set() and not self._condition():
+        while not (met := self._condition()) and not self._over.wait(0.001):
             if time.monotonic() > end:
                 self._hangs = True
                 break
-            self._over.wait(0.001)
         # Raised before it is counted: whatever is done between the two counts as done before.
         self.flag[0] = 1
-        if not self._over.is_set():
+        if met:
             self.counted = self._count()
 
 
