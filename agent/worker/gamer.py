@@ -72,6 +72,7 @@ class Gamer:
         self._send_report = send
         self._tasks: deque[Turn | Rewind] = deque()
         self._changed = threading.Condition()
+        self._sending = threading.Lock()
         self._stop = np.zeros(1, np.uint8)
         self._thinking = thinking
         self._seconds = seconds
@@ -127,11 +128,19 @@ class Gamer:
             self._stop[0] = 1
 
     def retire(self) -> None:
-        """Stops for good and sends nothing more."""
+        """Stops for good; once this returns, nothing more is sent."""
         with self._changed:
-            self._retired = True
+            with self._sending:
+                self._retired = True
             self._stop[0] = 1
             self._changed.notify()
+
+    def repeat(self) -> None:
+        """Sends the newest opinion again: it counts for more than what another gamer has sent since."""
+        situation = self._situation
+        opinion, _ = self._sent
+        if situation is not None and opinion is not None:
+            self._send(Thought(situation.turn, opinion, self.engine_name))
 
     # --- the thread
 
@@ -205,8 +214,10 @@ class Gamer:
 
         The report comes first, unless the turn would be answered, or the match ended, on its word alone.
         """
-        situation = self._situation = reference.situation()
+        situation = reference.situation()
+        # In this order, so that `repeat` never takes an opinion for one on a later turn.
         self._sent = (None, 0.0)
+        self._situation = situation
         if last or situation.terminal or len(situation.legal) <= 1:
             self._show_states(reference)
             if self._is_settled():
@@ -260,13 +271,16 @@ class Gamer:
         news = before is None or opinion.move != before.move or opinion.proven != before.proven
         if not news and now - at < REPEAT_AFTER:
             return
-        self._sent = (opinion, now)
         if opinion.proven and not (before is not None and before.proven):
-            self._send(Thought(situation.turn, replace(opinion, proven=False), self.engine_name))
+            unproven = replace(opinion, proven=False)
+            self._sent = (unproven, now)
+            self._send(Thought(situation.turn, unproven, self.engine_name))
             if not self._is_settled():
                 return
+        self._sent = (opinion, now)
         self._send(Thought(situation.turn, opinion, self.engine_name))
 
     def _send(self, report: Report) -> None:
-        if not self._retired:
-            self._send_report(report)
+        with self._sending:
+            if not self._retired:
+                self._send_report(report)

@@ -19,8 +19,6 @@ from agent.search import registry
 from agent.worker.messages import Begin, Channel, Warm
 from agent.worker.session import Session
 
-log = logging.getLogger("agent.worker")
-
 NICENESS = 1
 """Lets the server process, which only ever runs for moments, have its turn first; too little to matter otherwise. Set
 by hand; not tuned."""

@@ -278,6 +278,8 @@ class Session:
         assert self._gamer is not None
         self._gamer.retire()
         self._gamer = successor
+        # It may have thought before it took over, perhaps to a proof: what the other one said meanwhile is worth less.
+        successor.repeat()
         self._report_prepared()
 
     def _settle_for(self, gamer: Gamer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
+import random
 import re
 import signal
 import subprocess
@@ -23,19 +24,21 @@ from protocol.kif import read_one, read_rulesheet, write
 
 ROOT = Path(__file__).resolve().parents[2]
 
-MARGIN = 2.5
-"""Seconds that servers keep back from their clocks. With `PLAY_CLOCK`, replies are due after 2.5 s at the latest, and a
-busy machine may hold them up for as long again before they are late."""
+MARGIN = 0.5
+"""Seconds that servers keep back from their clocks."""
 
-PLAY_CLOCK = 5
-
-START_CLOCK = 120
-"""START is answered as soon as the match can be played; a slow machine may take long to get that far."""
+CLOCK = 600
+"""Seconds, of both clocks. START is answered as soon as the match can be played, and PLAY as soon as there is nothing
+left to think about: nothing waits for a clock, however slow the machine is."""
 
 LAUNCHER = """
 import asyncio, logging, sys
 from pathlib import Path
+from agent.serving import journal as journals, match, match_workers
 from agent.serving.player import ServeOptions, serve
+# No disk or process that is merely slow changes the course of a match.
+journals.PATIENCE = match.GOALS_SECONDS = 600.0
+match_workers.HUNG_AFTER = 5.0
 margin, journal, ponder, port = float(sys.argv[1]), sys.argv[2], sys.argv[3] == "True", int(sys.argv[4])
 logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
 options = ServeOptions(port=port, margin=margin, journal=Path(journal) if journal else None, ponder=ponder, workers=2)
@@ -78,7 +81,7 @@ class Server:
             raise AssertionError(f"the server does not start\n{self.log()}")
         self.port = int(port)
 
-    def send(self, message: str | bytes, timeout: float = 60.0) -> Reply:
+    def send(self, message: str | bytes, timeout: float = 2 * CLOCK) -> Reply:
         """Sends one message on a connection of its own."""
         body = message.encode() if isinstance(message, str) else message
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
@@ -119,6 +122,14 @@ class Server:
     def worker_of(self, match_id: str) -> int:
         """The process that plays a match."""
         return int(self.wait_for_log(f"{match_id}: worker [0-9]+ joins").split()[-2])
+
+    def play_out(self, match_id: str, game: Game, last: str = "NIL") -> None:
+        """Plays a match to its end as the first role, against random moves; asserts legal replies."""
+        while not game.machine.terminal(game.state):
+            reply = self.send(f"(PLAY {match_id} {last})")
+            assert reply.move in game.legal(), self.log()
+            last = game.advance(reply.move, random.choice(game.legal(1)))
+        assert self.send(f"(STOP {match_id} {last})").text == "done"
 
     def kill(self) -> None:
         """Ends the server as a power cut would."""
@@ -184,7 +195,7 @@ class Game:
         self.machine: StateMachine = Interpreter(check(self.rules))
         self.state: State = self.machine.initial()
 
-    def start(self, match_id: str, role: Term | None = None, clocks: str = f"{START_CLOCK} {PLAY_CLOCK}") -> str:
+    def start(self, match_id: str, role: Term | None = None, clocks: str = f"{CLOCK} {CLOCK}") -> str:
         """The START of this game; `role` is the first one unless said otherwise."""
         rules = " ".join(map(write, self.rules))
         return f"(START {match_id} {write(role or self.machine.roles[0])} ({rules}) {clocks})"
@@ -201,7 +212,7 @@ class Game:
 
 @pytest.fixture
 def tic_tac_toe() -> Game:
-    """A match of tic-tac-toe, at its start."""
+    """A match of tic-tac-toe, at its start: a game of which every turn is soon proven, and answered then."""
     return Game("tic_tac_toe")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -57,13 +58,11 @@ class ServedPlayer:
         self.received.append(received)
         return await self.answer(message)
 
-    async def send(self, request: bytes, *, pause_at: int = 0, pause: float = 0.0) -> HttpReply:
+    async def send(self, request: bytes) -> HttpReply:
         """Send bytes as they are and read to the end of the stream, which the server has to close."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
-            writer.write(request[:pause_at])
-            await asyncio.sleep(pause)
-            writer.write(request[pause_at:])
+            writer.write(request)
             data = await asyncio.wait_for(reader.read(), 120)
         finally:
             writer.close()
@@ -91,17 +90,24 @@ async def player() -> AsyncIterator[ServedPlayer]:
 
 
 @pytest.fixture
-def growth() -> Callable[[Callable[[int], object], int], float]:
-    """How many times as much CPU time some work takes for 4 n as for n: about 4 if it is linear, 16 if quadratic."""
+def grows_by_less_than() -> Callable[[float, Callable[[int], object], int], bool]:
+    """Whether some work takes less than `factor` times the CPU time for 4 n as for n: 4 if linear, 16 if quadratic.
 
-    def measure(work: Callable[[int], object], n: int) -> float:
+    Other processes can only add to what is measured: it is measured again until the least of all times show it.
+    """
+
+    def measure(factor: float, work: Callable[[int], object], n: int) -> bool:
         def seconds(size: int) -> float:
             begin = time.process_time()
             work(size)
             return time.process_time() - begin
 
-        # The least of several, because other processes can only add to it.
-        return min(seconds(4 * n) for _ in range(3)) / min(seconds(n) for _ in range(3))
+        small = large = math.inf
+        for _ in range(30):
+            small, large = min(small, seconds(n)), min(large, seconds(4 * n))
+            if large < factor * small:
+                return True
+        return False
 
     return measure
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,11 +18,10 @@ PLAY = Play("m.1", (("mark", "1", "2"), "noop"))
 
 
 class FakePlayer:
-    """Answers each connection with the same bytes, after a while; keeps the last request."""
+    """Answers each connection with the same bytes, or never; keeps the last request."""
 
-    def __init__(self, reply: bytes, *, after: float = 0.0, close: bool = True) -> None:
+    def __init__(self, reply: bytes, *, close: bool = True) -> None:
         self.reply = reply
-        self.after = after
         self.close = close
         self.request = b""
         self.port = 0
@@ -29,7 +29,6 @@ class FakePlayer:
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             self.request = await reader.read(10_000)
-            await asyncio.sleep(self.after)
             writer.write(self.reply)
             if not self.close:
                 await reader.read()
@@ -38,16 +37,16 @@ class FakePlayer:
 
 
 @asynccontextmanager
-async def fake_player(reply: bytes, *, after: float = 0.0, close: bool = True) -> AsyncIterator[FakePlayer]:
-    fake = FakePlayer(reply, after=after, close=close)
+async def fake_player(reply: bytes, *, close: bool = True) -> AsyncIterator[FakePlayer]:
+    fake = FakePlayer(reply, close=close)
     server = await asyncio.start_server(fake.connected, "127.0.0.1", 0)
     async with server:
         fake.port = server.sockets[0].getsockname()[1]
         yield fake
 
 
-async def ask(fake: FakePlayer, message: Message = PLAY, *, timeout: float = 5.0, **options: Any) -> Any:
-    async with PlayerClient(f"http://127.0.0.1:{fake.port}", **options) as client:
+async def ask(fake: FakePlayer, message: Message = PLAY, *, timeout: float = 120.0, **options: Any) -> Any:
+    async with PlayerClient(f"http://127.0.0.1:{fake.port}", connect_timeout=120.0, **options) as client:
         return await client.send(message, timeout=timeout)
 
 
@@ -65,7 +64,7 @@ async def test_reads_replies(reply: bytes, close: bool, term: object) -> None:
     async with fake_player(reply, close=close) as fake:
         answer = await ask(fake)
     assert answer.term == term
-    assert 0 <= answer.seconds <= 60
+    assert answer.seconds >= 0
 
 
 @pytest.mark.parametrize(
@@ -92,28 +91,29 @@ async def test_speaks_as_managers_do(style: str, sender: bytes, body: bytes) -> 
 
 
 @pytest.mark.parametrize(
-    ("reply", "after", "close"),
-    [
-        (b"HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nnoop", 5.0, True),
-        (b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nnoop", 0.0, False),
-        (b"HTTP/1.0 200 OK\r\n\r\nnoop", 0.0, False),
-    ],
+    "reply",
+    [b"", b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nnoop", b"HTTP/1.0 200 OK\r\n\r\nnoop"],
+    ids=["nothing", "incomplete", "without end"],
 )
-async def test_late_players(reply: bytes, after: float, close: bool) -> None:
+async def test_late_players(reply: bytes) -> None:
     """A reply that is not complete in time is late, also one whose end never comes."""
-    async with fake_player(reply, after=after, close=close) as fake:
+    async with fake_player(reply, close=False) as fake:
         before = time.monotonic()
         with pytest.raises(Late) as caught:
-            await ask(fake, timeout=0.3)
-    assert 0.25 < caught.value.seconds <= time.monotonic() - before < 60.0
+            await ask(fake, timeout=0.1)
+    assert 0.09 < caught.value.seconds <= time.monotonic() - before
 
 
-async def test_unreachable_players(unused_tcp_port: int) -> None:
+async def test_unreachable_players() -> None:
     """A port where nobody listens is unreachable, and so is an address that is none."""
-    for url in (f"http://127.0.0.1:{unused_tcp_port}", f"127.0.0.1:{unused_tcp_port}", "http://"):
-        async with PlayerClient(url) as client:
-            with pytest.raises(Unreachable):
-                await client.send(Info(), timeout=1.0)
+    with socket.socket() as silent:
+        # Taken, so that nobody else can listen there meanwhile.
+        silent.bind(("127.0.0.1", 0))
+        port = silent.getsockname()[1]
+        for url in (f"http://127.0.0.1:{port}", f"127.0.0.1:{port}", "http://"):
+            async with PlayerClient(url) as client:
+                with pytest.raises(Unreachable):
+                    await client.send(Info(), timeout=120.0)
 
 
 @pytest.mark.parametrize("reply", [b"", b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nnoop"])
@@ -148,20 +148,25 @@ async def test_client_and_server_understand_each_other(player: Any, style: Any) 
     """What the client sends is what the player receives, several messages at a time."""
     start = Start("m", "r", (("role", "r"), ("<=", ("p", "?X"), ("q", "?X"))), 10, 5)
     async with PlayerClient(f"http://127.0.0.1:{player.port}", style=style) as client:
-        answers = await asyncio.gather(*(client.send(message, timeout=60) for message in (start, PLAY)))
+        answers = await asyncio.gather(*(client.send(message, timeout=120) for message in (start, PLAY)))
     assert [answer.term for answer in answers] == ["ready", ("mark", "1", "2")]
     assert start in player.messages
     assert PLAY in player.messages
 
 
 async def test_waits_count_from_the_connect(player: Any) -> None:
-    """The measured time is that of the exchange."""
+    """The measured time is that of the exchange: all of the player's, and none from before or after."""
+    thinking = 0.0
 
     async def slowly(message: Message) -> Reply:
-        await asyncio.sleep(0.2)
+        nonlocal thinking
+        begin = time.monotonic()
+        await asyncio.sleep(0.05)
+        thinking = time.monotonic() - begin
         return await type(player)().answer(message)
 
     player.answer = slowly
     async with PlayerClient(f"http://127.0.0.1:{player.port}") as client:
-        answer = await client.send(PLAY, timeout=60)
-    assert 0.2 <= answer.seconds < 60
+        before = time.monotonic()
+        answer = await client.send(PLAY, timeout=120)
+        assert thinking <= answer.seconds <= time.monotonic() - before

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -19,6 +18,18 @@ CORS = {
     "access-control-allow-methods": "POST, GET, OPTIONS",
     "access-control-allow-headers": "Sender, Receiver, Content-Type, Accept",
 }
+
+
+class Clock:
+    """A clock that stands still, and notes that it was looked at."""
+
+    def __init__(self) -> None:
+        self.time = 100.0
+        self.looked_at = asyncio.Event()
+
+    def monotonic(self) -> float:
+        self.looked_at.set()
+        return self.time
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
@@ -169,7 +180,7 @@ async def test_large_start_does_not_hold_up_others(player: Any, monkeypatch: pyt
     def parse_at_leisure(text: bytes) -> tuple[Message, Dialect]:
         if len(text) > 1 << 20:
             loop.call_soon_threadsafe(parsing.set)
-            assert answered.wait(60), "no other message is answered meanwhile"
+            assert answered.wait(120), "no other message is answered meanwhile"
         return parse(text)
 
     monkeypatch.setattr("protocol.server.parse", parse_at_leisure)
@@ -184,39 +195,55 @@ async def test_large_start_does_not_hold_up_others(player: Any, monkeypatch: pyt
 
 async def test_messages_are_served_concurrently(player: Any) -> None:
     """A PLAY that is being thought about does not keep INFO waiting."""
-    decided = asyncio.Event()
+    thinking, decided = asyncio.Event(), asyncio.Event()
 
     async def think(message: Message) -> Reply:
         if isinstance(message, Play):
+            thinking.set()
             await decided.wait()
             return MoveReply("a")
         return Ready()
 
     player.answer = think
     play = asyncio.create_task(player.post(b"(play m nil)"))
-    await asyncio.sleep(0.05)
+    await thinking.wait()
     assert (await player.post(b"(info)")).body == b"ready"
     decided.set()
     assert (await play).body == b"a"
 
 
-async def test_time_counts_from_the_header(player: Any) -> None:
+@pytest.fixture
+def arrivals(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock that the server looks at when a request arrives."""
+    clock = Clock()
+    monkeypatch.setattr("protocol.server.time", clock)
+    return clock
+
+
+async def test_time_counts_from_the_header(player: Any, arrivals: Clock) -> None:
     """The clock of a message starts when its request arrives, not when the last byte of its body does."""
-    request = b"POST / HTTP/1.0\r\nContent-Length: 12\r\n\r\n(play m nil)"
-    before = time.monotonic()
-    await player.send(request, pause_at=len(request) - 5, pause=2.0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", player.port)
+    writer.write(b"POST / HTTP/1.0\r\nContent-Length: 12\r\n\r\n(play")
+    await arrivals.looked_at.wait()
+    arrivals.time = 102.0
+    writer.write(b" m nil)")
+    await reader.read()
+    writer.close()
     (received,) = player.received
-    assert before <= received.at < before + 1.8
+    assert received.at == 100.0
     assert received.peer == "127.0.0.1"
 
 
-async def test_broken_off_request_disturbs_nobody(player: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_broken_off_request_disturbs_nobody(
+    player: Any, arrivals: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
     """A connection that ends before the body does is logged, and the next one served."""
     _, writer = await asyncio.open_connection("127.0.0.1", player.port)
     writer.write(b"POST / HTTP/1.0\r\nContent-Length: 12\r\n\r\n(play")
-    await writer.drain()
-    await asyncio.sleep(0.05)
+    await arrivals.looked_at.wait()
     writer.close()
     assert (await player.post(b"(ping)")).body == b"ready"
     assert player.messages == [Ping()]
-    assert "broke off" in caplog.text
+    async with asyncio.timeout(120):
+        while "broke off" not in caplog.text:
+            await asyncio.sleep(0.001)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -145,9 +146,9 @@ def test_error_in_a_worker_is_the_commands(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_command_prints_and_writes_its_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A line per pair, then score and proofs, also as JSON."""
+    """A line per pair, then score and proofs, also as JSON; proofs end turns, so that the clock plays no part."""
     result = tmp_path / "result.json"
-    command = f"strength tic_tac_toe general montecarlo --games 2 --seconds 0.3 --opening 3 --json {result}"
+    command = f"strength tic_tac_toe general general --games 2 --seconds 600 --opening 3 --json {result}"
     assert main(command.split()) == OK
     shown = capsys.readouterr().out
     assert "pair 1: " in shown
@@ -180,6 +181,8 @@ def test_workers_end_with_the_command(tmp_path: Path, ending: signal.Signals, st
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        # Also where the tests themselves were started so that they ignore Ctrl-C.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stderr is not None
     with process.stderr:

@@ -19,15 +19,17 @@ from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.machine import StateMachine, Term
+from protocol import client
 from protocol.client import PlayerClient
 from protocol.kif import read_one, read_rulesheet
+from protocol.messages import Message, Play
 from protocol.scramble import ScrambleStyle, make_scrambler
 
 Answer = Callable[[str], Awaitable[str]]
 """A player reduced to its core: from the text of a message to the text of the reply."""
 
-PLAY_CLOCK = 3
-"""Seconds; only the test of a late player waits for it."""
+CLOCK = 600
+"""Seconds, of both clocks: no test waits for it, however slow the players are."""
 
 NATURE = """
 (role random) (role player)
@@ -94,7 +96,7 @@ async def open_referee(
     scrambler = make_scrambler(scramble, 7)
     participants = []
     for role, player in zip(machine.roles, players, strict=True):
-        client = None
+        connection = None
         if player is not None:
             if player in ("random", "legal"):
                 url = await stack.enter_async_context(house_player(str(player), machine, scrambler, 1))
@@ -103,10 +105,10 @@ async def open_referee(
             else:
                 url = await stack.enter_async_context(served(player))
             style = "dresden" if scramble == "dresden" else "ggp-base"
-            client = await stack.enter_async_context(PlayerClient(url, style=style))
-        participants.append(Participant(role, "player", client))
+            connection = await stack.enter_async_context(PlayerClient(url, style=style, connect_timeout=CLOCK))
+        participants.append(Participant(role, "player", connection))
     names = tuple(participant.player for participant in participants)
-    record = MatchRecord("game", "match.1", machine.roles, names, 5, PLAY_CLOCK, scramble, 7)
+    record = MatchRecord("game", "match.1", machine.roles, names, CLOCK, CLOCK, scramble, 7)
     return Referee(machine, rulesheet, scrambler, participants, record)
 
 
@@ -164,30 +166,45 @@ async def test_bad_replies_are_replaced_and_recorded(reply: str, kind: str) -> N
     assert [(error.role, error.step, error.kind) for error in record.errors] == [("x", s, kind) for s in own_turns]
 
 
+class Hurried(PlayerClient):
+    """Waits only a moment for the first move, whatever it is told; notes what it is told."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, connect_timeout=CLOCK)
+        self.timeouts: list[float] = []
+
+    async def send(self, message: Message, *, timeout: float) -> client.Answer:
+        self.timeouts.append(timeout)
+        first = isinstance(message, Play) and message.moves is None
+        return await super().send(message, timeout=0.1 if first else timeout)
+
+
 async def test_late_player_is_replaced_at_the_deadline() -> None:
     """A player that thinks for too long loses that move only, and the match waits no longer than the clock."""
-    first = True
 
     async def answer(text: str) -> str:
-        nonlocal first
-        if "PLAY" in text and first:
-            first = False
-            await asyncio.sleep(600)
+        if "PLAY match.1 nil" in text or "PLAY match.1 NIL" in text:
+            await asyncio.Event().wait()
         return "noop"
 
-    record = await referee_match(tic_tac_toe(), ["legal", answer])
+    async with AsyncExitStack() as stack:
+        referee = await open_referee(stack, tic_tac_toe(), ["legal", "legal"])
+        hurried = await stack.enter_async_context(Hurried(await stack.enter_async_context(served(answer))))
+        referee._participants[1] = Participant("o", "late", hurried)
+        record = await referee.run()
     late = [error for error in record.errors if error.kind == "late"]
     assert [(error.role, error.step, error.request) for error in late] == [("o", 1, "play")]
-    assert PLAY_CLOCK - 0.1 < record.seconds[1][0] < 60
+    assert record.seconds[1][0] > 0.09
     assert record.outcome == "finished"
+    assert set(hurried.timeouts) == {CLOCK}
 
 
 async def test_unreachable_player_is_played_for() -> None:
     """A player that is not there is recorded at START and at every step; its moves are played at random."""
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        port = closed.getsockname()[1]
-    record = await referee_match(tic_tac_toe(), ["legal", f"http://127.0.0.1:{port}"])
+    with socket.socket() as silent:
+        # Taken, so that nobody else can listen there meanwhile.
+        silent.bind(("127.0.0.1", 0))
+        record = await referee_match(tic_tac_toe(), ["legal", f"http://127.0.0.1:{silent.getsockname()[1]}"])
     assert record.outcome == "finished"
     assert {error.kind for error in record.errors} == {"unreachable"}
     assert [error.step for error in record.errors] == list(range(len(record.moves) + 2))
@@ -254,8 +271,9 @@ async def test_dead_end_stops_the_match() -> None:
     assert "STOP" in heard[-1]
 
 
-async def test_interrupted_match_is_aborted() -> None:
+async def test_interrupted_match_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the referee is interrupted, every player is told ABORT."""
+    monkeypatch.setattr("agent.refereeing.referee.ABORT_SECONDS", CLOCK)
     heard = []
     thinking = asyncio.Event()
 
@@ -263,7 +281,7 @@ async def test_interrupted_match_is_aborted() -> None:
         heard.append(text)
         if "PLAY" in text:
             thinking.set()
-            await asyncio.sleep(10)
+            await asyncio.Event().wait()
         return "ready"
 
     async with AsyncExitStack() as stack:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from functools import cache
 
 import numpy as np
@@ -21,6 +20,7 @@ from games.gdl.rules.check import CheckedRules, check
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.machine import StateMachine, Term, points
 from protocol import kif
+from tests.agent.search.stopping import StopWhen
 
 ENDS = """
 (init (step 0)) (succ 0 1) (succ 1 2)
@@ -59,7 +59,7 @@ def circuit_of(text: str) -> CircuitMachine:
 
 @pytest.fixture(scope="module", autouse=True)
 def _kernels() -> None:
-    """Compile the kernels before a clock runs."""
+    """Compile the kernels before they are used."""
     warm_kernels(warm_circuits())
 
 
@@ -72,15 +72,12 @@ def play_line(machine: StateMachine, choice: str) -> list[int | None]:
     return [machine.goal(state, role) for role in range(len(machine.roles))]
 
 
-def last_opinion(engine: Engine, machine: StateMachine) -> Opinion:
-    """After thinking about the first state until the engine stops by itself, or for two seconds."""
+def last_opinion(engine: Engine, machine: StateMachine, reports: int | None = None) -> Opinion:
+    """After thinking about the first state until the engine stops by itself, or has reported that often."""
     opinions: list[Opinion] = []
-    stop = np.zeros(1, np.uint8)
-    timer = threading.Timer(2.0, stop.fill, (1,))
-    timer.start()
     engine.begin(machine.initial())
-    engine.think(stop, opinions.append, None)
-    timer.cancel()
+    with StopWhen(lambda: reports is not None and len(opinions) >= reports) as stop:
+        engine.think(stop.flag, opinions.append, None)
     return opinions[-1]
 
 
@@ -143,7 +140,7 @@ def test_monte_carlo_counts_no_points() -> None:
     """Also on the interpreter; the mean of the best move comes near its goal, and others are worth nothing."""
     machine = Interpreter(rules_of(ALONE))
     engine = MonteCarlo(machine, 0)
-    opinion = last_opinion(engine, machine)
+    opinion = last_opinion(engine, machine, 1000)
     assert opinion.move == ("take", "one")
     assert opinion.value == pytest.approx(40.0)
     root = engine._root

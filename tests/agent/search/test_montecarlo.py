@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-import time
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
-from agent.search.engine import Opinion
+from agent.search.engine import Opinion, StopFlag
 from agent.search.montecarlo import MonteCarlo
+from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
-from games.machine import StateMachine
+from games.machine import State, StateMachine, Term
 from protocol.kif import read_rulesheet
 
 TWO_STEPS = """
@@ -51,14 +53,18 @@ def machine(rules: str) -> StateMachine:
     return Interpreter(check(read_rulesheet(rules)))
 
 
-def think(engine: MonteCarlo, seconds: float) -> list[Opinion]:
-    """All opinions of an engine that thinks for some seconds, or until it stops by itself."""
-    stop = np.zeros(1, np.uint8)
-    timer = threading.Timer(seconds, stop.fill, (1,))
-    timer.start()
+def think(engine: MonteCarlo, playouts: int) -> list[Opinion]:
+    """All opinions of an engine that makes some playouts, always the same, or stops by itself."""
+    random.seed(1)
     opinions: list[Opinion] = []
-    engine.think(stop, opinions.append, seconds)
-    timer.cancel()
+    stop = np.zeros(1, np.uint8)
+
+    def report(opinion: Opinion) -> None:
+        opinions.append(opinion)
+        if opinion.info.get("playouts", 0) >= playouts:
+            stop[0] = 1
+
+    engine.think(stop, report, None)
     return opinions
 
 
@@ -67,7 +73,7 @@ def test_better_end_is_found() -> None:
     game = machine(TWO_STEPS)
     engine = MonteCarlo(game, 0)
     engine.begin(game.initial())
-    best = think(engine, 0.2)[-1]
+    best = think(engine, 300)[-1]
     assert best.move == "right"
     assert best.value == pytest.approx(100)
 
@@ -78,7 +84,7 @@ def test_forced_move_is_proven() -> None:
     engine = MonteCarlo(game, 0)
     engine.begin(game.initial())
     engine.advance(("left",), game.next(game.initial(), ("left",)))
-    assert think(engine, 5.0) == [Opinion("on", proven=True)]
+    assert think(engine, 300) == [Opinion("on", proven=True)]
 
 
 def test_tree_is_kept_when_the_match_goes_on() -> None:
@@ -86,7 +92,7 @@ def test_tree_is_kept_when_the_match_goes_on() -> None:
     game = machine(TWO_STEPS)
     engine = MonteCarlo(game, 0)
     engine.begin(game.initial())
-    think(engine, 0.2)
+    think(engine, 300)
     assert engine._root is not None
     child = next(child for child in engine._root.children.values() if child.visits)
     engine.advance(("right",), game.next(game.initial(), ("right",)))
@@ -100,35 +106,95 @@ def test_simultaneous_moves_are_played() -> None:
     for role in range(2):
         engine = MonteCarlo(game, role)
         engine.begin(game.initial())
-        best = think(engine, 0.2)[-1]
+        best = think(engine, 300)[-1]
         assert best.move in ("heads", "tails")
         assert best.value is not None
         assert 20 < best.value < 80
 
 
 def test_search_stops_when_it_is_told() -> None:
-    """A raised stop flag ends the search at once."""
+    """A raised stop flag ends the search at once: nothing more is reported after it."""
     game = machine(MATCHING)
     engine = MonteCarlo(game, 0)
     engine.begin(game.initial())
-    begun = time.monotonic()
-    think(engine, 0.1)
-    assert time.monotonic() - begun < 0.3
+    opinions = think(engine, 100)
+    assert [opinion.info.get("playouts") for opinion in opinions] == [None, *range(1, 101)]
+
+
+class Asked(Interpreter):
+    """Has the stop flag raised when it is asked for a successor for the n-th time; counts what it is asked then."""
+
+    def __init__(self, rules: str, stop: StopFlag, successors: int) -> None:
+        super().__init__(check(read_rulesheet(rules)))
+        self._stop = stop
+        self._left = successors
+        self.asked_after = 0
+
+    def legal(self, state: State, role: int) -> list[Term]:
+        self.asked_after += int(self._stop[0])
+        return super().legal(state, role)
+
+    def terminal(self, state: State) -> bool:
+        self.asked_after += int(self._stop[0])
+        return super().terminal(state)
+
+    def next(self, state: State, moves: Sequence[Term]) -> State:
+        self.asked_after += int(self._stop[0])
+        self._left -= 1
+        if not self._left:
+            self._stop[0] = 1
+        return super().next(state, moves)
+
+
+@pytest.mark.parametrize("successors", [1, 10, 11, 12, 13])
+def test_search_stops_in_the_middle_of_a_playout(successors: int) -> None:
+    """Wherever it is, the machine is asked nothing more once the flag is raised."""
+    stop = np.zeros(1, np.uint8)
+    game = Asked(rulesheets.text("tic_tac_toe"), stop, successors)
+    engine = MonteCarlo(game, 0)
+    engine.begin(game.initial())
+    engine.think(stop, lambda opinion: None, None)
+    assert game.asked_after == 0
+
+
+class Polled(Interpreter):
+    """Has the stop flag raised when its condition to be interrupted is looked at for the n-th time."""
+
+    def __init__(self, rules: str, stop: StopFlag, polls: int) -> None:
+        super().__init__(check(read_rulesheet(rules)))
+        self._stop = stop
+        self._left = polls
+        self.polled_after = 0
+
+    @contextmanager
+    def interruptible(self, condition: Callable[[], bool]) -> Iterator[None]:
+        def watched() -> bool:
+            self.polled_after += int(self._stop[0])
+            self._left -= 1
+            if not self._left:
+                self._stop[0] = 1
+            return condition()
+
+        with super().interruptible(watched):
+            yield
 
 
 def test_search_stops_in_the_middle_of_a_step() -> None:
-    """A machine that would take minutes for one step is interrupted, and plays on afterwards."""
+    """A machine that would take minutes for one step is interrupted at its next look, and plays on afterwards."""
     digits = " ".join(f"(digit {i})" for i in range(10))
     names = [f"?{i}" for i in range(9)]
     body = " ".join(f"(digit {name})" for name in names)
-    game = machine(
+    rules = (
         f"(role solo) (init start) {digits} (<= (legal solo left) (true start)) (<= (legal solo right) (true start))"
         f"(<= (legal solo (all {' '.join(names)})) (not (true start)) {body}) (<= (next later) (true start))"
         "(<= terminal (true never)) (goal solo 50)"
     )
+    stop = np.zeros(1, np.uint8)
+    game = Polled(rules, stop, 5)
     engine = MonteCarlo(game, 0)
     engine.begin(game.initial())
-    begun = time.monotonic()
-    assert think(engine, 0.1)[-1].move in ("left", "right")
-    assert time.monotonic() - begun < 1.0
+    opinions: list[Opinion] = []
+    engine.think(stop, opinions.append, None)
+    assert opinions[-1].move in ("left", "right")
+    assert game.polled_after == 0
     assert game.legal(game.initial(), 0) == ["left", "right"]

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from agent.serving import journal
 from agent.serving.journal import Journal
 from agent.worker.messages import Unseen
 from protocol.messages import Start
 
 START = Start("a/b.1", "x", (("role", "x"), ("<=", "terminal", ("true", ("f", "?X")))), 30, 15)
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits for the disk, however slow it is."""
+    monkeypatch.setattr(journal, "PATIENCE", 120.0)
 
 
 async def test_unfinished_match_is_found_again(tmp_path: Path) -> None:
@@ -21,10 +30,11 @@ async def test_unfinished_match_is_found_again(tmp_path: Path) -> None:
     await match.received((("mark", "1", "1"), "noop"))
     await match.received(Unseen(None))
     match.close()
-    (found,) = Journal(tmp_path).unfinished(time.time())
+    (path,) = tmp_path.iterdir()
+    (found,) = Journal(tmp_path).unfinished(path.stat().st_mtime + 7.0)
     assert found.start == START
     assert found.history == ((("mark", "1", "1"), "noop"), Unseen(None))
-    assert found.age < 60
+    assert found.age == pytest.approx(7.0)
 
 
 async def test_unfinished_match_goes_on_in_the_same_file(tmp_path: Path) -> None:
@@ -61,13 +71,13 @@ async def test_half_written_line_is_ignored(tmp_path: Path) -> None:
 
 async def test_unreadable_file_does_not_hide_the_others(tmp_path: Path) -> None:
     """A damaged file costs its own match only."""
-    journal = Journal(tmp_path)
-    match = journal.match(START.match_id)
+    folder = Journal(tmp_path)
+    match = folder.match(START.match_id)
     await match.start(START)
     match.close()
     (path,) = tmp_path.iterdir()
     path.with_name("0" + path.name).write_bytes(b"\xff{}\n")
-    assert [found.start for found in journal.unfinished(time.time())] == [START]
+    assert [found.start for found in folder.unfinished(time.time())] == [START]
 
 
 async def test_failing_disk_does_not_stop_a_match(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -76,3 +86,25 @@ async def test_failing_disk_does_not_stop_a_match(tmp_path: Path, caplog: pytest
     tmp_path.rmdir()
     await match.start(START)
     assert "cannot write" in caplog.text
+
+
+async def test_slow_disk_does_not_stop_a_match(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What takes long to be written is reported, and written by and by while the match goes on."""
+    monkeypatch.setattr(journal, "PATIENCE", 0.01)
+    match = Journal(tmp_path).match(START.match_id)
+    write, ready = match._write, threading.Event()
+
+    def write_late(text: str) -> None:
+        assert ready.wait(120)
+        write(text)
+
+    monkeypatch.setattr(match, "_write", write_late)
+    await match.start(START)
+    assert "to be written" in caplog.text
+    ready.set()
+    await asyncio.gather(*match._writing)
+    match.close()
+    (found,) = Journal(tmp_path).unfinished(time.time())
+    assert found.start == START

@@ -56,7 +56,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 def test_state_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The states after it are compared all the same, and what was not compared is said."""
-    monkeypatch.setattr(crosschecker, "MAX_CPU_SECONDS", 0.1)
+    monkeypatch.setattr(crosschecker, "MAX_CPU_SECONDS", 0.4)
     monkeypatch.setattr(crosschecker, "SHARE", 1.0)
     monkeypatch.setattr(crosschecker, "RANDOM_SHARE", 1e-9)
     monkeypatch.setattr(crosschecker, "Interpreter", Slow)
@@ -82,3 +82,65 @@ def test_state_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) 
         assert checker.poll() is None
     finally:
         checker.end()
+
+
+class Simulated:
+    """A child process, a clock and a condition in one: time passes only where it is waited for."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def thread_time(self) -> float:
+        return 0.0
+
+    def wait(self, timeout: float | None = None) -> None:
+        assert timeout is not None, "nothing would wake it"
+        self.now += timeout + 1e-6
+
+    def notify(self) -> None:
+        pass
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("overrun", [1.0, 3.0])
+def test_comparing_costs_its_share_of_the_thinking(monkeypatch: pytest.MonkeyPatch, overrun: float) -> None:
+    """Each task begins only when the thinking done pays for it and all before, the match's own a little sooner; what a
+    task takes beyond its time is paid for before the next one."""
+    simulated = Simulated()
+    monkeypatch.setattr(crosschecker, "time", simulated)
+    monkeypatch.setattr(crosschecker, "ChildProcess", lambda *arguments: None)
+    checked = check(read_rulesheet(RULES))
+    machine = Portable(checked)
+    checker = CrossChecker(checked, lambda: None)
+    checker._changed = simulated  # type: ignore[assignment]
+    checker.watch(machine)
+    spent, on_random, own = 0.0, 0.0, 0
+    for number in range(400):
+        if number % 10 == 0:
+            checker.observed(machine, observe(machine, machine.initial()))
+        task, subject = checker._next_task()
+        assert task is not None
+        thought = simulated.now - 100.0
+        if task.machine is None:
+            own += task.seen is not None
+            advance = crosschecker.ADVANCE if task.seen is not None else 0.0
+            assert spent + task.cpu_seconds - advance <= crosschecker.SHARE * thought + 1e-9
+            if task.seen is None:
+                assert on_random + task.cpu_seconds <= crosschecker.RANDOM_SHARE * thought + 1e-9
+        cost = overrun * task.cpu_seconds
+        spent += cost
+        on_random += cost if task.machine is None and task.seen is None else 0.0
+        checker._take(task, subject, crosschecker._Outcome(1, False, None, spent))
+    assert own == 40
+    checker.rest(True)
+    thought = checker._thinking_seconds()
+    simulated.now += 1000.0
+    assert checker._thinking_seconds() == thought

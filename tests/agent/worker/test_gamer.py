@@ -41,6 +41,8 @@ class Scripted(Engine):
         self.failing = failing
         self.idle = threading.Event()
         """Set while it does not think."""
+        self.thoughts = 0
+        """How often it was told to."""
 
     def begin(self, state: State) -> None:
         if self.failing == "begin":
@@ -54,6 +56,7 @@ class Scripted(Engine):
         if self.failing == "think":
             raise ValueError("lost")
         self.idle.clear()
+        self.thoughts += 1
         while not stop[0]:
             report(Opinion(self.move))
             time.sleep(0.001)
@@ -177,8 +180,10 @@ def test_move_counts_as_proven_once_its_state_was_compared(right: bool) -> None:
 
 def test_turn_is_followed_and_thought_about() -> None:
     """After a joint move, the new situation and opinions about it are reported."""
-    watched = Watched(Scripted("good", "walk"), thinking=False)
+    engine = Scripted("good", "walk")
+    watched = Watched(engine, thinking=False)
     watched.situation()
+    assert engine.thoughts == 0
     watched.gamer.turn(Turn(("walk",), 1.0))
     situation = watched.situation()
     assert situation.turn == 1
@@ -216,11 +221,30 @@ def test_resting_gamer_reports_nothing() -> None:
     assert engine.idle.wait(60)
     while not watched.reports.empty():
         watched.reports.get()
-    time.sleep(0.25)
-    assert watched.reports.empty()
-    watched.gamer.turn(Turn(None, 1.0))
-    assert watched.thought().turn == 0
+    watched.gamer.turn(Turn(("walk",), 1.0))
+    assert watched.situation().turn == 1
+    assert watched.thought().turn == 1
+    assert engine.thoughts == 2
     watched.gamer.retire()
+
+
+class Quick(Scripted):
+    """Has proven its move as soon as it is asked."""
+
+    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        report(Opinion(self.move, proven=True))
+
+
+def test_newest_opinion_is_repeated_on_request() -> None:
+    """A gamer that takes over has the last word; one that is retired has none."""
+    watched = Watched(Quick("good", "walk"))
+    first = watched.thought()
+    assert first.opinion.proven
+    watched.gamer.repeat()
+    assert watched.thought() == first
+    watched.gamer.retire()
+    watched.gamer.repeat()
+    assert watched.reports.empty()
 
 
 def test_match_that_begins_again_is_followed_from_the_start() -> None:

@@ -6,7 +6,9 @@ import contextlib
 import logging
 import queue
 import random
+import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -325,10 +327,12 @@ def test_circuit_that_fails_gives_way(begin: Callable[..., Match], caplog: pytes
     assert any("the circuit cannot follow the match: ValueError: no facts" in line for line in errors(caplog))
 
 
-def test_right_circuit_is_compared_at_a_bounded_cost(
-    begin: Callable[..., Match], caplog: pytest.LogCaptureFixture
+def test_right_circuit_is_compared_all_the_time(
+    begin: Callable[..., Match], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every state of the match is compared and some random ones, within the share of the thinking time; both shown."""
+    """Every state of the match is compared and some random ones, and both are shown with their cost."""
+    monkeypatch.setattr(crosschecker, "RANDOM_SHARE", 1.0)
+    monkeypatch.setattr(crosschecker, "SHARE", 1.0)
     match = begin(compile_wrongly(SOURCE))
     checker = None
     while checker is None or checker._states < 100:
@@ -338,8 +342,29 @@ def test_right_circuit_is_compared_at_a_bounded_cost(
     assert not errors(caplog)
     (line,) = [text for text in caplog.messages if "circuit and interpreter agree in" in text]
     assert "of them the match's own" in line
-    # What CPU time a task takes is known only when it is done.
-    assert checker._spent <= 0.05 * checker._thinking_seconds() + 0.2
+    assert re.search(r"comparing took [\d.]+ s CPU, [\d.]+% of [\d.]+ s of thinking", line)
+
+
+def test_nothing_is_thought_where_pondering_is_off(begin: Callable[..., Match]) -> None:
+    """Neither before the first turn, by any gamer, nor between an answer and the next turn."""
+    match = begin(compile_wrongly(SOURCE), ponder=False)
+    while not match.prepared:
+        assert not isinstance(match.report(), Thought)
+    gamer = match._session._gamer
+    assert gamer is not None
+    assert not gamer._thinking
+    match.turn(0, None)
+    assert gamer._thinking
+    match.line.commands.put(Rest())
+    wait_until(lambda: not gamer._thinking)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Looks again and again, until it must be taken never to come true."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
 
 
 def test_rest_pays_for_no_comparing(begin: Callable[..., Match]) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from agent.search.blokbox import engine as blokbox_engine
 from agent.search.blokbox.engine import BlokboxEngine, make_engine, warm_kernels
 from agent.search.engine import EngineMismatchError, Opinion
 from games.gdl.circuit.circuit import build_circuit
@@ -20,6 +19,7 @@ from games.machine import State
 from games.native.blokbox.binding import BlokboxBinding
 from games.native.blokbox.recognise import propose
 from protocol.kif import read_rulesheet
+from tests.agent.search.stopping import StopWhen
 
 SHEET = Path(__file__).parents[4] / "games" / "rulesheets" / "blokbox.kif"
 CAPACITY = 300_000
@@ -37,17 +37,13 @@ def binding(machine: CircuitMachine) -> BlokboxBinding:
     return propose(machine)
 
 
-def think(engine: BlokboxEngine, seconds: float) -> tuple[list[Opinion], float]:
-    """All opinions, and how long the engine took to stop."""
+def think(engine: BlokboxEngine, visits: int | None = None) -> list[Opinion]:
+    """All opinions of an engine that makes some visits (or a few more), or thinks until the result is proven."""
     opinions: list[Opinion] = []
-    stop = np.zeros(1, np.uint8)
-    thread = threading.Thread(target=engine.think, args=(stop, opinions.append, seconds))
-    thread.start()
-    thread.join(seconds)
-    stop[0] = 1
-    begin = time.monotonic()
-    thread.join(5)
-    return opinions, time.monotonic() - begin
+    enough = engine._tree.visits[0] + (visits or 0)
+    with StopWhen(lambda: visits is not None and bool(engine._tree.visits[0] >= enough)) as stop:
+        engine.think(stop.flag, opinions.append, None)
+    return opinions
 
 
 def late_state(machine: CircuitMachine, plies_left: int, seed: int) -> State:
@@ -63,7 +59,7 @@ def test_match_between_two_engines(machine: CircuitMachine, binding: BlokboxBind
     for engine in engines:
         engine.begin(state)
     while not machine.terminal(state):
-        opinions = [think(engine, 0.05)[0][-1] for engine in engines]
+        opinions = [think(engine, 200)[-1] for engine in engines]
         joint = opinions[0].move, opinions[1].move
         assert all(joint[role] in machine.legal(state, role) for role in (0, 1))
         if opinions[0].proven and opinions[1].proven:
@@ -95,7 +91,7 @@ def test_endings_are_solved(machine: CircuitMachine, binding: BlokboxBinding) ->
         role = int(len(machine.legal(state, 0)) == 1)
         engine = BlokboxEngine(machine, binding, role, capacity=CAPACITY)
         engine.begin(state)
-        opinions, _ = think(engine, 20)
+        opinions = think(engine)
         assert opinions[-1].proven
         assert opinions[-1].value == (100 if wins(machine, state, role) else 0)
         if opinions[-1].value == 100:
@@ -116,12 +112,23 @@ def wins(machine: CircuitMachine, state: State, role: int) -> bool:
     return False
 
 
-def test_stop_is_obeyed(machine: CircuitMachine, binding: BlokboxBinding) -> None:
-    """The engine returns soon after the flag is set (the bound leaves room for a busy machine)."""
-    engine = BlokboxEngine(machine, binding, 0, capacity=CAPACITY)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_stop_is_obeyed(
+    machine: CircuitMachine, binding: BlokboxBinding, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    """Kernels that would go on for ever return, each after the visit that it is at."""
+    monkeypatch.setattr(blokbox_engine, "VISITS_PER_CALL", 1 << 40)
+    engine = BlokboxEngine(machine, binding, 0, capacity=CAPACITY, threads=threads)
     engine.begin(machine.initial())
-    think(engine, 0.05)
-    assert min(think(engine, 0.05)[1] for _ in range(5)) < 0.05
+    visits = engine._tree.visits
+    for _ in range(5):
+        enough = visits[0] + 100
+        with StopWhen(lambda enough=enough: bool(visits[0] >= enough), lambda: int(visits[0])) as stop:
+            engine.think(stop.flag, lambda opinion: None, None)
+            engine._join_helper()
+        assert stop.counted is not None
+        # The second thread goes on until the first one has returned.
+        assert threads == 2 or visits[0] - stop.counted <= 1
 
 
 def test_searched_subtree_is_kept(machine: CircuitMachine, binding: BlokboxBinding) -> None:
@@ -129,10 +136,10 @@ def test_searched_subtree_is_kept(machine: CircuitMachine, binding: BlokboxBindi
     engine = BlokboxEngine(machine, binding, 0, capacity=CAPACITY)
     state = machine.initial()
     engine.begin(state)
-    opinions, _ = think(engine, 0.3)
+    opinions = think(engine, 2_000)
     joint = opinions[-1].move, machine.legal(state, 1)[0]
     engine.advance(joint, machine.next(state, joint))
-    kept, _ = think(engine, 0.01)
+    kept = think(engine, 1)
     visits, new = kept[-1].info["visits"], kept[-1].info["new_visits"]
     assert isinstance(visits, int)
     assert isinstance(new, int)

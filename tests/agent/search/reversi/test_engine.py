@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +29,10 @@ from games.gdl.circuit.circuit import build_circuit
 from games.gdl.grounding.ground import ground
 from games.gdl.rules.check import check
 from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.native.reversi.recognise import recognise
 from games.native.reversi.rules import ReversiVariant, central_start, rectangle
 from protocol.kif import read_rulesheet
+from tests.agent.search.stopping import StopWhen, never
 
 
 def machine_of(name: str) -> CircuitMachine:
@@ -47,14 +47,18 @@ def machine(request: pytest.FixtureRequest) -> CircuitMachine:
     return machine_of(request.param)
 
 
-def think(engine: ReversiEngine, seconds: float) -> list[Opinion]:
-    """What the engine reports in that time."""
-    stop = np.zeros(1, np.uint8)
+def engine_of(machine: CircuitMachine, role: int, max_depth: int) -> ReversiEngine:
+    """The family's engine, which stops by itself when it has searched to that depth."""
+    binding = recognise(machine)
+    assert binding is not None
+    return ReversiEngine(machine, role, binding, megabytes=4, max_depth=max_depth)
+
+
+def think(engine: ReversiEngine) -> list[Opinion]:
+    """What the engine reports until it stops by itself."""
     opinions: list[Opinion] = []
-    timer = threading.Timer(seconds, lambda: stop.__setitem__(0, 1))
-    timer.start()
-    engine.think(stop, opinions.append, seconds)
-    timer.cancel()
+    with StopWhen(never) as stop:
+        engine.think(stop.flag, opinions.append, None)
     return opinions
 
 
@@ -66,18 +70,16 @@ def test_engine_is_chosen_for_the_family() -> None:
 
 def test_plays_a_whole_match(machine: CircuitMachine) -> None:
     """Both seats always report a legal move, and agree in the end with the goals that they called certain."""
-    engines = [make_engine(machine, role) for role in (0, 1)]
+    engines = [engine_of(machine, role, 6) for role in (0, 1)]
     state = machine.initial()
     certain: list[float | None] = [None, None]
     for engine in engines:
-        assert isinstance(engine, ReversiEngine)
         engine.begin(state)
     while not machine.terminal(state):
         joint = []
         for role, engine in enumerate(engines):
-            assert isinstance(engine, ReversiEngine)
             legal = machine.legal(state, role)
-            opinions = think(engine, 0.01) if len(legal) > 1 else think(engine, 0.0)
+            opinions = think(engine)
             assert all(opinion.move in legal for opinion in opinions)
             joint.append(opinions[-1].move)
             if opinions[-1].proven and len(legal) > 1:
@@ -85,7 +87,6 @@ def test_plays_a_whole_match(machine: CircuitMachine) -> None:
                 certain[role] = opinions[-1].value
         state = machine.next(state, joint)
         for engine in engines:
-            assert engine is not None
             engine.advance(tuple(joint), state)
     for role in (0, 1):
         assert certain[role] in (None, machine.goal(state, role))
@@ -104,15 +105,13 @@ def test_different_view_is_an_error(machine: CircuitMachine) -> None:
 
 
 def test_only_move_is_certain_at_once(machine: CircuitMachine) -> None:
-    """Where there is nothing to decide the first opinion says so."""
-    engine = make_engine(machine, 1)
-    assert isinstance(engine, ReversiEngine)
+    """Where there is nothing to decide the first opinion says so, and what follows is thought about."""
+    engine = engine_of(machine, 1, 4)
     engine.begin(machine.initial())
-    begin = time.monotonic()
-    opinions = think(engine, 0.05)
+    opinions = think(engine)
     assert opinions[0].proven
     assert opinions[0].move == machine.legal(machine.initial(), 1)[0]
-    assert time.monotonic() - begin >= 0.04, "it goes on thinking about what follows"
+    assert engine._analyser.nodes > 0
 
 
 def test_expected_goal_grows_with_the_score() -> None:

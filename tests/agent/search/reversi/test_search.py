@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +18,7 @@ from agent.search.reversi.table import new_table
 from agent.search.reversi.weights.shipped import INNER_CORNERS, TRAINED, weights_for
 from games.bits.board8x8 import FULL
 from games.native.reversi.rules import ReversiPosition, ReversiVariant, cells_of, rectangle
+from tests.agent.search.stopping import StopWhen
 
 VARIANTS = [
     ReversiVariant(),
@@ -187,26 +186,25 @@ def test_weights_of_the_nearest_variant() -> None:
     assert weights_for(ReversiVariant(rectangle(6, 6))).source == "heuristic"
 
 
-def test_search_stops_when_told() -> None:
-    """A search of the first position, which never ends, returns within milliseconds of the stop flag."""
+@pytest.mark.parametrize("threads", [1, 2])
+def test_search_stops_when_told(threads: int) -> None:
+    """A search of the first position, which never ends, returns with the node that it is at; so do its helpers."""
     variant = ReversiVariant()
     weights = weights_for(variant)
-    analyser = Analyser(variant, weights.evaluation, weights.coefficients, threads=2, megabytes=4)
-    stop = np.zeros(1, np.uint8)
-    told = []
-
-    def tell() -> None:
-        told.append(time.monotonic())
-        stop[0] = 1
-
-    threading.Timer(0.3, tell).start()
+    analyser = Analyser(variant, weights.evaluation, weights.coefficients, threads=threads, megabytes=4)
     verdicts: list[Verdict] = []
     start = variant.initial()
-    assert not analyser.analyse(start.player, start.opponent, stop, verdicts.append)
-    late = time.monotonic() - told[0]
-    analyser.close()
-    assert verdicts[-1].step.depth > 5
-    assert late < 0.1, "far more than the 5 ms that it takes on an idle machine"
+    main = analyser._searchers[0]
+
+    def deep() -> bool:
+        return bool(verdicts) and verdicts[-1].step.depth > 8
+
+    with StopWhen(deep, lambda: main.nodes) as stop:
+        assert not analyser.analyse(start.player, start.opponent, stop.flag, verdicts.append)
+        analyser.close()
+    assert stop.counted is not None
+    # The last cells of a line are searched without a look at the flag.
+    assert main.nodes - stop.counted <= 1000
 
 
 def test_analysis_proves_the_result() -> None:

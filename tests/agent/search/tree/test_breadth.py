@@ -12,7 +12,7 @@ from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 
 Compile = Callable[[str], CircuitMachine]
-Think = Callable[[TreeSearch, float], Opinion]
+Think = Callable[..., Opinion]
 
 NOT_STOPPED = np.zeros(1, np.uint8)
 
@@ -61,7 +61,7 @@ def test_the_engine_plays_the_line_that_was_found(machine_of: Compile, think: Th
     state = machine.initial()
     engine.begin(state)
     while not machine.terminal(state):
-        opinion = think(engine, 20.0)
+        opinion = think(engine)
         assert opinion.proven
         state = machine.next(state, [opinion.move])
         engine.advance((opinion.move,), state)

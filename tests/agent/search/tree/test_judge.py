@@ -11,11 +11,12 @@ from agent.search.engine import Opinion
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.judge.fit import EvaluationTrainer, LinearEvaluation, shared_patterns
 from agent.search.tree.judge.sampling import add_normal_equations, make_sampling_workspace, packed_states, play_batch
-from agent.search.tree.store import ROOT
+from agent.search.tree.store import N_PLAYOUTS, ROOT
 from games.gdl.running.machine import CircuitMachine
+from tests.agent.search.stopping import StopWhen
 
 Compile = Callable[[str], CircuitMachine]
-Think = Callable[[TreeSearch, float], Opinion]
+Think = Callable[..., Opinion]
 
 GO = np.zeros(1, np.uint8)
 
@@ -90,23 +91,33 @@ def test_knows_where_it_judges_badly(name: str, own: Compile) -> None:
     assert not learnt(own(name)).beats_playouts
 
 
-def search(machine: CircuitMachine, think: Think, seconds: float, *, judging: bool = True) -> TreeSearch:
-    """An engine that has thought about the first position for some seconds."""
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1, judging=judging)
-    engine.begin(machine.initial())
-    think(engine, seconds)
-    return engine
-
-
-def test_searches_with_what_it_has_learnt(own: Compile, think: Think) -> None:
+def test_searches_with_what_it_has_learnt(own: Compile) -> None:
     """The engine goes over to judging by itself; values stay goals, and no visit is left without its result."""
     machine = own("breakthrough")
-    engine = search(machine, think, 3.0)
-    assert engine._parameters.horizon[0] >= 0
-    tree = engine._tree
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1)
+    engine.begin(machine.initial())
+    tree, horizon = engine._tree, engine._parameters.horizon
+    learnt_at: list[int] = []
+
+    def has_judged() -> bool:
+        if horizon[0] >= 0 and not learnt_at:
+            learnt_at.append(int(tree.counts[N_PLAYOUTS]))
+        return bool(learnt_at) and tree.counts[N_PLAYOUTS] > learnt_at[0] + 5_000
+
+    with StopWhen(has_judged) as stop:
+        engine.think(stop.flag, lambda opinion: None, None)
     root = int(tree.counts[ROOT])
     totals, visits = tree.stats[root]["total"], tree.node[root]["visits"]
     assert 0.0 < totals[0] / visits < 1.0
     # Both roles' goals add up to one at every visit, judged or real.
     assert totals.sum() == pytest.approx(visits, rel=1e-3)
-    assert search(machine, think, 0.5, judging=False)._parameters.horizon[0] == -1
+
+
+def test_does_not_learn_where_it_is_told_not_to(own: Compile, think: Think) -> None:
+    """Without judging, nothing is fitted and all leaves are played out."""
+    machine = own("breakthrough")
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1, judging=False)
+    engine.begin(machine.initial())
+    think(engine, 2_000)
+    assert engine._scheduler._trainer is None
+    assert engine._parameters.horizon[0] == -1

@@ -6,7 +6,6 @@ import gzip
 import itertools
 import json
 import random
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -194,16 +193,16 @@ def test_endless_recursion_is_a_limit_and_no_hang() -> None:
 
 
 def test_a_query_can_be_stopped() -> None:
-    """A relation with 10^9 rows is given up soon, and smaller queries work afterwards."""
+    """A relation with 10^9 rows is given up as soon as that is wanted, and smaller queries work afterwards."""
     names = [f"?{i}" for i in range(9)]
     digits = " ".join(f"(d {i})" for i in range(10))
     body = " ".join(f"(d {name})" for name in names)
     machine = interpreter(HEAD + digits + f"(<= (legal a (all {' '.join(names)})) (true hard) {body})")
     hard = machine.state(["s", "hard"])
-    start = time.monotonic()
-    with machine.interruptible(lambda: time.monotonic() > start + 0.1), pytest.raises(Interrupted):
+    asked = itertools.count(1)
+    with machine.interruptible(lambda: next(asked) == 5), pytest.raises(Interrupted):
         machine.legal(hard, 0)
-    assert time.monotonic() - start < 5.0
+    assert next(asked) == 6
     assert legal_texts(machine, ["s"]) == ["noop"]
 
 

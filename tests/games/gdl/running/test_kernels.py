@@ -87,9 +87,8 @@ def draw(programs: CircuitPrograms, legal: NDArray[np.bool_], lanes: int, draws:
             programs.role_start, programs.legal_slot, slots, WIDTHS[1], 0, 0, np.uint64(lanes), rng, workspace
         )
         assert dead == sum(1 << lane for lane in range(64) if lanes >> lane & 1 and not legal[lane].any())
-        for i in range(n):
-            for lane in range(64):
-                counts[lane, workspace.move[i]] += int(workspace.chosen[i]) >> lane & 1
+        chosen = workspace.chosen[:n, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
+        np.add.at(counts.T, workspace.move[:n], chosen.astype(np.int64))
     return counts
 
 

@@ -17,6 +17,7 @@ from games.gdl.circuit.circuit import build_circuit
 from games.gdl.grounding.ground import ground
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules, check
+from games.gdl.running import machine as running_machine
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.machine import IllegalMoveError, StateMachine, UnknownFactError
 from protocol import kif
@@ -324,11 +325,25 @@ def test_playouts_stop_when_told() -> None:
     assert machine_of("connect_four").random_playouts(seconds=60.0, stop=stop).playouts == 0
 
 
-def test_playouts_run_for_the_time_asked() -> None:
-    """For a while, and not much longer."""
-    result = machine_of("connect_four").random_playouts(seconds=0.1)
-    assert 0.05 < result.cpu_seconds < 0.5
-    assert result.playouts > 1000
+class Ticking:
+    """A clock of CPU time that goes on by a third of a second whenever it is looked at."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def thread_time(self) -> float:
+        self.looks += 1
+        return self.looks / 3
+
+
+def test_playouts_run_for_the_time_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batch after batch until that much CPU time is over, and no longer; each at least one per lane."""
+    clock = Ticking()
+    monkeypatch.setattr(running_machine, "time", clock)
+    result = machine_of("connect_four").random_playouts(seconds=1.0)
+    assert result.cpu_seconds == pytest.approx(1.0)
+    assert clock.looks == 1 + 3
+    assert result.playouts >= 3 * 8 * 64
 
 
 TRACES = ["ticTacToe", "3pConnectFour", "hitori", "nim4", "biddingTicTacToe", "gt_two_thirds_4p", "pentago", "racer"]

@@ -80,16 +80,16 @@ class NaiveGame:
     def legal(self, player: int) -> set[int]:
         moves = set()
         own = self.cells[player]
+        taken = self.cells[0] | self.cells[1]
+        beside = {(x + a, y + b) for x, y in own for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1))}
+        across = {(x + a, y + b) for x, y in own for a in (1, -1) for b in (1, -1)}
         for index, shape in enumerate(self.variant.shapes):
             if shape.piece not in self.owned[player]:
                 continue
             for x, y in shape.anchors:
                 move = BOARD_CELLS * index + SIDE * y + x
                 covered = self.covered(move)
-                free = not covered & (self.cells[0] | self.cells[1])
-                side = any({(x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)} & own for x, y in covered)
-                corner = any({(x + a, y + b) for a in (1, -1) for b in (1, -1)} & own for x, y in covered)
-                if free and corner and not side:
+                if covered & across and not covered & beside and not covered & taken:
                     moves.add(move)
         return moves
 

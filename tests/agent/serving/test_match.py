@@ -1,0 +1,202 @@
+"""One match at its deadlines, to the instant: workers that are slow, hang, die or rest, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+import pytest
+
+from agent.serving.clock import Clock, now
+from agent.serving.match import PATIENCE, Match, MatchOptions
+from agent.serving.match_workers import HUNG_AFTER
+from agent.worker.messages import PULSE, Begin, Rest, Turn
+from games.machine import Term
+from protocol.messages import Play, Start
+from tests.agent.serving.virtual import FakePool, FakeWorker, run
+
+START_CLOCK, PLAY_CLOCK, MARGIN = 60, 20, 0.5
+
+RULES = (("role", "x"), ("role", "y"), ("legal", "x", "a"), ("legal", "x", "b"), ("legal", "y", "c"))
+
+START = Start("m", "x", RULES, START_CLOCK, PLAY_CLOCK)
+
+Run = Callable[[Coroutine[None, None, None]], None]
+
+
+@pytest.fixture
+def in_virtual_time(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a match's course."""
+    return lambda course: run(monkeypatch, course)
+
+
+def new_match(*workers: FakeWorker, ponder: bool = True) -> Match:
+    """A match with these workers, in the order in which they are called."""
+    return Match(START, FakePool(*workers), MatchOptions(Clock(MARGIN), ponder))  # type: ignore[arg-type]
+
+
+async def play(match: Match, *moves: Term) -> tuple[Term, float]:
+    """The answer to a PLAY, and after how many seconds it leaves."""
+    begin = now()
+    move = await match.play(Play("m", moves or None), begin)
+    return move, now() - begin
+
+
+def at_the_deadline(seconds: float) -> bool:
+    """Whether that many seconds are the play clock less the margin."""
+    return seconds == pytest.approx(PLAY_CLOCK - MARGIN, abs=1e-6)
+
+
+def test_reply_leaves_at_the_deadline(in_virtual_time: Run) -> None:
+    """With a choice to make, each reply leaves when the clock less the margin is over: not before, not after."""
+
+    async def course() -> None:
+        match = new_match(FakeWorker(1, delay=0.1))
+        begin = now()
+        assert await match.start(begin)
+        assert now() - begin == pytest.approx(0.1)
+        for moves in ((), ("b", "c"), ("b", "d")):
+            move, seconds = await play(match, *moves)
+            assert move == "b"
+            assert at_the_deadline(seconds)
+            await asyncio.sleep(1.0)
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_message_that_waited_has_less_time(in_virtual_time: Run) -> None:
+    """The clock runs from the message's first byte, not from when it is looked at."""
+
+    async def course() -> None:
+        match = new_match(FakeWorker(1))
+        assert await match.start(now())
+        begin = now()
+        await match.play(Play("m", None), begin - 5.0)
+        assert now() - begin == pytest.approx(PLAY_CLOCK - MARGIN - 5.0)
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_proven_move_is_answered_at_once(in_virtual_time: Run) -> None:
+    """Where no thinking can find a better move, the clock is not waited for."""
+
+    async def course() -> None:
+        match = new_match(FakeWorker(1, delay=0.1, proves=True))
+        assert await match.start(now())
+        assert (await play(match))[1] == pytest.approx(0.0, abs=0.2)
+        assert (await play(match, "b", "c"))[1] == pytest.approx(0.1)
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_set_up_that_takes_too_long_goes_on_during_play(in_virtual_time: Run, caplog: pytest.LogCaptureFixture) -> None:
+    """START is answered when its clock less the margin is over, ready or not; PLAY with a legal move then."""
+
+    async def course() -> None:
+        match = new_match(FakeWorker(1, prepares=False))
+        begin = now()
+        assert await match.start(begin)
+        assert now() - begin == pytest.approx(START_CLOCK - MARGIN)
+        assert "not ready within the start clock" in caplog.text
+        move, seconds = await play(match)
+        assert move in ("a", "b")
+        assert at_the_deadline(seconds)
+        match.abort()
+
+    in_virtual_time(course())
+
+
+@pytest.mark.parametrize("loss", [FakeWorker.die, FakeWorker.hang])
+def test_worker_lost_during_a_turn(in_virtual_time: Run, loss: Callable[[FakeWorker], None]) -> None:
+    """One that dies or hangs while it thinks is replaced; this turn and all later ones are answered in time."""
+
+    async def course() -> None:
+        lost, spare = FakeWorker(1), FakeWorker(2, delay=1.0)
+        match = new_match(lost, spare)
+        assert await match.start(now())
+        assert (await play(match))[0] == "b"
+        begin = now()
+        asyncio.get_running_loop().call_later(2.0, loss, lost)
+        move, seconds = await play(match, "b", "c")
+        assert move == "b"
+        assert at_the_deadline(seconds)
+        assert lost.released
+        (first, *_) = spare.commands
+        assert isinstance(first, Begin)
+        # From the last situation that the lost one reported, with what is left of the turn.
+        assert first.checkpoint.turn + len(first.checkpoint.since) == 1
+        assert first.seconds is not None
+        left = PLAY_CLOCK - MARGIN - 2.0
+        if loss is FakeWorker.die:
+            assert first.seconds == pytest.approx(left)
+        else:
+            assert left - HUNG_AFTER - 2 * PULSE <= first.seconds < left - HUNG_AFTER + PULSE
+        assert begin + seconds == pytest.approx(now())
+        for moves in (("b", "d"), ("a", "c")):
+            move, seconds = await play(match, *moves)
+            assert move == "b"
+            assert at_the_deadline(seconds)
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_worker_lost_with_no_other_there(in_virtual_time: Run) -> None:
+    """Without any worker the answer is one of the last legal moves known, and in time."""
+
+    async def course() -> None:
+        lost = FakeWorker(1)
+        match = new_match(lost)
+        assert await match.start(now())
+        assert (await play(match))[0] == "b"
+        lost.die()
+        move, seconds = await play(match, "b", "c")
+        assert move == "a", "not the move that was made just now"
+        assert at_the_deadline(seconds)
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_standby_is_called_for_a_slow_worker(in_virtual_time: Run) -> None:
+    """A worker that sends no legal moves for a part of the turn gets another beside it, and the faster one stays."""
+
+    async def course() -> None:
+        slow, spare = FakeWorker(1, delay=15.0), FakeWorker(2, delay=1.0)
+        match = new_match(slow, spare)
+        assert await match.start(now())
+        assert (await play(match))[0] == "b"
+        begin = now()
+        move, seconds = await play(match, "b", "c")
+        assert move == "b"
+        assert at_the_deadline(seconds)
+        (first, *_) = spare.commands
+        assert isinstance(first, Begin)
+        assert first.seconds == pytest.approx((PLAY_CLOCK - MARGIN) * (1 - PATIENCE))
+        assert slow.released
+        assert now() == pytest.approx(begin + PLAY_CLOCK - MARGIN)
+        match.abort()
+
+    in_virtual_time(course())
+
+
+@pytest.mark.parametrize("ponder", [True, False])
+def test_worker_is_told_to_rest_between_turns(in_virtual_time: Run, ponder: bool) -> None:
+    """With pondering off, after each answer, until the next turn; else never."""
+
+    async def course() -> None:
+        worker = FakeWorker(1)
+        match = new_match(worker, ponder=ponder)
+        assert await match.start(now())
+        await play(match)
+        await play(match, "b", "c")
+        (begin,) = [command for command in worker.commands if isinstance(command, Begin)]
+        assert begin.ponder == ponder
+        kinds = [type(command) for command in worker.commands[1:]]
+        assert kinds == ([Turn, Turn] if ponder else [Turn, Rest, Turn, Rest])
+        match.abort()
+
+    in_virtual_time(course())

@@ -1,0 +1,141 @@
+"""Matches in virtual time: it passes only when nothing is left to do, so that every moment is exact.
+
+Workers are played by objects in place of processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Coroutine
+from types import SimpleNamespace
+from typing import TypeVar
+
+import pytest
+
+from agent.search.engine import Opinion
+from agent.serving import clock
+from agent.worker.messages import PULSE, Begin, Checkpoint, Command, Prepared, Report, Situation, Thought, Turn
+
+Result = TypeVar("Result")
+
+
+class _Jumping(selectors.SelectSelector):
+    """Never waits: passes the time instead."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if not ready:
+            assert timeout is not None, "everything waits for something that will never come"
+            self._loop.seconds += max(0.0, timeout)
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop with a clock of its own."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+        super().__init__(_Jumping(self))
+
+    def time(self) -> float:
+        return self.seconds
+
+
+def run(monkeypatch: pytest.MonkeyPatch, course: Coroutine[None, None, Result]) -> Result:
+    """Runs a coroutine to its end in virtual time; `agent.serving` sees the same clock."""
+    loop = VirtualLoop()
+    monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=loop.time))
+    try:
+        return loop.run_until_complete(course)
+    finally:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+
+
+class FakeWorker:
+    """A worker process that reports, `delay` seconds after each command, what a real one would: always the same legal
+    moves, and an opinion. Until it is ended, or hangs."""
+
+    def __init__(self, pid: int, *, delay: float = 0.0, prepares: bool = True, proves: bool = False) -> None:
+        self.pid = pid
+        self.commands: list[Command] = []
+        self.lost = asyncio.Event()
+        self.on_report = None
+        self.on_lost = None
+        self.released = False
+        self._delay = delay
+        self._prepares = prepares
+        self._proves = proves
+        self._turn = 0
+        self._silent_since: float | None = None
+        self._begun = False
+
+    @property
+    def heard(self) -> float | None:
+        """Its last sign of life."""
+        if not self._begun:
+            return None
+        return clock.now() // PULSE * PULSE if self._silent_since is None else self._silent_since
+
+    @heard.setter
+    def heard(self, instant: float | None) -> None:
+        self._begun = instant is not None
+
+    def send(self, command: Command) -> None:
+        """Takes a command."""
+        self.commands.append(command)
+        if isinstance(command, Begin):
+            self._begun = True
+            self._turn = command.checkpoint.turn + len(command.checkpoint.since)
+            if self._prepares:
+                self._report(Prepared("fake"))
+        elif isinstance(command, Turn) and command.joint_move is not None:
+            self._turn += 1
+        self._report(Situation(self._turn, 0, ("a", "b"), False, None, Checkpoint(self._turn), None, False))
+        self._report(Thought(self._turn, Opinion("b", 60.0, proven=self._proves), "fake"))
+
+    def hang(self) -> None:
+        """Does nothing any more."""
+        self._silent_since = clock.now()
+
+    def die(self) -> None:
+        """Ends as a process does that is killed."""
+        self._silent_since = clock.now()
+        self.lost.set()
+        if self.on_lost is not None:
+            self.on_lost(self)
+
+    def _report(self, report: Report) -> None:
+        asyncio.get_running_loop().call_later(self._delay, self._pass_on, report)
+
+    def _pass_on(self, report: Report) -> None:
+        if self._silent_since is None and not self.released and self.on_report is not None:
+            self.on_report(self, report)
+
+
+class FakePool:
+    """Gives out prepared workers, one after the other."""
+
+    def __init__(self, *workers: FakeWorker) -> None:
+        self._waiting = list(workers)
+
+    async def acquire(self) -> FakeWorker:
+        """The next worker; waits for ever when there is none left."""
+        if not self._waiting:
+            await asyncio.Event().wait()
+        return self._waiting.pop(0)
+
+    def release(self, worker: FakeWorker) -> None:
+        """Ends a worker."""
+        worker.released = True
+
+    def take_back(self, worker: FakeWorker) -> None:
+        """Keeps a worker."""
+        self._waiting.append(worker)
