@@ -35,3 +35,11 @@ def inner_kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         return kernel
 
     return decorate
+
+
+def step(function: Callable[..., Any]) -> Any:
+    """Decorates a step of one kernel: Numba pastes it into its only caller, and never compiles it by itself.
+
+    Each further call would be typed and compiled again, so that all but a few lines are for `inner_kernel` there.
+    """
+    return njit(inline="always", **KERNEL)(function)

@@ -11,7 +11,7 @@ import numpy as np
 from agent.search.tree.lock import lock
 from agent.search.tree.store import LOCK, N_PLAYOUTS, PROVEN, prove
 from agent.search.tree.workspace import ACTIVE, HELD, WIDTH
-from games.bits.inner import inner_kernel
+from games.bits.inner import inner_kernel, step
 from games.bits.locks import unlock
 from games.bits.words import lowest
 from games.gdl.running.goals import evaluate_goals, read_goals
@@ -57,7 +57,7 @@ def back_up(tree, lanes, lane, path, goals, bit, played, parameters):
     tree.counts[N_PLAYOUTS] += 1
 
 
-@inner_kernel()
+@step
 def _note_best_line(tree, lanes, lane, path, goal):
     """Keeps the whole match of a single player, which ended with `goal` (0..1), if it is the best so far."""
     if goal <= lanes.best_goal[0]:
@@ -75,7 +75,7 @@ def _note_best_line(tree, lanes, lane, path, goal):
     lanes.best_line[0] = n
 
 
-@inner_kernel(forceinline=True)
+@inner_kernel()
 def collect(programs, tree, lanes, parameters, goals):
     """Evaluates the goals of all held matches and backs them up; `goals` is overwritten."""
     held = lanes.mask[HELD]
@@ -100,7 +100,7 @@ def collect(programs, tree, lanes, parameters, goals):
     lanes.mask[HELD] = ZERO
 
 
-@inner_kernel(forceinline=True)
+@step
 def judge_lanes(tree, lanes, parameters, due, goals, sums):
     """Backs up the linear evaluation of the states of the lanes in `due` (a word), and ends their matches.
 

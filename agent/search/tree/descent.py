@@ -10,7 +10,7 @@ import numpy as np
 
 from agent.search.tree.store import OPEN, PROVEN, ROOT, TERMINAL, choosers, get_child
 from agent.search.tree.workspace import FORCED, MAX_DEPTH
-from games.bits.inner import inner_kernel
+from games.bits.inner import step
 from games.bits.splitmix import random32
 from games.gdl.running.kernels import ONE
 
@@ -23,7 +23,7 @@ EXPLORATION_OFFSET = 0.25
 all-moves-as-first values can order unvisited edges. Set by hand; not tuned."""
 
 
-@inner_kernel(forceinline=True)
+@step
 def _select(tree, node, role, only_chooser, parameters, rng):
     """The edge to follow for a role, by the highest upper confidence bound, and the proven child that is better.
 
@@ -79,7 +79,7 @@ LEAF, EXACT = 0, 1
 """How a descent can end; see `descend`."""
 
 
-@inner_kernel(forceinline=True)
+@step
 def descend(tree, lanes, lane, parameters, threshold):
     """Leads a lane from the root to where the tree ends (`LEAF`), or to a node whose value is proven (`EXACT`).
 

@@ -50,7 +50,7 @@ from agent.search.tree.workspace import (
     clear_workspace,
 )
 from games.bits.compiling import KERNEL
-from games.bits.inner import inner_kernel
+from games.bits.inner import step
 from games.bits.locks import unlock
 from games.bits.words import lowest, popcount, transpose
 from games.gdl.running.batches import load_lanes
@@ -71,7 +71,7 @@ STEP_OVERHEAD = 500
 """What one ply of 64 lanes costs beside the circuit, in gate inputs. An estimate; not tuned."""
 
 
-@inner_kernel(forceinline=True)
+@step
 def _expansion_threshold(tree):
     """Visits that an edge must have before its state becomes a node: more, the fuller the tree is.
 
@@ -83,7 +83,7 @@ def _expansion_threshold(tree):
     return 4 if filled < 0.25 else (16 if filled < 0.5 else (64 if filled < 0.75 else 256))
 
 
-@inner_kernel(forceinline=True)
+@step
 def _load_lanes(tree, lanes, which, n_fluents):
     """Puts the states at the ends of these lanes' paths into their slots, 64 fluents at a time (bit transposition)."""
     block = lanes.block
@@ -105,7 +105,7 @@ def _load_lanes(tree, lanes, which, n_fluents):
             lanes.slots[at] = (lanes.slots[at] & ~which) | block[f - 64 * word]
 
 
-@inner_kernel(forceinline=True)
+@step
 def _restart(tree, lanes, parameters, goals, n_fluents):
     """Sends every idle lane down the tree again; returns how many descents ended in proven nodes, done with at once."""
     idle = ~lanes.mask[ACTIVE]
@@ -143,7 +143,7 @@ def _restart(tree, lanes, parameters, goals, n_fluents):
     return exact
 
 
-@inner_kernel(forceinline=True)
+@step
 def _grow_tree(programs, tree, lanes, over, state):
     """Makes nodes of the states that fresh lanes have reached by their first move out of the tree."""
     rest = lanes.mask[FRESH]
@@ -175,7 +175,7 @@ def _grow_tree(programs, tree, lanes, over, state):
         unlock(tree.counts, LOCK)
 
 
-@inner_kernel(forceinline=True)
+@step
 def _enter_moves(programs, tree, lanes, over):
     """Enters the moves of all active lanes that are not over: from the tree where there is one, random ones elsewhere.
 
@@ -223,7 +223,7 @@ def _enter_moves(programs, tree, lanes, over):
     return stuck
 
 
-@inner_kernel(forceinline=True)
+@step
 def _hold(programs, tree, lanes, over, parameters, goals, n_fluents):
     """Puts finished matches aside until their goals are evaluated; their lanes are idle afterwards."""
     if over & lanes.mask[HELD] != ZERO:
