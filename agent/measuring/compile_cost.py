@@ -160,7 +160,7 @@ def print_table(cost: CompileCost) -> None:
 
 
 def _compile_all() -> CompileCost:
-    """Compiles what playing needs, and counts."""
+    """Compiles what playing and measuring need, and counts."""
     from numba.core import event
     from numba.core.codegen import CPUCodeLibrary
 
@@ -200,8 +200,11 @@ def _compile_all() -> CompileCost:
     listener: Any = Listener()
     with event.install_listener("numba:compile", listener):
         from agent.search import registry
+        from games.gdl.compile import warm_kernels
 
         registry.warm_up()
+        # Only benchmarks and descriptions of games play out that many matches.
+        warm_kernels().random_playouts(playouts=1)
     ordered = sorted(kernels.values(), key=lambda kernel: -kernel.cpu_seconds)
     for kernel in ordered:
         kernel.cpu_seconds = round(kernel.cpu_seconds, 4)
