@@ -333,7 +333,7 @@ def finish(programs: CircuitPrograms, tree: SearchTree, lanes: SearchWorkspace, 
 
 def root_node(programs: CircuitPrograms, tree: SearchTree, lanes: SearchWorkspace, state: NDArray[np.uint64]) -> int:
     """The node of a packed state, made if it is not in the tree (lanes must be clear); -1 if it does not fit."""
-    load_lanes(programs, lanes.slots, state[None, :])
+    load_lanes(len(programs.next_slot), lanes.slots, state[None, :])
     evaluate(programs.legal, lanes.slots, WIDTH)
     over = bool(lanes.slots[programs.terminal_slot] & ONE)
     return int(add_node(programs.role_start, programs.legal_slot, tree, state, lanes.slots, 0, over))
