@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent.commands.options import DIFFERENT, OK, add_command, seconds
 from agent.errors import InputError
-from agent.kernels.groups import CIRCUIT
+from agent.kernels.groups import CIRCUIT, PLAYOUTS
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         from agent.kernels.progress import prepare
         from agent.measuring.bench import bench
 
-        prepare((CIRCUIT,)).close()
+        prepare((CIRCUIT, PLAYOUTS)).close()
         return OK, bench(options.files, options.seconds)
     if options.files:
         raise InputError("--kernels measures no games")

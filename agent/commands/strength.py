@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent.commands.options import OK, SHEET_HELP, add_command
 from agent.errors import InputError
-from agent.kernels.groups import GROUPS
+from agent.kernels.groups import PLAYING
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
@@ -25,7 +25,7 @@ def add(commands: Commands) -> None:
         "exchanged. Prints the first one's score with its 95 % interval, also by who had the first move after the "
         "opening, and when results were proven. Engines: native, general, playouts (general, but always playing out), "
         "montecarlo, and plain (Reversi at 6 plies without patterns). Needs jobs x cores cores that do nothing else.",
-        kernels=tuple(GROUPS),
+        kernels=PLAYING,
     )
     parser.add_argument("file", metavar="FILE", help=SHEET_HELP)
     parser.add_argument("first", metavar="ENGINE")

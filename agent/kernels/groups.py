@@ -40,11 +40,20 @@ def _load_family(name: str) -> None:
     import_module(f"agent.search.{name}.engine").warm_kernels()
 
 
+def _load_playouts() -> None:
+    from games.gdl.compile import warm_kernels
+
+    warm_kernels().random_playouts(playouts=1)
+
+
 CIRCUIT = "circuit"
-"""From ground rules to random playouts: with these, any game can be played decently."""
+"""From ground rules to the steps of a match: with these, any game can be played decently."""
 
 TREE = "tree"
 """The general engine."""
+
+PLAYOUTS = "playouts"
+"""Long runs of random playouts: what benchmarks and descriptions of games need, and no match."""
 
 _FAMILY_SPECIALISATIONS = {"reversi": 110, "blokbox": 110}
 
@@ -57,6 +66,10 @@ GROUPS = {
             KernelGroup(family.name, partial(_load_family, family.name), None, _FAMILY_SPECIALISATIONS[family.name])
             for family in FAMILIES
         ),
+        KernelGroup(PLAYOUTS, _load_playouts, CIRCUIT, 10),
     )
 }
 """By name, in the order in which they are compiled."""
+
+PLAYING = tuple(name for name in GROUPS if name != PLAYOUTS)
+"""What matches need."""

@@ -146,7 +146,7 @@ def print_table(cost: CompileCost) -> None:
 
 
 def _compile_all() -> CompileCost:
-    """Compiles what playing needs, and counts."""
+    """Compiles what playing and measuring need, and counts."""
     kernels: dict[str, KernelCost] = {}
 
     def count(compiled: Specialisation) -> None:

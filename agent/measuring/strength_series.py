@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import CommandError, InputError
-from agent.kernels.groups import GROUPS
+from agent.kernels.groups import GROUPS, PLAYING
 from agent.measuring.strength_game import GameRecord, Series, pair_opening, play_game
 from agent.search.score import Score
 from agent.sheet import load
@@ -269,8 +269,8 @@ def _play(series: Series, tasks: list[_Task], jobs: int) -> Generator[GameRecord
 def _work(pipe: Connection, series: Series, cores: list[int]) -> None:
     """A worker's life, until it is ended."""
     os.sched_setaffinity(0, cores)
-    for group in GROUPS.values():
-        group.load()
+    for name in PLAYING:
+        GROUPS[name].load()
     machine = compile_rules(load(series.file).checked)
     while True:
         pipe.send(_IDLE)

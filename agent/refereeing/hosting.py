@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 
 from agent.errors import InputError
-from agent.kernels.groups import CIRCUIT, GROUPS
+from agent.kernels.groups import CIRCUIT, PLAYING
 from agent.kernels.progress import prepare
 from agent.refereeing.agent_process import AgentProcess
 from agent.refereeing.board_text import TextBoard
@@ -51,7 +51,7 @@ def host_match(
     assigned = _assign(sheet, players)
     # An agent process will want them all, and may use the circuit's while others are still being compiled.
     with contextlib.ExitStack() as stack:
-        stack.enter_context(contextlib.closing(prepare((CIRCUIT,), beside=GROUPS if "agent" in players else ())))
+        stack.enter_context(contextlib.closing(prepare((CIRCUIT,), beside=PLAYING if "agent" in players else ())))
         agents = [stack.enter_context(AgentProcess()) for player in assigned if player == "agent"]
         print(f"setting up {sheet.name} ...", flush=True)
         # Before there are any threads: compiling forks.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from agent.kernels.groups import CIRCUIT, GROUPS
+from agent.kernels.groups import CIRCUIT, PLAYING
 from agent.kernels.keeper import KernelKeeper
 from agent.kernels.progress import STEP_SECONDS, describe
 from agent.serving.clock import DEFAULT_MARGIN, Clock
@@ -84,7 +84,7 @@ class Player:
         self._match_options = MatchOptions(Clock(options.margin), options.ponder)
         self._journal = Journal(options.journal) if options.journal is not None else None
         self._pool = WorkerPool(memory_share(options.workers))
-        self._keeper = KernelKeeper()
+        self._keeper = KernelKeeper(PLAYING)
         self._upkeep: list[asyncio.Task[None]] = []
 
     @property
@@ -103,7 +103,7 @@ class Player:
 
     async def open(self) -> None:
         """Starts the first worker, and the compilation of kernels that are missing; takes up what the journal holds."""
-        self._pool.do_without(GROUPS.keys() - self._keeper.ready)
+        self._pool.do_without(set(PLAYING) - self._keeper.ready)
         self._pool.start()
         self._upkeep = [asyncio.create_task(self._sweep()), asyncio.create_task(self._compile_kernels())]
         if self._journal is None:
@@ -219,10 +219,10 @@ class Player:
             for name in sorted(settled & keeper.failed.keys()):
                 log.error("played without the kernels for %s: %s", name, keeper.failed[name])
             if settled:
-                self._pool.do_without(GROUPS.keys() - keeper.ready)
+                self._pool.do_without(set(PLAYING) - keeper.ready)
             if settled or time.monotonic() - told > PROGRESS_SECONDS:
                 told = time.monotonic()
-                report = await asyncio.to_thread(keeper.report, GROUPS)
+                report = await asyncio.to_thread(keeper.report, PLAYING)
                 log.info("kernels: %s", describe(report))
         log.info("all kernels compiled after %.0f s", time.monotonic() - begin)
 

@@ -20,7 +20,6 @@ from games.gdl.circuit.pool import grow
 from games.gdl.grounding.ground import VARIANTS, estimated_instances, ground, rewrite
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.terms import Rule
-from games.gdl.running.kernels import WIDTHS
 from games.gdl.running.machine import CircuitMachine, CompiledGame, compiled_game
 from games.machine import GameError, LimitError
 
@@ -281,7 +280,10 @@ _warm_machine: CircuitMachine | None = None
 
 
 def warm_kernels() -> CircuitMachine:
-    """Makes this process compile, or load from the cache, every kernel between ground rules and playouts; once.
+    """Makes this process compile, or load from the cache, every kernel between ground rules and the moves of
+    a match; once.
+
+    Not those of `CircuitMachine.random_playouts`, which no match needs.
 
     Returns the small machine that was built for it, so that what stands on machines can warm its own kernels.
     """
@@ -294,8 +296,6 @@ def warm_kernels() -> CircuitMachine:
         game = compiled_game(circuit)
     grow(circuit.pool)
     machine = CircuitMachine(game)
-    for width in WIDTHS:
-        machine.random_playouts(playouts=1, width=width)
     positions = machine.random_matches(2, 1, max_plies=4)
     machine.legal_of(positions.states)
     machine.next_of(positions.states, np.zeros((len(positions.states), 2), np.int32))

@@ -11,7 +11,7 @@ import numpy as np
 from agent.search.tree.lock import lock
 from agent.search.tree.store import LOCK, N_PLAYOUTS, PROVEN, prove
 from agent.search.tree.workspace import ACTIVE, HELD, WIDTH
-from games.bits.inner import inner_kernel
+from games.bits.inner import inner_kernel, step
 from games.bits.locks import unlock
 from games.bits.words import lowest
 from games.gdl.running.goals import evaluate_goals, read_goals
@@ -20,16 +20,17 @@ from games.gdl.running.layout import FIRST_FLUENT
 
 
 @inner_kernel(forceinline=True)
-def back_up(tree, lanes, lane, path, goals, bit, played, parameters):
+def back_up(tree, paths, lane, path, goals, bit, played, parameters):
     """Adds a finished match's goals along its path, and proves what can be proven, leaf to root.
 
-    `path` says which of the lane's paths it is. `played` (uint64[moves]) says which moves were made in which lanes;
-    `bit` is the lane's bit in its words, or 0 where the path ended in a proven node and nothing was played out. Above a
-    node that is worth what a proven child is, that child's goals count (`goals` is overwritten).
+    `paths` is a `Paths`; `path` says which of the lane's paths it is. `played` (uint64[moves]) says which moves were
+    made in which lanes; `bit` is the lane's bit in its words, or 0 where the path ended in a proven node and nothing
+    was played out. Above a node that is worth what a proven child is, that child's goals count (`goals` is
+    overwritten).
     """
     roles = len(goals)
-    depth = lanes.depth[path, lane]
-    leaf = lanes.leaf[path, lane]
+    depth = paths.depth[path, lane]
+    leaf = paths.leaf[path, lane]
     if leaf >= 0 and tree.node[leaf].status != PROVEN:
         for role in range(roles):
             tree.stats[leaf, role].goal = goals[role]
@@ -37,11 +38,11 @@ def back_up(tree, lanes, lane, path, goals, bit, played, parameters):
     amaf = parameters.rave_equivalence > 0.0 and bit != ZERO
     proving = leaf >= 0 or bit == ZERO
     for d in range(depth - 1, -1, -1):
-        node = lanes.node[path, lane, d]
-        proven_child = lanes.proven_child[path, lane, d]
+        node = paths.node[path, lane, d]
+        proven_child = paths.proven_child[path, lane, d]
         for role in range(roles):
             if tree.stats[node, role].n_edges > 1:
-                tree.edge[lanes.edge[path, lane, d, role]].total += goals[role]
+                tree.edge[paths.edge[path, lane, d, role]].total += goals[role]
                 if amaf:
                     begin = tree.stats[node, role].first_edge
                     for edge in range(begin, begin + tree.stats[node, role].n_edges):
@@ -57,30 +58,34 @@ def back_up(tree, lanes, lane, path, goals, bit, played, parameters):
     tree.counts[N_PLAYOUTS] += 1
 
 
-@inner_kernel()
-def _note_best_line(tree, lanes, lane, path, goal):
-    """Keeps the whole match of a single player, which ended with `goal` (0..1), if it is the best so far."""
-    if goal <= lanes.best_goal[0]:
+@step
+def _note_best_line(tree, paths, lane, path, goal, best_line, best_goal):
+    """Keeps the whole match of a single player, which ended with `goal` (0..1), if it is the best so far.
+
+    `paths` is a `Paths`; `best_line` and `best_goal` are those of the `SearchWorkspace`.
+    """
+    if goal <= best_goal[0]:
         return
     # Another thread may read the line at any time: it is empty while it is written.
-    lanes.best_line[0] = 0
+    best_line[0] = 0
     n = 0
-    for d in range(lanes.depth[path, lane]):
-        lanes.best_line[n + 1] = tree.edge[lanes.edge[path, lane, d, 0]].move
+    for d in range(paths.depth[path, lane]):
+        best_line[n + 1] = tree.edge[paths.edge[path, lane, d, 0]].move
         n += 1
-    for i in range(lanes.trail_size[path, lane]):
-        lanes.best_line[n + 1] = lanes.trail[path, lane, i]
+    for i in range(paths.trail_size[path, lane]):
+        best_line[n + 1] = paths.trail[path, lane, i]
         n += 1
-    lanes.best_goal[0] = goal
-    lanes.best_line[0] = n
+    best_goal[0] = goal
+    best_line[0] = n
 
 
-@inner_kernel(forceinline=True)
+@inner_kernel()
 def collect(programs, tree, lanes, parameters, goals):
     """Evaluates the goals of all held matches and backs them up; `goals` is overwritten."""
     held = lanes.mask[HELD]
     if held == ZERO:
         return
+    paths = lanes.paths
     first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
     evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, lanes.goal_slots, WIDTH)
     lock(tree.counts)
@@ -93,14 +98,14 @@ def collect(programs, tree, lanes, parameters, goals):
         for role in range(len(goals)):
             goals[role] /= 100.0
         path = 1 - np.int64(lanes.current[lane])
-        if lanes.trail.shape[2] > 0:
-            _note_best_line(tree, lanes, lane, path, goals[0])
-        back_up(tree, lanes, lane, path, goals, bit, lanes.held_played, parameters)
+        if paths.trail.shape[2] > 0:
+            _note_best_line(tree, paths, lane, path, goals[0], lanes.best_line, lanes.best_goal)
+        back_up(tree, paths, lane, path, goals, bit, lanes.held_played, parameters)
     unlock(tree.counts, LOCK)
     lanes.mask[HELD] = ZERO
 
 
-@inner_kernel(forceinline=True)
+@step
 def judge_lanes(tree, lanes, parameters, due, goals, sums):
     """Backs up the linear evaluation of the states of the lanes in `due` (a word), and ends their matches.
 
@@ -131,7 +136,7 @@ def judge_lanes(tree, lanes, parameters, due, goals, sums):
             middle = worst + half
             goals[role] = middle + half * np.tanh((sums[lane, role] - middle) / half)
         path = np.int64(lanes.current[lane])
-        back_up(tree, lanes, lane, path, goals, bit, lanes.played, parameters)
+        back_up(tree, lanes.paths, lane, path, goals, bit, lanes.played, parameters)
         lanes.playout_counts[0] += 1.0
     unlock(tree.counts, LOCK)
     for move in range(len(lanes.played)):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from agent.search.engine import StopFlag
 from agent.search.tree.store import find_state
 from games.bits.compiling import KERNEL
-from games.bits.inner import inner_kernel
+from games.bits.inner import step
 from games.bits.words import aligned_words, transpose
 from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, WIDTHS, ZERO, clear_sets, enter_move, evaluate
@@ -131,7 +131,7 @@ class BreadthFirst:
         return line[::-1]
 
 
-@inner_kernel()
+@step
 def _insert(found, state, parent, move):
     """Adds a state (uint64[words]) to a `_Found` if it is new; returns False if there is no room."""
     known, slot = find_state(found.table, found.state, state)
@@ -149,7 +149,7 @@ def _insert(found, state, parent, move):
     return True
 
 
-@inner_kernel()
+@step
 def _load(states, slots, block, begin, n, n_fluents):
     """Puts `n` of the packed states (uint64[states, words]) from `begin` on into lanes 0, 1, ... of `slots`.
 
@@ -163,7 +163,7 @@ def _load(states, slots, block, begin, n, n_fluents):
             slots[FIRST_FLUENT + f] = block[f - 64 * word]
 
 
-@inner_kernel()
+@step
 def _note_goals(programs, found, workspace, begin, over):
     """Evaluates the goals of the terminal states among 64 that are loaded, and keeps the best in a `_Found`.
 

@@ -2,35 +2,67 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from agent.search.tree.store import N_EDGES, N_JOINT, N_NODES, find_state
+from agent.search.tree.store import N_EDGES, N_JOINT, N_NODES, SearchTree, find_state
+from games.bits.compiling import KERNEL
+from games.bits.inner import step
 
 
-@njit(cache=True, nogil=True)
-def _joint_children(tree, nodes):
-    """The joint children of each of the first `nodes` nodes, as linked lists of slots of the joint table.
+class _Workspace(NamedTuple):
+    """What a compaction works on."""
 
-    Returns the first slot of each node (int64[nodes]) and the slot after each slot (int64[slots]); -1 ends a list.
+    first_joint: NDArray[np.int64]
+    """(nodes) the first slot of each node's joint children; -1 where it has none."""
+    next_joint: NDArray[np.int64]
+    """(slots of the joint table) the slot after each slot; -1 ends a node's list."""
+    reached: NDArray[np.bool_]
+    """(nodes) all False at first."""
+    stack: NDArray[np.int32]
+    """(nodes)"""
+    number: NDArray[np.int32]
+    """(nodes) the new number of each node that is kept; -1 for the others."""
+
+
+def keep_reachable(tree: SearchTree, root: int) -> int:
+    """Moves what can be reached from node `root` to the front of the tree and forgets the rest.
+
+    Returns the root's new number. Nodes that are kept keep their order, statistics and edges.
     """
-    first = np.full(nodes, -1, np.int64)
-    following = np.empty(len(tree.joint_node), np.int64)
+    nodes = int(tree.counts[N_NODES])
+    workspace = _Workspace(
+        first_joint=np.full(nodes, -1, np.int64),
+        next_joint=np.empty(len(tree.joint_node), np.int64),
+        reached=np.zeros(nodes, np.bool_),
+        stack=np.empty(nodes, np.int32),
+        number=np.full(nodes, -1, np.int32),
+    )
+    _compact(tree, np.int64(root), workspace)
+    # Joint children are keyed by edge numbers, which changed: those nodes find their children again through the state
+    # table.
+    tree.joint_node[:] = -1
+    tree.counts[N_JOINT] = 0
+    return int(workspace.number[root])
+
+
+@step
+def _mark_reachable(tree, root, workspace):
+    """Sets `workspace.reached` for all nodes of a `SearchTree` that can be reached from `root`.
+
+    `workspace` is a `_Workspace`.
+    """
+    first_joint, next_joint = workspace.first_joint, workspace.next_joint
     for slot in range(len(tree.joint_node)):
         node = tree.joint_node[slot]
         if node >= 0:
-            following[slot] = first[node]
-            first[node] = slot
-    return first, following
-
-
-@njit(cache=True, nogil=True)
-def _reachable(tree, root, nodes):
-    """Which of the first `nodes` nodes can be reached from `root`: bool[nodes]."""
-    first_joint, next_joint = _joint_children(tree, nodes)
-    reached = np.zeros(nodes, np.bool_)
+            next_joint[slot] = first_joint[node]
+            first_joint[node] = slot
+    reached, stack = workspace.reached, workspace.stack
     reached[root] = True
-    stack = np.empty(nodes, np.int32)
     stack[0] = root
     top = 1
     while top > 0:
@@ -52,23 +84,21 @@ def _reachable(tree, root, nodes):
                 stack[top] = child
                 top += 1
             slot = next_joint[slot]
-    return reached
 
 
-@njit(cache=True, nogil=True)
-def keep_reachable(tree, root):
-    """Moves what can be reached from node `root` to the front of a `SearchTree` and forgets the rest.
+@njit(**KERNEL)
+def _compact(tree, root, workspace):
+    """Moves the nodes that can be reached from `root` (int64), and their edges, to the front of a `SearchTree`.
 
-    Returns the root's new number. Nodes that are kept keep their order, statistics and edges.
+    Builds the state table anew; joint children are left to the caller. `workspace` is a `_Workspace`.
     """
-    nodes = tree.counts[N_NODES]
-    reached = _reachable(tree, root, nodes)
+    _mark_reachable(tree, root, workspace)
+    reached, number = workspace.reached, workspace.number
     # Nodes and their edges were allocated in the same order, so that moving them down never overwrites what is still
     # to move.
-    number = np.full(nodes, -1, np.int32)
     kept = 0
     edge_out = np.int64(0)
-    for node in range(nodes):
+    for node in range(len(reached)):
         if not reached[node]:
             continue
         number[node] = kept
@@ -89,12 +119,8 @@ def keep_reachable(tree, root):
             tree.edge[edge].child = number[tree.edge[edge].child]
     tree.counts[N_NODES] = kept
     tree.counts[N_EDGES] = edge_out
-    # Joint children are keyed by edge numbers, which changed: those nodes find their children again through the state
-    # table.
-    tree.joint_node[:] = -1
-    tree.counts[N_JOINT] = 0
-    tree.table[:] = -1
+    for slot in range(len(tree.table)):
+        tree.table[slot] = -1
     for node in range(kept):
         _, slot = find_state(tree.table, tree.state, tree.state[node])
         tree.table[slot] = node
-    return number[root]

@@ -10,7 +10,7 @@ import numpy as np
 
 from agent.search.tree.store import OPEN, PROVEN, ROOT, TERMINAL, choosers, get_child
 from agent.search.tree.workspace import FORCED, MAX_DEPTH
-from games.bits.inner import inner_kernel
+from games.bits.inner import step
 from games.bits.splitmix import random32
 from games.gdl.running.kernels import ONE
 
@@ -23,7 +23,7 @@ EXPLORATION_OFFSET = 0.25
 all-moves-as-first values can order unvisited edges. Set by hand; not tuned."""
 
 
-@inner_kernel(forceinline=True)
+@step
 def _select(tree, node, role, only_chooser, parameters, rng):
     """The edge to follow for a role, by the highest upper confidence bound, and the proven child that is better.
 
@@ -79,46 +79,47 @@ LEAF, EXACT = 0, 1
 """How a descent can end; see `descend`."""
 
 
-@inner_kernel(forceinline=True)
+@step
 def descend(tree, lanes, lane, parameters, threshold):
     """Leads a lane from the root to where the tree ends (`LEAF`), or to a node whose value is proven (`EXACT`).
 
     Adds the virtual loss on the way: visits of nodes and edges count from here on, goals when they are backed up. The
     state after the last edge may become a node if each of its edges has at least `threshold` visits.
     """
+    paths = lanes.paths
     path = lanes.current[lane]
     roles = tree.stats.shape[1]
     node = np.int32(tree.counts[ROOT])
     depth = 0
     bit = ONE << np.uint64(lane)
-    lanes.leaf[path, lane] = -1
+    paths.leaf[path, lane] = -1
     lanes.grow[lane] = False
-    lanes.trail_size[path, lane] = 0
+    paths.trail_size[path, lane] = 0
     while True:
         tree.node[node].visits += 1
-        lanes.node[path, lane, depth] = node
-        lanes.depth[path, lane] = depth
+        paths.node[path, lane, depth] = node
+        paths.depth[path, lane] = depth
         if tree.node[node].status != OPEN or depth == MAX_DEPTH:
             if tree.node[node].status == PROVEN:
                 return EXACT
             if tree.node[node].status == TERMINAL:
-                lanes.leaf[path, lane] = node
+                paths.leaf[path, lane] = node
             lanes.mask[FORCED] &= ~bit
             return LEAF
         count, _ = choosers(tree.stats, node)
-        edges = lanes.edge[path, lane, depth]
-        lanes.proven_child[path, lane, depth] = -1
+        edges = paths.edge[path, lane, depth]
+        paths.proven_child[path, lane, depth] = -1
         for role in range(roles):
             edge, proven_child = _select(tree, node, role, count <= 1, parameters, lanes.rng)
             if proven_child >= 0:
-                lanes.proven_child[path, lane, depth] = proven_child
+                paths.proven_child[path, lane, depth] = proven_child
             edges[role] = edge
             tree.edge[edge].visits += 1
             lanes.played[tree.edge[edge].move] |= bit
         child = get_child(tree, node, edges)
         if child < 0:
             lanes.mask[FORCED] |= bit
-            lanes.depth[path, lane] = depth + 1
+            paths.depth[path, lane] = depth + 1
             least = tree.edge[edges[0]].visits
             for role in range(roles):
                 least = min(least, tree.edge[edges[role]].visits)

@@ -15,7 +15,7 @@ from agent.search.tree.best_lines import BestLines
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.compaction import keep_reachable
 from agent.search.tree.judge import fit
-from agent.search.tree.kernels import finish, root_node
+from agent.search.tree.kernels import finish, root_node, search
 from agent.search.tree.root_policy import choose, read_root
 from agent.search.tree.scheduler import Scheduler
 from agent.search.tree.store import (
@@ -211,11 +211,8 @@ def warm_kernels(machine: CircuitMachine) -> None:
     """Makes this process compile the search's kernels, or load them from the cache, by searching a small game."""
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20)
     engine.begin(machine.initial())
-    stop = np.zeros(1, np.uint8)
-    timer = threading.Timer(0.05, stop.fill, (1,))
-    timer.start()
-    engine.think(stop, lambda opinion: None, None)
-    timer.cancel()
+    search(machine.programs, engine._tree, engine._workspaces[0], engine._parameters, np.zeros(1, np.uint8), 64)
+    finish(machine.programs, engine._tree, engine._workspaces[0], engine._parameters)
     joint_move = tuple(machine.legal(machine.initial(), role)[0] for role in range(len(machine.roles)))
     engine.advance(joint_move, machine.next(machine.initial(), joint_move))
     keep_reachable(engine._tree, int(engine._tree.counts[ROOT]))

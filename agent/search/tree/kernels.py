@@ -50,7 +50,7 @@ from agent.search.tree.workspace import (
     clear_workspace,
 )
 from games.bits.compiling import KERNEL
-from games.bits.inner import inner_kernel
+from games.bits.inner import step
 from games.bits.locks import unlock
 from games.bits.words import lowest, popcount, transpose
 from games.gdl.running.batches import load_lanes
@@ -71,7 +71,7 @@ STEP_OVERHEAD = 500
 """What one ply of 64 lanes costs beside the circuit, in gate inputs. An estimate; not tuned."""
 
 
-@inner_kernel(forceinline=True)
+@step
 def _expansion_threshold(tree):
     """Visits that an edge must have before its state becomes a node: more, the fuller the tree is.
 
@@ -83,10 +83,10 @@ def _expansion_threshold(tree):
     return 4 if filled < 0.25 else (16 if filled < 0.5 else (64 if filled < 0.75 else 256))
 
 
-@inner_kernel(forceinline=True)
+@step
 def _load_lanes(tree, lanes, which, n_fluents):
     """Puts the states at the ends of these lanes' paths into their slots, 64 fluents at a time (bit transposition)."""
-    block = lanes.block
+    block, paths = lanes.block, lanes.paths
     for word in range(tree.state.shape[1]):
         for lane in range(64):
             block[lane] = ZERO
@@ -95,17 +95,17 @@ def _load_lanes(tree, lanes, which, n_fluents):
             lane = lowest(rest)
             rest &= rest - ONE
             path = lanes.current[lane]
-            last = lanes.depth[path, lane]
+            last = paths.depth[path, lane]
             if lanes.mask[FORCED] >> np.uint64(lane) & ONE:
                 last -= 1
-            block[lane] = tree.state[lanes.node[path, lane, last], word]
+            block[lane] = tree.state[paths.node[path, lane, last], word]
         transpose(block)
         for f in range(64 * word, min(64 * word + 64, n_fluents)):
             at = FIRST_FLUENT + f
             lanes.slots[at] = (lanes.slots[at] & ~which) | block[f - 64 * word]
 
 
-@inner_kernel(forceinline=True)
+@step
 def _restart(tree, lanes, parameters, goals, n_fluents):
     """Sends every idle lane down the tree again; returns how many descents ended in proven nodes, done with at once."""
     idle = ~lanes.mask[ACTIVE]
@@ -124,11 +124,12 @@ def _restart(tree, lanes, parameters, goals, n_fluents):
             if descend(tree, lanes, lane, parameters, threshold) == LEAF:
                 started |= bit
                 break
+            paths = lanes.paths
             path = np.int64(lanes.current[lane])
-            node = lanes.node[path, lane, lanes.depth[path, lane]]
+            node = paths.node[path, lane, paths.depth[path, lane]]
             for role in range(len(goals)):
                 goals[role] = tree.stats[node, role].goal
-            back_up(tree, lanes, lane, path, goals, ZERO, lanes.played, parameters)
+            back_up(tree, paths, lane, path, goals, ZERO, lanes.played, parameters)
             exact += 1
             for i in range(len(lanes.played)):
                 lanes.played[i] &= ~bit
@@ -143,9 +144,10 @@ def _restart(tree, lanes, parameters, goals, n_fluents):
     return exact
 
 
-@inner_kernel(forceinline=True)
+@step
 def _grow_tree(programs, tree, lanes, over, state):
     """Makes nodes of the states that fresh lanes have reached by their first move out of the tree."""
+    paths = lanes.paths
     rest = lanes.mask[FRESH]
     lanes.mask[FRESH] = ZERO
     locked = False
@@ -159,9 +161,9 @@ def _grow_tree(programs, tree, lanes, over, state):
             lock(tree.counts)
             locked = True
         path = lanes.current[lane]
-        last = lanes.depth[path, lane] - 1
-        parent = lanes.node[path, lane, last]
-        edges = lanes.edge[path, lane, last]
+        last = paths.depth[path, lane] - 1
+        parent = paths.node[path, lane, last]
+        edges = paths.edge[path, lane, last]
         child = get_child(tree, parent, edges)
         if child < 0:
             store_state(len(programs.next_slot), lanes.slots, WIDTH, lane, state)
@@ -170,18 +172,19 @@ def _grow_tree(programs, tree, lanes, over, state):
             if child >= 0:
                 set_child(tree, parent, edges, child)
         if child >= 0 and tree.node[child].status == TERMINAL:
-            lanes.leaf[path, lane] = child
+            paths.leaf[path, lane] = child
     if locked:
         unlock(tree.counts, LOCK)
 
 
-@inner_kernel(forceinline=True)
+@step
 def _enter_moves(programs, tree, lanes, over):
     """Enters the moves of all active lanes that are not over: from the tree where there is one, random ones elsewhere.
 
     Returns the lanes in which some role has no legal move.
     """
     roles = len(programs.role_start) - 1
+    paths = lanes.paths
     slots, set_start, set_slot = lanes.slots, programs.set_start, programs.set_slot
     clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
     forced = lanes.mask[FORCED] & lanes.mask[ACTIVE]
@@ -192,7 +195,7 @@ def _enter_moves(programs, tree, lanes, over):
         rest &= ~bit
         path = lanes.current[lane]
         for role in range(roles):
-            move = tree.edge[lanes.edge[path, lane, lanes.depth[path, lane] - 1, role]].move
+            move = tree.edge[paths.edge[path, lane, paths.depth[path, lane] - 1, role]].move
             enter_move(set_start, set_slot, slots, WIDTH, FIRST_WORD, np.int64(move), bit)
     playing = lanes.mask[ACTIVE] & ~over & ~forced
     stuck = ZERO
@@ -209,21 +212,21 @@ def _enter_moves(programs, tree, lanes, over):
                     move = draw.move[i]
                     enter_move(set_start, set_slot, slots, WIDTH, FIRST_WORD, move, chosen)
                     lanes.played[move] |= chosen
-                    if lanes.trail.shape[2] > 0:
+                    if paths.trail.shape[2] > 0:
                         while chosen != ZERO:
                             lane = lowest(chosen)
                             chosen &= chosen - ONE
                             path = lanes.current[lane]
-                            n_trail = lanes.trail_size[path, lane]
-                            if n_trail < lanes.trail.shape[2]:
-                                lanes.trail[path, lane, n_trail] = move
-                                lanes.trail_size[path, lane] = n_trail + 1
+                            n_trail = paths.trail_size[path, lane]
+                            if n_trail < paths.trail.shape[2]:
+                                paths.trail[path, lane, n_trail] = move
+                                paths.trail_size[path, lane] = n_trail + 1
     lanes.mask[FORCED] &= ~forced
     lanes.mask[FRESH] = forced
     return stuck
 
 
-@inner_kernel(forceinline=True)
+@step
 def _hold(programs, tree, lanes, over, parameters, goals, n_fluents):
     """Puts finished matches aside until their goals are evaluated; their lanes are idle afterwards."""
     if over & lanes.mask[HELD] != ZERO:
@@ -256,16 +259,22 @@ def search(programs, tree, lanes, parameters, stop, playouts):
     if horizon < 0:
         for n in range(len(lanes.left_tree)):
             lanes.left_tree[n] = ZERO
+    # Backing up waits for the next round, or for the end where there is none.
+    waiting = playouts == 0
     done = 0
     ply = 0
     step_work = len(programs.legal.inputs) + len(programs.next.inputs) + STEP_OVERHEAD
-    while stop[0] == 0 and done < playouts and tree.node[tree.counts[ROOT]].status == OPEN:
+    while True:
+        if waiting:
+            collect(programs, tree, lanes, parameters, goals)
+            waiting = False
+        if stop[0] != 0 or done >= playouts or tree.node[tree.counts[ROOT]].status != OPEN:
+            return done
         if popcount(lanes.mask[ACTIVE]) <= 64 - MIN_IDLE:
             done += _restart(tree, lanes, parameters, goals, n_fluents)
             if lanes.mask[ACTIVE] == ZERO:
-                if lanes.mask[HELD] != ZERO:
-                    done += popcount(lanes.mask[HELD])
-                    collect(programs, tree, lanes, parameters, goals)
+                done += popcount(lanes.mask[HELD])
+                waiting = True
                 continue
         evaluate(programs.legal, lanes.slots, WIDTH)
         over = lanes.slots[programs.terminal_slot] & lanes.mask[ACTIVE]
@@ -299,15 +308,11 @@ def search(programs, tree, lanes, parameters, stop, playouts):
             # A small goal program is evaluated at once; a large one when enough matches share it.
             playout_work = lanes.playout_counts[1] / lanes.playout_counts[0] * step_work / 64.0
             share = GOAL_COST_RATIO * len(programs.goal.inputs) / playout_work
-            if popcount(lanes.mask[HELD]) >= min(MAX_HELD, max(1.0, share)):
-                collect(programs, tree, lanes, parameters, goals)
+            waiting = popcount(lanes.mask[HELD]) >= min(MAX_HELD, max(1.0, share))
         for n in range(horizon, 0, -1):
             lanes.left_tree[n] = lanes.left_tree[n - 1] & lanes.mask[ACTIVE]
         evaluate(programs.next, lanes.slots, WIDTH)
         advance(programs.next_slot, programs.initial, lanes.slots, WIDTH, lanes.keep, lanes.following)
-    if playouts == 0:
-        collect(programs, tree, lanes, parameters, goals)
-    return done
 
 
 def finish(programs: CircuitPrograms, tree: SearchTree, lanes: SearchWorkspace, parameters: Parameters) -> None:
@@ -316,18 +321,19 @@ def finish(programs: CircuitPrograms, tree: SearchTree, lanes: SearchWorkspace, 
     Nobody else may be searching.
     """
     search(programs, tree, lanes, parameters, np.zeros(1, np.uint8), 0)
+    paths = lanes.paths
     for lane in range(64):
         if lanes.mask[ACTIVE] >> np.uint64(lane) & ONE:
             path = lanes.current[lane]
-            depth = lanes.depth[path, lane]
-            np.subtract.at(tree.node["visits"], lanes.node[path, lane, :depth], 1)
-            np.subtract.at(tree.edge["visits"], lanes.edge[path, lane, :depth].ravel(), 1)
+            depth = paths.depth[path, lane]
+            np.subtract.at(tree.node["visits"], paths.node[path, lane, :depth], 1)
+            np.subtract.at(tree.edge["visits"], paths.edge[path, lane, :depth].ravel(), 1)
     clear_workspace(programs, lanes)
 
 
 def root_node(programs: CircuitPrograms, tree: SearchTree, lanes: SearchWorkspace, state: NDArray[np.uint64]) -> int:
     """The node of a packed state, made if it is not in the tree (lanes must be clear); -1 if it does not fit."""
-    load_lanes(programs, lanes.slots, state[None, :])
+    load_lanes(len(programs.next_slot), lanes.slots, state[None, :])
     evaluate(programs.legal, lanes.slots, WIDTH)
     over = bool(lanes.slots[programs.terminal_slot] & ONE)
     return int(add_node(programs.role_start, programs.legal_slot, tree, state, lanes.slots, 0, over))

@@ -85,11 +85,10 @@ class Scheduler:
         64 playouts; takes as long as they take.
         """
         seed = self._random.getrandbits(63)
-        sample = self._machine.random_playouts(playouts=64, seed=seed, width=1, stop=stop)
-        if sample.playouts < 32:
+        goals = np.maximum(self._machine.sample_goals(seed, stop), 0).astype(np.float64)
+        if len(goals) < 32:
             return
-        mean = sample.goal_sums / sample.playouts
-        deviation = np.sqrt(np.maximum(sample.goal_squares / sample.playouts - mean**2, 0.0)) / 100
+        deviation = np.sqrt(np.maximum((goals**2).mean(axis=0) - goals.mean(axis=0) ** 2, 0.0)) / 100
         self._playout_exploration = np.clip(EXPLORATION * deviation, *PLAYOUT_EXPLORATION_RANGE)
         if self._parameters.horizon[0] < 0:
             self._parameters.exploration[:] = self._playout_exploration

@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.compiling import KERNEL
-from games.bits.inner import inner_kernel
+from games.bits.inner import inner_kernel, step
 from games.gdl.running.layout import CircuitPrograms
 
 OPEN, TERMINAL, PROVEN = 0, 1, 2
@@ -237,7 +237,7 @@ def get_child(tree, node, edges):
     return tree.joint_child[slot] if tree.joint_node[slot] >= 0 else np.int32(-1)
 
 
-@inner_kernel()
+@step
 def set_child(tree, node, edges, child):
     """Notes the child after one edge per role (int32[roles]); drops it where the joint table is 3/4 full."""
     count, chooser = choosers(tree.stats, node)

@@ -27,11 +27,30 @@ ACTIVE, FORCED, FRESH, HELD = range(4)
 that their state may become a node; whose finished match waits for its goals."""
 
 
+class Paths(NamedTuple):
+    """What 64 matches did in the tree and after it, twice per lane: the match under way and the finished one."""
+
+    depth: NDArray[np.int32]
+    """(2, 64) number of edges on the path."""
+    node: NDArray[np.int32]
+    """(2, 64, MAX_DEPTH + 1) nodes on the path; one more than edges if it ends in a node."""
+    edge: NDArray[np.int32]
+    """(2, 64, MAX_DEPTH, roles) edges on the path."""
+    proven_child: NDArray[np.int32]
+    """(2, 64, MAX_DEPTH) the proven child that a node is worth where the path goes on only to look for more; or -1."""
+    leaf: NDArray[np.int32]
+    """(2, 64) the terminal node that the match ended in, if it is one of the tree; else -1."""
+    trail: NDArray[np.int32]
+    """(2, 64, n) moves of a one-player match after the tree; n = 0 with more players."""
+    trail_size: NDArray[np.int32]
+    """(2, 64) how many there are."""
+
+
 class SearchWorkspace(NamedTuple):
     """One thread's memory: 64 matches under way, and 64 finished ones that wait for their goals to be evaluated.
 
-    Kernels call it `lanes`: lane i is match i. Paths are stored twice per lane: `current[lane]` is the index of the one
-    that belongs to the match under way, the other belongs to the finished one.
+    Kernels call it `lanes`: lane i is match i. `current[lane]` is the index of the path that belongs to the match under
+    way, the other belongs to the finished one.
     """
 
     slots: NDArray[np.uint64]
@@ -46,16 +65,7 @@ class SearchWorkspace(NamedTuple):
     """(4) sets of lanes: ACTIVE, FORCED, FRESH, HELD."""
     current: NDArray[np.int8]
     """(64) which of the two paths is that of the match under way: 0 or 1."""
-    depth: NDArray[np.int32]
-    """(2, 64) number of edges on the path."""
-    node: NDArray[np.int32]
-    """(2, 64, MAX_DEPTH + 1) nodes on the path; one more than edges if it ends in a node."""
-    edge: NDArray[np.int32]
-    """(2, 64, MAX_DEPTH, roles) edges on the path."""
-    proven_child: NDArray[np.int32]
-    """(2, 64, MAX_DEPTH) the proven child that a node is worth where the path goes on only to look for more; or -1."""
-    leaf: NDArray[np.int32]
-    """(2, 64) the terminal node that the match ended in, if it is one of the tree; else -1."""
+    paths: Paths
     grow: NDArray[np.bool_]
     """(64) whether the state after the forced move is to become a node."""
     plies: NDArray[np.int32]
@@ -66,10 +76,6 @@ class SearchWorkspace(NamedTuple):
     """(moves of all roles) the lanes in whose match under way the move was made: for all-moves-as-first."""
     held_played: NDArray[np.uint64]
     """(moves of all roles) the same for finished matches."""
-    trail: NDArray[np.int32]
-    """(2, 64, n) moves of a one-player match after the tree; n = 0 with more players."""
-    trail_size: NDArray[np.int32]
-    """(2, 64) how many there are."""
     best_line: NDArray[np.int32]
     """(n + MAX_DEPTH + 2) the best match of a single player found so far, as moves from the root; [0] is its length."""
     best_goal: NDArray[np.float64]
@@ -125,18 +131,20 @@ def make_workspace(programs: CircuitPrograms, seed: int) -> SearchWorkspace:
         rng=np.array([seed], np.uint64),
         mask=np.zeros(4, np.uint64),
         current=np.zeros(64, np.int8),
-        depth=np.zeros((2, 64), np.int32),
-        node=np.zeros((2, 64, MAX_DEPTH + 1), np.int32),
-        edge=np.zeros((2, 64, MAX_DEPTH, roles), np.int32),
-        proven_child=np.full((2, 64, MAX_DEPTH), -1, np.int32),
-        leaf=np.full((2, 64), -1, np.int32),
+        paths=Paths(
+            depth=np.zeros((2, 64), np.int32),
+            node=np.zeros((2, 64, MAX_DEPTH + 1), np.int32),
+            edge=np.zeros((2, 64, MAX_DEPTH, roles), np.int32),
+            proven_child=np.full((2, 64, MAX_DEPTH), -1, np.int32),
+            leaf=np.full((2, 64), -1, np.int32),
+            trail=np.zeros((2, 64, trail), np.int32),
+            trail_size=np.zeros((2, 64), np.int32),
+        ),
         grow=np.zeros(64, np.bool_),
         plies=np.zeros(64, np.int32),
         left_tree=np.zeros(MAX_HORIZON + 1, np.uint64),
         played=np.zeros(moves, np.uint64),
         held_played=np.zeros(moves, np.uint64),
-        trail=np.zeros((2, 64, trail), np.int32),
-        trail_size=np.zeros((2, 64), np.int32),
         best_line=np.zeros(trail + MAX_DEPTH + 2, np.int32),
         best_goal=np.full(1, -1.0),
         playout_counts=np.array([1.0, 20.0]),

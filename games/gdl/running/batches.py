@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from games.gdl.running.kernels import ALL, FIRST_WORD, WIDTHS, evaluate
+from games.bits.compiling import KERNEL
+from games.gdl.running.goals import evaluate_goals
+from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, WIDTHS, ZERO, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 from games.gdl.running.playouts import MoveWorkspace, choose_random
 from games.gdl.running.schedule import ranges
@@ -33,12 +36,9 @@ def bits_of(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
     return np.unpackbits(words.astype("<u8").view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
 
 
-def words_of(bits: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """The word of each row of bits (n, up to 64); the inverse of `bits_of`."""
-    packed = np.zeros((len(bits), 8), np.uint8)
-    row_bytes = np.packbits(bits, axis=1, bitorder="little")
-    packed[:, : row_bytes.shape[1]] = row_bytes
-    return packed.view("<u8")[:, 0].astype(np.uint64, copy=False)
+def lanes_in(word: int) -> NDArray[np.intp]:
+    """The numbers of the lanes in a word."""
+    return np.flatnonzero(bits_of(np.array([word], np.uint64))[0])
 
 
 def load_initial(programs: CircuitPrograms, slots: NDArray[np.uint64]) -> None:
@@ -48,17 +48,25 @@ def load_initial(programs: CircuitPrograms, slots: NDArray[np.uint64]) -> None:
     slots[FIRST_FLUENT : FIRST_FLUENT + len(programs.initial)] = programs.initial
 
 
-def load_lanes(programs: CircuitPrograms, slots: NDArray[np.uint64], states: NDArray[np.uint64]) -> None:
-    """Packed states (n <= 64, words) into lanes 0, 1, ... of slots (n_slots)."""
-    n_fluents = len(programs.next_slot)
-    facts = bits_of(states.ravel()).reshape(len(states), -1)[:, :n_fluents]
-    slots[FIRST_FLUENT : FIRST_FLUENT + n_fluents] = words_of(facts.T)
+@njit(**KERNEL)
+def load_lanes(n_fluents, slots, states):
+    """Packed states (uint64[n <= 64, words]) into lanes 0, 1, ... of slots (uint64[n_slots]); zeros into all others."""
+    for f in range(n_fluents):
+        at = f >> 6
+        bit = np.uint64(f & 63)
+        word = ZERO
+        for lane in range(len(states)):
+            word |= ((states[lane, at] >> bit) & ONE) << np.uint64(lane)
+        slots[FIRST_FLUENT + f] = word
 
 
-def read_lanes(slots: NDArray[np.uint64], which: NDArray[np.int32], lanes: int) -> NDArray[np.bool_]:
-    """(lanes, n): the values of n slots in lanes 0, 1, ..."""
-    values: NDArray[np.bool_] = bits_of(slots[which])[:, :lanes].T != 0
-    return values
+@njit(**KERNEL)
+def read_lanes(slots, which, result):
+    """`result[lane, i]` (bool[lanes, n]) = bit `lane` of slot `which[i]` (int32[n]); `slots` is uint64[n_slots]."""
+    for i in range(len(which)):
+        word = slots[which[i]]
+        for lane in range(len(result)):
+            result[lane, i] = (word >> np.uint64(lane)) & ONE != ZERO
 
 
 def read_goals_of_lanes(programs: CircuitPrograms, goal_slots: NDArray[np.uint64], lanes: int) -> NDArray[np.int32]:
@@ -96,37 +104,80 @@ def random_ply(
     ended nor stuck.
     """
     evaluate(programs.legal, slots, _WIDTH)
-    lanes = np.flatnonzero(bits_of(np.array([active], np.uint64))[0])
+    lanes = lanes_in(active)
     n_fluents, n_roles = len(programs.next_slot), len(programs.role_start) - 1
     words = (n_fluents + 63) // 64 or 1
-    facts = np.zeros((64, 64 * words), np.uint8)
-    facts[:, :n_fluents] = bits_of(slots[FIRST_FLUENT : FIRST_FLUENT + n_fluents]).T
+    facts = np.empty((64, n_fluents), np.bool_)
+    read_lanes(slots, np.arange(FIRST_FLUENT, FIRST_FLUENT + n_fluents, dtype=np.int32), facts)
+    states = np.zeros((len(lanes), 8 * words), np.uint8)
+    states[:, : (n_fluents + 7) // 8] = np.packbits(facts[lanes], axis=1, bitorder="little")
     ended = int(slots[programs.terminal_slot]) & active
     stuck = 0
     joint = np.full((64, n_roles), -1, np.int32)
     for role in range(n_roles):
-        n, dead = choose_random(
-            programs.role_start,
-            programs.legal_slot,
-            slots,
-            _WIDTH,
-            FIRST_WORD,
-            role,
-            np.uint64(active & ~ended),
-            rng,
-            workspace,
-        )
-        stuck |= int(dead)
-        drawn, where = np.nonzero(bits_of(workspace.chosen[:n]))
-        joint[where, role] = workspace.move[drawn] - programs.role_start[role]
-    over = np.flatnonzero(bits_of(np.array([ended | stuck], np.uint64))[0])
+        stuck |= _draw_moves(programs, slots, workspace, rng, role, active & ~ended, joint)
     enter_lanes(programs, slots, joint)
-    joint[over] = -1
-    terminal = bits_of(np.array([ended], np.uint64))[0] != 0
-    states = np.packbits(facts[lanes], axis=1, bitorder="little").view(np.uint64)
-    positions = MatchPositions(states, joint[lanes], lanes.astype(np.int32), terminal[lanes])
+    joint[lanes_in(ended | stuck)] = -1
+    terminal = np.zeros(64, np.bool_)
+    terminal[lanes_in(ended)] = True
+    positions = MatchPositions(states.view(np.uint64), joint[lanes], lanes.astype(np.int32), terminal[lanes])
     evaluate(programs.next, slots, _WIDTH)
     going = active & ~ended & ~stuck
     following = slots[programs.next_slot] & np.uint64(going)
     slots[FIRST_FLUENT : FIRST_FLUENT + n_fluents] = following | (programs.initial & ~np.uint64(going))
     return positions, going
+
+
+def sample_goals(
+    programs: CircuitPrograms,
+    slots: NDArray[np.uint64],
+    goal_slots: NDArray[np.uint64],
+    workspace: MoveWorkspace,
+    rng: NDArray[np.uint64],
+    stop: NDArray[np.uint8],
+) -> NDArray[np.int32]:
+    """The goals (n, roles) of 64 random matches from the initial state, -1 for a role without one.
+
+    A match in which some role has no legal move before the end stops there. `slots` (n_slots) and `goal_slots`
+    (n_goal_slots) are overwritten, `rng` is (1), `stop` (1) ends it early: n counts the matches that are over then.
+    """
+    n_fluents, n_roles = len(programs.next_slot), len(programs.role_start) - 1
+    load_initial(programs, slots)
+    goal_slots[:] = 0
+    goal_slots[SLOT_TRUE] = ALL
+    state, final = (words[FIRST_FLUENT : FIRST_FLUENT + n_fluents] for words in (slots, goal_slots))
+    active = int(ALL)
+    while active and not stop[0]:
+        evaluate(programs.legal, slots, _WIDTH)
+        over = int(slots[programs.terminal_slot]) & active
+        joint = np.full((64, n_roles), -1, np.int32)
+        for role in range(n_roles):
+            over |= _draw_moves(programs, slots, workspace, rng, role, active & ~over, joint)
+        final |= state & np.uint64(over)
+        active &= ~over
+        enter_lanes(programs, slots, joint)
+        evaluate(programs.next, slots, _WIDTH)
+        state[:] = slots[programs.next_slot]
+    evaluate_goals(programs.goal, programs.goal_slot, programs.first_goal, programs.goal_role, goal_slots, _WIDTH)
+    return read_goals_of_lanes(programs, goal_slots, 64)[lanes_in(~active & int(ALL))]
+
+
+def _draw_moves(
+    programs: CircuitPrograms,
+    slots: NDArray[np.uint64],
+    workspace: MoveWorkspace,
+    rng: NDArray[np.uint64],
+    role: int,
+    lanes: int,
+    joint: NDArray[np.int32],
+) -> int:
+    """Draws a random legal move of a role in each of these lanes (a word), into `joint` (64, roles).
+
+    Returns the lanes in which it has none.
+    """
+    n, stuck = choose_random(
+        programs.role_start, programs.legal_slot, slots, _WIDTH, FIRST_WORD, role, np.uint64(lanes), rng, workspace
+    )
+    drawn, where = np.nonzero(bits_of(workspace.chosen[:n]))
+    joint[where, role] = workspace.move[drawn] - programs.role_start[role]
+    return int(stuck)

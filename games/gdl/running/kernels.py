@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from games.bits.compiling import KERNEL
-from games.bits.inner import inner_kernel
+from games.bits.inner import inner_kernel, step
 from games.bits.vectors import gate
 from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, SLOT_TRUE
 
@@ -29,7 +29,7 @@ ZERO = np.uint64(0)
 ONE = np.uint64(1)
 
 
-@inner_kernel()
+@step
 def _evaluate_run(runs, r, inputs, slots, width):
     """Computes the gates of run r; `runs` and `inputs` are those of a `GateProgram`, `slots` is uint64[n * W]."""
     at = runs[r, FIRST]
@@ -71,47 +71,41 @@ def _evaluate_run(runs, r, inputs, slots, width):
             at += 8
 
 
-@inner_kernel()
-def _evaluate_loop(runs, r, inputs, slots, width):
-    """Least fixpoint of the component whose header is run r: signals start false, sweeps go on until none changes.
-
-    Arguments are those of `_evaluate_run`.
-    """
-    words = len(width)
-    body = runs[r, FLIP]
-    n_loops = runs[r, COUNT]
-    pairs = runs[r, FIRST]
-    for i in range(n_loops):
-        base = inputs[pairs + 2 * i] * words
-        for w in range(words):
-            slots[base + w] = ZERO
-    changed = True
-    while changed:
-        for k in range(r + 1, r + 1 + body):
-            _evaluate_run(runs, k, inputs, slots, width)
-        changed = False
-        for i in range(n_loops):
-            base = inputs[pairs + 2 * i] * words
-            definition = inputs[pairs + 2 * i + 1] * words
-            for w in range(words):
-                if slots[base + w] != slots[definition + w]:
-                    slots[base + w] = slots[definition + w]
-                    changed = True
-
-
 @njit(**KERNEL)
 def evaluate(program, slots, width):
-    """Computes every gate of a `GateProgram` from the slots it reads; `slots` is uint64[n * W]."""
-    runs = program.runs
-    # With a literal 0, Numba would compile what is called for that literal as well.
-    r = np.int64(0)
-    while r < len(runs):
-        if runs[r, ARITY] == 0:
-            _evaluate_loop(runs, r, program.inputs, slots, width)
-            r += runs[r, FLIP]
-        else:
-            _evaluate_run(runs, r, program.inputs, slots, width)
-        r += 1
+    """Computes every gate of a `GateProgram` from the slots it reads; `slots` is uint64[n * W].
+
+    A component with cycles is computed to its least fixpoint: its signals start false, sweeps go on until none changes.
+    """
+    runs, inputs = program.runs, program.inputs
+    words = len(width)
+    begin = 0
+    while begin < len(runs):
+        n_loops = 0
+        pairs = np.int64(0)
+        end = begin + 1
+        if runs[begin, ARITY] == 0:
+            n_loops = runs[begin, COUNT]
+            pairs = runs[begin, FIRST]
+            end += runs[begin, FLIP]
+            begin += 1
+            for i in range(n_loops):
+                base = inputs[pairs + 2 * i] * words
+                for w in range(words):
+                    slots[base + w] = ZERO
+        changed = True
+        while changed:
+            for r in range(begin, end):
+                _evaluate_run(runs, r, inputs, slots, width)
+            changed = False
+            for i in range(n_loops):
+                base = inputs[pairs + 2 * i] * words
+                definition = inputs[pairs + 2 * i + 1] * words
+                for w in range(words):
+                    if slots[base + w] != slots[definition + w]:
+                        slots[base + w] = slots[definition + w]
+                        changed = True
+        begin = end
 
 
 @inner_kernel(forceinline=True)

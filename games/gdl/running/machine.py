@@ -16,12 +16,14 @@ from games.gdl.circuit.circuit import Circuit
 from games.gdl.running import kernels
 from games.gdl.running.batches import (
     MatchPositions,
+    bits_of,
     enter_lanes,
     load_initial,
     load_lanes,
     random_ply,
     read_goals_of_lanes,
     read_lanes,
+    sample_goals,
 )
 from games.gdl.running.goals import evaluate_goals
 from games.gdl.running.kernels import ALL, WIDTHS
@@ -122,7 +124,7 @@ class CircuitMachine(StateMachine):
         return bool(self._legal_slots(state)[self.programs.terminal_slot] & np.uint64(1))
 
     def goal(self, state: State, role: int) -> int | None:
-        value = int(self.goals_of(self._unpack(state)[None, :])[0, role])
+        value = int(self.goals_of(self.pack(state)[None, :])[0, role])
         return value if value >= 0 else None
 
     def facts(self, state: State) -> frozenset[Term]:
@@ -168,27 +170,28 @@ class CircuitMachine(StateMachine):
         slots = self._new_slots(self.programs.n_slots)
         for begin in range(0, len(states), 64):
             part = states[begin : begin + 64]
-            load_lanes(self.programs, slots, part)
+            load_lanes(len(self.game.fluents), slots, part)
             kernels.evaluate(self.programs.legal, slots, WIDTHS[1])
-            legal[begin : begin + 64] = read_lanes(slots, self.programs.legal_slot, len(part))
-            over = np.array([self.programs.terminal_slot], np.int32)
-            terminal[begin : begin + 64] = read_lanes(slots, over, len(part))[:, 0]
+            read_lanes(slots, self.programs.legal_slot, legal[begin : begin + 64])
+            over = slots[self.programs.terminal_slot : self.programs.terminal_slot + 1]
+            terminal[begin : begin + 64] = bits_of(over)[0, : len(part)]
         return legal, terminal
 
     def next_of(self, states: NDArray[np.uint64], joint: NDArray[np.int32]) -> NDArray[np.uint64]:
         """Successors (n, words) of packed states under joint moves (n, roles) of move indices."""
-        result = np.zeros_like(states)
+        n_fluents = len(self.game.fluents)
+        result = np.zeros((len(states), 8 * self.words), np.uint8)
         slots = self._new_slots(self.programs.n_slots)
         for begin in range(0, len(states), 64):
             part = states[begin : begin + 64]
-            load_lanes(self.programs, slots, part)
+            load_lanes(len(self.game.fluents), slots, part)
             kernels.evaluate(self.programs.legal, slots, WIDTHS[1])
             enter_lanes(self.programs, slots, joint[begin : begin + 64])
             kernels.evaluate(self.programs.next, slots, WIDTHS[1])
-            bits = np.zeros((len(part), 64 * self.words), np.bool_)
-            bits[:, : len(self.game.fluents)] = read_lanes(slots, self.programs.next_slot, len(part))
-            result[begin : begin + 64] = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
-        return result
+            facts = np.empty((len(part), n_fluents), np.bool_)
+            read_lanes(slots, self.programs.next_slot, facts)
+            result[begin : begin + 64, : (n_fluents + 7) // 8] = np.packbits(facts, axis=1, bitorder="little")
+        return result.view(np.uint64)
 
     def goals_of(self, states: NDArray[np.uint64]) -> NDArray[np.int32]:
         """Goals (n, roles) of packed states (n, words); -1 where `goal` would be None."""
@@ -196,7 +199,7 @@ class CircuitMachine(StateMachine):
         slots = self._new_slots(self.programs.n_goal_slots)
         for begin in range(0, len(states), 64):
             part = states[begin : begin + 64]
-            load_lanes(self.programs, slots, part)
+            load_lanes(len(self.game.fluents), slots, part)
             programs = self.programs
             evaluate_goals(programs.goal, programs.goal_slot, programs.first_goal, programs.goal_role, slots, WIDTHS[1])
             result[begin : begin + 64] = read_goals_of_lanes(programs, slots, len(part))
@@ -256,6 +259,17 @@ class CircuitMachine(StateMachine):
             count = max(64 * width, min(8 * count, int(rate * (seconds - spent))))
         return PlayoutStatistics(int(total[0]), int(total[1]), int(total[2]), sums, squares, spent)
 
+    def sample_goals(self, seed: int, stop: NDArray[np.uint8]) -> NDArray[np.int32]:
+        """The goals (n, roles) of 64 random matches from the initial state, -1 for a role without one.
+
+        `stop` (uint8[1]) ends it when it is set; n counts the matches that are over then. Needs no kernel that playing
+        does not need anyway; `random_playouts` is for more of them.
+        """
+        programs = self.programs
+        slots, goal_slots = aligned_words(programs.n_slots), aligned_words(programs.n_goal_slots)
+        rng = np.array([seed], np.uint64)
+        return sample_goals(programs, slots, goal_slots, new_move_workspace(programs), rng, stop)
+
     # -- helpers ------------------------------------------------------------------------------------------------------
 
     @staticmethod
@@ -283,7 +297,7 @@ class CircuitMachine(StateMachine):
             return cached.slots
         slots = self._new_slots(self.programs.n_slots) if cached is None else cached.slots
         self._own.cached = None
-        load_lanes(self.programs, slots, self._unpack(state)[None, :])
+        load_lanes(len(self.game.fluents), slots, self.pack(state)[None, :])
         kernels.evaluate(self.programs.legal, slots, WIDTHS[1])
         self._own.cached = _Evaluated(state, slots)
         return slots

@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.compiling import KERNEL
-from games.bits.inner import inner_kernel
+from games.bits.inner import step
 from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest, popcount, select_bit, transpose
 from games.gdl.running.goals import add_goals, evaluate_goals
@@ -124,7 +124,7 @@ def choose_random(role_start, legal_slot, slots, width, w, role, lanes, rng, wor
     return n, lanes & ~ones
 
 
-@inner_kernel()
+@step
 def _collect_goals(programs, goal_slots, width, held, sums, squares):
     """Evaluates the goals of the lanes of `held` (uint64[W]) and adds them up per role; empties the hold.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent.kernels import state
-from agent.kernels.groups import GROUPS
+from agent.kernels.groups import GROUPS, PLAYING
 from agent.kernels.progress import prepare
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def unready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     shutil.copytree(os.environ["NUMBA_CACHE_DIR"], cache, ignore=shutil.ignore_patterns("*.json"))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))
     with contextlib.ExitStack() as stack:
-        locks = {name: stack.enter_context(contextlib.ExitStack()) for name in GROUPS}
+        locks = {name: stack.enter_context(contextlib.ExitStack()) for name in PLAYING}
         for name, lock in locks.items():
             assert lock.enter_context(state.claim(name))
         yield locks
@@ -44,7 +44,7 @@ def test_plays_before_its_kernels_are_compiled(
     server = start_server(wait=False)
     server.wait_for_log("worker [0-9]+ is warm")
     assert "busy" in server.send("(INFO)").text
-    assert server.send(tic_tac_toe.start("m")).text == "ready"
+    assert server.send(tic_tac_toe.start("m", clocks="600 2")).text == "ready"
     server.wait_for_log("m: ready after .* engine monte-carlo")
     first = server.worker_of("m")
     move = server.send("(PLAY m NIL)").move

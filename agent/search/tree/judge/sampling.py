@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from agent.search.tree.workspace import MAX_PLIES, WIDTH
 from games.bits.compiling import KERNEL
-from games.bits.inner import inner_kernel
+from games.bits.inner import step
 from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest, popcount
 from games.gdl.running.goals import evaluate_goals, read_goals
@@ -89,7 +89,7 @@ def packed_states(drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
 
-@inner_kernel()
+@step
 def _draw_states(workspace, active, ply, n_fluents):
     """Makes the state of each match in `active` (a word) one of its drawn states, with chance 1 / `ply`.
 
