@@ -19,6 +19,10 @@ works as well, but slower."""
 STEP: dict[str, Any] = {**KERNEL, "forceinline": True}
 """The same for a kernel that is a step of another one, and called from one or two places: LLVM inlines it."""
 
+INNER: dict[str, Any] = {**KERNEL, "forceinline": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""The same for a kernel that only kernels call: nothing is compiled that takes its arguments from Python. LLVM inlines
+it where it finds that worthwhile, even if its caller is itself a `STEP`, which would hand `forceinline` on."""
+
 ALLOCATING: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": True}
 """Options of a kernel that does allocate and is called by one without reference counts: an option that a kernel is not
 given is its caller's, where the caller is what has it compiled."""

@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.alphabeta.frames import NO_MOVE, new_frames, set_window, start_moves
-from agent.search.alphabeta.search import RETURN, SELECT, register
+from agent.search.alphabeta.search import RETURN, SELECT
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features, value_logit
 from agent.search.blokbox.guiding.evaluation import room as room_in
@@ -24,7 +24,7 @@ from agent.search.blokbox.guiding.priors import N_FEATURES as N_PRIORS
 from agent.search.blokbox.proving.regions import TerritoryWorkspace, new_territory_workspace
 from agent.search.blokbox.proving.territory import TO_MOVE_LOSES, TO_MOVE_WINS, verdict
 from games.bits.board16x16 import WORDS
-from games.bits.compiling import KERNEL, STEP
+from games.bits.compiling import KERNEL
 from games.native.blokbox.rules import PlacementWorkspace, list_moves, new_placement_workspace, play
 from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, BlokboxVariant, VariantTables
 
@@ -90,7 +90,7 @@ class ProverWorkspace(NamedTuple):
     territory: TerritoryWorkspace
     features: NDArray[np.float64]
     """[2, N_FEATURES]: see `evaluation.take_features`."""
-    move_features: NDArray[np.float64]
+    move_features: NDArray[np.float32]
     """[N_PRIORS]: see `priors.describe`."""
     boards: NDArray[np.uint64]
     """[N_BOARDS, 4]: see `priors.divide`."""
@@ -154,35 +154,13 @@ def new_workspace(variant: BlokboxVariant) -> ProverWorkspace:
         killers=np.full((MAX_DEPTH + 1, 2), -1, np.int64),
         territory=new_territory_workspace(variant, SOLO_ENTRIES),
         features=np.zeros((2, N_FEATURES)),
-        move_features=np.zeros(N_PRIORS),
+        move_features=np.zeros(N_PRIORS, np.float32),
         boards=np.zeros((N_BOARDS, WORDS), np.uint64),
         nodes=np.zeros(1, np.int64),
     )
 
 
-@njit(**KERNEL)
-def search(tools, root, depth, lost, stop):
-    """Search the position `root` (uint64[POSITION_WORDS]) to `depth` >= 1; returns whether it was finished.
-
-    `tools` is a ProverTools; `lost` (uint8[moves]) becomes 1 for every root move that is found to lose. The first of
-    its frames holds the result: `value` is the score and `best_move` a move that has it (NO_MOVE where there is none);
-    of an unfinished search, `best` and `best_move` are those of the moves that were finished. `stop` is uint8[1].
-    """
-    work = tools.work
-    verdict_moves = VERDICT_MOVES if room_in(root) <= VERDICT_ROOM * tools.room else 0
-    game = BlokboxGame(
-        tools.tables, tools.weights, tools.prior_weights, tools.room, tools.table, work, verdict_moves, lost
-    )
-    for word in range(POSITION_WORDS):
-        work.positions[0, word] = root[word]
-    work.live[0, :] = len(tools.tables.piece)
-    set_window(work.frames[0], -WIN - 1, WIN + 1, depth)
-    start_moves(work.frames[0], 0)
-    # A move that wins for certain makes the others needless even at the root, whose window is wider.
-    return search_frames(game, work.frames, WIN, stop)
-
-
-@njit(**STEP)
+@njit(inline="always")
 def _enter(game, frames, ply):
     """`alphabeta.search.enter` for a BlokboxGame, FRAME[plies] and int64."""
     frame, work = frames[ply], game.work
@@ -210,7 +188,7 @@ def _enter(game, frames, ply):
     return SELECT
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _look_up(table, key, frame, at_root):
     """The hash move (NO_MOVE if there is none), and whether the table's score decides the window; `value` is then set.
 
@@ -231,7 +209,7 @@ def _look_up(table, key, frame, at_root):
     return hash_move, decided
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _evaluate(game, frame, position, ply, own, other):
     """Whether a position's score is known without searching its moves; `value` is then set.
 
@@ -260,7 +238,7 @@ def _evaluate(game, frame, position, ply, own, other):
     return leaf
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _order_moves(game, position, ply, n, hash_move):
     """Score the `n` moves of a ply: hash move, killers, then what they cover and how often they cut.
 
@@ -283,13 +261,13 @@ def _order_moves(game, position, ply, n, hash_move):
         work.order[ply, index] = score
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _resume(game, frames, ply):
     """`alphabeta.search.resume`: this family has no searches of its own."""
     return RETURN
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _make_move(game, frames, ply):
     """`alphabeta.search.make_move` for a BlokboxGame, FRAME[plies] and int64: the highest score first.
 
@@ -313,14 +291,14 @@ def _make_move(game, frames, ply):
     return 1 if index < LATE_MOVES[1] or frame.depth < LATE_DEPTHS[1] else 2
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _scored(game, frames, ply):
     """`alphabeta.search.scored` for a BlokboxGame, FRAME[plies] and int64: report root moves that lose."""
     if ply == 0 and frames[1].value == WIN:
         game.lost[frames[0].move] = 1
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _finish(game, frames, ply):
     """`alphabeta.search.finish` for a BlokboxGame, FRAME[plies] and int64: history, killers, table."""
     frame, work, table = frames[ply], game.work, game.table
@@ -340,4 +318,24 @@ def _finish(game, frames, ply):
     table.bounds[slot] = EXACT if abs(value) == WIN else (LOWER if cut else (UPPER if value <= frame.alpha else EXACT))
 
 
-register(BlokboxGame, enter=_enter, resume=_resume, make_move=_make_move, scored=_scored, finish=_finish)
+@njit(**KERNEL)
+def search(tools, root, depth, lost, stop):
+    """Search the position `root` (uint64[POSITION_WORDS]) to `depth` >= 1; returns whether it was finished.
+
+    `tools` is a ProverTools; `lost` (uint8[moves]) becomes 1 for every root move that is found to lose. The first of
+    its frames holds the result: `value` is the score and `best_move` a move that has it (NO_MOVE where there is none);
+    of an unfinished search, `best` and `best_move` are those of the moves that were finished. `stop` is uint8[1].
+    """
+    work = tools.work
+    verdict_moves = VERDICT_MOVES if room_in(root) <= VERDICT_ROOM * tools.room else 0
+    game = BlokboxGame(
+        tools.tables, tools.weights, tools.prior_weights, tools.room, tools.table, work, verdict_moves, lost
+    )
+    for word in range(POSITION_WORDS):
+        work.positions[0, word] = root[word]
+    for player in range(2):
+        work.live[0, player] = len(tools.tables.piece)
+    set_window(work.frames[0], -WIN - 1, WIN + 1, depth)
+    start_moves(work.frames[0], 0)
+    # A move that wins for certain makes the others needless even at the root, whose window is wider.
+    return search_frames(_enter, _resume, _make_move, _scored, _finish, game, work.frames, WIN, stop)

@@ -12,9 +12,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.board16x16 import SHIFTED_BYTES, SIDE, WORDS, diagonals, fit, spread, store_shifted
+from games.bits.compiling import INNER
 from games.bits.words import popcount
 from games.native.blokbox.rules import PlacementWorkspace, new_placement_workspace
-from games.native.blokbox.variant import POSITION_WORDS, BlokboxVariant, VariantTables
+from games.native.blokbox.variant import POSITION_WORDS, BlokboxVariant
 
 WITNESSES = 16
 """Sets of placements that are remembered for each player. Set by hand; not tuned."""
@@ -54,8 +55,8 @@ class TerritoryWorkspace(NamedTuple):
     """[plies, moves]: the free cells that these spend."""
     progress: NDArray[np.int64]
     """[plies, 2]: the next of these moves, and their number."""
-    choices: VariantTables
-    """The variant's tables, without the anchors that the solo search has done with; all are there between searches."""
+    anchors: NDArray[np.uint64]
+    """[shapes, 4]: the variant's, without those that the solo search has done with; all are there between searches."""
     witnesses: NDArray[np.uint64]
     """[2, WITNESSES, 9]: per player, sets of placements that were found: their cells, the corners among these that it
     had before, and the pieces."""
@@ -90,7 +91,7 @@ def new_territory_workspace(variant: BlokboxVariant, entries: int = 1 << 16) -> 
         moves=np.zeros((plies, max_moves), np.int64),
         costs=np.zeros((plies, max_moves), np.int64),
         progress=np.zeros((plies, 2), np.int64),
-        choices=variant.tables._replace(anchors=variant.tables.anchors.copy()),
+        anchors=variant.tables.anchors.copy(),
         witnesses=np.zeros((2, WITNESSES, 2 * WORDS + 1), np.uint64),
         lengths=np.zeros((2, WITNESSES + 1), np.int64),
         keys=np.zeros(entries, np.uint64),
@@ -98,7 +99,7 @@ def new_territory_workspace(variant: BlokboxVariant, entries: int = 1 << 16) -> 
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def narrow(tables, territory, region):
     """Narrow a region down to what can be covered from its corners on, by the player alone.
 
@@ -160,7 +161,7 @@ def narrow(tables, territory, region):
         corners[word] &= covered[word]
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def ceiling(cells, shapes, n_shapes, spans):
     """An upper bound of how many shapes with different cells fit into `cells` (uint64[4]) side by side.
 
@@ -194,7 +195,7 @@ def ceiling(cells, shapes, n_shapes, spans):
     return bound
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def region_ceiling(territory, region):
     """An upper bound of the placements that can be made in a region."""
     n_shapes = territory.n_shapes[region]

@@ -13,14 +13,17 @@ from numba import njit
 
 from agent.search.blokbox.proving.regions import PRIVATE, WITNESSES, ceiling
 from games.bits.board16x16 import WORDS
+from games.bits.compiling import INNER
 from games.bits.words import popcount
 from games.native.blokbox.rules import list_moves, placements, select
-from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, COVERED, FREE, OWNED, TOUCHED
+from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, COVERED, FREE, OWNED, TOUCHED, VariantTables
 
 _ONE = np.uint64(1)
+_ONLY = np.int64(0)
+"""The player of a solo search. Of a NumPy type: Numba would compile what is called with a literal anew for it."""
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _mix(key, word):
     """One step of a hash of 64-bit words: the multiplications of SplitMix64's finaliser."""
     key = (key ^ word) * np.uint64(0xBF58476D1CE4E5B9)
@@ -28,7 +31,7 @@ def _mix(key, word):
     return key ^ (key >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _region_key(territory, region):
     key = _mix(np.uint64(0x9E3779B97F4A7C15), territory.pieces[region])
     for word in range(WORDS):
@@ -37,7 +40,7 @@ def _region_key(territory, region):
     return key
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _list_by_cost(tables, territory, ply):
     """List the moves of a ply and the free cells that they spend. Returns their number."""
     position = territory.positions[ply]
@@ -51,14 +54,14 @@ def _list_by_cost(tables, territory, ply):
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _toggle(territory, move):
     """Take a move out of the choices, or put it back."""
     cell = move % BOARD_CELLS
-    territory.choices.anchors[move // BOARD_CELLS, cell // 64] ^= _ONE << np.uint64(cell % 64)
+    territory.anchors[move // BOARD_CELLS, cell // 64] ^= _ONE << np.uint64(cell % 64)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def witnessed(territory, player, length):
     """Whether a witness of at least `length` placements can still be made by `player` (both int64) without an opponent.
 
@@ -79,13 +82,14 @@ def witnessed(territory, player, length):
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _remember(tables, territory, player, ply, live):
     """Keep the placements of a solo search down to `ply`, and one more if its child has any, as a witness."""
     last = (territory.lengths[player, WITNESSES] + 1) % WITNESSES
     territory.lengths[player, WITNESSES] = last
     witness = territory.witnesses[player, last]
-    witness[:] = np.uint64(0)
+    for word in range(2 * WORDS + 1):
+        witness[word] = np.uint64(0)
     length = 0
     for level in range(ply + 2):
         move = -1
@@ -107,7 +111,7 @@ def _remember(tables, territory, player, ply, live):
     territory.lengths[player, last] = length
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def solo(tables, territory, region, target, budget):
     """Lower and upper bound of the placements that a player can make in a region, without an opponent.
 
@@ -128,19 +132,23 @@ def solo(tables, territory, region, target, budget):
         upper = np.int64(territory.results[slot, 1])
         if lower >= target or upper < target:
             return lower, upper
+    # The variant's tables with the anchors that are left.
+    choices = VariantTables(
+        territory.anchors, tables.offsets, tables.first, tables.piece, tables.columns, tables.effects, tables.keys
+    )
     scratch = territory.scratch
     root = territory.positions[0]
     for word in range(WORDS):
         root[FREE + word] = territory.cells[region, word]
         root[CORNERS + word] = territory.corners[region, word]
     root[OWNED] = territory.pieces[region]
-    territory.live[0], _ = placements(territory.choices, root, 0, territory.shapes[region], n_shapes, scratch, 0)
-    territory.progress[0, 0] = 0
-    territory.progress[0, 1] = _list_by_cost(tables, territory, 0)
+    ply = np.int64(0)
+    territory.live[ply], _ = placements(choices, root, _ONLY, territory.shapes[region], n_shapes, scratch, ply)
+    territory.progress[ply, 0] = 0
+    territory.progress[ply, 1] = _list_by_cost(tables, territory, ply)
     nodes = 0
-    ply = 0
     while lower < target and nodes < budget:
-        index, n = territory.progress[ply]
+        index, n = territory.progress[ply, 0], territory.progress[ply, 1]
         moves = territory.moves[ply]
         if index == n:
             for done in range(n):
@@ -167,9 +175,7 @@ def solo(tables, territory, region, target, budget):
             child[FREE + word] = position[FREE + word] & ~effect[BLOCKED + word]
             child[CORNERS + word] = position[CORNERS + word] | effect[TOUCHED + word]
         child[OWNED] = position[OWNED] & ~(_ONE << np.uint64(tables.piece[move // BOARD_CELLS]))
-        live, total = placements(
-            territory.choices, child, 0, scratch.shapes[ply], territory.live[ply], scratch, ply + 1
-        )
+        live, total = placements(choices, child, _ONLY, scratch.shapes[ply], territory.live[ply], scratch, ply + 1)
         lower = max(lower, ply + 1 + (total > 0))
         if lower >= target and region < PRIVATE:
             _remember(tables, territory, region, ply, live)
@@ -183,7 +189,7 @@ def solo(tables, territory, region, target, budget):
     else:
         for shape in range(len(tables.piece)):
             for word in range(WORDS):
-                territory.choices.anchors[shape, word] = tables.anchors[shape, word]
+                territory.anchors[shape, word] = tables.anchors[shape, word]
     territory.keys[slot] = key
     territory.results[slot, 0] = lower
     territory.results[slot, 1] = upper

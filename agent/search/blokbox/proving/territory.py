@@ -21,6 +21,7 @@ from numba import njit
 from agent.search.blokbox.proving.regions import PRIVATE, narrow, region_ceiling
 from agent.search.blokbox.proving.solo import solo, witnessed
 from games.bits.board16x16 import WORDS
+from games.bits.compiling import KERNEL
 from games.native.blokbox.variant import CORNERS, FREE, OWNED, TURN
 
 TO_MOVE_WINS = 1
@@ -35,7 +36,7 @@ SOLO_NODES = 100
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _outlasts(tables, territory, player, lead):
     """Whether `player` certainly makes `lead` placements more than the other one ever can."""
     other = 1 - player
@@ -60,14 +61,14 @@ def _outlasts(tables, territory, player, lead):
     at_most = region_ceiling(territory, region)
     if at_most < lead or witnessed(territory, other, at_most - lead + 1):
         return False
-    least, _ = solo(tables, territory, region, at_most, PRIVATE_NODES)
+    least, _ = solo(tables, territory, region, at_most, np.int64(PRIVATE_NODES))
     if least < lead or witnessed(territory, other, least - lead + 1):
         return False
-    _, most = solo(tables, territory, other, least - lead + 1, SOLO_NODES)
+    _, most = solo(tables, territory, other, least - lead + 1, np.int64(SOLO_NODES))
     return most + lead <= least
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def verdict(tables, position, candidates, n_candidates, expected, territory):
     """`TO_MOVE_WINS` or `TO_MOVE_LOSES` for the player to move if territories decide the match, else 0.
 
@@ -89,6 +90,5 @@ def verdict(tables, position, candidates, n_candidates, expected, territory):
         territory.n_shapes[player] = n_shapes
         narrow(tables, territory, player)
     mover = np.int64(position[TURN])
-    if expected == TO_MOVE_WINS:
-        return TO_MOVE_WINS if _outlasts(tables, territory, mover, 1) else 0
-    return TO_MOVE_LOSES if _outlasts(tables, territory, 1 - mover, 0) else 0
+    player, lead = (mover, 1) if expected == TO_MOVE_WINS else (1 - mover, 0)
+    return expected if _outlasts(tables, territory, player, lead) else 0
