@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from typing import Any
 
-KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
 """Options of `numba.njit` for such a kernel. `_nrt` is not part of Numba's documented interface: without it, all this
-works as well, but slower."""
+works as well, but slower. No entry from C is compiled: nothing asks for one."""
 
 STEP: dict[str, Any] = {**KERNEL, "forceinline": True}
 """The same for a kernel that is a step of another one, and called from one or two places: LLVM inlines it."""
 
-INNER: dict[str, Any] = {**KERNEL, "forceinline": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INNER: dict[str, Any] = {**KERNEL, "forceinline": False, "no_cpython_wrapper": True}
 """The same for a kernel that only kernels call: nothing is compiled that takes its arguments from Python. LLVM inlines
 it where it finds that worthwhile, even if its caller is itself a `STEP`, which would hand `forceinline` on."""
 

@@ -18,13 +18,13 @@ def legal_moves(player, opponent, empty):
     return capture_targets(player, opponent) & empty
 
 
-@njit("uint64(uint64, uint64, uint64)", cache=True)
+@njit("uint64(uint64, uint64, uint64)", cache=True, no_cfunc_wrapper=True)
 def _legal_moves(player, opponent, empty):
     """As `legal_moves`, to be called from Python."""
     return legal_moves(player, opponent, empty)
 
 
-@njit("uint64(int64, uint64, uint64)", cache=True)
+@njit("uint64(int64, uint64, uint64)", cache=True, no_cfunc_wrapper=True)
 def _flips(cell, player, opponent):
     """As `flips`, to be called from Python."""
     return flips(cell, player, opponent)
