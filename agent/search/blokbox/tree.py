@@ -330,31 +330,26 @@ def grow(tables, root, tree, region, tuning, n, stop, workspace):
     return done
 
 
-@njit(**KERNEL)
-def best_child(tree):
-    """The child of the root of a PuctTree to play; -1 where it has no children.
+def best_child(tree: PuctTree) -> int:
+    """The child of the root to play; -1 where it has no children.
 
     One that wins, else the most visited one that does not lose, else the most visited one.
     """
-    first = tree.first[0]
-    best = -1
-    best_rank = -1
-    for child in range(first, first + tree.size[0]):
-        if tree.proof[child] == MOVED_IN_WINS:
-            return child
-        rank = np.int64(tree.visits[child])
-        if tree.proof[child] != MOVED_IN_LOSES:
-            rank += np.int64(1) << np.int64(40)
-        if rank > best_rank:
-            best_rank = rank
-            best = child
-    return best
+    first, size = int(tree.first[0]), int(tree.size[0])
+    if first == LEAF or size == 0:
+        return -1
+    proofs, visits = tree.proof[first : first + size], tree.visits[first : first + size]
+    # A proof decides before any number of visits; of equals, the first is taken.
+    rank = visits + (np.int64(1) << 40) * (1 + proofs.astype(np.int64))
+    return first + int(np.argmax(np.where(proofs == MOVED_IN_WINS, np.int64(1) << 50, rank)))
 
 
-@njit(cache=True, nogil=True)
-def _copy_subtree(tree, node, target):
-    """Copy the subtree below `node` of a PuctTree to another, breadth first. Returns how many nodes it has."""
-    origin = np.empty(len(tree.move), np.int32)
+@njit(**KERNEL)
+def _copy_subtree(tree, node, target, origin):
+    """Copy the subtree below `node` of a PuctTree to another, breadth first. Returns how many nodes it has.
+
+    `origin` (int32[nodes]) is written to.
+    """
     origin[0] = node
     used = 1
     index = 0
@@ -379,4 +374,4 @@ def _copy_subtree(tree, node, target):
 
 def keep_subtree(tree: PuctTree, node: int, target: PuctTree) -> None:
     """Copy the subtree below `node` into `target`, with `node` as the root; both have the same capacity."""
-    _divide(target, int(_copy_subtree(tree, node, target)))
+    _divide(target, int(_copy_subtree(tree, node, target, np.empty(len(tree.move), np.int32))))

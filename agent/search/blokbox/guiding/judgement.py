@@ -13,12 +13,12 @@ from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features, v
 from agent.search.blokbox.guiding.network import NetworkWorkspace, hidden_layer, network_priors, value_head
 from agent.search.blokbox.guiding.priors import move_priors
 from agent.search.blokbox.guiding.tuning import Tuning
-from games.bits.compiling import KERNEL
+from games.bits.compiling import INNER, KERNEL
 from games.native.blokbox.rules import PlacementWorkspace, list_moves, play
 from games.native.blokbox.variant import POSITION_WORDS, TURN, VariantTables
 
 
-@njit(**KERNEL)
+@njit(**INNER)
 def win_probability(tables, position, tuning, scratch, live, features, workspace):
     """The probability (float64, 0..1) that the player to move wins.
 
@@ -34,7 +34,7 @@ def win_probability(tables, position, tuning, scratch, live, features, workspace
     return 1.0 / (1.0 + np.exp(-logit))
 
 
-@njit(**KERNEL)
+@njit(**INNER)
 def priors_of_moves(tables, position, tuning, scratch, live, moves, n, workspace, priors):
     """Write the prior probabilities of the first `n` of `moves` (int64[...]) to `priors` (float32[...]).
 
@@ -61,11 +61,15 @@ def hardest_move(
     by the square root of its prior: more at random than the priors have it. `tables` are the variant's, `root` is
     uint64[POSITION_WORDS], `tuning` a Tuning, `workspace` a NetworkWorkspace; `scratch` has four slots.
     """
-    n_moves = len(tables.effects)
+    n_moves, n_shapes = len(tables.effects), len(tables.piece)
     positions = np.stack([root, root, root])
     lists, priors = np.zeros((2, n_moves), np.int64), np.zeros(n_moves, np.float32)
-    live, features = np.zeros(2, np.int64), np.zeros((2, N_FEATURES))
-    return int(_hardest_move(tables, positions, tuning, stop, scratch, workspace, lists, priors, live, features))
+    live, features = np.full(2, n_shapes), np.zeros((2, N_FEATURES))
+    scratch.shapes[2:4] = np.arange(n_shapes)
+    take_features(tables, root, scratch.shapes[2:4], live, scratch, 0, features, live)
+    player = int(root[TURN])
+    n = list_moves(scratch, player, int(live[player]), lists[0])
+    return int(_hardest_move(tables, positions, tuning, stop, scratch, workspace, lists, n, priors, live, features))
 
 
 @njit(inline="always")
@@ -85,20 +89,15 @@ def _play_on(tables, position, move, child):
 
 
 @njit(**KERNEL)
-def _hardest_move(tables, positions, tuning, stop, scratch, workspace, lists, priors, live, features):
-    """`hardest_move` from `positions[0]` (uint64[3, POSITION_WORDS]).
+def _hardest_move(tables, positions, tuning, stop, scratch, workspace, lists, n, priors, live, features):
+    """`hardest_move` from `positions[0]` (uint64[3, POSITION_WORDS]) with the first `n` moves of `lists[0]`.
 
-    What is written to: the other two positions, `lists` of moves (int64[2, moves]), `priors` (float32[moves]), `live`
-    (int64[2]) and `features` (float64[2, N_FEATURES]).
+    `lists` is int64[2, moves]. What is written to: the other two positions, the second list, `priors` (float32[moves]),
+    `live` (int64[2]) and `features` (float64[2, N_FEATURES]); slots 2 and 3 of `scratch` list all shapes.
     """
-    for player in range(2):
-        for shape in range(len(tables.piece)):
-            scratch.shapes[2 + player, shape] = shape
     root, child, grandchild = positions[0], positions[1], positions[2]
     moves, replies = lists[0], lists[1]
     player = np.int64(root[TURN])
-    _examine(tables, root, scratch, live, features)
-    n = list_moves(scratch, player, live[player], moves)
     best = -1
     best_hope = -1.0
     for index in range(n):

@@ -55,15 +55,18 @@ LATE_DEPTHS = (2, 4)
 LOWER, UPPER, EXACT = 1, 2, 3
 
 
-class TranspositionTable(NamedTuple):
-    """Parallel arrays with a power of two of entries, the newest entry kept."""
-
-    keys: NDArray[np.uint64]
-    scores: NDArray[np.int16]
-    moves: NDArray[np.int32]
-    depths: NDArray[np.int8]
-    bounds: NDArray[np.int8]
-    """LOWER, UPPER, EXACT; 0 where nothing is stored."""
+ENTRY = np.dtype(
+    [
+        ("key", np.uint64),
+        ("move", np.int32),
+        ("score", np.int16),
+        ("depth", np.int8),
+        # LOWER, UPPER, EXACT; 0 where nothing is stored.
+        ("bound", np.int8),
+    ],
+    align=True,
+)
+"""Of the transposition table, which has a power of two of entries; the newest one is kept."""
 
 
 class ProverWorkspace(NamedTuple):
@@ -74,11 +77,9 @@ class ProverWorkspace(NamedTuple):
     positions: NDArray[np.uint64]
     """[plies, POSITION_WORDS]"""
     scratch: PlacementWorkspace
-    """Two slots per ply: one for each player's moves."""
+    """Two slots per ply, one for each player's moves, after two with all shapes."""
     live: NDArray[np.int64]
     """[plies + 1, 2]: live shapes of both players; entry `ply` is what ply `ply` starts from."""
-    everything: NDArray[np.int64]
-    """[2, shapes]: all shapes."""
     moves: NDArray[np.int64]
     """[plies, moves]"""
     order: NDArray[np.float32]
@@ -108,7 +109,8 @@ class ProverTools(NamedTuple):
     """[N_PRIORS]: see `priors`."""
     room: int
     """That of the first position of the match (see `evaluation.room`)."""
-    table: TranspositionTable
+    table: NDArray[Any]
+    """ENTRY[entries]"""
     work: ProverWorkspace
 
 
@@ -119,7 +121,7 @@ class BlokboxGame(NamedTuple):
     weights: NDArray[np.float64]
     prior_weights: NDArray[np.float64]
     room: int
-    table: TranspositionTable
+    table: NDArray[Any]
     work: ProverWorkspace
     verdict_moves: int
     """VERDICT_MOVES, or 0 where it is too early for territories."""
@@ -127,27 +129,19 @@ class BlokboxGame(NamedTuple):
     """[moves]: becomes 1 for root moves that are found to lose."""
 
 
-def new_table(entries: int) -> TranspositionTable:
+def new_table(entries: int) -> NDArray[Any]:
     """An empty table with a power of two of entries."""
-    return TranspositionTable(
-        keys=np.zeros(entries, np.uint64),
-        scores=np.zeros(entries, np.int16),
-        moves=np.zeros(entries, np.int32),
-        depths=np.zeros(entries, np.int8),
-        bounds=np.zeros(entries, np.int8),
-    )
+    return np.zeros(entries, ENTRY)
 
 
 def new_workspace(variant: BlokboxVariant) -> ProverWorkspace:
     """Memory for the deepest search of a variant."""
     max_moves = sum(len(shape.anchors) for shape in variant.shapes)
-    n_shapes = len(variant.shapes)
     return ProverWorkspace(
         frames=new_frames(MAX_DEPTH + 1),
         positions=np.zeros((MAX_DEPTH + 1, POSITION_WORDS), np.uint64),
-        scratch=new_placement_workspace(variant, 2 * MAX_DEPTH + 2),
+        scratch=new_placement_workspace(variant, 2 * MAX_DEPTH + 4),
         live=np.zeros((MAX_DEPTH + 2, 2), np.int64),
-        everything=np.tile(np.arange(n_shapes), (2, 1)),
         moves=np.zeros((MAX_DEPTH + 1, max_moves), np.int64),
         order=np.zeros((MAX_DEPTH + 1, max_moves), np.float32),
         history=np.zeros((2, len(variant.tables.effects)), np.float32),
@@ -163,18 +157,16 @@ def new_workspace(variant: BlokboxVariant) -> ProverWorkspace:
 @njit(inline="always")
 def _enter(game, frames, ply):
     """`alphabeta.search.enter` for a BlokboxGame, FRAME[plies] and int64."""
-    frame, work = frames[ply], game.work
-    position = work.positions[ply]
-    player = np.int64(position[TURN])
+    frame, work, tables = frames[ply], game.work, game.tables
+    position, scratch, features, moves = work.positions[ply], work.scratch, work.features, work.moves[ply]
+    before, live = work.live[ply], work.live[ply + 1]
+    player, slot = np.int64(position[TURN]), 2 * ply + 2
     work.nodes[0] += 1
     hash_move, known = _look_up(game.table, position[KEY], frame, ply == 0)
     if known:
         return RETURN
-    before = work.everything if ply == 0 else work.scratch.shapes[2 * ply - 2 : 2 * ply]
-    live = work.live[ply + 1]
-    total0, total1 = take_features(
-        game.tables, position, before, work.live[ply], work.scratch, 2 * ply, work.features, live
-    )
+    candidates = scratch.shapes[slot - 2 : slot]
+    total0, total1 = take_features(tables, position, candidates, before, scratch, slot, features, live)
     own, other = (total0, total1) if player == 0 else (total1, total0)
     if own == 0:
         frame.value = -WIN
@@ -182,7 +174,7 @@ def _enter(game, frames, ply):
     # The root needs a move to play, however certain its result is.
     if ply > 0 and _evaluate(game, frame, position, ply, own, other):
         return RETURN
-    n = list_moves(work.scratch, 2 * ply + player, live[player], work.moves[ply])
+    n = list_moves(scratch, slot + player, live[player], moves)
     _order_moves(game, position, ply, n, hash_move)
     start_moves(frame, n)
     return SELECT
@@ -193,16 +185,16 @@ def _look_up(table, key, frame, at_root):
     """The hash move (NO_MOVE if there is none), and whether the table's score decides the window; `value` is then set.
 
     Sound: proofs hold whatever the depth was, and other scores are used only if they are of a search as deep as this
-    one. `table` is a TranspositionTable, `key` uint64, `frame` a FRAME record.
+    one. `table` is ENTRY[entries], `key` uint64, `frame` a FRAME record.
     """
-    slot = np.int64(key & np.uint64(len(table.keys) - 1))
+    entry = table[np.int64(key & np.uint64(len(table) - 1))]
     # Leaves are not stored, and asking for them costs a cache miss each.
-    if frame.depth <= 0 or table.bounds[slot] == 0 or table.keys[slot] != key:
+    if frame.depth <= 0 or entry.bound == 0 or entry.key != key:
         return NO_MOVE, False
-    hash_move = np.int64(table.moves[slot])
-    score = np.int64(table.scores[slot])
-    bound = table.bounds[slot]
-    if at_root or (table.depths[slot] < frame.depth and abs(score) != WIN):
+    hash_move = np.int64(entry.move)
+    score = np.int64(entry.score)
+    bound = entry.bound
+    if at_root or (entry.depth < frame.depth and abs(score) != WIN):
         return hash_move, False
     frame.value = score
     decided = bound == EXACT or (bound == LOWER and score >= frame.beta) or (bound == UPPER and score <= frame.alpha)
@@ -220,16 +212,12 @@ def _evaluate(game, frame, position, ply, own, other):
         frame.value = WIN
         return True
     leaf = frame.depth <= 0
-    logit = value_logit(position, game.work.features, game.weights, game.room)
-    if min(own, other) <= game.verdict_moves and (not leaf or abs(logit) >= LEAF_LOGIT):
-        proof = verdict(
-            game.tables,
-            position,
-            game.work.scratch.shapes[2 * ply : 2 * ply + 2],
-            game.work.live[ply + 1],
-            TO_MOVE_WINS if logit > 0.0 else TO_MOVE_LOSES,
-            game.work.territory,
-        )
+    tables, work, verdict_moves = game.tables, game.work, game.verdict_moves
+    candidates, live, territory = work.scratch.shapes[2 * ply + 2 : 2 * ply + 4], work.live[ply + 1], work.territory
+    logit = value_logit(position, work.features, game.weights, game.room)
+    if min(own, other) <= verdict_moves and (not leaf or abs(logit) >= LEAF_LOGIT):
+        expected = TO_MOVE_WINS if logit > 0.0 else TO_MOVE_LOSES
+        proof = verdict(tables, position, candidates, live, expected, territory)
         if proof != 0:
             frame.value = WIN * proof
             return True
@@ -244,21 +232,22 @@ def _order_moves(game, position, ply, n, hash_move):
 
     `game` is a BlokboxGame, `position` uint64[POSITION_WORDS]; the others are int64.
     """
-    work = game.work
-    player = np.int64(position[TURN])
-    divide(position, work.boards)
+    work, tables, weights = game.work, game.tables, game.prior_weights
+    moves, order, killers = work.moves[ply], work.order[ply], work.killers[ply]
+    boards, features, history = work.boards, work.move_features, work.history[np.int64(position[TURN])]
+    divide(position, boards)
     for index in range(n):
-        move = work.moves[ply, index]
+        move = moves[index]
         if move == hash_move:
             score = 1e9
-        elif move == work.killers[ply, 0] or move == work.killers[ply, 1]:
+        elif move == killers[0] or move == killers[1]:
             score = 1e6
         else:
-            describe(game.tables, move, work.boards, work.move_features)
-            score = np.log1p(work.history[player, move])
+            describe(tables, move, boards, features)
+            score = np.log1p(history[move])
             for feature in range(N_PRIORS):
-                score += game.prior_weights[feature] * work.move_features[feature]
-        work.order[ply, index] = score
+                score += weights[feature] * features[feature]
+        order[index] = score
 
 
 @njit(inline="always")
@@ -273,9 +262,9 @@ def _make_move(game, frames, ply):
 
     The reductions are sound: a reduced search that says "better" is repeated at full depth.
     """
-    frame, work = frames[ply], game.work
+    frame, work, tables = frames[ply], game.work, game.tables
+    moves, order, position, child = work.moves[ply], work.order[ply], work.positions[ply], work.positions[ply + 1]
     index = frame.tried
-    moves, order = work.moves[ply], work.order[ply]
     best = index
     for other in range(index + 1, frame.count):
         if order[other] > order[best]:
@@ -284,8 +273,8 @@ def _make_move(game, frames, ply):
     order[index], order[best] = order[best], order[index]
     frame.move = moves[index]
     for word in range(POSITION_WORDS):
-        work.positions[ply + 1, word] = work.positions[ply, word]
-    play(game.tables, work.positions[ply + 1], frame.move)
+        child[word] = position[word]
+    play(tables, child, frame.move)
     if index < LATE_MOVES[0] or frame.depth < LATE_DEPTHS[0]:
         return 0
     return 1 if index < LATE_MOVES[1] or frame.depth < LATE_DEPTHS[1] else 2
@@ -301,21 +290,21 @@ def _scored(game, frames, ply):
 @njit(inline="always")
 def _finish(game, frames, ply):
     """`alphabeta.search.finish` for a BlokboxGame, FRAME[plies] and int64: history, killers, table."""
-    frame, work, table = frames[ply], game.work, game.table
-    position = work.positions[ply]
+    frame, work = frames[ply], game.work
+    table, position, killers, history = game.table, work.positions[ply], work.killers[ply], work.history
     move, value = frame.best_move, frame.value
     cut = value >= frame.beta
     if cut:
-        work.history[np.int64(position[TURN]), move] += frame.depth * frame.depth
-        if work.killers[ply, 0] != move:
-            work.killers[ply, 1] = work.killers[ply, 0]
-            work.killers[ply, 0] = move
-    slot = np.int64(position[KEY] & np.uint64(len(table.keys) - 1))
-    table.keys[slot] = position[KEY]
-    table.scores[slot] = value
-    table.moves[slot] = move
-    table.depths[slot] = frame.depth
-    table.bounds[slot] = EXACT if abs(value) == WIN else (LOWER if cut else (UPPER if value <= frame.alpha else EXACT))
+        history[np.int64(position[TURN]), move] += frame.depth * frame.depth
+        if killers[0] != move:
+            killers[1] = killers[0]
+            killers[0] = move
+    entry = table[np.int64(position[KEY] & np.uint64(len(table) - 1))]
+    entry.key = position[KEY]
+    entry.score = value
+    entry.move = move
+    entry.depth = frame.depth
+    entry.bound = EXACT if abs(value) == WIN else (LOWER if cut else (UPPER if value <= frame.alpha else EXACT))
 
 
 @njit(**KERNEL)
