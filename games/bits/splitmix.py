@@ -8,8 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from games.bits.compiling import KERNEL
 
-@njit(cache=True, nogil=True)
+
+@njit(inline="always")
 def _next(generator):
     """The next state of `generator` (uint64[1]), mixed but for the last step (uint64)."""
     generator[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -18,14 +20,14 @@ def _next(generator):
     return (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def random64(generator):
     """The next 64 random bits (uint64) of `generator` (uint64[1])."""
     z = _next(generator)
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def random32(generator):
     """The next 32 random bits (uint64) of `generator` (uint64[1]).
 
@@ -35,7 +37,7 @@ def random32(generator):
     return _next(generator) >> np.uint64(32)
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def random_below(generator, bound):
     """A random integer 0..bound-1, uniform but for 2^-32 (int64; bound below 2^31); `generator` is uint64[1]."""
     return np.int64(((random64(generator) >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))

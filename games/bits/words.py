@@ -11,6 +11,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from games.bits.compiling import KERNEL
 from games.bits.llvm import BOOL, WORD, call
 
 _ONE = np.uint64(1)
@@ -53,14 +54,14 @@ x86 PDEP (BMI2): a machine without the instruction cannot run a kernel that call
 
 if HAS_DEPOSIT:
 
-    @njit(cache=True, nogil=True)
+    @njit(**KERNEL)
     def select_bit(word, k):
         """The index (int64) of the k-th set bit of `word` (uint64), counted from 0; 64 if fewer are set."""
         return lowest(deposit(_ONE << np.uint64(k), word))
 
 else:
 
-    @njit(cache=True, nogil=True)
+    @njit(**KERNEL)
     def select_bit(word, k):
         """The index (int64) of the k-th set bit of `word` (uint64), counted from 0; 64 if fewer are set."""
         for _ in range(k):
@@ -68,7 +69,7 @@ else:
         return lowest(word)
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def transpose(block):
     """Transposes a 64x64 bit matrix in place: bit j of `block[i]` and bit i of `block[j]` change places.
 

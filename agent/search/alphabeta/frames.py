@@ -11,8 +11,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from games.bits.compiling import STEP
-
 FRAME = np.dtype(
     [
         # The window that the node was entered with: it does not change while the node is searched.
@@ -50,7 +48,7 @@ def new_frames(plies: int) -> NDArray[Any]:
     return np.zeros(plies, FRAME)
 
 
-@njit(**STEP)
+@njit(inline="always")
 def set_window(frame, alpha, beta, depth):
     """Prepare a FRAME record for the search of its node: window in its own side's view, `depth` in plies (int64)."""
     frame.alpha = alpha
@@ -58,7 +56,7 @@ def set_window(frame, alpha, beta, depth):
     frame.depth = depth
 
 
-@njit(**STEP)
+@njit(inline="always")
 def start_moves(frame, count):
     """Begin to search the `count` (int64) moves of a FRAME record's node."""
     frame.best = NO_SCORE
@@ -67,13 +65,13 @@ def start_moves(frame, count):
     frame.tried = 0
 
 
-@njit(**STEP)
+@njit(inline="always")
 def lower_limit(frame):
     """What a move of a FRAME record's node has to exceed: alpha, raised to the best score so far."""
     return max(frame.alpha, frame.best)
 
 
-@njit(**STEP)
+@njit(inline="always")
 def open_child(frame, child, reduction):
     """Give `child` (FRAME record) the window of the next move of `frame`, and its depth, less `reduction` plies.
 
@@ -89,7 +87,7 @@ def open_child(frame, child, reduction):
         set_window(child, -alpha - 1, -alpha, frame.depth - 1 - reduction)
 
 
-@njit(**STEP)
+@njit(inline="always")
 def reopen_child(frame, child):
     """Whether the move whose null-window search has ended must be searched again; `child` is then ready for it.
 
@@ -109,7 +107,7 @@ def reopen_child(frame, child):
     return False
 
 
-@njit(**STEP)
+@njit(inline="always")
 def take_score(frame, child):
     """Count the move that `child` (FRAME record) has the score of as searched, and keep it if it is the best one."""
     value = -child.value

@@ -31,6 +31,7 @@ from agent.search.blokbox.weights.networks import shipped_network
 from agent.search.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
+from games.native.blokbox import verify
 from games.native.blokbox.binding import BindingError, BlokboxBinding
 from games.native.blokbox.recognise import recognise
 from games.native.blokbox.rules import play
@@ -67,6 +68,7 @@ def warm_kernels() -> None:
     cell = Shape(0, ((0, 0),), frozenset({(0, 1), (1, 0)}))
     starts = frozenset({(0, 0)}), frozenset({(1, 1)})
     variant = BlokboxVariant(2, 2, (cell,), (frozenset({0}), frozenset({0})), starts)
+    verify.warm_kernels(variant)
     tuning = tuning_for(variant, general.load())
     tree, spare = new_tree(16), new_tree(16)
     workspace = new_tree_workspace(variant, 1)

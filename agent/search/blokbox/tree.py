@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features
 from agent.search.blokbox.guiding.judgement import priors_of_moves, win_probability
 from agent.search.blokbox.guiding.network import NetworkWorkspace, new_network_workspace
+from games.bits.compiling import INNER, KERNEL
 from games.native.blokbox.rules import (
     PlacementWorkspace,
     list_moves,
@@ -67,6 +68,18 @@ class TreeWorkspace(NamedTuple):
     network: NetworkWorkspace
     seed: NDArray[np.uint64]
     """[1]: of the playouts; see `rules.playout`."""
+    everything: NDArray[np.int64]
+    """[shapes]: all shapes."""
+    live: NDArray[np.int64]
+    """[2, 2]: how many shapes of each player are live in the position at hand, and at the root."""
+    moves: NDArray[np.int64]
+    """[moves]"""
+    position: NDArray[np.uint64]
+    """[POSITION_WORDS]: the position at hand."""
+    path: NDArray[np.int64]
+    """[130]: the nodes from the root to the position at hand."""
+    features: NDArray[np.float64]
+    """[2, N_FEATURES]: see `evaluation.take_features`."""
 
 
 def new_tree_workspace(variant: BlokboxVariant, seed: int) -> TreeWorkspace:
@@ -75,6 +88,12 @@ def new_tree_workspace(variant: BlokboxVariant, seed: int) -> TreeWorkspace:
         scratch=new_placement_workspace(variant, 4),
         network=new_network_workspace(len(variant.shapes)),
         seed=np.array([seed], np.uint64),
+        everything=np.arange(len(variant.shapes)),
+        live=np.zeros((2, 2), np.int64),
+        moves=np.zeros(len(variant.tables.effects), np.int64),
+        position=np.zeros(POSITION_WORDS, np.uint64),
+        path=np.zeros(130, np.int64),
+        features=np.zeros((2, N_FEATURES)),
     )
 
 
@@ -110,7 +129,7 @@ def _divide(tree: PuctTree, used: int) -> None:
     tree.regions[:, 1] = borders[1:]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(inline="always")
 def _choose(tree, node, tuning):
     """The child to visit next, or -1 where all of them lose; a child that wins is returned as it is met.
 
@@ -141,21 +160,30 @@ def _choose(tree, node, tuning):
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _sort(moves, priors, n):
-    """Sort the first `n` of `moves` (int64[...]) and `priors` (float32[...], not negative) by prior, highest first."""
-    # The bits of floats that are not negative are ordered as the floats are.
-    keys = np.empty(n, np.uint64)
-    bits = priors[:n].view(np.uint32)
-    for index in range(n):
-        keys[index] = (np.uint64(np.uint32(0xFFFFFFFF) - bits[index]) << np.uint64(32)) | np.uint64(moves[index])
-    keys.sort()
-    for index in range(n):
-        moves[index] = np.int64(keys[index] & np.uint64(0xFFFFFFFF))
-        bits[index] = np.uint32(0xFFFFFFFF) - np.uint32(keys[index] >> np.uint64(32))
+    """Sort the first `n` of `moves` (int64[...]) and `priors` (float32[...]) by prior, highest first, then by move.
+
+    Shell sort with Knuth's gaps: Numba's own sort costs seconds to compile.
+    """
+    gap = 1
+    while gap < n:
+        gap = 3 * gap + 1
+    while gap > 1:
+        gap = (gap - 1) // 3
+        for index in range(gap, n):
+            move, prior = moves[index], priors[index]
+            place = index
+            while place >= gap:
+                other = priors[place - gap]
+                if other > prior or (other == prior and moves[place - gap] < move):
+                    break
+                priors[place], moves[place] = other, moves[place - gap]
+                place -= gap
+            priors[place], moves[place] = prior, move
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _patience(tree, region, tuning):
     """Visits before a node is expanded: more as the room runs out, so that it lasts as long as the search does.
 
@@ -168,15 +196,25 @@ def _patience(tree, region, tuning):
     return tuning.patience * (4 if quarters == 1 else 16)
 
 
-@njit(cache=True, nogil=True)
-def _expand(tables, position, tree, node, region, tuning, scratch, live, moves, features, workspace):
+@njit(inline="always")
+def _examine(tables, workspace):
+    """`take_features` of a TreeWorkspace's position, with `tables` the variant's."""
+    live, scratch = workspace.live[0], workspace.scratch
+    return take_features(
+        tables, workspace.position, scratch.shapes[:2], live, scratch, np.int64(0), workspace.features, live
+    )
+
+
+@njit(inline="always")
+def _expand(tables, tree, node, region, tuning, workspace):
     """Give a node its children. Returns False where there is no room; a node without moves is proven instead.
 
-    `tables` are the variant's, `position` is uint64[POSITION_WORDS], `tree` a PuctTree, `tuning` a Tuning, `live`
-    int64[2], `moves` int64[moves], `features` float64[2, N_FEATURES], `workspace` a NetworkWorkspace.
+    `tables` are the variant's, `tree` is a PuctTree, `node` and `region` are int64, `tuning` is a Tuning, `workspace` a
+    TreeWorkspace that holds the node's position and live shapes.
     """
+    scratch, position, live, moves = workspace.scratch, workspace.position, workspace.live[0], workspace.moves
     player = np.int64(position[TURN])
-    total0, total1 = take_features(tables, position, scratch.shapes[:2], live, scratch, 0, features, live)
+    total0, total1 = _examine(tables, workspace)
     total = total0 if player == 0 else total1
     if total == 0:
         tree.proof[node] = MOVED_IN_WINS
@@ -186,8 +224,9 @@ def _expand(tables, position, tree, node, region, tuning, scratch, live, moves, 
         return False
     tree.regions[region, 0] += total
     n = list_moves(scratch, player, live[player], moves)
-    priors_of_moves(tables, position, tuning, scratch, live, moves, n, workspace, tree.prior[first:])
-    _sort(moves, tree.prior[first:], n)
+    priors = tree.prior[first:]
+    priors_of_moves(tables, position, tuning, scratch, live, moves, n, workspace.network, priors)
+    _sort(moves, priors, n)
     for index in range(n):
         child = first + index
         tree.move[child] = moves[index]
@@ -200,14 +239,15 @@ def _expand(tables, position, tree, node, region, tuning, scratch, live, moves, 
     return True
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _judge_leaf(tables, position, tuning, scratch, live, features, workspace, seed):
+@njit(inline="always")
+def _judge_leaf(tables, tuning, workspace):
     """The value (0..1) of a position for who moved into it, and its proof if that is easily seen, else 0.
 
-    Arguments as of `_expand`; `seed` is uint64[1].
+    Arguments as of `_expand`.
     """
+    scratch, position, live = workspace.scratch, workspace.position, workspace.live[0]
     player = np.int64(position[TURN])
-    total0, total1 = take_features(tables, position, scratch.shapes[:2], live, scratch, 0, features, live)
+    total0, total1 = _examine(tables, workspace)
     own, other = (total0, total1) if player == 0 else (total1, total0)
     if own == 0:
         return 1.0, MOVED_IN_WINS
@@ -215,39 +255,36 @@ def _judge_leaf(tables, position, tuning, scratch, live, features, workspace, se
         return 0.0, MOVED_IN_LOSES
     value = 0.0
     if tuning.playout_share < 1.0:
-        own_probability = win_probability(tables, position, tuning, scratch, live, features, workspace)
+        own_probability = win_probability(
+            tables, position, tuning, scratch, live, workspace.features, workspace.network
+        )
         value += (1.0 - tuning.playout_share) * (1.0 - own_probability)
     if tuning.playout_share > 0.0:
-        loser, _ = playout(tables, position, scratch, live, seed)
+        loser, _ = playout(tables, position, scratch, live, workspace.seed)
         if loser == player:
             value += tuning.playout_share
     return value, 0
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def grow(tables, root, tree, region, tuning, n, stop, workspace):
     """Visit the tree up to `n` times from the position `root`, until its result is proven or `stop[0]` is not 0.
 
     `tables` are the variant's, `root` is uint64[POSITION_WORDS], `tree` a PuctTree, `tuning` a Tuning, `stop` uint8[1],
     `workspace` a TreeWorkspace; `region` is the number of the thread. Returns the number of visits made.
     """
-    scratch, network, seed = workspace
-    n_shapes = len(tables.piece)
-    everything = np.arange(n_shapes)
-    live = np.empty(2, np.int64)
-    root_live = np.empty(2, np.int64)
-    moves = np.empty(len(tables.effects), np.int64)
-    position = np.empty(POSITION_WORDS, np.uint64)
-    path = np.empty(130, np.int64)
-    features = np.empty((2, N_FEATURES), np.float64)
+    scratch, position, path, live = workspace.scratch, workspace.position, workspace.path, workspace.live
     for player in range(2):
-        root_live[player], _ = placements(tables, root, player, everything, n_shapes, scratch, 2 + player)
+        live[1, player], _ = placements(
+            tables, root, player, workspace.everything, len(tables.piece), scratch, 2 + player
+        )
     done = 0
     while done < n and stop[0] == 0 and tree.proof[0] == 0:
-        position[:] = root
+        for word in range(POSITION_WORDS):
+            position[word] = root[word]
         for player in range(2):
-            live[player] = root_live[player]
-            for index in range(root_live[player]):
+            live[0, player] = live[1, player]
+            for index in range(live[1, player]):
                 scratch.shapes[player, index] = scratch.shapes[2 + player, index]
         node = 0
         depth = 0
@@ -258,7 +295,7 @@ def grow(tables, root, tree, region, tuning, n, stop, workspace):
             if tree.first[node] == LEAF:
                 if node != 0 and tree.visits[node] <= _patience(tree, region, tuning):
                     break
-                if not _expand(tables, position, tree, node, region, tuning, scratch, live, moves, features, network):
+                if not _expand(tables, tree, node, region, tuning, workspace):
                     break
                 if tree.proof[node] == MOVED_IN_WINS:
                     winner = 1 - np.int64(position[TURN])
@@ -272,7 +309,7 @@ def grow(tables, root, tree, region, tuning, n, stop, workspace):
                 tree.proof[node] = MOVED_IN_LOSES
                 winner = np.int64(position[TURN])
                 break
-            play(tables, position, tree.move[child])
+            play(tables, position, np.int64(tree.move[child]))
             node = child
             depth += 1
             path[depth] = node
@@ -280,7 +317,7 @@ def grow(tables, root, tree, region, tuning, n, stop, workspace):
         # Who moved into the leaf is the one who is not to move in it; up the path the two take turns.
         leaf_turn = np.int64(position[TURN])
         if winner < 0:
-            value, tree.proof[node] = _judge_leaf(tables, position, tuning, scratch, live, features, network, seed)
+            value, tree.proof[node] = _judge_leaf(tables, tuning, workspace)
         else:
             value = 1.0 if winner != leaf_turn else 0.0
         for level in range(depth, -1, -1):
@@ -293,31 +330,26 @@ def grow(tables, root, tree, region, tuning, n, stop, workspace):
     return done
 
 
-@njit(cache=True, nogil=True)
-def best_child(tree):
-    """The child of the root of a PuctTree to play; -1 where it has no children.
+def best_child(tree: PuctTree) -> int:
+    """The child of the root to play; -1 where it has no children.
 
     One that wins, else the most visited one that does not lose, else the most visited one.
     """
-    first = tree.first[0]
-    best = -1
-    best_rank = -1
-    for child in range(first, first + tree.size[0]):
-        if tree.proof[child] == MOVED_IN_WINS:
-            return child
-        rank = np.int64(tree.visits[child])
-        if tree.proof[child] != MOVED_IN_LOSES:
-            rank += np.int64(1) << np.int64(40)
-        if rank > best_rank:
-            best_rank = rank
-            best = child
-    return best
+    first, size = int(tree.first[0]), int(tree.size[0])
+    if first == LEAF or size == 0:
+        return -1
+    proofs, visits = tree.proof[first : first + size], tree.visits[first : first + size]
+    # A proof decides before any number of visits; of equals, the first is taken.
+    rank = visits + (np.int64(1) << 40) * (1 + proofs.astype(np.int64))
+    return first + int(np.argmax(np.where(proofs == MOVED_IN_WINS, np.int64(1) << 50, rank)))
 
 
-@njit(cache=True, nogil=True)
-def _copy_subtree(tree, node, target):
-    """Copy the subtree below `node` of a PuctTree to another, breadth first. Returns how many nodes it has."""
-    origin = np.empty(len(tree.move), np.int32)
+@njit(**KERNEL)
+def _copy_subtree(tree, node, target, origin):
+    """Copy the subtree below `node` of a PuctTree to another, breadth first. Returns how many nodes it has.
+
+    `origin` (int32[nodes]) is written to.
+    """
     origin[0] = node
     used = 1
     index = 0
@@ -342,4 +374,4 @@ def _copy_subtree(tree, node, target):
 
 def keep_subtree(tree: PuctTree, node: int, target: PuctTree) -> None:
     """Copy the subtree below `node` into `target`, with `node` as the root; both have the same capacity."""
-    _divide(target, int(_copy_subtree(tree, node, target)))
+    _divide(target, int(_copy_subtree(tree, node, target, np.empty(len(tree.move), np.int32))))

@@ -15,6 +15,7 @@ from numba import njit
 
 from agent.search.reversi.stability import stable_discs
 from games.bits.board8x8 import flips
+from games.bits.compiling import INNER, KERNEL
 from games.bits.words import lowest, popcount
 from games.native.reversi.rules import final_score, legal_moves
 
@@ -43,7 +44,7 @@ def odd_cells(empty):
     return odd & empty
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _last_1(player, opponent, cell, cells, sign):
     """The score (int64) of a position (two uint64) with one empty `cell` (int64), whoever can play on it."""
     difference = 2 * popcount(player) - cells + 1
@@ -56,7 +57,7 @@ def _last_1(player, opponent, cell, cells, sign):
     return sign * (difference + (difference > 0) - (difference < 0))
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _last_2(player, opponent, alpha, beta, first, second, cells, sign, nodes):
     """The score (int64) of a position (two uint64) with two empty cells (int64); `nodes` (int64[1]) counts."""
     nodes[0] += 1
@@ -78,7 +79,7 @@ def _last_2(player, opponent, alpha, beta, first, second, cells, sign, nodes):
     return final_score(player, opponent, cells, sign)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _last_3(player, opponent, alpha, beta, first, second, third, cells, sign, nodes):
     """The score (int64) of a position (two uint64) with three empty cells (int64); `nodes` (int64[1]) counts."""
     nodes[0] += 1
@@ -106,7 +107,7 @@ def _last_3(player, opponent, alpha, beta, first, second, third, cells, sign, no
     return final_score(player, opponent, cells, sign)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _last_4(player, opponent, alpha, beta, empty, cells, sign, nodes):
     """The score (int64) of a position (two uint64) with four empty cells (uint64); `nodes` (int64[1]) counts."""
     nodes[0] += 1
@@ -167,7 +168,7 @@ def _few_empties(player, opponent, alpha, beta, empty, cells, sign, nodes):
     return final_score(player, opponent, cells, sign)
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def solve_small(player, opponent, alpha, beta, playable, cells, sign, words, ints, nodes):
     """The exact score of a position with few empty cells, within the window (`alpha`, `beta`), fail-soft.
 

@@ -19,6 +19,7 @@ from numba import njit
 from agent.search.reversi.endings import INFINITE, QUADRANTS
 from agent.search.reversi.patterns import LANES, WORDS, PatternSet
 from games.bits.board8x8 import flips
+from games.bits.compiling import INNER, KERNEL
 from games.bits.vectors import sum_byte_rows
 from games.bits.words import lowest, popcount
 from games.native.reversi.rules import ReversiVariant, final_score, legal_moves
@@ -79,7 +80,7 @@ def parity_number(empty):
     return 8 * (popcount(empty) & 3) + odd
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def evaluate(player, opponent, board, tables, numbers):
     """The heuristic score in discs (int64) for the side to move; exact where the game is over.
 
@@ -109,7 +110,7 @@ def evaluate(player, opponent, board, tables, numbers):
     return max(-limit, min(limit, (total + UNIT // 2) >> 7))
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def evaluate_1(player, opponent, alpha, beta, board, tables, numbers, nodes):
     """The fail-soft score of a search of depth 1; `nodes` (int64[1]) counts, for the rest see `evaluate`."""
     empty = board.playable & ~(player | opponent)
@@ -131,7 +132,7 @@ def evaluate_1(player, opponent, alpha, beta, board, tables, numbers, nodes):
     return final_score(player, opponent, board.cells, board.sign)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def evaluate_2(player, opponent, alpha, beta, board, tables, numbers, nodes):
     """The fail-soft score of a search of depth 2; `nodes` (int64[1]) counts, for the rest see `evaluate`."""
     empty = board.playable & ~(player | opponent)

@@ -15,6 +15,7 @@ from numba import njit
 from agent.search.reversi.endings import INFINITE, odd_cells
 from agent.search.reversi.evaluation import evaluate, evaluate_1, evaluate_2
 from games.bits.board8x8 import flips
+from games.bits.compiling import INNER
 from games.bits.words import lowest, popcount
 from games.native.reversi.rules import legal_moves
 
@@ -54,7 +55,7 @@ class MoveList(NamedTuple):
     """uint64[moves]: the discs that are turned."""
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def order_moves(player, opponent, moves, alpha, shallow, hash_moves, board, tables, numbers, nodes, listed):
     """Fill `listed` (MoveList) with the `moves` (uint64) of a position and return how many there are.
 

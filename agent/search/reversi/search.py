@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numba import njit
 
 from agent.search.alphabeta.frames import FAMILY, new_frames, set_window, start_moves
-from agent.search.alphabeta.search import DESCEND, RESUME, RETURN, SELECT, register
+from agent.search.alphabeta.search import DESCEND, RESUME, RETURN, SELECT
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.reversi.endings import INFINITE, SMALL, small_stack, solve_small
 from agent.search.reversi.evaluation import BoardRules, EvaluationTables, evaluate, evaluate_1, pattern_workspace
@@ -34,7 +34,7 @@ from agent.search.reversi.table import (
     store,
     upper_bound,
 )
-from games.bits.compiling import KERNEL, STEP
+from games.bits.compiling import KERNEL
 from games.bits.words import popcount
 from games.native.reversi.rules import final_score, legal_moves
 
@@ -122,22 +122,7 @@ def new_workspace() -> ReversiWorkspace:
     )
 
 
-@njit(**KERNEL)
-def search(tools, stop, player, opponent, alpha, beta, depth, level, date):
-    """The fail-soft score of a position in the window (`alpha`, `beta`), in discs for the side to move.
-
-    `tools` is a SearchTools; `player` and `opponent` (uint64) are discs; `depth` is in plies, clipped to the empty
-    cells; `level` is one of `selectivity`, `date` (0..255) the table's generation. Returns STOPPED soon after `stop[0]`
-    (uint8[1]) becomes non-zero.
-    """
-    work = tools.work
-    game = ReversiGame(tools.board, tools.tables, tools.margins, tools.table, work, level, date)
-    work.positions[0, _PLAYER], work.positions[0, _OPPONENT] = player, opponent
-    set_window(work.frames[0], alpha, beta, depth)
-    return work.frames[0].value if search_frames(game, work.frames, INFINITE, stop) else STOPPED
-
-
-@njit(**STEP)
+@njit(inline="always")
 def _enter(game, frames, ply):
     """`alphabeta.search.enter` for a ReversiGame, FRAME[plies] and int64."""
     frame, work, board = frames[ply], game.work, game.board
@@ -191,7 +176,7 @@ def _enter(game, frames, ply):
     return RESUME
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _resume(game, frames, ply):
     """`alphabeta.search.resume` for a ReversiGame, FRAME[plies] and int64."""
     frame = frames[ply]
@@ -205,7 +190,7 @@ def _resume(game, frames, ply):
     return _expand(game, frame, ply)
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _cut_by_stable_discs(frame, player, opponent, empties, board):
     """Whether stable discs alone decide the window; `value` is then the bound. `player`, `opponent` are uint64.
 
@@ -221,7 +206,7 @@ def _cut_by_stable_discs(frame, player, opponent, empties, board):
     return False
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _cut_by_table(frame, table, key, level):
     """Whether the table (see `table`) knows enough of the position with that key (uint64); `value` is then set.
 
@@ -239,7 +224,7 @@ def _cut_by_table(frame, table, key, level):
     return False
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _probe(game, frames, ply):
     """Multi-ProbCut (Buro 1999): cut where a shallow search passes the bound by a margin. Arguments as of `_enter`.
 
@@ -274,7 +259,7 @@ def _probe(game, frames, ply):
     return DESCEND
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _expand(game, frame, ply):
     """List and score the moves of a node. Returns SELECT, or RETURN after an enhanced transposition cut-off.
 
@@ -309,7 +294,7 @@ def _expand(game, frame, ply):
     return SELECT
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _cut_by_children(game, frame, player, opponent, moves, count):
     """Enhanced transposition cut-off (Plaat et al. 1996): whether the table knows a move's position to be good enough.
 
@@ -338,7 +323,7 @@ def _shallow_depth(depth, empties, wide):
     return max(0, min(2, (depth - 15) // 3 + (1 if empties >= 27 else 0)))
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _make_move(game, frames, ply):
     """`alphabeta.search.make_move` for a ReversiGame, FRAME[plies] and int64: highest score first, no reductions."""
     frame, work = frames[ply], game.work
@@ -358,12 +343,12 @@ def _make_move(game, frames, ply):
     return 0
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _scored(game, frames, ply):
     """`alphabeta.search.scored`: root moves are searched one by one (see `analysis`), so there is nothing to report."""
 
 
-@njit(**STEP)
+@njit(inline="always")
 def _finish(game, frames, ply):
     """`alphabeta.search.finish` for a ReversiGame, FRAME[plies] and int64: store the bounds that were found."""
     frame, cells = frames[ply], game.board.cells
@@ -375,7 +360,20 @@ def _finish(game, frames, ply):
         store(game.table, key, lower, upper, frame.depth, game.level, frame.best_move, game.date)
 
 
-register(ReversiGame, enter=_enter, resume=_resume, make_move=_make_move, scored=_scored, finish=_finish)
+@njit(**KERNEL)
+def search(tools, stop, player, opponent, alpha, beta, depth, level, date):
+    """The fail-soft score of a position in the window (`alpha`, `beta`), in discs for the side to move.
+
+    `tools` is a SearchTools; `player` and `opponent` (uint64) are discs; `depth` is in plies, clipped to the empty
+    cells; `level` is one of `selectivity`, `date` (0..255) the table's generation. Returns STOPPED soon after `stop[0]`
+    (uint8[1]) becomes non-zero.
+    """
+    work = tools.work
+    game = ReversiGame(tools.board, tools.tables, tools.margins, tools.table, work, level, date)
+    work.positions[0, _PLAYER], work.positions[0, _OPPONENT] = player, opponent
+    set_window(work.frames[0], alpha, beta, depth)
+    done = search_frames(_enter, _resume, _make_move, _scored, _finish, game, work.frames, INFINITE, stop)
+    return work.frames[0].value if done else STOPPED
 
 
 class Searcher:

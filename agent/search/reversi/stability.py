@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from games.bits.compiling import KERNEL
+
 _NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)
 _NOT_LAST = np.uint64(0x7F7F7F7F7F7F7F7F)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -19,7 +21,7 @@ _UP = (_NOT_LAST, _NOT_FIRST, _ALL, _NOT_LAST)
 _DOWN = (_NOT_FIRST, _NOT_LAST, _ALL, _NOT_FIRST)
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def stable_discs(discs, others, playable):
     """A subset (uint64) of `discs` that `others` can never turn; all arguments are uint64."""
     empty = playable & ~(discs | others)

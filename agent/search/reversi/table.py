@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from games.bits.compiling import INNER
+
 BUCKET = 4
 NO_MOVE = 64
 """Stands for "no move known" among the cells 0..63."""
@@ -90,7 +92,7 @@ def probe(table, key):
     return np.uint64(0)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def store(table, key, lower, upper, depth, level, move, date):
     """Keep a result: in the position's own entry, else in place of the oldest and shallowest of the bucket.
 

@@ -23,6 +23,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.board16x16 import SHIFTED_BYTES, WORDS, fit, store_shifted
+from games.bits.compiling import INNER, KERNEL, STEP
 from games.bits.splitmix import random_below
 from games.bits.words import lowest, popcount, select_bit
 from games.native.blokbox.variant import (
@@ -64,7 +65,7 @@ def new_placement_workspace(variant: BlokboxVariant, slots: int) -> PlacementWor
     )
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**STEP)
 def placements(tables, position, player, candidates, n_candidates, workspace, slot):
     """All moves of `player` with the first `n_candidates` shapes of `candidates` (int64[...]).
 
@@ -100,7 +101,7 @@ def placements(tables, position, player, candidates, n_candidates, workspace, sl
     return live, total
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**STEP)
 def play(tables, position, move):
     """Places the piece of the player to move, in place."""
     player = np.int64(position[TURN])
@@ -116,7 +117,7 @@ def play(tables, position, move):
     position[TURN] = np.uint64(1 - player)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(inline="always")
 def select(board, rank):
     """The cell of the set bit number `rank` (from 0) of a board (uint64[4]); -1 if there are fewer."""
     for word in range(WORDS):
@@ -128,7 +129,7 @@ def select(board, rank):
     return -1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**KERNEL)
 def list_moves(workspace, slot, live, moves):
     """Write the moves of a slot with `live` shapes to `moves` (int64[...]), by shape and cell. Returns their number."""
     n = 0
@@ -143,7 +144,7 @@ def list_moves(workspace, slot, live, moves):
     return n
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(inline="always")
 def random_move(workspace, slot, live, total, seed):
     """One of the `total` >= 1 moves (int64) of a slot with `live` shapes, at random."""
     rank = random_below(seed, total)
@@ -155,7 +156,7 @@ def random_move(workspace, slot, live, total, seed):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def playout(tables, position, workspace, live, seed):
     """Play `position` on to the end, in place, by random moves; returns the player who cannot move, and the plies.
 

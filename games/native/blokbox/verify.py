@@ -9,10 +9,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.board16x16 import SIDE
+from games.bits.compiling import KERNEL
+from games.gdl.running.batches import MatchPositions
 from games.gdl.running.machine import CircuitMachine
 from games.native.blokbox.binding import BlokboxBinding
-from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
-from games.native.blokbox.variant import BOARD_CELLS, POSITION_WORDS, TURN
+from games.native.blokbox.rules import PlacementWorkspace, list_moves, new_placement_workspace, placements, play
+from games.native.blokbox.variant import BOARD_CELLS, POSITION_WORDS, TURN, BlokboxVariant
 
 MATCHES_AT_ONCE = 64
 """One per lane of a word."""
@@ -50,7 +52,7 @@ def count_agreeing(machine: CircuitMachine, binding: BlokboxBinding, positions: 
     if maps is None:
         return 0
     variant = binding.variant
-    workspace = new_placement_workspace(variant, 1)
+    buffers = _buffers(variant, machine.words)
     first, second = binding.roles
     seen = 0
     while seen < positions:
@@ -59,7 +61,7 @@ def count_agreeing(machine: CircuitMachine, binding: BlokboxBinding, positions: 
         legal, terminal = machine.legal_of(sample.states)
         goals = machine.goals_of(sample.states[terminal])
         loser = np.full(len(sample.match), -1, np.int64)
-        same = _follow(variant.tables, variant.start, workspace, sample, legal, maps, loser)
+        same = _follow(variant.tables, variant.start, sample, legal, maps, buffers, loser)
         lost_by_first = loser[terminal] == 0
         if not (
             same
@@ -118,48 +120,101 @@ def _maps(binding: BlokboxBinding, machine: CircuitMachine) -> _Maps | None:
     )
 
 
-@njit(cache=True, nogil=True)
-def _follow(tables, start, workspace, sample, legal, maps, loser):
+class _Buffers(NamedTuple):
+    """The memory of `_follow`."""
+
+    everything: NDArray[np.int64]
+    """[shapes]: all shapes."""
+    moves: NDArray[np.int64]
+    """[native moves]"""
+    position: NDArray[np.uint64]
+    """[POSITION_WORDS]"""
+    words: NDArray[np.uint64]
+    """[words]: the machine's state that follows from the native moves."""
+    workspace: PlacementWorkspace
+    """One slot."""
+
+
+def _buffers(variant: BlokboxVariant, words: int) -> _Buffers:
+    return _Buffers(
+        np.arange(len(variant.shapes)),
+        np.zeros(len(variant.tables.effects), np.int64),
+        np.zeros(POSITION_WORDS, np.uint64),
+        np.zeros(words, np.uint64),
+        new_placement_workspace(variant, 1),
+    )
+
+
+@njit(inline="always")
+def _count(legal, row, begin, end):
+    """How many of the moves from `begin` up to `end` are allowed in a row of `legal` (bool[n, moves])."""
+    count = 0
+    for move in range(begin, end):
+        count += np.int64(legal[row, move])
+    return count
+
+
+@njit(**KERNEL)
+def _follow(tables, start, sample, legal, maps, buffers, loser):
     """Follows matches natively; False at the first difference. `loser` (int64[n]) becomes who cannot move at an end.
 
-    `tables` is a `VariantTables`, `start` the first position (uint64[POSITION_WORDS]), `workspace` a
-    `PlacementWorkspace` with one slot, `sample` a `MatchPositions`, `legal` (bool[n, moves of both roles]) what the
-    machine allows in its states, `maps` a `_Maps`.
+    `tables` is a `VariantTables`, `start` the first position (uint64[POSITION_WORDS]), `sample` a `MatchPositions`,
+    `legal` (bool[n, moves of both roles]) what the machine allows in its states, `maps` a `_Maps`, `buffers` a
+    `_Buffers`.
     """
-    states, match, roles, role_start = sample.states, sample.match, maps.roles, maps.role_start
-    everything = np.arange(len(tables.piece))
-    moves = np.empty(len(tables.effects), np.int64)
-    position = np.empty(POSITION_WORDS, np.uint64)
-    words = np.empty(len(maps.initial), np.uint64)
+    states, match, terminal, joint = sample.states, sample.match, sample.terminal, sample.joint
+    roles, role_start, waiting, move_of, index_of = (
+        maps.roles,
+        maps.role_start,
+        maps.waiting,
+        maps.move_of,
+        maps.index_of,
+    )
+    initial, sets, clears, flips = maps.initial, maps.sets, maps.clears, maps.flips
+    everything, moves, position, words, workspace = buffers
+    slot = np.int64(0)
     for i in range(len(match)):
         if i == 0 or match[i] != match[i - 1]:
-            position[:] = start
-            words[:] = maps.initial
+            for word in range(POSITION_WORDS):
+                position[word] = start[word]
+            for word in range(len(words)):
+                words[word] = initial[word]
         for word in range(len(words)):
             if words[word] != states[i, word]:
                 return False
         player = np.int64(position[TURN])
-        live, total = placements(tables, position, player, everything, len(everything), workspace, 0)
-        if sample.terminal[i] != (total == 0):
+        live, total = placements(tables, position, player, everything, len(everything), workspace, slot)
+        if terminal[i] != (total == 0):
             return False
         if total == 0:
             loser[i] = player
             continue
         begin = role_start[roles[player]]
-        list_moves(workspace, 0, live, moves)
+        list_moves(workspace, slot, live, moves)
         for n in range(total):
-            index = maps.index_of[player, moves[n]]
+            index = index_of[player, moves[n]]
             if index < 0 or not legal[i, begin + index]:
                 return False
-        if legal[i, begin : role_start[roles[player] + 1]].sum() != total:
+        if _count(legal, i, begin, role_start[roles[player] + 1]) != total:
             return False
-        begin = role_start[roles[1 - player]]
-        other = legal[i, begin : role_start[roles[1 - player] + 1]]
-        if other.sum() != 1 or not other[maps.waiting[1 - player]]:
+        begin, end = role_start[roles[1 - player]], role_start[roles[1 - player] + 1]
+        if _count(legal, i, begin, end) != 1 or not legal[i, begin + waiting[1 - player]]:
             return False
-        move = maps.move_of[player, sample.joint[i, roles[player]]]
+        move = move_of[player, joint[i, roles[player]]]
         for word in range(len(words)):
-            kept = (words[word] | maps.sets[player, move, word]) & ~maps.clears[player, move, word]
-            words[word] = kept ^ maps.flips[word]
+            kept = (words[word] | sets[player, move, word]) & ~clears[player, move, word]
+            words[word] = kept ^ flips[word]
         play(tables, position, move)
     return True
+
+
+def warm_kernels(variant: BlokboxVariant) -> None:
+    """Compile the kernel or load it from the cache."""
+    sample = MatchPositions(
+        np.zeros((0, 1), np.uint64), np.zeros((0, 2), np.int32), np.zeros(0, np.int32), np.zeros(0, np.bool_)
+    )
+    two, numbers = np.zeros(2, np.int64), np.zeros((2, 1), np.int64)
+    word, words = np.zeros(1, np.uint64), np.zeros((2, 1, 1), np.uint64)
+    maps = _Maps(two, np.zeros(3, np.int64), two, numbers, numbers, word, words, words, word)
+    legal, loser = np.zeros((0, 0), np.bool_), np.zeros(0, np.int64)
+    _follow(variant.tables, variant.start, sample, legal, maps, _buffers(variant, 1), loser)

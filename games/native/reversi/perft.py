@@ -10,13 +10,14 @@ import numpy as np
 from numba import njit
 
 from games.bits.board8x8 import flips
+from games.bits.compiling import INNER
 from games.bits.words import lowest, popcount
 from games.native.reversi.rules import ReversiVariant, legal_moves
 
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _two_plies(player, opponent, empty, finished):
     """Perft of depth 2, bulk counting the second ply; boards are uint64, `finished` counts for a finished game."""
     moves = legal_moves(player, opponent, empty)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from numba import njit
 
 from games.bits.board8x8 import FULL, capture_targets, flips
+from games.bits.compiling import KERNEL
 from games.bits.words import popcount
 
 
@@ -18,13 +19,13 @@ def legal_moves(player, opponent, empty):
     return capture_targets(player, opponent) & empty
 
 
-@njit("uint64(uint64, uint64, uint64)", cache=True)
+@njit("uint64(uint64, uint64, uint64)", **KERNEL)
 def _legal_moves(player, opponent, empty):
     """As `legal_moves`, to be called from Python."""
     return legal_moves(player, opponent, empty)
 
 
-@njit("uint64(int64, uint64, uint64)", cache=True)
+@njit("uint64(int64, uint64, uint64)", **KERNEL)
 def _flips(cell, player, opponent):
     """As `flips`, to be called from Python."""
     return flips(cell, player, opponent)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from numba import njit
 
 from games.bits.board8x8 import flips
-from games.bits.words import popcount
+from games.bits.compiling import INNER, KERNEL
 from games.gdl.running.batches import MatchPositions
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
@@ -121,7 +121,7 @@ def _bit(states, row, fluent):
     return (states[row, fluent >> 6] >> np.uint64(fluent & 63)) & np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _decode(states, row, layout):
     """(discs of colour 0, of colour 1, turn) of a packed state; turn -1 where its facts are not those of a position.
 
@@ -151,7 +151,7 @@ def _decode(states, row, layout):
     return (first, second, turn) if first & second == 0 else (first, second, -1)
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def _same_rules(states, legal, terminal, joint, match, layout):
     """Whether facts, legal moves, ends and successors of all positions are the native rules'.
 
@@ -193,6 +193,7 @@ def _same_rules(states, legal, terminal, joint, match, layout):
             continue
         cell = layout.move_cells[joint[row, turn] + (layout.split if turn else 0)]
         after = 1 - turn
+        next_first, next_second, next_turn = _decode(states, row + 1, layout)
         if cell >= 0:
             turned = flips(cell, own, other)
             own |= turned | np.uint64(1) << np.uint64(cell)
@@ -201,20 +202,20 @@ def _same_rules(states, legal, terminal, joint, match, layout):
                 after = turn
                 # Where neither side can move the game is over, and control is whatever the rulesheet says.
                 if legal_moves(own, other, layout.playable & ~(own | other)) == 0:
-                    after = _decode(states, row + 1, layout)[2]
+                    after = next_turn
         own, other = (other, own) if turn else (own, other)
-        next_first, next_second, next_turn = _decode(states, row + 1, layout)
         if next_first != own or next_second != other or next_turn != after:
             return False
     return True
 
 
-@njit(cache=True, nogil=True)
-def _margins(states, layout, margins):
-    """Fills `margins` (int64[n]): by how many discs colour 0 leads in `states` (uint64[n, words])."""
-    for row in range(states.shape[0]):
-        first, second, _ = _decode(states, row, layout)
-        margins[row] = popcount(first) - popcount(second)
+def _margins(states: Words, layout: _Layout) -> npt.NDArray[np.int64]:
+    """int64[n]: by how many discs colour 0 leads in `states` (uint64[n, words])."""
+    first, second = (
+        ((states[:, discs >> 6] >> (discs & 63).astype(np.uint64)) & np.uint64(1)).sum(axis=1, dtype=np.int64)
+        for discs in layout.discs[:, layout.discs[0] >= 0]
+    )
+    return np.asarray(first - second)
 
 
 def _same_goals(machine: CircuitMachine, binding: ReversiBinding, layout: _Layout, sample: MatchPositions) -> bool:
@@ -224,9 +225,7 @@ def _same_goals(machine: CircuitMachine, binding: ReversiBinding, layout: _Layou
 
 
 def _goals_match(machine: CircuitMachine, binding: ReversiBinding, layout: _Layout, states: Words) -> bool:
-    margins = np.zeros(len(states), np.int64)
-    _margins(states, layout, margins)
-    results = np.sign(margins) * binding.variant.sign
+    results = np.sign(_margins(states, layout)) * binding.variant.sign
     table = np.array(binding.goals)
     expected = np.stack([table[0][1 + results], table[1][1 - results]], axis=1)
     return bool((machine.goals_of(states) == expected).all())
@@ -260,4 +259,3 @@ def warm_kernels() -> None:
     states, terminal = np.zeros((0, 1), np.uint64), np.zeros(0, np.bool_)
     joint, match = np.zeros((0, 2), np.int32), np.zeros(0, np.int32)
     _same_rules(states, np.zeros((0, 0), np.bool_), terminal, joint, match, layout)
-    _margins(states, layout, np.zeros(0, np.int64))

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from games.bits.board16x16 import WORDS
+from games.bits.compiling import KERNEL
 from games.bits.words import popcount
 from games.native.blokbox.rules import placements
 from games.native.blokbox.variant import CORNERS, FREE, TURN
@@ -22,7 +23,7 @@ N_STAGES = 12
 """Stages, by how much of the room at the start (see `room`) is used up. Set by hand; not tuned."""
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**KERNEL)
 def take_features(tables, position, candidates, n_candidates, scratch, slot, features, n_live):
     """Write the features of both players to `features` (float64[2, N_FEATURES]); return how many moves each has.
 
@@ -73,7 +74,7 @@ def take_features(tables, position, candidates, n_candidates, scratch, slot, fea
     return totals0, totals1
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def room(position):
     """The room that is left: cells that a player may still cover, those of both players counted twice.
 
@@ -85,7 +86,7 @@ def room(position):
     return cells
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def stage_of(features, room_at_start):
     """The stage (0..N_STAGES - 1) of a position with these features (float64[2, N_FEATURES]).
 
@@ -95,7 +96,7 @@ def stage_of(features, room_at_start):
     return max(0, min(N_STAGES - 1, np.int64(N_STAGES * spent) // room_at_start))
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def value_logit(position, features, weights, room_at_start):
     """The logit (float64) of the player to move winning; `weights` is float64[N_STAGES, N_FEATURES + 1], a bias last.
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from agent.search.blokbox.guiding.priors import N_BOARDS, describe, divide, softmax
 from agent.search.blokbox.guiding.priors import N_FEATURES as N_COUNTS
 from games.bits.board16x16 import WORDS
+from games.bits.compiling import INNER
 from games.bits.vectors import FLOATS, sum_rows
 from games.bits.words import lowest
 from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, FREE, TURN
@@ -110,7 +111,7 @@ def no_network() -> Network:
     return Network(*(np.zeros((0,) * len(shape), np.float32) for shape in weight_shapes(0).values()))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(inline="always")
 def list_inputs(position, scratch, slot, live, n_shapes, active):
     """List the active inputs of a position in `active` (int32[...]); returns how many they are.
 
@@ -157,7 +158,7 @@ def list_inputs(position, scratch, slot, live, n_shapes, active):
     return n
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**INNER)
 def hidden_layer(network, position, scratch, slot, live, n_shapes, workspace):
     """The forward pass up to `workspace.hidden` (NetworkWorkspace); for the other arguments see `list_inputs`."""
     n = list_inputs(position, scratch, slot, live, n_shapes, workspace.active)
@@ -167,7 +168,7 @@ def hidden_layer(network, position, scratch, slot, live, n_shapes, workspace):
         hidden[unit] = max(hidden[unit], np.float32(0.0))
 
 
-@njit(cache=True, nogil=True, fastmath=True, forceinline=True)
+@njit(**INNER, fastmath=True)
 def value_head(network, hidden, second):
     """The logit of the player to move winning, from `hidden` (float32[HIDDEN]).
 
@@ -183,16 +184,17 @@ def value_head(network, hidden, second):
     return logit
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def step_of(offset):
     """From an anchor to a cell of a shape, by the cell's byte offset 64 * dx + 2 * dy (see `bits.fit`)."""
     return (np.int64(offset) >> 6) + 8 * (np.int64(offset) & 63)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def placement_density(tables, scratch, slot, live, density):
     """Count for each cell how many of a slot's placements cover it: `density` (float32[256]), as shares of all."""
-    density[:] = 0.0
+    for cell in range(BOARD_CELLS):
+        density[cell] = np.float32(0.0)
     total = 0
     for index in range(live):
         total += scratch.counts[slot, index]
@@ -207,10 +209,11 @@ def placement_density(tables, scratch, slot, live, density):
                 for cell in range(tables.first[shape], tables.first[shape + 1]):
                     density[anchor + step_of(tables.offsets[cell])] += np.float32(1.0)
     if total:
-        density /= np.float32(total)
+        for cell in range(BOARD_CELLS):
+            density[cell] /= np.float32(total)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(inline="always")
 def move_features(tables, move, player, boards, densities, features):
     """Write the features of a move of the player to move to `features` (float32[N_MOVE_FEATURES]).
 
@@ -235,7 +238,7 @@ def move_features(tables, move, player, boards, densities, features):
     features[N_COUNTS + 1] = given_up
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(**INNER, fastmath=True)
 def move_feature_weights(network, hidden, weights):
     """Write the move features' weights in a position with that hidden layer to `weights` (float32[N_MOVE_FEATURES])."""
     for index in range(N_MOVE_FEATURES):
@@ -245,7 +248,7 @@ def move_feature_weights(network, hidden, weights):
         weights[index] = total
 
 
-@njit(cache=True, nogil=True, fastmath=True, forceinline=True)
+@njit(**INNER, fastmath=True)
 def policy_logit(network, hidden, weights, features, move):
     """The logit of a move (int64), from `hidden` (float32[HIDDEN]), its `features` and their `weights`
     (float32[N_MOVE_FEATURES])."""
@@ -257,7 +260,7 @@ def policy_logit(network, hidden, weights, features, move):
     return logit
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def network_priors(tables, network, position, scratch, slot, live, moves, n, workspace, priors):
     """Write the prior probabilities of the first `n` of `moves` to `priors` (float32[...]), after `hidden_layer`."""
     for player in range(2):

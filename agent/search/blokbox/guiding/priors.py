@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from games.bits.board16x16 import WORDS, overlap, overlap_beyond
+from games.bits.compiling import INNER, KERNEL, STEP
 from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, COVERED, EFFECT_WORDS, FREE, TOUCHED, TURN
 
 N_FEATURES = 6
@@ -19,7 +20,7 @@ N_BOARDS = 5
 _BYTES = 8 * WORDS
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def divide(position, boards):
     """Write what `describe` counts on to `boards` (uint64[N_BOARDS, 4]).
 
@@ -38,9 +39,12 @@ def divide(position, boards):
         boards[4, word] = other_free & position[CORNERS + other + word]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(**STEP)
 def describe(tables, move, boards, features):
-    """Write the `N_FEATURES` counts of a move of the player to move to `features` (floats); `boards` by `divide`."""
+    """Write the `N_FEATURES` counts of a move (int64) of the player to move to `features` (float32[...]).
+
+    `boards` (uint64[N_BOARDS, 4]) are those of `divide`.
+    """
     shape = move // BOARD_CELLS
     effect = tables.effects.ctypes.data + 8 * EFFECT_WORDS * move
     cover, block = effect + 8 * COVERED, effect + 8 * BLOCKED
@@ -53,7 +57,7 @@ def describe(tables, move, boards, features):
     features[5] = overlap(cover, board + 4 * _BYTES)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def softmax(logits, n):
     """Turn the first `n` of `logits` (float32[...]) into probabilities."""
     greatest = np.float32(-np.inf)
@@ -67,15 +71,16 @@ def softmax(logits, n):
         logits[index] /= total
 
 
-@njit(cache=True, nogil=True)
-def move_priors(tables, position, moves, n, weights, priors):
-    """Write the prior probabilities of the first `n` of `moves` to `priors` (float32[...])."""
-    features = np.empty(N_FEATURES, np.float64)
-    boards = np.empty((N_BOARDS, WORDS), np.uint64)
+@njit(inline="always")
+def move_priors(tables, position, moves, n, weights, boards, features, priors):
+    """Write the prior probabilities of the first `n` of `moves` to `priors` (float32[...]).
+
+    `boards` (uint64[N_BOARDS, 4]) and `features` (float32[N_FEATURES]) are written to.
+    """
     divide(position, boards)
     for index in range(n):
         describe(tables, moves[index], boards, features)
-        score = 0.0
+        score = np.float64(0.0)
         for feature in range(N_FEATURES):
             score += weights[feature] * features[feature]
         priors[index] = score

@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.alphabeta.frames import NO_MOVE, new_frames, set_window, start_moves
-from agent.search.alphabeta.search import RETURN, SELECT, register
+from agent.search.alphabeta.search import RETURN, SELECT
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features, value_logit
 from agent.search.blokbox.guiding.evaluation import room as room_in
@@ -24,7 +24,7 @@ from agent.search.blokbox.guiding.priors import N_FEATURES as N_PRIORS
 from agent.search.blokbox.proving.regions import TerritoryWorkspace, new_territory_workspace
 from agent.search.blokbox.proving.territory import TO_MOVE_LOSES, TO_MOVE_WINS, verdict
 from games.bits.board16x16 import WORDS
-from games.bits.compiling import KERNEL, STEP
+from games.bits.compiling import KERNEL
 from games.native.blokbox.rules import PlacementWorkspace, list_moves, new_placement_workspace, play
 from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, BlokboxVariant, VariantTables
 
@@ -55,15 +55,18 @@ LATE_DEPTHS = (2, 4)
 LOWER, UPPER, EXACT = 1, 2, 3
 
 
-class TranspositionTable(NamedTuple):
-    """Parallel arrays with a power of two of entries, the newest entry kept."""
-
-    keys: NDArray[np.uint64]
-    scores: NDArray[np.int16]
-    moves: NDArray[np.int32]
-    depths: NDArray[np.int8]
-    bounds: NDArray[np.int8]
-    """LOWER, UPPER, EXACT; 0 where nothing is stored."""
+ENTRY = np.dtype(
+    [
+        ("key", np.uint64),
+        ("move", np.int32),
+        ("score", np.int16),
+        ("depth", np.int8),
+        # LOWER, UPPER, EXACT; 0 where nothing is stored.
+        ("bound", np.int8),
+    ],
+    align=True,
+)
+"""Of the transposition table, which has a power of two of entries; the newest one is kept."""
 
 
 class ProverWorkspace(NamedTuple):
@@ -74,11 +77,9 @@ class ProverWorkspace(NamedTuple):
     positions: NDArray[np.uint64]
     """[plies, POSITION_WORDS]"""
     scratch: PlacementWorkspace
-    """Two slots per ply: one for each player's moves."""
+    """Two slots per ply, one for each player's moves, after two with all shapes."""
     live: NDArray[np.int64]
     """[plies + 1, 2]: live shapes of both players; entry `ply` is what ply `ply` starts from."""
-    everything: NDArray[np.int64]
-    """[2, shapes]: all shapes."""
     moves: NDArray[np.int64]
     """[plies, moves]"""
     order: NDArray[np.float32]
@@ -90,7 +91,7 @@ class ProverWorkspace(NamedTuple):
     territory: TerritoryWorkspace
     features: NDArray[np.float64]
     """[2, N_FEATURES]: see `evaluation.take_features`."""
-    move_features: NDArray[np.float64]
+    move_features: NDArray[np.float32]
     """[N_PRIORS]: see `priors.describe`."""
     boards: NDArray[np.uint64]
     """[N_BOARDS, 4]: see `priors.divide`."""
@@ -108,7 +109,8 @@ class ProverTools(NamedTuple):
     """[N_PRIORS]: see `priors`."""
     room: int
     """That of the first position of the match (see `evaluation.room`)."""
-    table: TranspositionTable
+    table: NDArray[Any]
+    """ENTRY[entries]"""
     work: ProverWorkspace
 
 
@@ -119,7 +121,7 @@ class BlokboxGame(NamedTuple):
     weights: NDArray[np.float64]
     prior_weights: NDArray[np.float64]
     room: int
-    table: TranspositionTable
+    table: NDArray[Any]
     work: ProverWorkspace
     verdict_moves: int
     """VERDICT_MOVES, or 0 where it is too early for territories."""
@@ -127,37 +129,182 @@ class BlokboxGame(NamedTuple):
     """[moves]: becomes 1 for root moves that are found to lose."""
 
 
-def new_table(entries: int) -> TranspositionTable:
+def new_table(entries: int) -> NDArray[Any]:
     """An empty table with a power of two of entries."""
-    return TranspositionTable(
-        keys=np.zeros(entries, np.uint64),
-        scores=np.zeros(entries, np.int16),
-        moves=np.zeros(entries, np.int32),
-        depths=np.zeros(entries, np.int8),
-        bounds=np.zeros(entries, np.int8),
-    )
+    return np.zeros(entries, ENTRY)
 
 
 def new_workspace(variant: BlokboxVariant) -> ProverWorkspace:
     """Memory for the deepest search of a variant."""
     max_moves = sum(len(shape.anchors) for shape in variant.shapes)
-    n_shapes = len(variant.shapes)
     return ProverWorkspace(
         frames=new_frames(MAX_DEPTH + 1),
         positions=np.zeros((MAX_DEPTH + 1, POSITION_WORDS), np.uint64),
-        scratch=new_placement_workspace(variant, 2 * MAX_DEPTH + 2),
+        scratch=new_placement_workspace(variant, 2 * MAX_DEPTH + 4),
         live=np.zeros((MAX_DEPTH + 2, 2), np.int64),
-        everything=np.tile(np.arange(n_shapes), (2, 1)),
         moves=np.zeros((MAX_DEPTH + 1, max_moves), np.int64),
         order=np.zeros((MAX_DEPTH + 1, max_moves), np.float32),
         history=np.zeros((2, len(variant.tables.effects)), np.float32),
         killers=np.full((MAX_DEPTH + 1, 2), -1, np.int64),
         territory=new_territory_workspace(variant, SOLO_ENTRIES),
         features=np.zeros((2, N_FEATURES)),
-        move_features=np.zeros(N_PRIORS),
+        move_features=np.zeros(N_PRIORS, np.float32),
         boards=np.zeros((N_BOARDS, WORDS), np.uint64),
         nodes=np.zeros(1, np.int64),
     )
+
+
+@njit(inline="always")
+def _enter(game, frames, ply):
+    """`alphabeta.search.enter` for a BlokboxGame, FRAME[plies] and int64."""
+    frame, work, tables = frames[ply], game.work, game.tables
+    position, scratch, features, moves = work.positions[ply], work.scratch, work.features, work.moves[ply]
+    before, live = work.live[ply], work.live[ply + 1]
+    player, slot = np.int64(position[TURN]), 2 * ply + 2
+    work.nodes[0] += 1
+    hash_move, known = _look_up(game.table, position[KEY], frame, ply == 0)
+    if known:
+        return RETURN
+    candidates = scratch.shapes[slot - 2 : slot]
+    total0, total1 = take_features(tables, position, candidates, before, scratch, slot, features, live)
+    own, other = (total0, total1) if player == 0 else (total1, total0)
+    if own == 0:
+        frame.value = -WIN
+        return RETURN
+    # The root needs a move to play, however certain its result is.
+    if ply > 0 and _evaluate(game, frame, position, ply, own, other):
+        return RETURN
+    n = list_moves(scratch, slot + player, live[player], moves)
+    _order_moves(game, position, ply, n, hash_move)
+    start_moves(frame, n)
+    return SELECT
+
+
+@njit(inline="always")
+def _look_up(table, key, frame, at_root):
+    """The hash move (NO_MOVE if there is none), and whether the table's score decides the window; `value` is then set.
+
+    Sound: proofs hold whatever the depth was, and other scores are used only if they are of a search as deep as this
+    one. `table` is ENTRY[entries], `key` uint64, `frame` a FRAME record.
+    """
+    entry = table[np.int64(key & np.uint64(len(table) - 1))]
+    # Leaves are not stored, and asking for them costs a cache miss each.
+    if frame.depth <= 0 or entry.bound == 0 or entry.key != key:
+        return NO_MOVE, False
+    hash_move = np.int64(entry.move)
+    score = np.int64(entry.score)
+    bound = entry.bound
+    if at_root or (entry.depth < frame.depth and abs(score) != WIN):
+        return hash_move, False
+    frame.value = score
+    decided = bound == EXACT or (bound == LOWER and score >= frame.beta) or (bound == UPPER and score <= frame.alpha)
+    return hash_move, decided
+
+
+@njit(inline="always")
+def _evaluate(game, frame, position, ply, own, other):
+    """Whether a position's score is known without searching its moves; `value` is then set.
+
+    Sound where it proves: a player whose opponent cannot move wins by moving, and territories are counted, not
+    estimated. `own` and `other` (int64) are the moves of the player to move and of the other one.
+    """
+    if other == 0:
+        frame.value = WIN
+        return True
+    leaf = frame.depth <= 0
+    tables, work, verdict_moves = game.tables, game.work, game.verdict_moves
+    candidates, live, territory = work.scratch.shapes[2 * ply + 2 : 2 * ply + 4], work.live[ply + 1], work.territory
+    logit = value_logit(position, work.features, game.weights, game.room)
+    if min(own, other) <= verdict_moves and (not leaf or abs(logit) >= LEAF_LOGIT):
+        expected = TO_MOVE_WINS if logit > 0.0 else TO_MOVE_LOSES
+        proof = verdict(tables, position, candidates, live, expected, territory)
+        if proof != 0:
+            frame.value = WIN * proof
+            return True
+    if leaf:
+        frame.value = max(-LIMIT, min(LIMIT, np.int64(100.0 * logit)))
+    return leaf
+
+
+@njit(inline="always")
+def _order_moves(game, position, ply, n, hash_move):
+    """Score the `n` moves of a ply: hash move, killers, then what they cover and how often they cut.
+
+    `game` is a BlokboxGame, `position` uint64[POSITION_WORDS]; the others are int64.
+    """
+    work, tables, weights = game.work, game.tables, game.prior_weights
+    moves, order, killers = work.moves[ply], work.order[ply], work.killers[ply]
+    boards, features, history = work.boards, work.move_features, work.history[np.int64(position[TURN])]
+    divide(position, boards)
+    for index in range(n):
+        move = moves[index]
+        if move == hash_move:
+            score = 1e9
+        elif move == killers[0] or move == killers[1]:
+            score = 1e6
+        else:
+            describe(tables, move, boards, features)
+            score = np.log1p(history[move])
+            for feature in range(N_PRIORS):
+                score += weights[feature] * features[feature]
+        order[index] = score
+
+
+@njit(inline="always")
+def _resume(game, frames, ply):
+    """`alphabeta.search.resume`: this family has no searches of its own."""
+    return RETURN
+
+
+@njit(inline="always")
+def _make_move(game, frames, ply):
+    """`alphabeta.search.make_move` for a BlokboxGame, FRAME[plies] and int64: the highest score first.
+
+    The reductions are sound: a reduced search that says "better" is repeated at full depth.
+    """
+    frame, work, tables = frames[ply], game.work, game.tables
+    moves, order, position, child = work.moves[ply], work.order[ply], work.positions[ply], work.positions[ply + 1]
+    index = frame.tried
+    best = index
+    for other in range(index + 1, frame.count):
+        if order[other] > order[best]:
+            best = other
+    moves[index], moves[best] = moves[best], moves[index]
+    order[index], order[best] = order[best], order[index]
+    frame.move = moves[index]
+    for word in range(POSITION_WORDS):
+        child[word] = position[word]
+    play(tables, child, frame.move)
+    if index < LATE_MOVES[0] or frame.depth < LATE_DEPTHS[0]:
+        return 0
+    return 1 if index < LATE_MOVES[1] or frame.depth < LATE_DEPTHS[1] else 2
+
+
+@njit(inline="always")
+def _scored(game, frames, ply):
+    """`alphabeta.search.scored` for a BlokboxGame, FRAME[plies] and int64: report root moves that lose."""
+    if ply == 0 and frames[1].value == WIN:
+        game.lost[frames[0].move] = 1
+
+
+@njit(inline="always")
+def _finish(game, frames, ply):
+    """`alphabeta.search.finish` for a BlokboxGame, FRAME[plies] and int64: history, killers, table."""
+    frame, work = frames[ply], game.work
+    table, position, killers, history = game.table, work.positions[ply], work.killers[ply], work.history
+    move, value = frame.best_move, frame.value
+    cut = value >= frame.beta
+    if cut:
+        history[np.int64(position[TURN]), move] += frame.depth * frame.depth
+        if killers[0] != move:
+            killers[1] = killers[0]
+            killers[0] = move
+    entry = table[np.int64(position[KEY] & np.uint64(len(table) - 1))]
+    entry.key = position[KEY]
+    entry.score = value
+    entry.move = move
+    entry.depth = frame.depth
+    entry.bound = EXACT if abs(value) == WIN else (LOWER if cut else (UPPER if value <= frame.alpha else EXACT))
 
 
 @njit(**KERNEL)
@@ -175,169 +322,9 @@ def search(tools, root, depth, lost, stop):
     )
     for word in range(POSITION_WORDS):
         work.positions[0, word] = root[word]
-    work.live[0, :] = len(tools.tables.piece)
+    for player in range(2):
+        work.live[0, player] = len(tools.tables.piece)
     set_window(work.frames[0], -WIN - 1, WIN + 1, depth)
     start_moves(work.frames[0], 0)
     # A move that wins for certain makes the others needless even at the root, whose window is wider.
-    return search_frames(game, work.frames, WIN, stop)
-
-
-@njit(**STEP)
-def _enter(game, frames, ply):
-    """`alphabeta.search.enter` for a BlokboxGame, FRAME[plies] and int64."""
-    frame, work = frames[ply], game.work
-    position = work.positions[ply]
-    player = np.int64(position[TURN])
-    work.nodes[0] += 1
-    hash_move, known = _look_up(game.table, position[KEY], frame, ply == 0)
-    if known:
-        return RETURN
-    before = work.everything if ply == 0 else work.scratch.shapes[2 * ply - 2 : 2 * ply]
-    live = work.live[ply + 1]
-    total0, total1 = take_features(
-        game.tables, position, before, work.live[ply], work.scratch, 2 * ply, work.features, live
-    )
-    own, other = (total0, total1) if player == 0 else (total1, total0)
-    if own == 0:
-        frame.value = -WIN
-        return RETURN
-    # The root needs a move to play, however certain its result is.
-    if ply > 0 and _evaluate(game, frame, position, ply, own, other):
-        return RETURN
-    n = list_moves(work.scratch, 2 * ply + player, live[player], work.moves[ply])
-    _order_moves(game, position, ply, n, hash_move)
-    start_moves(frame, n)
-    return SELECT
-
-
-@njit(**STEP)
-def _look_up(table, key, frame, at_root):
-    """The hash move (NO_MOVE if there is none), and whether the table's score decides the window; `value` is then set.
-
-    Sound: proofs hold whatever the depth was, and other scores are used only if they are of a search as deep as this
-    one. `table` is a TranspositionTable, `key` uint64, `frame` a FRAME record.
-    """
-    slot = np.int64(key & np.uint64(len(table.keys) - 1))
-    # Leaves are not stored, and asking for them costs a cache miss each.
-    if frame.depth <= 0 or table.bounds[slot] == 0 or table.keys[slot] != key:
-        return NO_MOVE, False
-    hash_move = np.int64(table.moves[slot])
-    score = np.int64(table.scores[slot])
-    bound = table.bounds[slot]
-    if at_root or (table.depths[slot] < frame.depth and abs(score) != WIN):
-        return hash_move, False
-    frame.value = score
-    decided = bound == EXACT or (bound == LOWER and score >= frame.beta) or (bound == UPPER and score <= frame.alpha)
-    return hash_move, decided
-
-
-@njit(**STEP)
-def _evaluate(game, frame, position, ply, own, other):
-    """Whether a position's score is known without searching its moves; `value` is then set.
-
-    Sound where it proves: a player whose opponent cannot move wins by moving, and territories are counted, not
-    estimated. `own` and `other` (int64) are the moves of the player to move and of the other one.
-    """
-    if other == 0:
-        frame.value = WIN
-        return True
-    leaf = frame.depth <= 0
-    logit = value_logit(position, game.work.features, game.weights, game.room)
-    if min(own, other) <= game.verdict_moves and (not leaf or abs(logit) >= LEAF_LOGIT):
-        proof = verdict(
-            game.tables,
-            position,
-            game.work.scratch.shapes[2 * ply : 2 * ply + 2],
-            game.work.live[ply + 1],
-            TO_MOVE_WINS if logit > 0.0 else TO_MOVE_LOSES,
-            game.work.territory,
-        )
-        if proof != 0:
-            frame.value = WIN * proof
-            return True
-    if leaf:
-        frame.value = max(-LIMIT, min(LIMIT, np.int64(100.0 * logit)))
-    return leaf
-
-
-@njit(**STEP)
-def _order_moves(game, position, ply, n, hash_move):
-    """Score the `n` moves of a ply: hash move, killers, then what they cover and how often they cut.
-
-    `game` is a BlokboxGame, `position` uint64[POSITION_WORDS]; the others are int64.
-    """
-    work = game.work
-    player = np.int64(position[TURN])
-    divide(position, work.boards)
-    for index in range(n):
-        move = work.moves[ply, index]
-        if move == hash_move:
-            score = 1e9
-        elif move == work.killers[ply, 0] or move == work.killers[ply, 1]:
-            score = 1e6
-        else:
-            describe(game.tables, move, work.boards, work.move_features)
-            score = np.log1p(work.history[player, move])
-            for feature in range(N_PRIORS):
-                score += game.prior_weights[feature] * work.move_features[feature]
-        work.order[ply, index] = score
-
-
-@njit(**STEP)
-def _resume(game, frames, ply):
-    """`alphabeta.search.resume`: this family has no searches of its own."""
-    return RETURN
-
-
-@njit(**STEP)
-def _make_move(game, frames, ply):
-    """`alphabeta.search.make_move` for a BlokboxGame, FRAME[plies] and int64: the highest score first.
-
-    The reductions are sound: a reduced search that says "better" is repeated at full depth.
-    """
-    frame, work = frames[ply], game.work
-    index = frame.tried
-    moves, order = work.moves[ply], work.order[ply]
-    best = index
-    for other in range(index + 1, frame.count):
-        if order[other] > order[best]:
-            best = other
-    moves[index], moves[best] = moves[best], moves[index]
-    order[index], order[best] = order[best], order[index]
-    frame.move = moves[index]
-    for word in range(POSITION_WORDS):
-        work.positions[ply + 1, word] = work.positions[ply, word]
-    play(game.tables, work.positions[ply + 1], frame.move)
-    if index < LATE_MOVES[0] or frame.depth < LATE_DEPTHS[0]:
-        return 0
-    return 1 if index < LATE_MOVES[1] or frame.depth < LATE_DEPTHS[1] else 2
-
-
-@njit(**STEP)
-def _scored(game, frames, ply):
-    """`alphabeta.search.scored` for a BlokboxGame, FRAME[plies] and int64: report root moves that lose."""
-    if ply == 0 and frames[1].value == WIN:
-        game.lost[frames[0].move] = 1
-
-
-@njit(**STEP)
-def _finish(game, frames, ply):
-    """`alphabeta.search.finish` for a BlokboxGame, FRAME[plies] and int64: history, killers, table."""
-    frame, work, table = frames[ply], game.work, game.table
-    position = work.positions[ply]
-    move, value = frame.best_move, frame.value
-    cut = value >= frame.beta
-    if cut:
-        work.history[np.int64(position[TURN]), move] += frame.depth * frame.depth
-        if work.killers[ply, 0] != move:
-            work.killers[ply, 1] = work.killers[ply, 0]
-            work.killers[ply, 0] = move
-    slot = np.int64(position[KEY] & np.uint64(len(table.keys) - 1))
-    table.keys[slot] = position[KEY]
-    table.scores[slot] = value
-    table.moves[slot] = move
-    table.depths[slot] = frame.depth
-    table.bounds[slot] = EXACT if abs(value) == WIN else (LOWER if cut else (UPPER if value <= frame.alpha else EXACT))
-
-
-register(BlokboxGame, enter=_enter, resume=_resume, make_move=_make_move, scored=_scored, finish=_finish)
+    return search_frames(_enter, _resume, _make_move, _scored, _finish, game, work.frames, WIN, stop)

@@ -12,15 +12,25 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.board16x16 import SHIFTED_BYTES, SIDE, WORDS, diagonals, fit, spread, store_shifted
+from games.bits.compiling import INNER
 from games.bits.words import popcount
 from games.native.blokbox.rules import PlacementWorkspace, new_placement_workspace
-from games.native.blokbox.variant import POSITION_WORDS, BlokboxVariant, VariantTables
+from games.native.blokbox.variant import POSITION_WORDS, BlokboxVariant
 
 WITNESSES = 16
 """Sets of placements that are remembered for each player. Set by hand; not tuned."""
+CELLS, CORNERS, PIECES, SIZE, LATEST, REGION_WORDS = 0, WORDS, 2 * WORDS, 2 * WORDS + 1, 2 * WORDS + 2, 2 * WORDS + 3
+"""Words of a region: cells that a placement can cover, sooner or later; those among them that are diagonally beside the
+player's colour; the pieces of the shapes that can be placed, as bits; how many these shapes are; for regions below
+PRIVATE, which of the player's witnesses was written last."""
+LIVE, NEXT, COUNT, PLY_WORDS = range(POSITION_WORDS, POSITION_WORDS + 4)
+"""Words of a ply of the solo search after its position: how many shapes are live, the next of its moves, and how many
+moves there are."""
 PRIVATE = 2
 """Region `PRIVATE + player` is that player's territory; region `player` all that it can reach."""
 
+# Where `narrow` keeps boards in the first ply of the solo search.
+_SEEDS, _COVERED, _BESIDE = 0, WORDS, 2 * WORDS
 _ONE = np.uint64(1)
 _LAST_COLUMN = np.uint64(0x8000800080008000)
 
@@ -28,47 +38,31 @@ _LAST_COLUMN = np.uint64(0x8000800080008000)
 class TerritoryWorkspace(NamedTuple):
     """Memory of the kernels of `regions`, `solo` and `territory`: one for each thread."""
 
-    cells: NDArray[np.uint64]
-    """[regions, 4]: cells of the region that a placement can cover, sooner or later."""
-    corners: NDArray[np.uint64]
-    """[regions, 4]: those among them that are diagonally beside the player's colour."""
+    regions: NDArray[np.uint64]
+    """[regions + 1, REGION_WORDS]: see `CELLS`; the last one holds an empty board, and one after it (see
+    `bits.spread`)."""
     shapes: NDArray[np.int64]
     """[regions, shapes]: shapes that can be placed in the region, sooner or later."""
-    n_shapes: NDArray[np.int64]
-    """[regions]: how many these are."""
-    pieces: NDArray[np.uint64]
-    """[regions]: their pieces, as bits."""
     spans: NDArray[np.int64]
     """[shapes, 2]: how many cells a shape covers together with the cells right of it, and with those below."""
-    board: NDArray[np.uint64]
-    """[8]: a board after an empty one (see `bits.spread`)."""
     scratch: PlacementWorkspace
     """[plies]: solo search: moves."""
-    positions: NDArray[np.uint64]
-    """[plies, POSITION_WORDS]: positions, of which the first player's part is used."""
-    live: NDArray[np.int64]
-    """[plies]: how many shapes are live."""
+    plies: NDArray[np.uint64]
+    """[plies, PLY_WORDS]: positions, of which the first player's part is used, and what stands after them; see `LIVE`.
+    """
     moves: NDArray[np.int64]
-    """[plies, moves]: those of each ply that are left."""
-    costs: NDArray[np.int64]
-    """[plies, moves]: the free cells that these spend."""
-    progress: NDArray[np.int64]
-    """[plies, 2]: the next of these moves, and their number."""
-    choices: VariantTables
-    """The variant's tables, without the anchors that the solo search has done with; all are there between searches."""
+    """[2, plies, moves]: the moves of each ply, and the free cells that these spend."""
+    anchors: NDArray[np.uint64]
+    """[shapes, 4]: the variant's, without those that the solo search has done with; all are there between searches."""
     witnesses: NDArray[np.uint64]
-    """[2, WITNESSES, 9]: per player, sets of placements that were found: their cells, the corners among these that it
-    had before, and the pieces."""
-    lengths: NDArray[np.int64]
-    """[2, WITNESSES + 1]: how many placements these are; then which of the sets was written last."""
-    keys: NDArray[np.uint64]
-    """Table of solo results: hashes of regions."""
-    results: NDArray[np.int8]
-    """[entries, 2]: lower and upper bounds."""
+    """[2, WITNESSES, REGION_WORDS]: per player, sets of placements that were found: their cells, the corners among
+    these that it had before, the pieces, and how many placements these are, in the order of a region."""
+    table: NDArray[np.uint64]
+    """[entries, 2], of solo results: hashes of regions; lower bounds, and upper bounds 8 bits further up."""
 
 
 def new_territory_workspace(variant: BlokboxVariant, entries: int = 1 << 16) -> TerritoryWorkspace:
-    """Memory for a variant, with a power of two of entries in the table of solo results, 10 bytes each."""
+    """Memory for a variant, with a power of two of entries in the table of solo results, 16 bytes each."""
     n_shapes = len(variant.shapes)
     plies = len({shape.piece for shape in variant.shapes}) + 1
     max_moves = sum(len(shape.anchors) for shape in variant.shapes)
@@ -77,61 +71,48 @@ def new_territory_workspace(variant: BlokboxVariant, entries: int = 1 << 16) -> 
         for shape in variant.shapes
     ]
     return TerritoryWorkspace(
-        cells=np.zeros((4, WORDS), np.uint64),
-        corners=np.zeros((4, WORDS), np.uint64),
+        regions=np.zeros((5, REGION_WORDS), np.uint64),
         shapes=np.zeros((4, n_shapes), np.int64),
-        n_shapes=np.zeros(4, np.int64),
-        pieces=np.zeros(4, np.uint64),
         spans=np.array(spans, np.int64).reshape(-1, 2),
-        board=np.zeros(2 * WORDS, np.uint64),
         scratch=new_placement_workspace(variant, plies),
-        positions=np.zeros((plies, POSITION_WORDS), np.uint64),
-        live=np.zeros(plies, np.int64),
-        moves=np.zeros((plies, max_moves), np.int64),
-        costs=np.zeros((plies, max_moves), np.int64),
-        progress=np.zeros((plies, 2), np.int64),
-        choices=variant.tables._replace(anchors=variant.tables.anchors.copy()),
-        witnesses=np.zeros((2, WITNESSES, 2 * WORDS + 1), np.uint64),
-        lengths=np.zeros((2, WITNESSES + 1), np.int64),
-        keys=np.zeros(entries, np.uint64),
-        results=np.zeros((entries, 2), np.int8),
+        plies=np.zeros((plies, PLY_WORDS), np.uint64),
+        moves=np.zeros((2, plies, max_moves), np.int64),
+        anchors=variant.tables.anchors.copy(),
+        witnesses=np.zeros((2, WITNESSES, REGION_WORDS), np.uint64),
+        table=np.zeros((entries, 2), np.uint64),
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def narrow(tables, territory, region):
     """Narrow a region down to what can be covered from its corners on, by the player alone.
 
     Cells, corners and shapes of the region are what there might be; they become what there is, or slightly more: that
     two placements may exclude each other is left out of account.
     """
-    scratch = territory.scratch
-    free = scratch.shifted.ctypes.data
-    touched = free + tables.columns * SHIFTED_BYTES
-    anchors = territory.board.ctypes.data + 8 * WORDS
-    all_anchors = tables.anchors.ctypes.data
-    offsets = tables.offsets.ctypes.data
-    cells = territory.cells[region]
-    corners = territory.corners[region]
-    shapes = territory.shapes[region]
-    counts = scratch.counts[0]
-    seeds = territory.positions[0, :WORDS]
-    covered = territory.positions[0, WORDS : 2 * WORDS]
-    beside = territory.positions[0, 2 * WORDS : 3 * WORDS]
-    store_shifted(cells.ctypes.data, tables.columns, free)
+    columns, firsts, pieces_of = tables.columns, tables.first, tables.piece
+    all_anchors, offsets = tables.anchors.ctypes.data, tables.offsets.ctypes.data
+    free = territory.scratch.shifted.ctypes.data
+    touched = free + columns * SHIFTED_BYTES
+    counts, work = territory.scratch.counts[0], territory.plies[0]
+    row, shapes = territory.regions[region], territory.shapes[region]
+    anchors = territory.regions[PRIVATE + 2].ctypes.data + 8 * WORDS
+    boards = work.ctypes.data
+    seeds, covered, beside = boards + 8 * _SEEDS, boards + 8 * _COVERED, boards + 8 * _BESIDE
+    store_shifted(row.ctypes.data, columns, free)
     for word in range(WORDS):
-        seeds[word] = corners[word] & cells[word]
-        covered[word] = np.uint64(0)
-    fitting = territory.n_shapes[region]
+        work[_SEEDS + word] = row[CORNERS + word] & row[word]
+        work[_COVERED + word] = np.uint64(0)
+    fitting = np.int64(row[SIZE])
     grown = True
     while grown:
-        store_shifted(seeds.ctypes.data, tables.columns, touched)
+        store_shifted(seeds, columns, touched)
         candidates = fitting
         fitting = 0
         for index in range(candidates):
             shape = shapes[index]
-            first = tables.first[shape]
-            size = tables.first[shape + 1] - first
+            first = firsts[shape]
+            size = firsts[shape + 1] - first
             count = fit(free, touched, offsets + 4 * first, size, all_anchors + 32 * shape, anchors)
             if count < 0:
                 continue
@@ -139,12 +120,12 @@ def narrow(tables, territory, region):
             counts[fitting] = count
             fitting += 1
             if count > 0:
-                spread(anchors, offsets + 4 * first, size, covered.ctypes.data)
-        diagonals(covered.ctypes.data, beside.ctypes.data)
+                spread(anchors, offsets + 4 * first, size, covered)
+        diagonals(covered, beside)
         grown = False
         for word in range(WORDS):
-            more = beside[word] & cells[word] & ~seeds[word]
-            seeds[word] |= more
+            more = work[_BESIDE + word] & row[word] & ~work[_SEEDS + word]
+            work[_SEEDS + word] |= more
             grown |= more != 0
     n_shapes = 0
     pieces = np.uint64(0)
@@ -152,17 +133,19 @@ def narrow(tables, territory, region):
         if counts[index] > 0:
             shapes[n_shapes] = shapes[index]
             n_shapes += 1
-            pieces |= _ONE << np.uint64(tables.piece[shapes[index]])
-    territory.n_shapes[region] = n_shapes
-    territory.pieces[region] = pieces
+            pieces |= _ONE << np.uint64(pieces_of[shapes[index]])
+    row[SIZE], row[PIECES] = np.uint64(n_shapes), pieces
     for word in range(WORDS):
-        cells[word] = covered[word]
-        corners[word] &= covered[word]
+        row[word] = work[_COVERED + word]
+        row[CORNERS + word] &= work[_COVERED + word]
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def ceiling(cells, shapes, n_shapes, spans):
-    """An upper bound of how many shapes with different cells fit into `cells` (uint64[4]) side by side.
+    """An upper bound of how many shapes with different cells fit into `cells` side by side.
+
+    `cells` is uint64[...], of which the first 4 words are used. Meant are the first `n_shapes` of `shapes`
+    (int64[...]); `spans` (int64[shapes, 2]) is that of a TerritoryWorkspace.
 
     Placements of one player share no sides. So no two of them share a cell even if each is taken together with the
     cells right of it, or with those below it.
@@ -194,9 +177,9 @@ def ceiling(cells, shapes, n_shapes, spans):
     return bound
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def region_ceiling(territory, region):
     """An upper bound of the placements that can be made in a region."""
-    n_shapes = territory.n_shapes[region]
-    bound = ceiling(territory.cells[region], territory.shapes[region], n_shapes, territory.spans)
-    return min(bound, popcount(territory.pieces[region]))
+    row = territory.regions[region]
+    bound = ceiling(row, territory.shapes[region], np.int64(row[SIZE]), territory.spans)
+    return min(bound, popcount(row[PIECES]))

@@ -11,16 +11,32 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from agent.search.blokbox.proving.regions import PRIVATE, WITNESSES, ceiling
+from agent.search.blokbox.proving.regions import (
+    CELLS,
+    COUNT,
+    LATEST,
+    LIVE,
+    NEXT,
+    PIECES,
+    PRIVATE,
+    REGION_WORDS,
+    SIZE,
+    WITNESSES,
+    ceiling,
+)
+from agent.search.blokbox.proving.regions import CORNERS as IN_CORNERS
 from games.bits.board16x16 import WORDS
+from games.bits.compiling import INNER
 from games.bits.words import popcount
 from games.native.blokbox.rules import list_moves, placements, select
-from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, COVERED, FREE, OWNED, TOUCHED
+from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, COVERED, FREE, OWNED, TOUCHED, VariantTables
 
 _ONE = np.uint64(1)
+_ONLY = np.int64(0)
+"""The player of a solo search. Of a NumPy type: Numba would compile what is called with a literal anew for it."""
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _mix(key, word):
     """One step of a hash of 64-bit words: the multiplications of SplitMix64's finaliser."""
     key = (key ^ word) * np.uint64(0xBF58476D1CE4E5B9)
@@ -28,128 +44,132 @@ def _mix(key, word):
     return key ^ (key >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
-def _region_key(territory, region):
-    key = _mix(np.uint64(0x9E3779B97F4A7C15), territory.pieces[region])
+@njit(inline="always")
+def _region_key(row):
+    """A hash of a region, uint64[REGION_WORDS]."""
+    key = _mix(np.uint64(0x9E3779B97F4A7C15), row[PIECES])
     for word in range(WORDS):
-        key = _mix(key, territory.cells[region, word])
-        key = _mix(key, territory.corners[region, word])
+        key = _mix(key, row[CELLS + word])
+        key = _mix(key, row[IN_CORNERS + word])
     return key
 
 
-@njit(cache=True, nogil=True)
-def _list_by_cost(tables, territory, ply):
-    """List the moves of a ply and the free cells that they spend. Returns their number."""
-    position = territory.positions[ply]
-    moves = territory.moves[ply]
-    n = list_moves(territory.scratch, ply, territory.live[ply], moves)
+@njit(**INNER)
+def _list_by_cost(effects, scratch, position, ply, moves, costs):
+    """List the moves of a ply (int64) and the free cells that they spend, and start with the first.
+
+    `effects` are the variant's (uint64[moves, EFFECT_WORDS]), `scratch` is a PlacementWorkspace, `position`
+    uint64[PLY_WORDS], `moves` and `costs` are int64[moves].
+    """
+    n = list_moves(scratch, ply, np.int64(position[LIVE]), moves)
     for index in range(n):
         cost = 0
         for word in range(WORDS):
-            cost += popcount(tables.effects[moves[index], BLOCKED + word] & position[FREE + word])
-        territory.costs[ply, index] = cost
-    return n
+            cost += popcount(effects[moves[index], BLOCKED + word] & position[FREE + word])
+        costs[index] = cost
+    position[NEXT], position[COUNT] = np.uint64(0), np.uint64(n)
 
 
-@njit(cache=True, nogil=True)
-def _toggle(territory, move):
-    """Take a move out of the choices, or put it back."""
-    cell = move % BOARD_CELLS
-    territory.choices.anchors[move // BOARD_CELLS, cell // 64] ^= _ONE << np.uint64(cell % 64)
+@njit(inline="always")
+def _toggle(anchors, move):
+    """Take a move (int64) out of the choices, `anchors` (uint64[shapes, 4]), or put it back."""
+    cell = move & (BOARD_CELLS - 1)
+    anchors[move // BOARD_CELLS, cell >> 6] ^= _ONE << np.uint64(cell & 63)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def witnessed(territory, player, length):
     """Whether a witness of at least `length` placements can still be made by `player` (both int64) without an opponent.
 
     `territory` is a TerritoryWorkspace.
     """
-    cells = territory.cells[player]
-    corners = territory.corners[player]
+    row, witnesses = territory.regions[player], territory.witnesses[player]
     for index in range(WITNESSES):
-        if territory.lengths[player, index] < length:
+        witness = witnesses[index]
+        if np.int64(witness[SIZE]) < length:
             continue
-        witness = territory.witnesses[player, index]
-        missing = witness[2 * WORDS] & ~territory.pieces[player]
-        for word in range(WORDS):
-            missing |= witness[word] & ~cells[word]
-            missing |= witness[WORDS + word] & ~corners[word]
+        missing = np.uint64(0)
+        for word in range(SIZE):
+            missing |= witness[word] & ~row[word]
         if missing == 0:
             return True
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _remember(tables, territory, player, ply, live):
     """Keep the placements of a solo search down to `ply`, and one more if its child has any, as a witness."""
-    last = (territory.lengths[player, WITNESSES] + 1) % WITNESSES
-    territory.lengths[player, WITNESSES] = last
-    witness = territory.witnesses[player, last]
-    witness[:] = np.uint64(0)
+    row, plies, moves, scratch = territory.regions[player], territory.plies, territory.moves, territory.scratch
+    row[LATEST] = (row[LATEST] + _ONE) & np.uint64(WITNESSES - 1)
+    witness = territory.witnesses[player, np.int64(row[LATEST])]
+    for word in range(REGION_WORDS):
+        witness[word] = np.uint64(0)
     length = 0
     for level in range(ply + 2):
         move = -1
         if level <= ply:
-            move = territory.moves[level, territory.progress[level, 0] - 1]
+            move = moves[0, level, np.int64(plies[level, NEXT]) - 1]
         else:
             for index in range(live):
-                if territory.scratch.counts[level, index] > 0:
-                    anchor = select(territory.scratch.legal[level, index], 0)
-                    move = BOARD_CELLS * territory.scratch.shapes[level, index] + anchor
+                if scratch.counts[level, index] > 0:
+                    move = BOARD_CELLS * scratch.shapes[level, index] + select(scratch.legal[level, index], np.int64(0))
                     break
         if move >= 0:
             length += 1
             for word in range(WORDS):
-                witness[word] |= tables.effects[move, COVERED + word]
-            witness[2 * WORDS] |= _ONE << np.uint64(tables.piece[move // BOARD_CELLS])
+                witness[CELLS + word] |= tables.effects[move, COVERED + word]
+            witness[PIECES] |= _ONE << np.uint64(tables.piece[move // BOARD_CELLS])
     for word in range(WORDS):
-        witness[WORDS + word] = witness[word] & territory.corners[player, word]
-    territory.lengths[player, last] = length
+        witness[IN_CORNERS + word] = witness[CELLS + word] & row[IN_CORNERS + word]
+    witness[SIZE] = np.uint64(length)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def solo(tables, territory, region, target, budget):
     """Lower and upper bound of the placements that a player can make in a region, without an opponent.
 
     Looks for `target` placements, and tries at most `budget`; if the lower bound is less than the target and the upper
     one is not, these were too few. When all sets with a certain placement were tried, it is left out of all others.
     """
-    n_shapes = territory.n_shapes[region]
-    upper = popcount(territory.pieces[region])
+    row, plies, anchors, spans = territory.regions[region], territory.plies, territory.anchors, territory.spans
+    upper = popcount(row[PIECES])
     if upper <= 1:
         return upper, upper
     if upper < target:
         return 1, upper
-    key = _region_key(territory, region)
-    slot = np.int64(key & np.uint64(len(territory.keys) - 1))
+    key = _region_key(row)
+    entry = territory.table[np.int64(key & np.uint64(len(territory.table) - 1))]
     lower = 0
-    if territory.keys[slot] == key:
-        lower = np.int64(territory.results[slot, 0])
-        upper = np.int64(territory.results[slot, 1])
+    if entry[0] == key:
+        lower = np.int64(entry[1] & np.uint64(0xFF))
+        upper = np.int64(entry[1] >> np.uint64(8))
         if lower >= target or upper < target:
             return lower, upper
-    scratch = territory.scratch
-    root = territory.positions[0]
+    # The variant's tables with the anchors that are left.
+    effects, piece = tables.effects, tables.piece
+    choices = VariantTables(anchors, tables.offsets, tables.first, piece, tables.columns, effects, tables.keys)
+    scratch, all_moves, all_costs = territory.scratch, territory.moves[0], territory.moves[1]
+    root = plies[0]
     for word in range(WORDS):
-        root[FREE + word] = territory.cells[region, word]
-        root[CORNERS + word] = territory.corners[region, word]
-    root[OWNED] = territory.pieces[region]
-    territory.live[0], _ = placements(territory.choices, root, 0, territory.shapes[region], n_shapes, scratch, 0)
-    territory.progress[0, 0] = 0
-    territory.progress[0, 1] = _list_by_cost(tables, territory, 0)
+        root[FREE + word] = row[CELLS + word]
+        root[CORNERS + word] = row[IN_CORNERS + word]
+    root[OWNED] = row[PIECES]
+    ply = np.int64(0)
+    live, total = placements(choices, root, _ONLY, territory.shapes[region], np.int64(row[SIZE]), scratch, ply)
+    root[LIVE] = np.uint64(live)
+    _list_by_cost(effects, scratch, root, ply, all_moves[ply], all_costs[ply])
     nodes = 0
-    ply = 0
     while lower < target and nodes < budget:
-        index, n = territory.progress[ply]
-        moves = territory.moves[ply]
+        position, moves = plies[ply], all_moves[ply]
+        index, n = np.int64(position[NEXT]), np.int64(position[COUNT])
         if index == n:
             for done in range(n):
-                _toggle(territory, moves[done])
+                _toggle(anchors, moves[done])
             ply -= 1
             if ply < 0:
                 break
             continue
-        costs = territory.costs[ply]
+        costs = all_costs[ply]
         best = index
         for other in range(index + 1, n):
             if costs[other] < costs[best]:
@@ -157,34 +177,28 @@ def solo(tables, territory, region, target, budget):
         move = moves[best]
         moves[best], costs[best] = moves[index], costs[index]
         moves[index] = move
-        territory.progress[ply, 0] = index + 1
-        _toggle(territory, move)
+        position[NEXT] = np.uint64(index + 1)
+        _toggle(anchors, move)
         nodes += 1
-        position = territory.positions[ply]
-        child = territory.positions[ply + 1]
-        effect = tables.effects[move]
+        child = plies[ply + 1]
+        effect = effects[move]
         for word in range(WORDS):
             child[FREE + word] = position[FREE + word] & ~effect[BLOCKED + word]
             child[CORNERS + word] = position[CORNERS + word] | effect[TOUCHED + word]
-        child[OWNED] = position[OWNED] & ~(_ONE << np.uint64(tables.piece[move // BOARD_CELLS]))
-        live, total = placements(
-            territory.choices, child, 0, scratch.shapes[ply], territory.live[ply], scratch, ply + 1
-        )
+        child[OWNED] = position[OWNED] & ~(_ONE << np.uint64(piece[move // BOARD_CELLS]))
+        live, total = placements(choices, child, _ONLY, scratch.shapes[ply], np.int64(position[LIVE]), scratch, ply + 1)
         lower = max(lower, ply + 1 + (total > 0))
         if lower >= target and region < PRIVATE:
             _remember(tables, territory, region, ply, live)
-        if total > 0 and ply + 1 + ceiling(child, scratch.shapes[ply + 1], live, territory.spans) >= target:
+        if total > 0 and ply + 1 + ceiling(child, scratch.shapes[ply + 1], live, spans) >= target:
             ply += 1
-            territory.live[ply] = live
-            territory.progress[ply, 0] = 0
-            territory.progress[ply, 1] = _list_by_cost(tables, territory, ply)
+            child[LIVE] = np.uint64(live)
+            _list_by_cost(effects, scratch, child, ply, all_moves[ply], all_costs[ply])
     if ply < 0:
         upper = target - 1
     else:
-        for shape in range(len(tables.piece)):
+        for shape in range(len(piece)):
             for word in range(WORDS):
-                territory.choices.anchors[shape, word] = tables.anchors[shape, word]
-    territory.keys[slot] = key
-    territory.results[slot, 0] = lower
-    territory.results[slot, 1] = upper
+                anchors[shape, word] = tables.anchors[shape, word]
+    entry[0], entry[1] = key, np.uint64(lower | upper << 8)
     return lower, upper

@@ -18,9 +18,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from agent.search.blokbox.proving.regions import PRIVATE, narrow, region_ceiling
+from agent.search.blokbox.proving.regions import CELLS, PIECES, PRIVATE, SIZE, narrow, region_ceiling
+from agent.search.blokbox.proving.regions import CORNERS as IN_CORNERS
 from agent.search.blokbox.proving.solo import solo, witnessed
 from games.bits.board16x16 import WORDS
+from games.bits.compiling import INNER
 from games.native.blokbox.variant import CORNERS, FREE, OWNED, TURN
 
 TO_MOVE_WINS = 1
@@ -35,23 +37,23 @@ SOLO_NODES = 100
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _outlasts(tables, territory, player, lead):
     """Whether `player` certainly makes `lead` placements more than the other one ever can."""
     other = 1 - player
     region = PRIVATE + player
-    usable = False
+    mine, others, private = territory.regions[player], territory.regions[other], territory.regions[region]
+    shapes = territory.shapes
+    usable = np.uint64(0)
     for word in range(WORDS):
-        private = territory.cells[player, word] & ~territory.cells[other, word]
-        territory.cells[region, word] = private
-        territory.corners[region, word] = territory.corners[player, word]
-        usable |= (territory.corners[player, word] & private) != 0
-    if not usable:
+        private[CELLS + word] = mine[CELLS + word] & ~others[CELLS + word]
+        private[IN_CORNERS + word] = mine[IN_CORNERS + word]
+        usable |= private[CELLS + word] & private[IN_CORNERS + word]
+    if usable == 0:
         return False
-    territory.pieces[region] = territory.pieces[player]
-    territory.n_shapes[region] = territory.n_shapes[player]
-    for index in range(territory.n_shapes[player]):
-        territory.shapes[region, index] = territory.shapes[player, index]
+    private[PIECES], private[SIZE] = mine[PIECES], mine[SIZE]
+    for index in range(np.int64(mine[SIZE])):
+        shapes[region, index] = shapes[player, index]
     # Most positions are undecided. Each step is dearer than the one before it, and sorts most of them out.
     at_most = region_ceiling(territory, region)
     if at_most < lead or witnessed(territory, other, at_most - lead + 1):
@@ -60,35 +62,36 @@ def _outlasts(tables, territory, player, lead):
     at_most = region_ceiling(territory, region)
     if at_most < lead or witnessed(territory, other, at_most - lead + 1):
         return False
-    least, _ = solo(tables, territory, region, at_most, PRIVATE_NODES)
+    least, _ = solo(tables, territory, region, at_most, np.int64(PRIVATE_NODES))
     if least < lead or witnessed(territory, other, least - lead + 1):
         return False
-    _, most = solo(tables, territory, other, least - lead + 1, SOLO_NODES)
+    _, most = solo(tables, territory, other, least - lead + 1, np.int64(SOLO_NODES))
     return most + lead <= least
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def verdict(tables, position, candidates, n_candidates, expected, territory):
     """`TO_MOVE_WINS` or `TO_MOVE_LOSES` for the player to move if territories decide the match, else 0.
 
     Only `expected`, which is one of the two, is looked for: evaluations are nearly always right about which one it can
     be. The first `n_candidates[player]` (int64[2]) of `candidates[player]` may be live. Writes to `territory` only.
     """
+    piece = tables.piece
     for player in range(2):
         own = WORDS * player
+        row, shapes = territory.regions[player], territory.shapes[player]
         for word in range(WORDS):
-            territory.cells[player, word] = position[FREE + own + word]
-            territory.corners[player, word] = position[CORNERS + own + word]
+            row[CELLS + word] = position[FREE + own + word]
+            row[IN_CORNERS + word] = position[CORNERS + own + word]
         owned = position[OWNED + player]
         n_shapes = 0
         for index in range(n_candidates[player]):
             shape = candidates[player, index]
-            if (owned >> np.uint64(tables.piece[shape])) & _ONE:
-                territory.shapes[player, n_shapes] = shape
+            if (owned >> np.uint64(piece[shape])) & _ONE:
+                shapes[n_shapes] = shape
                 n_shapes += 1
-        territory.n_shapes[player] = n_shapes
+        row[SIZE] = np.uint64(n_shapes)
         narrow(tables, territory, player)
     mover = np.int64(position[TURN])
-    if expected == TO_MOVE_WINS:
-        return TO_MOVE_WINS if _outlasts(tables, territory, mover, 1) else 0
-    return TO_MOVE_LOSES if _outlasts(tables, territory, 1 - mover, 0) else 0
+    player, lead = (mover, 1) if expected == TO_MOVE_WINS else (1 - mover, 0)
+    return expected if _outlasts(tables, territory, player, lead) else 0

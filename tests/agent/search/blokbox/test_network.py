@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features
@@ -56,6 +57,14 @@ VARIANT = variant_of(PIECES, 6, 5, ((1, 1), (3, 3)))
 NET = new_network(len(PIECES), seed=3)
 
 
+@njit(cache=True)
+def _judge(tables, position, tuning, scratch, live, features, moves, workspace, priors):
+    """The kernels' judgement: they have no entry from Python of their own."""
+    if len(moves) > 0:
+        priors_of_moves(tables, position, tuning, scratch, live, moves, len(moves), workspace, priors)
+    return win_probability(tables, position, tuning, scratch, live, features, workspace)
+
+
 def judgement(variant: BlokboxVariant, tuning: Tuning, position: Position) -> tuple[float, dict[int, float]]:
     """The chance of the player to move, and the prior of each of its moves."""
     scratch, workspace = new_placement_workspace(variant, 4), new_network_workspace(len(variant.shapes))
@@ -63,11 +72,9 @@ def judgement(variant: BlokboxVariant, tuning: Tuning, position: Position) -> tu
     everything = np.tile(np.arange(len(variant.shapes)), (2, 1))
     numbers = np.full(2, len(variant.shapes))
     take_features(variant.tables, position, everything, numbers, scratch, 0, features, live)
-    value = win_probability(variant.tables, position, tuning, scratch, live, features, workspace)
     moves = MoveLister(variant).moves(position).copy()
     priors = np.zeros(len(moves), np.float32)
-    if len(moves):
-        priors_of_moves(variant.tables, position, tuning, scratch, live, moves, len(moves), workspace, priors)
+    value = _judge(variant.tables, position, tuning, scratch, live, features, moves, workspace, priors)
     return float(value), dict(zip(moves.tolist(), priors.tolist(), strict=True))
 
 

@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.blokbox.proving.regions import new_territory_workspace
@@ -57,6 +58,12 @@ def random_variant(rng: random.Random) -> BlokboxVariant:
     )
 
 
+@njit(cache=True)
+def _verdict(tables, position, candidates, n_candidates, expected, territory):
+    """The kernel's verdict: it has no entry from Python of its own."""
+    return verdict(tables, position, candidates, n_candidates, expected, territory)
+
+
 class Match:
     """Plays a variant out, knows who wins, and asks for verdicts."""
 
@@ -84,7 +91,7 @@ class Match:
     def verdicts(self, position: Position) -> set[int]:
         """What is found when each result is looked for."""
         found = {
-            verdict(self._tables, position, self._shapes, self._live, expected, self._territory)
+            _verdict(self._tables, position, self._shapes, self._live, expected, self._territory)
             for expected in (TO_MOVE_WINS, TO_MOVE_LOSES)
         }
         return found - {0}
