@@ -17,6 +17,7 @@ from games.gdl.grounding.estimate import Estimates
 from games.gdl.grounding.observer import DEFAULT_LIMIT, GroundRules, Int32Array, Int64Array, run
 from games.gdl.grounding.rewrite import split
 from games.gdl.grounding.split_moves import separate_moves
+from games.gdl.grounding.unfold import unfold_large
 from games.gdl.rules.dependencies import dependency_graph, reachable
 from games.gdl.rules.terms import Atom, Predicate, Rule, predicate
 from games.machine import RulesError, Term
@@ -72,6 +73,9 @@ VARIANTS = ("split", "demand+split", "plain")
 `split` breaks up moves and bodies, `demand+split` derives on demand before that, `plain` leaves the rules as they are.
 """
 
+_UNFOLDING_GAIN = 0.9
+"""Unfolded rules are taken where they have less than this share of the estimated instances. Set by hand; not tuned."""
+
 
 def ground(
     rules: Iterable[Rule], roles: Sequence[Term], *, variant: str = VARIANTS[0], limit_literals: int = DEFAULT_LIMIT
@@ -95,7 +99,18 @@ def rewrite(rules: Iterable[Rule], variant: str) -> list[Rule]:
         return rules
     if variant == "demand+split":
         rules = demand(rules, Estimates(rules))
-    rules = separate_moves(rules, Estimates(rules))
+    estimates = Estimates(rules)
+    unfolded = unfold_large(rules, estimates)
+    broken_up = _broken_up(rules, estimates)
+    if unfolded is not None:
+        also = _broken_up(unfolded, Estimates(unfolded))
+        if estimated_instances(also) < _UNFOLDING_GAIN * estimated_instances(broken_up):
+            return also
+    return broken_up
+
+
+def _broken_up(rules: Sequence[Rule], estimates: Estimates) -> list[Rule]:
+    rules = separate_moves(rules, estimates)
     return split(rules, Estimates(rules))
 
 
