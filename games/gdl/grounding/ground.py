@@ -92,32 +92,56 @@ def ground(
 
 def rewrite(rules: Iterable[Rule], variant: str) -> list[Rule]:
     """The rules that the game depends on, rewritten as one of `VARIANTS` says. Raises `ValueError` for another name."""
-    if variant not in VARIANTS:
-        raise ValueError(f"no way to rewrite rules: {variant}")
-    rules = relevant_rules(rules)
-    if variant == "plain":
-        return rules
-    if variant == "demand+split":
-        rules = demand(rules, Estimates(rules))
-    estimates = Estimates(rules)
+    return Rewriter(rules).rules(variant)
+
+
+class Rewriter:
+    """The variants of some rules, each made when it is first asked for, and what they share once."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._rules = relevant_rules(rules)
+        self._made: dict[str, tuple[list[Rule], Estimates]] = {}
+
+    def rules(self, variant: str) -> list[Rule]:
+        """The rewritten rules that the game depends on. Raises `ValueError` for a name not in `VARIANTS`."""
+        return self._make(variant)[0]
+
+    def instances(self, variant: str) -> float:
+        """A rough estimate of how many ground instances these have."""
+        return _instances(*self._make(variant))
+
+    def _make(self, variant: str) -> tuple[list[Rule], Estimates]:
+        if variant not in VARIANTS:
+            raise ValueError(f"no way to rewrite rules: {variant}")
+        if variant not in self._made:
+            if variant == "plain":
+                self._made[variant] = self._rules, Estimates(self._rules)
+            else:
+                rules, estimates = self._make("plain")
+                if variant == "demand+split":
+                    demanded = demand(rules, estimates)
+                    if demanded == rules:
+                        return self._make("split")
+                    rules, estimates = demanded, Estimates(demanded)
+                self._made[variant] = _broken_up(rules, estimates)
+        return self._made[variant]
+
+
+def _broken_up(rules: list[Rule], estimates: Estimates) -> tuple[list[Rule], Estimates]:
     unfolded = unfold_large(rules, estimates)
-    broken_up = _broken_up(rules, estimates)
+    separated = separate_moves(rules, estimates)
+    result = split(separated, estimates), estimates
     if unfolded is not None:
-        also = _broken_up(unfolded, Estimates(unfolded))
-        if estimated_instances(also) < _UNFOLDING_GAIN * estimated_instances(broken_up):
+        estimates = Estimates(unfolded)
+        separated = separate_moves(unfolded, estimates)
+        also = split(separated, estimates), estimates
+        if _instances(*also) < _UNFOLDING_GAIN * _instances(*result):
             return also
-    return broken_up
+    return result
 
 
-def _broken_up(rules: Sequence[Rule], estimates: Estimates) -> list[Rule]:
-    rules = separate_moves(rules, estimates)
-    return split(rules, Estimates(rules))
-
-
-def estimated_instances(rewritten: Sequence[Rule]) -> float:
-    """A rough estimate of how many ground instances rules will have that `rewrite` has made."""
-    estimates = Estimates(rewritten)
-    return sum(estimates.join(rule.body, estimates.domains(rule.body)) for rule in rewritten if rule.body)
+def _instances(rules: Iterable[Rule], estimates: Estimates) -> float:
+    return sum(estimates.join(rule.body, estimates.domains(rule.body)) for rule in rules if rule.body)
 
 
 def relevant_rules(rules: Iterable[Rule]) -> list[Rule]:
