@@ -67,12 +67,14 @@ class _RawDecoder(SymbolDecoder):
     def __init__(self, constants: Sequence[str], names: Mapping[str, str], ffi: CInterface, lib: CInterface) -> None:
         super().__init__(constants, names)
         self._ffi, self._lib = ffi, lib
+        self._number_type: int = lib.clingo_symbol_type_number
         self._number = ffi.new("int*")
-        self._name = ffi.new("char const**")
+        self._address = ffi.new("uintptr_t*")
+        self._name = ffi.cast("char const**", self._address)
         self._arguments = ffi.new("clingo_symbol_t const**")
         self._size = ffi.new("size_t*")
         self._known: dict[int, Term] = {}
-        self._spelled: dict[CInterface, str] = {}
+        self._spelled: dict[int, str] = {}
         """Names by their address: clingo holds each name once."""
 
     def raw(self, symbol: int) -> Term:
@@ -83,19 +85,24 @@ class _RawDecoder(SymbolDecoder):
         return term
 
     def _read(self, symbol: int) -> Term:
+        # Called for every move and fluent of a game: each line here is a tenth of a second where there are many.
         lib = self._lib
-        if lib.clingo_symbol_type(symbol) == lib.clingo_symbol_type_number:
+        if lib.clingo_symbol_type(symbol) == self._number_type:
             lib.clingo_symbol_number(symbol, self._number)
             number: int = self._number[0]
             return self.constants[number]
         lib.clingo_symbol_name(symbol, self._name)
-        address = self._name[0]
-        name = self._spelled.get(address)
+        name = self._spelled.get(self._address[0])
         if name is None:
-            name = self._spelled[address] = self.names[self._ffi.string(address).decode()]
+            name = self._spelled[self._address[0]] = self.names[self._ffi.string(self._name[0]).decode()]
         lib.clingo_symbol_arguments(symbol, self._arguments, self._size)
-        arguments = self._ffi.unpack(self._arguments[0], self._size[0]) if self._size[0] else ()
-        return (name, *[self.raw(argument) for argument in arguments])
+        size = self._size[0]
+        arguments = self._ffi.unpack(self._arguments[0], size) if size else ()
+        known = self._known
+        try:
+            return (name, *[known[argument] for argument in arguments])
+        except KeyError:
+            return (name, *[self.raw(argument) for argument in arguments])
 
 
 def run(program: str, constants: Sequence[str], names: Mapping[str, str], limit: int = DEFAULT_LIMIT) -> GroundRules:
