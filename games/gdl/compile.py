@@ -7,6 +7,7 @@ when the first one takes long.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ import numpy as np
 from games.child_process import Bounds, ChildLostError, ChildProcess, wait_for_any
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.circuit.pool import grow
-from games.gdl.grounding.ground import VARIANTS, estimated_instances, ground, rewrite
+from games.gdl.grounding.ground import VARIANTS, Rewriter, ground, rewrite
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.terms import Rule
 from games.gdl.running.machine import CircuitMachine, CompiledGame, compiled_game
@@ -46,9 +47,9 @@ class Limits:
 
     cpu_seconds: float = 60.0
     """Per child."""
-    grounding_cpu_seconds: float = 15.0
-    """For all children together, until one has grounded the rules. What takes longer has nearly always no end; the
-    slowest sheet that was seen to succeed needs 3 s on one machine and 7 s on a slower one."""
+    grounding_cpu_seconds: float = 7.5
+    """For all children together, until one has grounded the rules. What takes longer has nearly always no end; of 172
+    sheets the slowest that succeeds needs 2 s, and on the slowest machine that was seen it takes 2.5 times as long."""
     wall_seconds: float = 240.0
     """For all of it."""
     memory_bytes: int = 8 << 30
@@ -69,8 +70,8 @@ class _Attempt:
     """CPU seconds that it gets before the next attempt starts."""
     gives_way: bool = False
     """Whether it ends then."""
-    rewritten: Sequence[Rule] | None = None
-    """The rules as the variant rewrites them, where that is known."""
+    rewriter: Rewriter | None = None
+    """Of the rules, where the parent rewrites them."""
 
 
 @dataclass
@@ -170,7 +171,8 @@ class Compilation:
 
     def _start_next(self) -> None:
         self._latest = self._waiting.pop(0)
-        variant, rewritten = self._latest.variant, self._latest.rewritten
+        variant, rewriter = self._latest.variant, self._latest.rewriter
+        rewritten = None if rewriter is None else rewriter.rules(variant)
         bounds = Bounds(self._limits.cpu_seconds, self._limits.memory_bytes)
         process = ChildProcess(_compile, self._checked, variant, rewritten, bounds=bounds)
         self._children.append(_Child(variant, process))
@@ -207,28 +209,27 @@ def _plan(checked: CheckedRules, limits: Limits) -> list[_Attempt]:
         return [_Attempt(variant, patience) for variant in limits.variants]
     if len(checked.rules) > _MOST_ESTIMATED_RULES:
         return [_Attempt(variant, patience) for variant in VARIANTS[:2]]
-    rewritten = rewrite(checked.rules, "split")
-    instances = estimated_instances(rewritten)
-    split = _Attempt("split", patience, rewritten=rewritten)
+    rewriter = Rewriter(checked.rules)
+    instances = rewriter.instances("split")
+    split = _Attempt("split", patience, rewriter=rewriter)
+    on_demand = _Attempt("demand+split", patience, rewriter=rewriter)
     if instances > _HUGE:
         # The estimate may be wrong, so a short look; if it is right, what can succeed gets the machine to itself.
         first_look = replace(split, patience=limits.first_look_seconds, gives_way=True)
-        return [first_look, _Attempt("demand+split", limits.grounding_cpu_seconds / 2, gives_way=True), split]
-    plan = [split, _Attempt("demand+split", patience)]
-    if instances > _LARGE:
-        # Below, estimating would take as long as what it might save.
-        on_demand = rewrite(checked.rules, "demand+split")
-        plan[1] = replace(plan[1], rewritten=on_demand)
-        if 2 * estimated_instances(on_demand) < instances:
-            plan.reverse()
-    plain = rewrite(checked.rules, "plain")
-    if estimated_instances(plain) < 10 * instances:
-        plan.append(_Attempt("plain", patience, rewritten=plain))
+        return [first_look, replace(on_demand, patience=limits.grounding_cpu_seconds * 2 / 3, gives_way=True), split]
+    plan = [split, on_demand]
+    # Below, estimating would take as long as what it might save.
+    if instances > _LARGE and 2 * rewriter.instances("demand+split") < instances:
+        plan.reverse()
+    if rewriter.instances("plain") < 10 * instances:
+        plan.append(_Attempt("plain", patience, rewriter=rewriter))
     return plan
 
 
 def _compile(pipe: Connection, checked: CheckedRules, variant: str, rewritten: Sequence[Rule] | None) -> CompiledGame:
     """What a child does."""
+    # It makes millions of tuples and ends soon: looking for cycles among them and what the parent had would find none.
+    gc.disable()
     if rewritten is None:
         rewritten = rewrite(checked.rules, variant)
     program = ground(rewritten, checked.roles, variant="plain")

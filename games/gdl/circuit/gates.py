@@ -68,15 +68,10 @@ def build_gates(program: GroundProgram) -> tuple[Pool, Outputs]:
     atoms = _Atoms(*(np.full(n_atoms + 1, _UNDEFINED, np.int32) for _ in range(3)))
     used = program.true_atom > 0
     atoms.literal[program.true_atom[used]] = 2 * (np.flatnonzero(used) + 1)
+    # The room suffices: each of these moves has an atom, and the pool was made for two signals an atom.
     for role, does in enumerate(program.does_atom):
-        for move in np.flatnonzero(np.asarray(does) > 0):
-            single = np.array([move], np.int32)
-            while True:
-                literal = _single_move(pool, role, single, int(n_moves[role]))
-                if literal != NO_ROOM:
-                    break
-                pool = grow(pool)
-            atoms.literal[does[move]] = literal
+        asked = np.flatnonzero(does > 0).astype(np.int32)
+        atoms.literal[does[asked]] = _single_moves(pool, role, asked)
 
     legal = np.concatenate([np.asarray(part, np.int32) for part in program.legal_atom])
     goal = np.array([atom for values in program.goals for _, atom in values], np.int32)
@@ -106,11 +101,16 @@ def build_gates(program: GroundProgram) -> tuple[Pool, Outputs]:
     )
 
 
-def _single_move(pool: Pool, role: int, move: NDArray[np.int32], n_moves: int) -> int:
-    if n_moves == 1:
-        return TRUE
-    signal = intern(pool, MOVE_SET, np.int32(role), move, 1)
-    return NO_ROOM if signal == NO_ROOM else 2 * signal
+@njit(cache=True, nogil=True)
+def _single_moves(pool, role, moves):
+    """The literals (int32[n]) "the role's move is this" for moves (int32[n]); a `Pool` that has room for them."""
+    literals = np.empty(len(moves), np.int32)
+    if pool.moves[role] == 1:
+        literals[:] = TRUE
+        return literals
+    for i in range(len(moves)):
+        literals[i] = 2 * intern(pool, MOVE_SET, np.int32(role), moves[i : i + 1], 1)
+    return literals
 
 
 @njit(cache=True, nogil=True)

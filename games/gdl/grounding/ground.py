@@ -17,6 +17,7 @@ from games.gdl.grounding.estimate import Estimates
 from games.gdl.grounding.observer import DEFAULT_LIMIT, GroundRules, Int32Array, Int64Array, run
 from games.gdl.grounding.rewrite import split
 from games.gdl.grounding.split_moves import separate_moves
+from games.gdl.grounding.unfold import unfold_large
 from games.gdl.rules.dependencies import dependency_graph, reachable
 from games.gdl.rules.terms import Atom, Predicate, Rule, predicate
 from games.machine import RulesError, Term
@@ -72,6 +73,9 @@ VARIANTS = ("split", "demand+split", "plain")
 `split` breaks up moves and bodies, `demand+split` derives on demand before that, `plain` leaves the rules as they are.
 """
 
+_UNFOLDING_GAIN = 0.9
+"""Unfolded rules are taken where they have less than this share of the estimated instances. Set by hand; not tuned."""
+
 
 def ground(
     rules: Iterable[Rule], roles: Sequence[Term], *, variant: str = VARIANTS[0], limit_literals: int = DEFAULT_LIMIT
@@ -88,21 +92,56 @@ def ground(
 
 def rewrite(rules: Iterable[Rule], variant: str) -> list[Rule]:
     """The rules that the game depends on, rewritten as one of `VARIANTS` says. Raises `ValueError` for another name."""
-    if variant not in VARIANTS:
-        raise ValueError(f"no way to rewrite rules: {variant}")
-    rules = relevant_rules(rules)
-    if variant == "plain":
-        return rules
-    if variant == "demand+split":
-        rules = demand(rules, Estimates(rules))
-    rules = separate_moves(rules, Estimates(rules))
-    return split(rules, Estimates(rules))
+    return Rewriter(rules).rules(variant)
 
 
-def estimated_instances(rewritten: Sequence[Rule]) -> float:
-    """A rough estimate of how many ground instances rules will have that `rewrite` has made."""
-    estimates = Estimates(rewritten)
-    return sum(estimates.join(rule.body, estimates.domains(rule.body)) for rule in rewritten if rule.body)
+class Rewriter:
+    """The variants of some rules, each made when it is first asked for, and what they share once."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._rules = relevant_rules(rules)
+        self._made: dict[str, tuple[list[Rule], Estimates]] = {}
+
+    def rules(self, variant: str) -> list[Rule]:
+        """The rewritten rules that the game depends on. Raises `ValueError` for a name not in `VARIANTS`."""
+        return self._make(variant)[0]
+
+    def instances(self, variant: str) -> float:
+        """A rough estimate of how many ground instances these have."""
+        return _instances(*self._make(variant))
+
+    def _make(self, variant: str) -> tuple[list[Rule], Estimates]:
+        if variant not in VARIANTS:
+            raise ValueError(f"no way to rewrite rules: {variant}")
+        if variant not in self._made:
+            if variant == "plain":
+                self._made[variant] = self._rules, Estimates(self._rules)
+            else:
+                rules, estimates = self._make("plain")
+                if variant == "demand+split":
+                    demanded = demand(rules, estimates)
+                    if demanded == rules:
+                        return self._make("split")
+                    rules, estimates = demanded, Estimates(demanded)
+                self._made[variant] = _broken_up(rules, estimates)
+        return self._made[variant]
+
+
+def _broken_up(rules: list[Rule], estimates: Estimates) -> tuple[list[Rule], Estimates]:
+    unfolded = unfold_large(rules, estimates)
+    separated = separate_moves(rules, estimates)
+    result = split(separated, estimates), estimates
+    if unfolded is not None:
+        estimates = Estimates(unfolded)
+        separated = separate_moves(unfolded, estimates)
+        also = split(separated, estimates), estimates
+        if _instances(*also) < _UNFOLDING_GAIN * _instances(*result):
+            return also
+    return result
+
+
+def _instances(rules: Iterable[Rule], estimates: Estimates) -> float:
+    return sum(estimates.join(rule.body, estimates.domains(rule.body)) for rule in rules if rule.body)
 
 
 def relevant_rules(rules: Iterable[Rule]) -> list[Rule]:

@@ -10,16 +10,20 @@ Atoms carry terms as clingo symbols. Equal terms are one symbol, so each is deco
 
 from __future__ import annotations
 
+import ctypes
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
 import clingo
+import llvmlite.binding
 import numpy as np
 import numpy.typing as npt
-from numba import carray, cfunc, types  # type: ignore[attr-defined]  # Numba does not list its exports
+from numba import carray, cfunc, njit, types  # type: ignore[attr-defined]  # Numba does not list its exports
 
+from games.bits.addresses import load_word
 from games.machine import LimitError, Term
 
 Int32Array = npt.NDArray[np.int32]
@@ -61,43 +65,6 @@ class SymbolDecoder:
         return (self.names[symbol.name], *[self.decode(argument) for argument in symbol.arguments])
 
 
-class _RawDecoder(SymbolDecoder):
-    """The same for symbols as the C interface has them, 64-bit numbers."""
-
-    def __init__(self, constants: Sequence[str], names: Mapping[str, str], ffi: CInterface, lib: CInterface) -> None:
-        super().__init__(constants, names)
-        self._ffi, self._lib = ffi, lib
-        self._number = ffi.new("int*")
-        self._name = ffi.new("char const**")
-        self._arguments = ffi.new("clingo_symbol_t const**")
-        self._size = ffi.new("size_t*")
-        self._known: dict[int, Term] = {}
-        self._spelled: dict[CInterface, str] = {}
-        """Names by their address: clingo holds each name once."""
-
-    def raw(self, symbol: int) -> Term:
-        """The term of a symbol."""
-        term = self._known.get(symbol)
-        if term is None:
-            term = self._known[symbol] = self._read(symbol)
-        return term
-
-    def _read(self, symbol: int) -> Term:
-        lib = self._lib
-        if lib.clingo_symbol_type(symbol) == lib.clingo_symbol_type_number:
-            lib.clingo_symbol_number(symbol, self._number)
-            number: int = self._number[0]
-            return self.constants[number]
-        lib.clingo_symbol_name(symbol, self._name)
-        address = self._name[0]
-        name = self._spelled.get(address)
-        if name is None:
-            name = self._spelled[address] = self.names[self._ffi.string(address).decode()]
-        lib.clingo_symbol_arguments(symbol, self._arguments, self._size)
-        arguments = self._ffi.unpack(self._arguments[0], self._size[0]) if self._size[0] else ()
-        return (name, *[self.raw(argument) for argument in arguments])
-
-
 def run(program: str, constants: Sequence[str], names: Mapping[str, str], limit: int = DEFAULT_LIMIT) -> GroundRules:
     """Grounds a program in clingo's language.
 
@@ -107,17 +74,120 @@ def run(program: str, constants: Sequence[str], names: Mapping[str, str], limit:
     interface = _interface()
     if interface is None:
         return _run_public(program, constants, names, limit)
-    ffi, lib = interface
-    return _run_raw(program, _RawDecoder(constants, names, ffi, lib), limit, ffi, lib)
+    return _run_raw(program, RawDecoder(constants, names, *interface), limit, *interface)
 
 
+_SYMBOL_FUNCTIONS = ("type", "number", "name", "arguments")
+"""What kernels call of clingo's C interface: `clingo_symbol_type` and so on."""
+
+
+@cache
 def _interface() -> tuple[CInterface, CInterface] | None:
-    """clingo's C interface (cffi's `ffi` and `lib`), if this version has it where it used to be: it is private."""
+    """clingo's C interface (cffi's `ffi` and `lib`), if this version has it where it used to be: it is private.
+
+    From then on kernels can call its functions by name.
+    """
     try:
         from clingo._internal import _ffi, _lib  # type: ignore[attr-defined]  # there, but not for everyone
+
+        path = importlib.import_module("clingo._clingo").__file__
     except ImportError:
         return None
+    library = ctypes.CDLL(path)
+    if not all(hasattr(library, f"clingo_symbol_{name}") for name in _SYMBOL_FUNCTIONS):
+        return None
+    llvmlite.binding.load_library_permanently(path)
     return _ffi, _lib
+
+
+# ------------------------------------------------------------------------------------------------------- symbols
+
+_TYPE, _NUMBER, _NAME, _ARGUMENTS = (
+    types.ExternalFunction(f"clingo_symbol_{name}", signature)
+    for name, signature in zip(
+        _SYMBOL_FUNCTIONS,
+        (
+            types.int32(types.uint64),
+            types.boolean(types.uint64, types.uint64),
+            types.boolean(types.uint64, types.uint64),
+            types.boolean(types.uint64, types.uint64, types.uint64),
+        ),
+        strict=True,
+    )
+)
+"""Functions of clingo's C interface; addresses of what they fill in are passed as numbers."""
+
+_NUMBER_TYPE = 1
+"""`clingo_symbol_type_number`."""
+
+
+class RawDecoder(SymbolDecoder):
+    """The same for symbols as the C interface has them, 64-bit numbers; for many of them at once."""
+
+    def __init__(self, constants: Sequence[str], names: Mapping[str, str], ffi: CInterface, lib: CInterface) -> None:
+        super().__init__(constants, names)
+        self._ffi = ffi
+        assert lib.clingo_symbol_type_number == _NUMBER_TYPE
+
+    def terms(self, symbols: npt.NDArray[np.uint64]) -> list[Term]:
+        """The terms of symbols; equal terms are one object as far as they are arguments of others."""
+        result = np.empty(len(symbols), object)
+        heads, sizes, addresses = (np.zeros(len(symbols), np.uint64) for _ in range(3))
+        _take_apart(symbols, heads, sizes, addresses, np.zeros(2, np.uint64))
+        starts = np.cumsum(sizes) - sizes
+        different, inner = np.unique(_arguments(sizes, addresses, int(sizes.sum())), return_inverse=True)
+        arguments = np.empty(len(different), object)
+        if len(different):
+            arguments[:] = self.terms(different)
+        kinds, kind_of = np.unique(heads, return_inverse=True)
+        for kind, head in enumerate(kinds.tolist()):
+            here = np.flatnonzero(kind_of == kind)
+            if head <= _LARGEST_NUMBER:
+                result[here] = self.constants[head]
+                continue
+            name = self.names[self._ffi.string(self._ffi.cast("char const*", head)).decode()]
+            for size in np.unique(sizes[here]).tolist():
+                rows = here[sizes[here] == size]
+                columns = [arguments[inner[starts[rows].astype(np.int64) + i]].tolist() for i in range(size)]
+                for row, term in zip(rows.tolist(), zip([name] * len(rows), *columns, strict=True), strict=True):
+                    result[row] = term
+        return result.tolist()
+
+
+_LARGEST_NUMBER = 1 << 31
+"""Numbers are below, addresses of names above."""
+
+
+@njit(cache=True, nogil=True)
+def _take_apart(symbols, heads, sizes, addresses, work):
+    """Of clingo's symbols (uint64[n]): number or address of the name, how many arguments, and their address.
+
+    The last three, `heads`, `sizes` and `addresses` (uint64[n]), are filled; `work` is uint64[2].
+    """
+    first, second = np.uint64(work.ctypes.data), np.uint64(work[1:].ctypes.data)
+    for i in range(len(symbols)):
+        work[0] = 0
+        if _TYPE(symbols[i]) == _NUMBER_TYPE:
+            _NUMBER(symbols[i], first)
+            heads[i] = work[0]
+            continue
+        _NAME(symbols[i], first)
+        heads[i] = work[0]
+        _ARGUMENTS(symbols[i], first, second)
+        addresses[i] = work[0]
+        sizes[i] = work[1]
+
+
+@njit(cache=True, nogil=True)
+def _arguments(sizes, addresses, total):
+    """The words at addresses (uint64[n]), as many from each as `sizes` (uint64[n]) says, `total` in all: uint64."""
+    found = np.empty(total, np.uint64)
+    position = 0
+    for i in range(len(sizes)):
+        for j in range(sizes[i]):
+            found[position] = load_word(addresses[i] + np.uint64(8) * np.uint64(j))
+            position += 1
+    return found
 
 
 # ------------------------------------------------------------------------------------------------- Numba callbacks
@@ -185,7 +255,7 @@ def _callbacks() -> tuple[int, int]:
     return rule.address, output_atom.address
 
 
-def _run_raw(program: str, decoder: _RawDecoder, limit: int, ffi: CInterface, lib: CInterface) -> GroundRules:
+def _run_raw(program: str, decoder: RawDecoder, limit: int, ffi: CInterface, lib: CInterface) -> GroundRules:
     limit = max(limit, 1 << 10)
     memory = np.empty(_HEADER + 2 * limit + 2 * _SHOWN_LIMIT, np.int64)
     memory[:_HEADER] = 0
@@ -213,12 +283,12 @@ def _run_raw(program: str, decoder: _RawDecoder, limit: int, ffi: CInterface, li
     body_start[1:] = memory[_HEADER : _HEADER + rules]
     first = _HEADER + 2 * limit
     table = memory[first : first + 2 * shown].reshape(shown, 2)
-    symbols, atoms = table[:, 0].view(np.uint64).tolist(), table[:, 1].tolist()
+    terms = decoder.terms(table[:, 0].view(np.uint64).copy())
     return GroundRules(
         head=narrow[heads : heads + rules].copy(),
         body_start=body_start,
         body=narrow[heads + limit : heads + limit + literals].copy(),
-        shown=[(decoder.raw(symbol), atom) for symbol, atom in zip(symbols, atoms, strict=True)],
+        shown=list(zip(terms, table[:, 1].tolist(), strict=True)),
     )
 
 

@@ -44,18 +44,45 @@ class Auxiliaries:
         return Literal(True, (relation, *kept))
 
 
+class Domains:
+    """Static relations that hold for the constants a variable can stand for."""
+
+    def __init__(self, prefix: str, estimates: Estimates) -> None:
+        self._prefix = prefix
+        self._estimates = estimates
+        self._relations: dict[frozenset[str], str] = {}
+        self.rules: list[Rule] = []
+
+    def literal(self, body: Sequence[Literal], name: str, statement: int = 0) -> Literal | None:
+        """A literal that binds the variable to all it can be here; None where that is no known set of constants."""
+        constants = self._estimates.constants(body, name)
+        if constants is None:
+            return None
+        relation = self._relations.get(constants)
+        if relation is None:
+            relation = self._relations[constants] = f"{self._prefix} {len(self._relations)}"
+            rules = [Rule((relation, constant), (), statement) for constant in sorted(constants)]
+            for rule in rules:
+                self._estimates.add(rule, len(rules))
+            self.rules += rules
+        return Literal(True, (relation, name))
+
+
 def split(rules: Iterable[Rule], estimates: Estimates) -> list[Rule]:
     """Rules whose bodies are broken up wherever the estimates say that this saves ground instances.
 
     Makes the auxiliary relations known to `estimates`.
     """
     auxiliaries = Auxiliaries("join")
-    result = [_split_rule(rule, auxiliaries, estimates) for rule in rules]
+    domains = Domains("value", estimates)
+    result = [_split_rule(rule, auxiliaries, domains, estimates) for rule in rules]
     done = 0
     while done < len(auxiliaries.rules):
-        auxiliaries.rules[done] = _split_rule(auxiliaries.rules[done], auxiliaries, estimates)
+        auxiliaries.rules[done] = _split_rule(auxiliaries.rules[done], auxiliaries, domains, estimates)
         done += 1
-    return result + auxiliaries.rules
+    result += auxiliaries.rules
+    used = {literal.atom[0] for rule in result for literal in rule.body}
+    return [rule for rule in domains.rules if rule.head[0] in used] + result
 
 
 _GAIN = 0.9
@@ -73,13 +100,13 @@ def _combinations(names: Iterable[str], domains: Mapping[str, float]) -> float:
     return prod([domains.get(name, 1.0) for name in names])
 
 
-def _split_rule(rule: Rule, auxiliaries: Auxiliaries, estimates: Estimates) -> Rule:
+def _split_rule(rule: Rule, auxiliaries: Auxiliaries, values: Domains, estimates: Estimates) -> Rule:
     head = variables(rule.head)
     while len(rule.body) > 1:
         domains = estimates.domains(rule.body)
         best_cost = _GAIN * _cost(rule.body, estimates.join(rule.body, domains), estimates)
         best: tuple[tuple[Literal, ...], list[str]] | None = None
-        buckets = {_bucket(rule.body, name, estimates): None for name in body_variables(rule.body) if name not in head}
+        buckets = {_bucket(rule.body, name, values, estimates): None for name in body_variables(rule.body) if name not in head}
         for bucket in buckets:
             inside = body_variables(bucket)
             rest = tuple([literal for literal in rule.body if literal not in bucket])
@@ -108,18 +135,28 @@ def _split_rule(rule: Rule, auxiliaries: Auxiliaries, estimates: Estimates) -> R
     return rule
 
 
-def _bucket(body: Sequence[Literal], name: str, estimates: Estimates) -> tuple[Literal, ...]:
+def _bucket(body: Sequence[Literal], name: str, domains: Domains, estimates: Estimates) -> tuple[Literal, ...]:
     """The literals to join in order to eliminate a variable; empty where some literal stands in the way.
 
-    Those that mention it, and those that cost nothing and narrow the join.
+    Those that mention it, and those that cost nothing and narrow the join. Where one of the former is the negation of
+    a static relation, its other variables are bound to all that they can be.
     """
     bucket = [lit for lit in body if lit.positive and lit.atom[0] != "distinct" and name in variables(lit.atom)]
     bound = body_variables(bucket)
     for literal in body:
         names = variables(literal.atom)
-        if literal in bucket or any(other not in bound for other in names):
-            if name in names and literal not in bucket:
-                return ()
-        elif name in names or estimates.is_static(literal):
+        if literal in bucket:
+            continue
+        if name in names:
+            for other in names:
+                if other not in bound:
+                    relation = not literal.positive and estimates.is_static(literal)
+                    binder = domains.literal(body, other) if relation else None
+                    if binder is None:
+                        return ()
+                    bucket.append(binder)
+                    bound[other] = None
+            bucket.append(literal)
+        elif all(other in bound for other in names) and estimates.is_static(literal):
             bucket.append(literal)
     return tuple(bucket)

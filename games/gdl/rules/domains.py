@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from games.gdl.rules.dependencies import reachable
+from games.gdl.rules.dependencies import dependency_components, reachable
 from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, predicate
 from games.machine import Term
 
@@ -105,18 +105,26 @@ class Domains:
         return bit
 
     def _find(self, rules: list[Rule]) -> None:
+        derived = []
+        for rule in rules:
+            if rule.body:
+                derived.append(rule)
+            else:
+                self._put_head(rule.head, fed(predicate(rule.head)), {})
+        # In the order of dependencies, most rules need no second look.
+        place = {relation: i for i, members in enumerate(dependency_components(derived)) for relation in members}
+        derived.sort(key=lambda rule: place[predicate(rule.head)])
         users: dict[Predicate, list[int]] = defaultdict(list)
-        for number, rule in enumerate(rules):
-            for literal in rule.body:
-                if literal.positive:
-                    users[fed(predicate(literal.atom))].append(number)
-        pending = deque(range(len(rules)))
-        waiting = [True] * len(rules)
+        for number, rule in enumerate(derived):
+            for relation in {fed(predicate(literal.atom)) for literal in rule.body if literal.positive}:
+                users[relation].append(number)
+        pending = deque(range(len(derived)))
+        waiting = [True] * len(derived)
         while pending:
             number = pending.popleft()
             waiting[number] = False
-            rule = rules[number]
-            masks = self._masks(rule.body) if rule.body else {}
+            rule = derived[number]
+            masks = self._masks(rule.body)
             if masks is None:
                 continue
             relation = fed(predicate(rule.head))
@@ -158,7 +166,11 @@ class Domains:
         """Adds what the head of a rule can be to the domains of `relation`; whether that was new."""
         changed = self._add(1, relation)
         for i, part in enumerate(head[1:], 1):
-            changed |= self._put(part, (*relation, i), masks)
+            place = (*relation, i)
+            bit = self._bits.get(part) if isinstance(part, str) else None
+            if bit is None or not bit & self._domains.get(place, 0):
+                # Not a constant that is known to stand there, as nearly all of large tables of facts are.
+                changed |= self._put(part, place, masks)
         return changed
 
     def _put(self, term: Term, place: Place, masks: Mapping[str, tuple[int, Place]]) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from games.machine import Term
@@ -73,12 +74,20 @@ def iterate_variables(term: Term) -> Iterator[str]:
 
 def variables(*terms: Term) -> dict[str, None]:
     """The variables of some terms or atoms, in order of appearance (a `dict` used as an ordered set)."""
-    return {name: None for term in terms for name in iterate_variables(term)}
+    if len(terms) == 1:
+        return dict.fromkeys(_distinct_variables(terms[0]))
+    return {name: None for term in terms for name in _distinct_variables(term)}
 
 
 def body_variables(body: Iterable[Literal]) -> dict[str, None]:
     """The variables of a body, in order of appearance."""
-    return {name: None for literal in body for name in iterate_variables(literal.atom)}
+    return {name: None for literal in body for name in _distinct_variables(literal.atom)}
+
+
+@lru_cache(maxsize=1 << 14)
+def _distinct_variables(term: Term) -> tuple[str, ...]:
+    """The variables of a term, in order of appearance. Rewriting asks for those of the same few atoms all the time."""
+    return tuple(dict.fromkeys(iterate_variables(term)))
 
 
 def substitute(term: Term, binding: Substitution) -> Term:

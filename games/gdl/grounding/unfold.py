@@ -1,0 +1,98 @@
+"""Puts the rules of a relation in the place of the one literal that asks for it.
+
+    between(C, M, K) :- true(piece(M, X, Y)), left(K, X, Y), right(C, X, Y)
+    pinned(M)        :- between(C, M, K), owner(P, M), owner(P, K)
+
+Alone, `between` has an instance for each combination of `C`, `M`, `K`, `X` and `Y`. Unfolded (Tamaki and Sato: Unfold/fold
+transformation of logic programs, 1984), `C` and `K` need not be kept, and `rewrite.split` eliminates one variable
+after the other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from games.gdl.grounding.estimate import Estimates
+from games.gdl.rules.dependencies import dependency_graph, reachable
+from games.gdl.rules.terms import (
+    Atom,
+    Literal,
+    Predicate,
+    Rule,
+    Substitution,
+    body_variables,
+    predicate,
+    resolve,
+    substitute_atom,
+    unify,
+    variables,
+)
+
+_LARGE = 20_000.0
+"""Relations estimated smaller stay: unfolding one has to pay for estimating once more. Set by hand; not tuned."""
+
+_GAME = frozenset({"init", "next", "legal", "goal", "terminal", "true", "does", "sees"})
+
+
+def unfold_large(rules: Sequence[Rule], estimates: Estimates) -> list[Rule] | None:
+    """Rules without the large relations that one literal asks for, not for all of their arguments; None: there are none.
+
+    Only relations that depend on the state, and not on themselves.
+    """
+    asking: Counter[Predicate] = Counter()
+    wanted: dict[Predicate, None] = {}
+    for rule in rules:
+        for literal in rule.body:
+            asking[predicate(literal.atom)] += 1
+            if _hides(rule, literal) and estimates.size(predicate(literal.atom)) >= _LARGE:
+                wanted[predicate(literal.atom)] = None
+    graph = dependency_graph(rules)
+    unfolded = {
+        relation
+        for relation in wanted
+        if asking[relation] == 1
+        and relation in graph
+        and relation[0] not in _GAME
+        and not estimates.is_static(Literal(True, (relation[0], *["?"] * relation[1])))
+        and relation not in reachable(graph, graph[relation])
+    }
+    if not unfolded:
+        return None
+    by_head: dict[Predicate, list[Rule]] = {relation: [] for relation in unfolded}
+    kept: list[Rule] = []
+    for rule in rules:
+        by_head.get(predicate(rule.head), kept).append(rule)
+    result: list[Rule] = []
+    for rule in kept:
+        result += _unfolded(rule, by_head)
+    return result
+
+
+def _hides(rule: Rule, literal: Literal) -> bool:
+    """Whether the rule does not pass on some variable of a positive literal."""
+    return literal.positive and not variables(literal.atom).keys() <= variables(rule.head).keys()
+
+
+def _unfolded(rule: Rule, by_head: dict[Predicate, list[Rule]]) -> Iterable[Rule]:
+    for number, literal in enumerate(rule.body):
+        callees = by_head.get(predicate(literal.atom))
+        if callees is None:
+            continue
+        for callee in callees:
+            fresh = {name: f"{name} {number}" for name in (*variables(callee.head), *body_variables(callee.body))}
+            binding = unify(substitute_atom(callee.head, fresh), literal.atom)
+            if binding is None:
+                continue
+            inner = [Literal(part.positive, substitute_atom(part.atom, fresh)) for part in callee.body]
+            body = [*rule.body[:number], *inner, *rule.body[number + 1 :]]
+            resolved = dict.fromkeys(Literal(part.positive, _resolve(part.atom, binding)) for part in body)
+            one = Rule(_resolve(rule.head, binding), tuple(resolved), rule.statement)
+            # What was put in may ask for another such relation.
+            yield from _unfolded(one, by_head)
+        return
+    yield rule
+
+
+def _resolve(atom: Atom, binding: Substitution) -> Atom:
+    return (atom[0], *[resolve(part, binding) for part in atom[1:]])
