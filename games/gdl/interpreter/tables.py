@@ -13,9 +13,10 @@ finds strongly connected components. Negation only asks for calls of lower strat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import TypeAlias
 
+from games.gdl.interpreter.facts import Answer
 from games.gdl.rules.terms import Predicate
 from games.machine import Interrupted, LimitError, Term
 
@@ -45,11 +46,8 @@ _FRESH, _ACTIVE, _WAITING, _STALE = range(4)
 Key: TypeAlias = Term
 """Values of the bound arguments of a call: the value itself if there is one, else their tuple."""
 
-Answer: TypeAlias = Term
-"""Values of the arguments that a call asks for: the value itself if there is one, else their tuple."""
-
-Answers: TypeAlias = list[Answer] | bool
-"""Of a complete call: the list of its answers; or, where no value is asked for, whether there is one."""
+Answers: TypeAlias = Collection[Answer] | bool
+"""Of a complete call: its answers; or, where no value is asked for, whether there is one."""
 
 
 class CyclicCallError(Exception):
@@ -58,13 +56,6 @@ class CyclicCallError(Exception):
     def __init__(self, table: CallTable) -> None:
         super().__init__()
         self.table = table
-
-
-Grouped: TypeAlias = dict[Key, list[Answer]]
-"""Rows of a relation by the values of some columns; the lists hold those of others, without repeats."""
-
-_NO_ROWS: Grouped = {("no row",): []}
-"""Of a relation without rows. Its key is no value that rules can ask for: a name has no space."""
 
 
 class Entry:
@@ -105,24 +96,6 @@ class CallTable:
     def cyclic(self) -> None:
         """Ends the query because a call that is evaluated directly was asked for again: raises `CyclicCallError`."""
         raise CyclicCallError(self)
-
-
-class Index:
-    """Rows of a state's facts, or of the joint move, grouped by some columns; built when first asked for."""
-
-    __slots__ = ("_group", "_rows", "table")
-
-    def __init__(
-        self, rows: Callable[[], Iterable[tuple[Term, ...]]], group: Callable[[Iterable[tuple[Term, ...]]], Grouped]
-    ) -> None:
-        self._rows = rows
-        self._group = group
-        self.table: Grouped | None = None
-
-    def build(self) -> Grouped:
-        """The index of the present rows; never empty, so that it is not taken for one that is still to be built."""
-        self.table = self._group(self._rows()) or _NO_ROWS
-        return self.table
 
 
 class TabledEvaluation:
@@ -220,7 +193,7 @@ class TabledEvaluation:
             if not entry.used or self._changes == changes:
                 parents.pop()
                 for other, other_key, member in stack[place:]:
-                    other.complete[other_key] = False if other.boolean else list(member.answers)
+                    other.complete[other_key] = False if other.boolean else member.answers
                     del other.pending[other_key]
                 del stack[place:]
                 return table.complete[key]
