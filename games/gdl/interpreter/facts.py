@@ -132,7 +132,7 @@ class Snapshot:
 
     def index(self, shape: Shape | None, pattern: str) -> FactIndex:
         """A new index of the facts of one shape by a binding pattern of their arguments, or of all facts."""
-        index = FactIndex(lambda: self.facts_of(shape), make_update(pattern, shape is None))
+        index = FactIndex(lambda: self.facts_of(shape), make_update(pattern, shape is None, facts=True))
         self._indices[shape].append(index)
         return index
 
@@ -161,23 +161,26 @@ class Snapshot:
 
 
 @cache
-def make_update(pattern: str, whole: bool) -> Update:
-    """What keeps an index for a binding pattern up to date; `whole` for facts that are not taken apart."""
+def make_update(pattern: str, whole: bool, facts: bool = False) -> Update:
+    """What keeps an index for a binding pattern up to date.
+
+    The rows are tuples, or facts that such tuples are the arguments of, or plain values (`whole`).
+    """
     scope: dict[str, Any] = {}
-    exec(compile(_write_update(pattern, whole), f"<facts {pattern}>", "exec"), scope)
+    exec(compile(_write_update(pattern, whole, facts), f"<facts {pattern}>", "exec"), scope)
     return cast(Update, scope["update"])
 
 
-def _write_update(pattern: str, whole: bool) -> str:
+def _write_update(pattern: str, whole: bool, facts: bool) -> str:
     itself = pattern.endswith(ITSELF)
     pattern = pattern.removesuffix(ITSELF)
     columns = [f"c{i}" for i in range(len(pattern))]
     key = value_source([column for column, letter in zip(columns, pattern, strict=True) if letter == "b"])
     value = value_source([column for column, letter in zip(columns, pattern, strict=True) if letter == "f"])
-    target = columns[0] if whole else tuple_source(["_", *columns])
+    target = columns[0] if whole else tuple_source(["_", *columns] if facts else columns)
     if itself:
-        value = "fact"
-    unpack = f"        {target} = fact"
+        value = "row"
+    unpack = f"        {target} = row"
     # Where no column is left out, facts differ in their key or in their value.
     adding, removing = f"g[{value}] = 1", "n = 1"
     if not itself and ("e" in pattern or "f" not in pattern):
@@ -185,13 +188,13 @@ def _write_update(pattern: str, whole: bool) -> str:
     return "\n".join(
         [
             "def update(table, added, removed):",
-            "    for fact in added:",
+            "    for row in added:",
             unpack,
             f"        k = {key}",
             "        g = table.get(k)",
             f"        if g is None: table[k] = {{{value}: 1}}",
             f"        else: {adding}",
-            "    for fact in removed:",
+            "    for row in removed:",
             unpack,
             f"        k = {key}",
             "        g = table[k]",

@@ -8,7 +8,7 @@ from games.gdl.interpreter.codegen import BodyWriter, shared_variables
 from games.gdl.interpreter.naming import Linker, Names, value_source
 from games.gdl.interpreter.planning import Sizes
 from games.gdl.interpreter.unfolding import UnfoldedRules
-from games.gdl.rules.terms import Literal, Rule, is_variable, predicate
+from games.gdl.rules.terms import Literal, Predicate, Rule, is_variable, predicate
 from games.machine import Term
 
 
@@ -18,6 +18,8 @@ class TableWriter:
     def __init__(self, program: UnfoldedRules, sizes: Sizes, linker: Linker, suffix: str) -> None:
         self._prefix = f"h{suffix}"
         self._count = 0
+        self._iterates = False
+        """Whether a recursive literal's answer is given."""
         self.program = program
         self.sizes = sizes
         self.linker = linker
@@ -43,9 +45,27 @@ class TableWriter:
             lines.append(f"    A{suffix}.add(key)")
         if collects:
             lines.append("    out = {}")
-        lines += self._blocks(rules, pattern, None if collects else f"{done}T{suffix}[key] = True; return True")
+        success = None if collects else f"{done}T{suffix}[key] = True; return True"
+        lines += self._blocks(rules, pattern, success, unpack=True)
         result = "out" if collects else "False"
         lines.append(f"    {done}T{suffix}[key] = {result}; return {result}")
+        return "\n".join([*self._helpers, *lines, ""])
+
+    def iterated(self, rules: Sequence[Rule], pattern: str) -> str:
+        """The source of `E<suffix>(key)` by semi-naive evaluation, where `is_iterable`."""
+        suffix = self._suffix
+        self._iterates = True
+        free = [f"f{i}" for i, letter in enumerate(pattern) if letter == "f"]
+        given = [rule for rule in rules if recursive_literal(rule) is None]
+        steps = [rule for rule in rules if recursive_literal(rule) is not None]
+        lines = [f"def E{suffix}(key):", "    R.steps -= 1", "    if R.steps < 0: R.check()", "    out = {}"]
+        lines += self._blocks(given, pattern, None, unpack=True)
+        lines += ["    every, new = dict(out), out", "    while new:", "        out = {}"]
+        lines += [f"        for {', '.join(free)} in new:", "            R.steps -= 1"]
+        lines += ["            if R.steps < 0: R.check()"]
+        lines += ["        " + line for line in self._blocks(steps, pattern, None)]
+        lines += ["        new = {answer: None for answer in out if answer not in every}", "        every.update(new)"]
+        lines += [f"    T{suffix}[key] = every", "    return every"]
         return "\n".join([*self._helpers, *lines, ""])
 
     def tabled(self, rules: Sequence[Rule], pattern: str) -> str:
@@ -53,7 +73,7 @@ class TableWriter:
         self.in_recursion = True
         self._prefix = f"d{self._suffix}"
         lines = [f"def D{self._suffix}(key, out):"]
-        lines += self._blocks(rules, pattern, None if "f" in pattern else "return True")
+        lines += self._blocks(rules, pattern, None if "f" in pattern else "return True", unpack=True)
         lines.append("    return False")
         return "\n".join([*self._helpers, *lines, ""])
 
@@ -75,14 +95,20 @@ class TableWriter:
         self._helpers += [*lines, "    return False"]
         return f"{name}({', '.join(arguments)})"
 
-    def _blocks(self, rules: Sequence[Rule], pattern: str, success: str | None) -> list[str]:
+    def _blocks(self, rules: Sequence[Rule], pattern: str, success: str | None, unpack: bool = False) -> list[str]:
         arguments = [f"a{i}" if letter == "b" else "" for i, letter in enumerate(pattern)]
         bound = [name for name in arguments if name]
-        lines = [f"    {value_source(bound)} = key"] if bound else []
+        lines = [f"    {value_source(bound)} = key"] if bound and unpack else []
         for rule in rules:
             names = Names()
+            body = list(rule.body)
+            given = list(zip(rule.head[1:], arguments, strict=True))
+            place = recursive_literal(rule) if self._iterates else None
+            if place is not None:
+                called = body.pop(place).atom[1:]
+                given += [(part, f"f{i}") for i, part in enumerate(called) if pattern[i] == "f"]
             matches: list[tuple[Term, str]] = []
-            for argument, name in zip(rule.head[1:], arguments, strict=True):
+            for argument, name in given:
                 if name and is_variable(argument) and argument not in names.bound:
                     names.bound[str(argument)] = name
                 elif name:
@@ -91,6 +117,42 @@ class TableWriter:
             writer = BodyWriter(self, names, wanted, success)
             for term, name in matches:
                 writer.match(term, name)
-            writer.body(list(rule.body))
+            writer.body(body)
             lines += ["    " + line for line in writer.block()]
         return lines
+
+
+def recursive_literal(rule: Rule) -> int | None:
+    """The place in a rule's body of the only literal of the head's own predicate; None without one.
+
+    Raises `ValueError` for several.
+    """
+    places = [i for i, literal in enumerate(rule.body) if predicate(literal.atom) == predicate(rule.head)]
+    if len(places) > 1:
+        raise ValueError("the rule is not linear")
+    return places[0] if places else None
+
+
+def is_iterable(program: UnfoldedRules, relation: Predicate, pattern: str) -> bool:
+    """Whether calls can be evaluated semi-naively: from the answers found last to new ones.
+
+    That needs a predicate that is recursive through itself alone, at most once per rule, and calls itself with the same
+    bound arguments. See Bancilhon and Ramakrishnan: An amateur's introduction to recursive query processing strategies
+    (1986).
+    """
+    rules = program.rules[relation]
+    if relation not in program.recursive or program.builds_terms or "f" not in pattern or "e" in pattern:
+        return False
+    if not program.is_alone(relation):
+        return False
+    try:
+        places = [(rule, recursive_literal(rule)) for rule in rules]
+    except ValueError:
+        return False
+    for rule, place in places:
+        if place is None:
+            continue
+        for own, called, letter in zip(rule.head[1:], rule.body[place].atom[1:], pattern, strict=True):
+            if letter == "b" and not (own == called and is_variable(own)):
+                return False
+    return True

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, cast
 
+from games.gdl.interpreter.extents import MIN_CALLS, Extents
 from games.gdl.interpreter.facts import Answer, Shape, Snapshot, group
-from games.gdl.interpreter.functions import TableWriter
+from games.gdl.interpreter.functions import TableWriter, is_iterable
 from games.gdl.interpreter.planning import Sizes
 from games.gdl.interpreter.tables import (
     MAX_STEPS,
@@ -60,6 +61,7 @@ class Linked:
         """Recursive relations, per binding pattern, that are evaluated by tables."""
         self._indices: dict[tuple[Predicate, str], str] = {}
         self._move_rows: dict[Predicate, str] = {}
+        self.extents = Extents(program, self.evaluation, self._whole, self._redirect)
         end = time.monotonic() + STATIC_SECONDS
         for relation in program.statics():
             if time.monotonic() < end:
@@ -75,6 +77,10 @@ class Linked:
     def is_derived(self, relation: Predicate) -> bool:
         """Whether the relation is evaluated by rules, call by call."""
         return relation in self.program.rules and relation not in self._rows
+
+    def is_whole(self, relation: Predicate) -> bool:
+        """Whether the relation is derived, but computed as a whole in each state."""
+        return relation in self.extents
 
     def is_varying(self, relation: Predicate) -> bool:
         """Whether the relation's rows are facts of the state."""
@@ -118,12 +124,53 @@ class Linked:
             self._scope[f"P{suffix}"] = table
             self._scope[f"A{suffix}"] = table.active
 
-            def compile_first(key: Key) -> Answers:
-                self._compile(relation, pattern, suffix, table)
-                return cast(Answers, self._scope[f"C{suffix}"](key))
-
-            self._scope[f"C{suffix}"] = compile_first
+            self._link(table, suffix)
         return found
+
+    def _link(self, table: CallTable, suffix: str) -> None:
+        """Makes `C<suffix>` what evaluates the table's calls."""
+        relation, pattern = table.relation
+
+        def compile_first(key: Key) -> Answers:
+            self._compile(relation, pattern, suffix, table)
+            return cast(Answers, self._scope[f"C{suffix}"](key))
+
+        evaluate: Callable[[Key], Answers] = compile_first
+        if relation in self.extents and "f" * len(pattern) != pattern:
+            # It stays the same function even when it is compiled.
+            whole, everything = self._table(relation, "f" * len(pattern))
+            scope = self._scope
+
+            def all_answers(key: Key) -> Answers:
+                answers = everything.complete.get(key)
+                return cast(Answers, scope[f"C{whole}"](key)) if answers is None else answers
+
+            evaluate = self.extents.lookup(table, all_answers)
+        self._scope[f"C{suffix}"] = evaluate
+
+    def _redirect(self, relation: Predicate) -> None:
+        """Has calls of a relation evaluated in another way from here on, and joins with it planned anew."""
+        if self.is_whole(relation):
+            self.sizes.learn(relation, self._as_rows(relation, self._whole(relation)))
+        for (other, pattern), (suffix, table) in list(self._tables.items()):
+            if other == relation and pattern != "f" * len(pattern):
+                table.complete.clear()
+                self._relink(table, suffix)
+            elif other != relation and self.program.uses(other, relation):
+                self._relink(table, suffix)
+
+    def _relink(self, table: CallTable, suffix: str) -> None:
+        table.pending.clear()
+        self._tabled.discard(table.relation)
+        self._calls.pop(table.relation, None)
+        self._link(table, suffix)
+
+    def _whole(self, relation: Predicate) -> Collection[Answer]:
+        return self.answers(relation, "f" * relation[1], ())
+
+    @staticmethod
+    def _as_rows(relation: Predicate, answers: Collection[Answer]) -> list[tuple[Term, ...]]:
+        return [(answer,) for answer in answers] if relation[1] == 1 else [tuple(answer) for answer in answers]
 
     def _enter(self, table: CallTable) -> None:
         """Notes when the table has to be cleared."""
@@ -137,6 +184,10 @@ class Linked:
             self._state_tables.setdefault(self.program.shapes_below(relation), []).append(table)
 
     def _compile(self, relation: Predicate, pattern: str, suffix: str, table: CallTable) -> None:
+        if is_iterable(self.program, relation, pattern):
+            self._run(table, suffix, TableWriter.iterated)
+            self._scope[f"C{suffix}"] = self._scope[f"E{suffix}"]
+            return
         self._run(table, suffix, TableWriter.direct)
         self._scope[f"C{suffix}"] = self._scope[f"E{suffix}"]
         if self.is_recursive(relation):
@@ -223,8 +274,12 @@ class Linked:
         changed = self.snapshot.set_facts(facts)
         for shapes, tables in self._state_tables.items():
             if shapes is None or not shapes.isdisjoint(changed):
+                for table in tables:
+                    if len(table.complete) >= MIN_CALLS:
+                        self.extents.count(table.relation[0], len(table.complete))
                 _clear(tables)
         _clear(self._move_tables)
+        self.extents.decide()
 
     def set_moves(self, moves: tuple[tuple[Term, Term], ...]) -> None:
         """Looks at another joint move, as pairs of role and move."""
@@ -255,7 +310,7 @@ class Linked:
                 rows: list[tuple[Term, ...]] = [()] if self.holds(relation, "", ()) else []
             else:
                 answers = self.answers(relation, "f" * relation[1], ())
-                rows = [(answer,) for answer in answers] if relation[1] == 1 else [tuple(answer) for answer in answers]
+                rows = self._as_rows(relation, answers)
         except LimitError:
             return
         finally:

@@ -19,6 +19,9 @@ class Linker(Protocol):
     def is_derived(self, relation: Predicate) -> bool:
         """Whether the relation is defined by rules and has no rows at hand."""
 
+    def is_whole(self, relation: Predicate) -> bool:
+        """Whether the relation is derived, but computed as a whole in each state."""
+
     def is_varying(self, relation: Predicate) -> bool:
         """Whether the relation's rows are facts of the state."""
 

@@ -25,6 +25,13 @@ FREE_IN_RECURSION, FREE_IN_ENDLESS_RECURSION = 3.0, 8.0
 recursion builds terms, what ends with everything bound may be endless with less. Set by hand; not tuned."""
 
 
+UNCONNECTED = 3.0
+"""Factor for a literal that has nothing to do with what is bound so far: its answers only multiply what there is.
+
+Set by hand; not tuned.
+"""
+
+
 class JoinOrder:
     """Decides what a function that evaluates a body does next, by what is bound so far."""
 
@@ -112,6 +119,10 @@ class JoinOrder:
         """What decides the order: expected answers, more for calls, most for calls that compute a whole relation."""
         cost = self._fanout(literal, others)
         relation = predicate(literal.atom)
+        if cost > 1.0 and self._names.bound and not self._is_connected(literal):
+            cost *= UNCONNECTED
+        if self._linker.is_whole(relation):
+            return cost + 0.5
         if self._linker.is_derived(relation):
             cost = 2.0 * cost + 1.0
             program = self._program
@@ -122,13 +133,17 @@ class JoinOrder:
                 cost += self._sizes.size(relation).rows
         return cost
 
+    def _is_connected(self, literal: Literal) -> bool:
+        return any(name in self._names.bound for name in iterate_variables(literal.atom[1:]))
+
     def _check_cost(self, part: Sequence[Literal], others: Iterable[Literal]) -> float:
         cost = 0.0
         for literal in part:
             ground = self._names.is_bound(literal.atom[1:])
-            if self._linker.is_derived(predicate(literal.atom)):
+            relation = predicate(literal.atom)
+            if self._linker.is_derived(relation) and not self._linker.is_whole(relation):
                 cost += 10.0 if ground else 20.0
-            if not ground and literal.positive and predicate(literal.atom) != DISTINCT:
+            if not ground and literal.positive and relation != DISTINCT:
                 cost += self._fanout(literal, others)
         return cost
 

@@ -107,16 +107,23 @@ class TabledEvaluation:
         """Counts down to the next check of the bounds."""
         self.stop: Callable[[], bool] | None = None
         """Asked now and then whether to give up."""
-        self._checks = max_steps // CHECK_EVERY
-        """How often to check before the query is given up."""
+        self._left = max_steps
+        """Steps before the query is given up, when they were last looked at."""
+        self._portion = CHECK_EVERY
+        """How many of them were given out then."""
         self._stack: list[tuple[CallTable, Key, Entry]] = []
         self._parents: list[Entry] = []
         self._changes = 0
 
     def begin(self, max_steps: int | None = None) -> None:
         """Starts counting the steps of another query."""
-        self.steps = CHECK_EVERY
-        self._checks = (max_steps or self._max_steps) // CHECK_EVERY
+        self._left = self._max_steps if max_steps is None else max_steps
+        self.steps = self._portion = min(CHECK_EVERY, self._left)
+
+    @property
+    def remaining(self) -> int:
+        """Steps before the query is given up."""
+        return self._left - self._portion + self.steps
 
     def abandon(self) -> None:
         """Forgets the incomplete calls, after an exception."""
@@ -127,9 +134,9 @@ class TabledEvaluation:
 
     def check(self) -> None:
         """Raises `LimitError` when a bound is reached or the query is to stop."""
-        self.steps = CHECK_EVERY
-        self._checks -= 1
-        if self._checks < 0:
+        self._left -= self._portion
+        self.steps = self._portion = min(CHECK_EVERY, self._left)
+        if self._left <= 0:
             raise LimitError("a query of the rules took too many steps")
         if self.stop is not None and self.stop():
             raise Interrupted("a query of the rules was stopped")

@@ -77,7 +77,10 @@ class UnfoldedRules:
             for relation, rules in self.rules.items()
         }
         self.recursive: set[Predicate] = set()
+        self._in_company: set[Predicate] = set()
         for members in components(graph):
+            if len(members) > 1:
+                self._in_company.update(members)
             if len(members) > 1 or members[0] in graph.get(members[0], ()):
                 self.recursive.update(members)
         self.builds_terms = any(
@@ -102,6 +105,14 @@ class UnfoldedRules:
         while relation in self.unfoldings:
             relation = self.unfoldings[relation].original
         return relation
+
+    def uses(self, relation: Predicate, used: Predicate) -> bool:
+        """Whether a predicate's own rules ask for another one."""
+        return relation in self._users.get(used, ())
+
+    def is_alone(self, relation: Predicate) -> bool:
+        """Whether the predicate is recursive through itself alone, if it is recursive."""
+        return relation not in self._in_company
 
     def shape(self, relation: Predicate) -> tuple[str, int] | None:
         """Name and arity of the function of the facts that an unfolded `true` is about; None for `true` itself."""
