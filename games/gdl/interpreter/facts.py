@@ -34,6 +34,9 @@ Changes: TypeAlias = tuple[list[Any], list[Any]]
 Update: TypeAlias = Callable[[Counted, Iterable[Term], Iterable[Term]], None]
 """Enters facts into an index, and takes others out of it."""
 
+FEW_CHANGES = 8
+"""Changes that are made one by one even if there are fewer facts. Set by hand; not tuned."""
+
 ITSELF = "!"
 """At the end of a binding pattern: the answers are the facts themselves."""
 
@@ -78,7 +81,7 @@ class FactIndex:
         self.table = None
         self._pending.append(changes)
         self._waiting += len(changes[0]) + len(changes[1])
-        if self._waiting > self._size:
+        if self._waiting > self._size + FEW_CHANGES:
             # As good as another state: it is built anew when it is needed.
             self._built = None
             self._pending = []

@@ -29,6 +29,12 @@ MAX_ROUNDS = 10_000
 MAX_TERM_DEPTH = 400
 """Functions inside one another in a term that recursion has built. Set by hand; not tuned."""
 
+DEPTH_CHECKED_EVERY = 8
+"""Calls inside one another, or rounds, from one look at the depth of terms to the next: each adds little to it.
+
+Set by hand; not tuned.
+"""
+
 MAX_STEPS = 20_000_000
 """Calls and loop iterations of one query, roughly. Set by hand; not tuned."""
 
@@ -145,7 +151,7 @@ class TabledEvaluation:
         """The answers of a recursive call: all of them, or those known so far if it is part of an open cycle."""
         entry = table.pending.get(key)
         if entry is None:
-            if table.builds_terms:
+            if table.builds_terms and not len(self._parents) % DEPTH_CHECKED_EVERY:
                 _check_depth(key)
             entry = table.pending[key] = Entry()
         elif entry.status == _ACTIVE or entry.status == _WAITING:
@@ -167,7 +173,7 @@ class TabledEvaluation:
         place = entry.place = len(stack)
         stack.append((table, key, entry))
         parents.append(entry)
-        for _ in range(MAX_ROUNDS):
+        for number in range(MAX_ROUNDS):
             entry.status = _ACTIVE
             entry.low = place
             entry.used = False
@@ -187,7 +193,7 @@ class TabledEvaluation:
                 table.run(key, answers)
                 if len(answers) != before:
                     self._changes += len(answers) - before
-                    if table.builds_terms:
+                    if table.builds_terms and not (len(parents) + number) % DEPTH_CHECKED_EVERY:
                         for value in list(answers)[before:]:
                             _check_depth(value)
             if entry.low < place:
