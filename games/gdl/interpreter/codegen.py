@@ -15,7 +15,7 @@ from games.gdl.interpreter.naming import Linker, Names, fact_of, tuple_source, v
 from games.gdl.interpreter.ordering import JoinOrder
 from games.gdl.interpreter.planning import Sizes
 from games.gdl.interpreter.unfolding import DISTINCT, DOES, TRUE, UnfoldedRules
-from games.gdl.rules.terms import Atom, Literal, Predicate, is_variable, predicate, variables
+from games.gdl.rules.terms import Atom, Literal, Predicate, is_variable, predicate, substitute_atom, variables
 from games.machine import Term
 
 MAX_LOOPS = 12
@@ -26,6 +26,12 @@ UNCOUNTED_LOOPS = 2
 
 Set by hand; not tuned.
 """
+
+FEW_ANSWERS, UNCOUNTED_SHORT_LOOPS = 4.0, 6
+"""The same for loops over no more expected answers than this. Set by hand; not tuned."""
+
+MAX_INLINED = 2
+"""Literals of a rule that are tested in place; more are worth a call, whose answer is kept. Set by hand; not tuned."""
 
 
 class Context(Protocol):
@@ -85,7 +91,7 @@ class BodyWriter:
 
     def body(self, literals: list[Literal]) -> None:
         """Writes the code for all the literals and what follows them."""
-        remaining = literals
+        remaining = [part for literal in literals for part in self._unfolded(literal)]
         while True:
             remaining = self._simple_tests(remaining)
             if not remaining:
@@ -128,13 +134,45 @@ class BodyWriter:
                 relation != DISTINCT and self._linker.is_derived(relation)
             ):
                 remaining.append(literal)
-            elif relation == DISTINCT:
-                left, right = [self.names.expression(part) for part in literal.atom[1:]]
-                self._emit(f"if {left} {'==' if literal.positive else '!='} {right}: {self._fail()}")
             else:
-                member, among = self._membership(literal.atom)
-                self._emit(f"if {member} {'not in' if literal.positive else 'in'} {among}: {self._fail()}")
+                self._emit(f"if {self._test(literal, False)}: {self._fail()}")
         return remaining
+
+    def _test(self, literal: Literal, value: bool) -> str:
+        """A condition that a literal, whose arguments are bound, is or is not true."""
+        holds = literal.positive == value
+        if predicate(literal.atom) == DISTINCT:
+            left, right = [self.names.expression(part) for part in literal.atom[1:]]
+            return f"{left} {'!=' if holds else '=='} {right}"
+        member, among = self._membership(literal.atom)
+        return f"{member} {'in' if holds else 'not in'} {among}"
+
+    def _unfolded(self, literal: Literal) -> list[Literal]:
+        """What is to be tested instead of a positive literal that a single short rule defines, or the literal."""
+        body = self._definition(literal.atom) if literal.positive else None
+        return [literal] if body is None else body
+
+    def _definition(self, atom: Atom) -> list[Literal] | None:
+        """The body of the only rule for an atom, if it just tests the atom's arguments against facts."""
+        relation = predicate(atom)
+        program = self._context.program
+        rules = program.rules.get(relation, ())
+        if not self._linker.is_derived(relation) or len(rules) != 1 or relation in program.recursive:
+            return None
+        (rule,) = rules
+        parameters = rule.head[1:]
+        if len(rule.body) > MAX_INLINED or len(set(parameters)) < len(parameters):
+            return None
+        if not all(is_variable(parameter) for parameter in parameters):
+            return None
+        binding = {str(parameter): value for parameter, value in zip(parameters, atom[1:], strict=True)}
+        for literal in rule.body:
+            tested = predicate(literal.atom)
+            if tested != DISTINCT and (self._linker.is_derived(tested) or program.base(tested) == DOES):
+                return None
+            if any(name not in binding for name in variables(literal.atom)):
+                return None
+        return [Literal(literal.positive, substitute_atom(literal.atom, binding)) for literal in rule.body]
 
     def _membership(self, atom: Atom) -> tuple[str, str]:
         """What has to be in what for an atom to hold whose arguments are bound."""
@@ -164,6 +202,10 @@ class BodyWriter:
         pattern = self._order.pattern(literal, ())
         if len(part) > 1 or "f" in pattern or self._context.program.base(predicate(literal.atom)) == DOES:
             self._exists(part)
+            return
+        body = None if literal.positive else self._definition(literal.atom)
+        if body is not None:
+            self._emit(f"if {' and '.join([self._test(part, True) for part in body]) or 'True'}: {self._fail()}")
             return
         rows = self._rows(literal.atom, pattern)
         self._require(rows if literal.positive else f"(not {rows})")
@@ -217,6 +259,7 @@ class BodyWriter:
     def _enumerate(self, literal: Literal, others: list[Literal]) -> None:
         relation = predicate(literal.atom)
         pattern = self._order.pattern(literal, others)
+        few = self._order.fanout(literal, others) <= FEW_ANSWERS
         is_move = self._context.program.base(relation) == DOES
         rows = self._linker.moves(relation) if is_move else self._rows(literal.atom, pattern)
         if not is_move and "f" not in pattern:
@@ -234,7 +277,8 @@ class BodyWriter:
                 matches.append((argument, targets[-1]))
         self._emit(f"for {tuple_source(targets) if is_move else ', '.join(targets)} in {rows}:")
         self._loops += 1
-        if self._loops > UNCOUNTED_LOOPS or self._context.may_be_endless:
+        uncounted = UNCOUNTED_SHORT_LOOPS if few else UNCOUNTED_LOOPS
+        if self._loops > uncounted or self._context.may_be_endless:
             self._emit("R.steps -= 1")
             self._emit("if R.steps < 0: R.check()")
         for term, expression in matches:

@@ -21,7 +21,7 @@ MIN_CALLS = 24
 """Calls with one binding pattern in one state from which on the whole relation is tried. Set by hand; not tuned."""
 
 COST_OF_RULE = 0.5
-"""Steps that a call takes per rule; the whole relation may take as many as its calls, and one for each row.
+"""Steps that a call takes per rule; the whole relation may take as many as its calls, and one for each row and index.
 
 Set by hand; not tuned.
 """
@@ -58,15 +58,16 @@ class Extents:
         self._busy: dict[Predicate, int] = {}
         """Of the other relations: in how many states they were called often."""
         self._outgrown: set[Predicate] = set()
-        self._calls: dict[Predicate, int] = {}
+        self._calls: dict[Predicate, list[int]] = {}
+        """For each binding pattern with many calls in the last state: how many."""
 
     def __contains__(self, relation: Predicate) -> bool:
         return relation in self._limits
 
     def count(self, relation: Predicate, calls: int) -> None:
-        """Notes how many calls of a relation were made in a state."""
+        """Notes how many calls of a relation were made in a state with one binding pattern."""
         if relation not in self._limits:
-            self._calls[relation] = self._calls.get(relation, 0) + calls
+            self._calls.setdefault(relation, []).append(calls)
 
     def decide(self) -> None:
         """Tries the relations that were called often in the last state, in the present one."""
@@ -76,22 +77,23 @@ class Extents:
             self._redirect(relation)
         self._outgrown.clear()
         while self._calls:
-            relation, calls = self._calls.popitem()
+            relation, numbers = self._calls.popitem()
+            calls = sum(numbers)
             self._busy[relation] = self._busy.get(relation, 0) + 1
-            if self._busy[relation] in TRIES and self._is_cheap(relation, calls):
+            if self._busy[relation] in TRIES and self._is_cheap(relation, calls, len(numbers)):
                 self._limits[relation] = MAX_GROWTH * calls
                 self._redirect(relation)
 
-    def _is_cheap(self, relation: Predicate, calls: int) -> bool:
+    def _is_cheap(self, relation: Predicate, calls: int, patterns: int) -> bool:
         program = self._program
         if relation in program.recursive and not is_iterable(program, relation, "f" * relation[1]):
             return False
-        budget = int(calls * max(1.0, COST_OF_RULE * len(program.rules[relation])))
+        budget = int(calls * COST_OF_RULE * len(program.rules[relation]))
         evaluation = self._evaluation
         evaluation.begin(budget)
         try:
             rows = self._answers(relation)
-            return budget - evaluation.remaining + len(rows) <= budget
+            return len(rows) * (1 + patterns) <= evaluation.remaining
         except Interrupted:
             self._busy[relation] -= 1
             raise

@@ -38,17 +38,15 @@ class TableWriter:
         suffix = self._suffix
         self.in_recursion = predicate(rules[0].head) in self.program.recursive
         collects = "f" in pattern
-        done = f"A{suffix}.discard(key); " if self.in_recursion else ""
         lines = [f"def E{suffix}(key):", "    R.steps -= 1", "    if R.steps < 0: R.check()"]
         if self.in_recursion:
-            lines.append(f"    if key in A{suffix}: P{suffix}.cyclic()")
-            lines.append(f"    A{suffix}.add(key)")
+            lines.append(f"    T{suffix}[key] = P{suffix}")
         if collects:
             lines.append("    out = {}")
-        success = None if collects else f"{done}T{suffix}[key] = True; return True"
+        success = None if collects else f"T{suffix}[key] = True; return True"
         lines += self._blocks(rules, pattern, success, unpack=True)
         result = "out" if collects else "False"
-        lines.append(f"    {done}T{suffix}[key] = {result}; return {result}")
+        lines.append(f"    T{suffix}[key] = {result}; return {result}")
         return "\n".join([*self._helpers, *lines, ""])
 
     def iterated(self, rules: Sequence[Rule], pattern: str) -> str:

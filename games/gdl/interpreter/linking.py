@@ -121,8 +121,7 @@ class Linked:
             found = self._tables[relation, pattern] = (suffix, table)
             self._enter(table)
             self._scope[f"T{suffix}"] = table.complete
-            self._scope[f"P{suffix}"] = table
-            self._scope[f"A{suffix}"] = table.active
+            self._scope[f"P{suffix}"] = table.unfinished
 
             self._link(table, suffix)
         return found
@@ -200,7 +199,7 @@ class Linked:
                 self._solve_by_table(table)
                 if not self._tabled.issuperset(circle):
                     # Calls that are evaluated directly would take incomplete answers for complete ones.
-                    table.cyclic()
+                    raise CyclicCallError(table)
 
     def _run(self, table: CallTable, suffix: str, write: Callable[[TableWriter, Sequence[Rule], str], str]) -> None:
         """Compiles a table's function."""
@@ -267,7 +266,9 @@ class Linked:
         """Forgets the calls that are not complete, after an exception."""
         self.evaluation.abandon()
         for _, table in self._tables.values():
-            table.active.clear()
+            if self.is_recursive(table.relation[0]):
+                for key in [key for key, found in table.complete.items() if found is table.unfinished]:
+                    del table.complete[key]
 
     def set_state(self, facts: frozenset[Term]) -> None:
         """Looks at another state: what depended on the facts that differ is forgotten."""
@@ -275,9 +276,13 @@ class Linked:
         for shapes, tables in self._state_tables.items():
             if shapes is None or not shapes.isdisjoint(changed):
                 for table in tables:
-                    if len(table.complete) >= MIN_CALLS:
-                        self.extents.count(table.relation[0], len(table.complete))
-                _clear(tables)
+                    # Most are empty, and a look is cheaper than a call.
+                    if table.complete:
+                        if len(table.complete) >= MIN_CALLS:
+                            self.extents.count(table.relation[0], len(table.complete))
+                        table.complete.clear()
+                    if table.pending:
+                        table.pending.clear()
         _clear(self._move_tables)
         self.extents.decide()
 
@@ -321,7 +326,6 @@ class Linked:
 
 def _clear(tables: Iterable[CallTable]) -> None:
     for table in tables:
-        # Most are empty, and a look is cheaper than a call.
         if table.complete:
             table.complete.clear()
         if table.pending:

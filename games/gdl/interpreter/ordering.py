@@ -25,8 +25,8 @@ FREE_IN_RECURSION, FREE_IN_ENDLESS_RECURSION = 3.0, 8.0
 recursion builds terms, what ends with everything bound may be endless with less. Set by hand; not tuned."""
 
 
-UNCONNECTED = 3.0
-"""Factor for a literal that has nothing to do with what is bound so far: its answers only multiply what there is.
+NEARLY = 4.0
+"""Literals that cost no more than so many times the cheapest are compared by what could follow them as well.
 
 Set by hand; not tuned.
 """
@@ -65,7 +65,7 @@ class JoinOrder:
         candidates = [
             literal for part in parts if part not in checks for literal in part if self._is_enumerable([literal])
         ]
-        best = min(candidates, key=lambda literal: self._cost(literal, remaining), default=None)
+        best = self._best(candidates, remaining)
         if checks:
             check = min(checks, key=lambda part: self._check_cost(part, remaining))
             selective = best is not None and not self._linker.is_derived(predicate(best.atom))
@@ -119,8 +119,6 @@ class JoinOrder:
         """What decides the order: expected answers, more for calls, most for calls that compute a whole relation."""
         cost = self._fanout(literal, others)
         relation = predicate(literal.atom)
-        if cost > 1.0 and self._names.bound and not self._is_connected(literal):
-            cost *= UNCONNECTED
         if self._linker.is_whole(relation):
             return cost + 0.5
         if self._linker.is_derived(relation):
@@ -133,8 +131,22 @@ class JoinOrder:
                 cost += self._sizes.size(relation).rows
         return cost
 
-    def _is_connected(self, literal: Literal) -> bool:
-        return any(name in self._names.bound for name in iterate_variables(literal.atom[1:]))
+    def _best(self, candidates: Sequence[Literal], remaining: Sequence[Literal]) -> Literal | None:
+        """The candidate to enumerate next: the cheapest, together with the cheapest that could follow it."""
+        costs = sorted([(self._cost(literal, remaining), i) for i, literal in enumerate(candidates)])
+        close = [(cost, candidates[i]) for cost, i in costs[:3] if cost <= NEARLY * costs[0][0]]
+        if len(close) < 2 or costs[0][0] <= SELECTIVE:
+            return close[0][1] if close else None
+        totals = []
+        for cost, literal in close:
+            bound = {*self._names.bound, *variables(literal.atom)}
+            follows = [self._sizes.fanout(other, bound, None) for other in candidates if other is not literal]
+            totals.append(cost + self._fanout(literal, remaining) * min(follows))
+        return close[totals.index(min(totals))][1]
+
+    def fanout(self, literal: Literal, others: Iterable[Literal]) -> float:
+        """The expected number of answers of a literal."""
+        return self._fanout(literal, others)
 
     def _check_cost(self, part: Sequence[Literal], others: Iterable[Literal]) -> float:
         cost = 0.0

@@ -13,8 +13,8 @@ finds strongly connected components. Negation only asks for calls of lower strat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Iterator
+from typing import TypeAlias, cast
 
 from games.gdl.interpreter.facts import Answer
 from games.gdl.rules.terms import Predicate
@@ -64,6 +64,21 @@ class CyclicCallError(Exception):
         self.table = table
 
 
+class Unfinished:
+    """Ends the query when it is looked at, because a call that is evaluated directly was asked for again."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: CallTable) -> None:
+        self._table = table
+
+    def __bool__(self) -> bool:
+        raise CyclicCallError(self._table)
+
+    def __iter__(self) -> Iterator[Answer]:
+        raise CyclicCallError(self._table)
+
+
 class Entry:
     """A recursive call that is not complete."""
 
@@ -83,7 +98,7 @@ class Entry:
 class CallTable:
     """A predicate with a binding pattern: its complete calls, and how to evaluate others."""
 
-    __slots__ = ("active", "boolean", "builds_terms", "complete", "pending", "relation", "run")
+    __slots__ = ("boolean", "builds_terms", "complete", "pending", "relation", "run", "unfinished")
 
     def __init__(self, relation: tuple[Predicate, str], boolean: bool, builds_terms: bool) -> None:
         self.relation = relation
@@ -94,14 +109,10 @@ class CallTable:
         """Part of a recursion that puts functions around terms."""
         self.complete: dict[Key, Answers] = {}
         self.pending: dict[Key, Entry] = {}
-        self.active: set[Key] = set()
-        """Calls that are being evaluated directly."""
+        self.unfinished = cast(Answers, Unfinished(self))
+        """Stands in for the answers of calls that are being evaluated directly."""
         self.run: Callable[[Key, dict[Answer, None] | None], bool]
         """Evaluates all rules for a call: adds its answers to the dict; for booleans returns whether there is one."""
-
-    def cyclic(self) -> None:
-        """Ends the query because a call that is evaluated directly was asked for again: raises `CyclicCallError`."""
-        raise CyclicCallError(self)
 
 
 class TabledEvaluation:
