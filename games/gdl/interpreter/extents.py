@@ -102,6 +102,18 @@ class Extents:
         finally:
             evaluation.begin()
 
+    def watched(self, relation: Predicate, evaluate: Callable[[Key], Answers]) -> Callable[[Key], Answers]:
+        """What evaluates the call that binds nothing, and notices when the relation has become too large."""
+        limit = self._limits[relation]
+
+        def evaluate_whole(key: Key) -> Answers:
+            answers = evaluate(key)
+            if len(cast(Collection[Answer], answers)) > limit:
+                self._outgrown.add(relation)
+            return answers
+
+        return evaluate_whole
+
     def lookup(self, table: CallTable, answers: Callable[[Key], Answers]) -> Callable[[Key], Answers]:
         """What evaluates a table's calls by looking them up; `answers` evaluates the call that binds nothing."""
         relation, pattern = table.relation
@@ -111,10 +123,7 @@ class Extents:
         def look_up(key: Key) -> Answers:
             # The first call in a state enters the answers of all calls that have any.
             if not table.complete:
-                rows = cast(Collection[Answer], answers(()))
-                if len(rows) > self._limits[relation]:
-                    self._outgrown.add(relation)
-                update(cast(Counted, table.complete), rows, ())
+                update(cast(Counted, table.complete), cast(Collection[Answer], answers(())), ())
             found = table.complete.get(key)
             if found is None:
                 found = table.complete[key] = missing

@@ -136,7 +136,6 @@ class Linked:
 
         evaluate: Callable[[Key], Answers] = compile_first
         if relation in self.extents and "f" * len(pattern) != pattern:
-            # It stays the same function even when it is compiled.
             whole, everything = self._table(relation, "f" * len(pattern))
             scope = self._scope
 
@@ -151,8 +150,8 @@ class Linked:
         """Has calls of a relation evaluated in another way from here on, and joins with it planned anew."""
         if self.is_whole(relation):
             self.sizes.learn(relation, self._as_rows(relation, self._whole(relation)))
-        for (other, pattern), (suffix, table) in list(self._tables.items()):
-            if other == relation and pattern != "f" * len(pattern):
+        for (other, _), (suffix, table) in list(self._tables.items()):
+            if other == relation:
                 table.complete.clear()
                 self._relink(table, suffix)
             elif other != relation and self.program.uses(other, relation):
@@ -185,10 +184,10 @@ class Linked:
     def _compile(self, relation: Predicate, pattern: str, suffix: str, table: CallTable) -> None:
         if is_iterable(self.program, relation, pattern):
             self._run(table, suffix, TableWriter.iterated)
-            self._scope[f"C{suffix}"] = self._scope[f"E{suffix}"]
+            self._finish(relation, pattern, suffix)
             return
         self._run(table, suffix, TableWriter.direct)
-        self._scope[f"C{suffix}"] = self._scope[f"E{suffix}"]
+        self._finish(relation, pattern, suffix)
         if self.is_recursive(relation):
             # Where terms are built, evaluation is bounded by what `TabledEvaluation` sees of them.
             if table.builds_terms:
@@ -200,6 +199,12 @@ class Linked:
                 if not self._tabled.issuperset(circle):
                     # Calls that are evaluated directly would take incomplete answers for complete ones.
                     raise CyclicCallError(table)
+
+    def _finish(self, relation: Predicate, pattern: str, suffix: str) -> None:
+        evaluate = self._scope[f"E{suffix}"]
+        if relation in self.extents and pattern == "f" * len(pattern):
+            evaluate = self.extents.watched(relation, evaluate)
+        self._scope[f"C{suffix}"] = evaluate
 
     def _run(self, table: CallTable, suffix: str, write: Callable[[TableWriter, Sequence[Rule], str], str]) -> None:
         """Compiles a table's function."""
