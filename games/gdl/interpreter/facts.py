@@ -142,15 +142,17 @@ class Snapshot:
     def move_rows(self, unfolding: Unfolding | None) -> list[tuple[Term, ...]]:
         """A list that always holds the rows of `does`, or of what was unfolded from it."""
         shapes = {position: (name, arity) for position, name, arity in unfolding.functions} if unfolding else {}
-        self._move_rows[shapes.get(1)].append((unfolding, []))
-        self.set_moves(self.moves)
-        return self._move_rows[shapes.get(1)][-1][1]
+        rows: list[tuple[Term, ...]] = []
+        self._move_rows[shapes.get(1)].append((unfolding, rows))
+        for row in self.moves:
+            _enter(row, unfolding, rows)
+        return rows
 
     def set_moves(self, moves: tuple[tuple[Term, Term], ...]) -> None:
         """Looks at another joint move."""
         self.moves = moves
-        for group in self._move_rows.values():
-            for _, rows in group:
+        for lists in self._move_rows.values():
+            for _, rows in lists:
                 if rows:
                     rows.clear()
         for row in moves:
@@ -158,9 +160,13 @@ class Snapshot:
             shapes = (None, (str(move[0]), len(move) - 1)) if isinstance(move, tuple) else (None,)
             for shape in shapes:
                 for unfolding, rows in self._move_rows.get(shape, ()):
-                    flat = row if unfolding is None else unfolding.flatten(row)
-                    if flat is not None:
-                        rows.append(flat)
+                    _enter(row, unfolding, rows)
+
+
+def _enter(row: tuple[Term, Term], unfolding: Unfolding | None, rows: list[tuple[Term, ...]]) -> None:
+    flat = row if unfolding is None else unfolding.flatten(row)
+    if flat is not None:
+        rows.append(flat)
 
 
 @cache

@@ -50,7 +50,7 @@ class TableWriter:
         return "\n".join([*self._helpers, *lines, ""])
 
     def iterated(self, rules: Sequence[Rule], pattern: str) -> str:
-        """The source of `E<suffix>(key)` by semi-naive evaluation, where `is_iterable`."""
+        """The source of `E<suffix>(key)` by semi-naive evaluation, for calls that `is_iterable` accepts."""
         suffix = self._suffix
         self._iterates = True
         free = [f"f{i}" for i, letter in enumerate(pattern) if letter == "f"]

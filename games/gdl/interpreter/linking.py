@@ -71,7 +71,7 @@ class Linked:
     # ---------------------------------------------------------------------------------------- for generated code
 
     def is_recursive(self, relation: Predicate) -> bool:
-        """Whether calls of the relation go through `TabledEvaluation.solve`."""
+        """Whether the relation is defined by itself."""
         return relation in self.program.recursive
 
     def is_derived(self, relation: Predicate) -> bool:
@@ -122,7 +122,6 @@ class Linked:
             self._enter(table)
             self._scope[f"T{suffix}"] = table.complete
             self._scope[f"P{suffix}"] = table.unfinished
-
             self._link(table, suffix)
         return found
 
@@ -154,7 +153,7 @@ class Linked:
             if other == relation:
                 table.complete.clear()
                 self._relink(table, suffix)
-            elif other != relation and self.program.uses(other, relation):
+            elif self.program.uses(other, relation):
                 self._relink(table, suffix)
 
     def _relink(self, table: CallTable, suffix: str) -> None:

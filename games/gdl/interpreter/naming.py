@@ -13,9 +13,6 @@ from games.machine import Term
 class Linker(Protocol):
     """Where the code gets its relations from: names of global variables that hold them."""
 
-    def is_recursive(self, relation: Predicate) -> bool:
-        """Whether calls go through `TabledEvaluation.solve`."""
-
     def is_derived(self, relation: Predicate) -> bool:
         """Whether the relation is defined by rules and has no rows at hand."""
 
