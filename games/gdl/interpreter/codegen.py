@@ -1,19 +1,21 @@
-"""Python source for the rules: one function per rule and binding pattern, a nest of loops over indexed relations.
+"""Python source for the body of a rule: a nest of loops over indexed relations, for one binding pattern of its head.
 
 A binding pattern has a letter per argument: `b` bound by the caller, `f` free and wanted, `e` free and not looked at.
-`ordering` says which literal of a body comes next. Literals that only have to hold once become functions of their own
-that return at the first success.
+`ordering` says which literal of a body comes next. Literals that only have to hold once are loops that are left at the
+first success.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
-from games.gdl.interpreter.naming import Linker, Names, fact_source, tuple_source, value_source
+from games.gdl.interpreter.facts import ITSELF
+from games.gdl.interpreter.naming import Linker, Names, fact_of, tuple_source, value_source
 from games.gdl.interpreter.ordering import JoinOrder
 from games.gdl.interpreter.planning import Sizes
-from games.gdl.interpreter.unfolding import DISTINCT, TRUE, UnfoldedRules
-from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, is_variable, predicate, variables
+from games.gdl.interpreter.unfolding import DISTINCT, DOES, TRUE, UnfoldedRules
+from games.gdl.rules.terms import Atom, Literal, Predicate, is_variable, predicate, substitute_atom, variables
 from games.machine import Term
 
 MAX_LOOPS = 12
@@ -25,132 +27,71 @@ UNCOUNTED_LOOPS = 2
 Set by hand; not tuned.
 """
 
+FEW_ANSWERS, UNCOUNTED_SHORT_LOOPS = 4.0, 6
+"""The same for loops over no more expected answers than this. Set by hand; not tuned."""
 
-class RuleWriter:
-    """Writes the functions of one rule for one binding pattern."""
+MAX_INLINED = 2
+"""Literals of a rule that are tested in place; more are worth a call, whose answer is kept. Set by hand; not tuned."""
 
-    def __init__(self, program: UnfoldedRules, sizes: Sizes, linker: Linker, prefix: str) -> None:
-        self._program = program
-        self._sizes = sizes
-        self._linker = linker
-        self._prefix = prefix
-        self._functions = 0
-        self.in_recursion = False
-        """Whether the rule is part of a recursion: a call with free arguments may well be the present one."""
-        self.source: list[str] = []
-        """Lines of finished functions."""
 
-    def write(self, rule: Rule, pattern: str) -> str:
-        """Writes the rule's function and returns its name.
+class Context(Protocol):
+    """What the bodies of a predicate's rules share."""
 
-        Its parameters are the bound arguments and, where values are wanted, the dict to add answers to; else it returns
-        whether the rule's body holds.
-        """
-        self.in_recursion = predicate(rule.head) in self._program.recursive
-        names = Names()
-        arguments = rule.head[1:]
-        parameters = []
-        matches: list[tuple[Term, str]] = []
-        for argument, letter in zip(arguments, pattern, strict=True):
-            if letter == "b":
-                if is_variable(argument) and argument not in names.bound:
-                    parameters.append(names.bind(str(argument)))
-                else:
-                    parameters.append(names.fresh())
-                    matches.append((argument, parameters[-1]))
-        wanted = [argument for argument, letter in zip(arguments, pattern, strict=True) if letter == "f"]
-        unit = _Unit(self, names, "f" in pattern, wanted)
-        for term, expression in matches:
-            unit.match(term, expression)
-        unit.body(list(rule.body))
-        return self.finish(unit, parameters)
-
-    def finish(self, unit: _Unit, parameters: list[str]) -> str:
-        """Adds a unit's function to the source."""
-        name = f"{self._prefix}_{self._functions}"
-        self._functions += 1
-        if unit.collects:
-            parameters = [*parameters, "out"]
-        self.source.append(f"def {name}({', '.join(parameters)}):")
-        self.source.extend("    " + line for line in unit.lines)
-        if not unit.collects:
-            self.source.append("    return False")
-        return name
-
-    def exists(self, literals: list[Literal], names: Names) -> str:
-        """A condition that some binding of the unbound variables satisfies all the literals."""
-        inner = Names()
-        shared = [name for literal in literals for name in variables(literal.atom) if name in names.bound]
-        shared = list(dict.fromkeys(shared))
-        parameters = [inner.bind(name) for name in shared]
-        unit = _Unit(self, inner, False, [])
-        unit.emit("R.steps -= 1")
-        unit.emit("if R.steps < 0: R.check()")
-        unit.body(literals)
-        name = self.finish(unit, parameters)
-        return f"{name}({', '.join(names.bound[variable] for variable in shared)})"
+    program: UnfoldedRules
+    sizes: Sizes
+    linker: Linker
+    in_recursion: bool
 
     @property
     def may_be_endless(self) -> bool:
-        """Whether the rule is part of a recursion that builds terms."""
-        return self.in_recursion and self._program.builds_terms
+        """Whether the rules are part of a recursion that builds terms."""
 
-    @property
-    def program(self) -> UnfoldedRules:
-        """The program whose rules are written."""
-        return self._program
-
-    @property
-    def sizes(self) -> Sizes:
-        """The estimates that order literals."""
-        return self._sizes
-
-    @property
-    def linker(self) -> Linker:
-        """Where relations come from."""
-        return self._linker
+    def helper(self, literals: list[Literal], names: Names, wanted: list[Term] | None) -> str:
+        """A call of a new function for the rest of a body."""
 
 
-class _Unit:
-    """One function: a nest of loops that ends in adding an answer, or in returning true."""
+class BodyWriter:
+    """A nest of loops that ends in adding an answer, or in what is done on success."""
 
-    def __init__(self, writer: RuleWriter, names: Names, collects: bool, wanted: list[Term]) -> None:
-        self._writer = writer
-        self._linker = writer.linker
+    def __init__(self, context: Context, names: Names, wanted: list[Term], success: str | None) -> None:
+        self._context = context
+        self._linker = context.linker
         self.names = names
-        self.collects = collects
         self._wanted = wanted
-        self._order = JoinOrder(writer.program, writer.sizes, writer.linker, writer.in_recursion, names, wanted)
+        self._success = success
+        """What to do when the body holds; None if its answers are wanted."""
+        self._order = self._order_for(wanted)
         self._loops = 0
-        self.lines: list[str] = []
+        self._outside = -1
+        """How many loops there are around what only has to hold once."""
+        self._fails_outside = False
+        """Whether the body may fail outside all loops."""
+        self._lines: list[str] = []
 
-    def emit(self, line: str) -> None:
-        """Adds a line inside the present loops."""
-        self.lines.append("    " * self._loops + line)
-
-    def require(self, condition: str) -> None:
-        """Goes on only where a condition holds."""
-        failure = "continue" if self._loops else "return" if self.collects else "return False"
-        self.emit(f"if not {condition}: {failure}")
+    def block(self) -> list[str]:
+        """What was written; control reaches its end if no success has ended the function before."""
+        if not self._fails_outside:
+            return self._lines
+        return ["for _ in ONCE:", *["    " + line for line in self._lines]]
 
     def match(self, term: Term, expression: str) -> None:
         """Makes a value match a term, binding the variables that are not bound yet."""
         if isinstance(term, str):
             if term.startswith("?") and term not in self.names.bound:
-                self.emit(f"{self.names.bind(term)} = {expression}")
+                self._emit(f"{self.names.bind(term)} = {expression}")
             else:
-                self.require(f"{expression} == {self.names.expression(term)}")
+                self._require(f"{expression} == {self.names.expression(term)}")
             return
         if self.names.is_bound(term):
-            self.require(f"{expression} == {self.names.expression(term)}")
+            self._require(f"{expression} == {self.names.expression(term)}")
             return
-        self.require(f"({expression}.__class__ is tuple and len({expression}) == {len(term)})")
+        self._require(f"({expression}.__class__ is tuple and len({expression}) == {len(term)})")
         for i, part in enumerate(term):
             self.match(part, f"{expression}[{i}]")
 
     def body(self, literals: list[Literal]) -> None:
         """Writes the code for all the literals and what follows them."""
-        remaining = literals
+        remaining = [part for literal in literals for part in self._unfolded(literal)]
         while True:
             remaining = self._simple_tests(remaining)
             if not remaining:
@@ -159,12 +100,30 @@ class _Unit:
             if self._loops >= MAX_LOOPS:
                 self._continue_elsewhere(remaining)
                 return
-            literals, binds = self._order.next(remaining, self.collects)
+            literals, binds = self._order.next(remaining, self._success is None)
             remaining = [literal for literal in remaining if literal not in literals]
-            if binds:
+            if not binds:
+                self._check(literals)
+            elif remaining or not self._copy_facts(literals[0]):
                 self._enumerate(literals[0], remaining)
             else:
-                self._check(literals)
+                return
+
+    def _order_for(self, wanted: list[Term]) -> JoinOrder:
+        context = self._context
+        return JoinOrder(context.program, context.sizes, context.linker, context.in_recursion, self.names, wanted)
+
+    def _emit(self, line: str) -> None:
+        self._lines.append("    " * self._loops + line)
+
+    def _fail(self) -> str:
+        """Goes on with the next binding, or else behind the block."""
+        if not self._loops:
+            self._fails_outside = True
+        return "continue"
+
+    def _require(self, condition: str) -> None:
+        self._emit(f"if not {condition}: {self._fail()}")
 
     def _simple_tests(self, literals: list[Literal]) -> list[Literal]:
         """Tests whatever can be looked up, and returns the other literals."""
@@ -176,18 +135,55 @@ class _Unit:
             ):
                 remaining.append(literal)
             else:
-                condition = self._ground_condition(literal.atom)
-                self.require(condition if literal.positive else f"(not {condition})")
+                self._emit(f"if {self._test(literal, False)}: {self._fail()}")
         return remaining
 
-    def _ground_condition(self, atom: Atom) -> str:
+    def _test(self, literal: Literal, value: bool) -> str:
+        """A condition that a literal, whose arguments are bound, is or is not true."""
+        holds = literal.positive == value
+        if predicate(literal.atom) == DISTINCT:
+            left, right = [self.names.expression(part) for part in literal.atom[1:]]
+            return f"{left} {'!=' if holds else '=='} {right}"
+        member, among = self._membership(literal.atom)
+        return f"{member} {'in' if holds else 'not in'} {among}"
+
+    def _unfolded(self, literal: Literal) -> list[Literal]:
+        """What is to be tested instead of a positive literal that a single short rule defines, or the literal."""
+        body = self._definition(literal.atom) if literal.positive else None
+        return [literal] if body is None else body
+
+    def _definition(self, atom: Atom) -> list[Literal] | None:
+        """The body of the only rule for an atom, if it just tests the atom's arguments against facts."""
+        relation = predicate(atom)
+        program = self._context.program
+        rules = program.rules.get(relation, ())
+        if not self._linker.is_derived(relation) or len(rules) != 1 or relation in program.recursive:
+            return None
+        (rule,) = rules
+        parameters = rule.head[1:]
+        if len(rule.body) > MAX_INLINED or len(set(parameters)) < len(parameters):
+            return None
+        if not all(is_variable(parameter) for parameter in parameters):
+            return None
+        binding = {str(parameter): value for parameter, value in zip(parameters, atom[1:], strict=True)}
+        for literal in rule.body:
+            tested = predicate(literal.atom)
+            if tested != DISTINCT and (self._linker.is_derived(tested) or program.base(tested) == DOES):
+                return None
+            if any(name not in binding for name in variables(literal.atom)):
+                return None
+        return [Literal(literal.positive, substitute_atom(literal.atom, binding)) for literal in rule.body]
+
+    def _membership(self, atom: Atom) -> tuple[str, str]:
+        """What has to be in what for an atom to hold whose arguments are bound."""
         relation = predicate(atom)
         parts = [self.names.expression(part) for part in atom[1:]]
-        if relation == DISTINCT:
-            return f"({parts[0]} != {parts[1]})"
-        if self._writer.program.base(relation) == TRUE:
-            return f"({fact_source(self._writer.program.unfoldings.get(relation), parts)} in S.facts)"
-        return f"({value_source(parts)} in {self._index(relation, 'b' * len(parts))})"
+        program = self._context.program
+        if program.base(relation) == TRUE:
+            return self.names.expression(fact_of(program.unfoldings.get(relation), atom[1:])), "S.facts"
+        if program.base(relation) == DOES:
+            return tuple_source(parts), self._linker.moves(relation)
+        return value_source(parts), self._index(relation, "b" * len(parts))
 
     def _index(self, relation: Predicate, pattern: str) -> str:
         name = self._linker.index(relation, pattern)
@@ -196,137 +192,107 @@ class _Unit:
     # -------------------------------------------------------------------------------------------------------- writing
 
     def _act(self) -> None:
-        if not self.collects:
-            self.emit("return True")
-        else:
-            self.emit(f"out[{value_source([self.names.expression(term) for term in self._wanted])}] = None")
+        if self._success is None:
+            self._emit(f"out[{value_source([self.names.expression(term) for term in self._wanted])}] = None")
+        elif self._loops > self._outside:
+            self._emit(self._success)
 
     def _check(self, part: list[Literal]) -> None:
-        if len(part) > 1:
-            self.require(self._writer.exists(part, self.names))
-            return
         literal = part[0]
         pattern = self._order.pattern(literal, ())
-        if "f" in pattern:
-            self.require(self._writer.exists(part, self.names))
+        if len(part) > 1 or "f" in pattern or self._context.program.base(predicate(literal.atom)) == DOES:
+            self._exists(part)
+            return
+        body = None if literal.positive else self._definition(literal.atom)
+        if body is not None:
+            self._emit(f"if {' and '.join([self._test(part, True) for part in body]) or 'True'}: {self._fail()}")
             return
         rows = self._rows(literal.atom, pattern)
-        self.require(rows if literal.positive else f"(not {rows})")
+        self._require(rows if literal.positive else f"(not {rows})")
+
+    def _exists(self, literals: list[Literal]) -> None:
+        """Goes on if some binding of the unbound variables satisfies all the literals."""
+        if self._loops + 2 >= MAX_LOOPS:
+            self._require(self._context.helper(literals, self.names, None))
+            return
+        outside = self._loops
+        kept = self.names.bound, self._order, self._success, self._outside
+        self.names.bound = dict(self.names.bound)
+        self._order, self._success, self._outside = self._order_for([]), "break", outside
+        self.body(literals)
+        self.names.bound, self._order, self._success, self._outside = kept
+        while self._loops > outside:
+            self._loops -= 1
+            self._emit(f"else: {self._fail()}")
+            if self._loops > outside:
+                self._emit("break")
 
     def _rows(self, atom: Atom, pattern: str) -> str:
         """An expression for the answers of a literal, or whether there are any if none is wanted."""
         relation = predicate(atom)
-        bound = [self.names.expression(term) for term, letter in zip(atom[1:], pattern, strict=True) if letter == "b"]
+        letters = pattern.removesuffix(ITSELF)
+        bound = [self.names.expression(term) for term, letter in zip(atom[1:], letters, strict=True) if letter == "b"]
         key = value_source(bound)
         if not self._linker.is_derived(relation):
             index = self._index(relation, pattern)
-            return f"{index}.get({key}, ())" if "f" in pattern else f"({key} in {index})"
+            return f"{index}.get({key}, ())" if "f" in letters or pattern != letters else f"({key} in {index})"
         suffix = self._linker.table(relation, pattern)
-        self.emit(f"k = {key}")
-        self.emit(f"r = T{suffix}.get(k)")
-        self.emit(f"if r is None: r = C{suffix}(k)")
+        self._emit(f"k = {key}")
+        self._emit(f"r = T{suffix}.get(k)")
+        self._emit(f"if r is None: r = C{suffix}(k)")
         return "r"
 
+    def _copy_facts(self, literal: Literal) -> bool:
+        """If the answers are just the facts that the last literal finds: adds all of them at once."""
+        relation = predicate(literal.atom)
+        program = self._context.program
+        if self._success is not None or program.base(relation) != TRUE:
+            return False
+        free = [argument for argument in literal.atom[1:] if not self.names.is_bound(argument)]
+        if not all(is_variable(argument) for argument in free) or len(set(free)) < len(free):
+            return False
+        if self._wanted != [fact_of(program.unfoldings.get(relation), literal.atom[1:])]:
+            return False
+        self._emit(f"out.update({self._rows(literal.atom, self._order.pattern(literal, ()) + ITSELF)})")
+        return True
+
     def _enumerate(self, literal: Literal, others: list[Literal]) -> None:
+        relation = predicate(literal.atom)
         pattern = self._order.pattern(literal, others)
-        rows = self._rows(literal.atom, pattern)
-        if "f" not in pattern:
-            self.require(rows)
+        few = self._order.fanout(literal, others) <= FEW_ANSWERS
+        is_move = self._context.program.base(relation) == DOES
+        rows = self._linker.moves(relation) if is_move else self._rows(literal.atom, pattern)
+        if not is_move and "f" not in pattern:
+            self._require(rows)
             return
         targets = []
         matches: list[tuple[Term, str]] = []
         for argument, letter in zip(literal.atom[1:], pattern, strict=True):
-            if letter != "f":
-                continue
-            if is_variable(argument) and argument not in self.names.bound:
+            if letter == "e" and is_move:
+                targets.append("_")
+            elif letter == "f" and is_variable(argument) and argument not in self.names.bound:
                 targets.append(self.names.bind(str(argument)))
-            else:
+            elif letter == "f" or is_move:
                 targets.append(self.names.fresh())
                 matches.append((argument, targets[-1]))
-        self.emit(f"for {', '.join(targets)} in {rows}:")
+        self._emit(f"for {tuple_source(targets) if is_move else ', '.join(targets)} in {rows}:")
         self._loops += 1
-        if self._loops > UNCOUNTED_LOOPS or self._writer.may_be_endless:
-            self.emit("R.steps -= 1")
-            self.emit("if R.steps < 0: R.check()")
+        uncounted = UNCOUNTED_SHORT_LOOPS if few else UNCOUNTED_LOOPS
+        if self._loops > uncounted or self._context.may_be_endless:
+            self._emit("R.steps -= 1")
+            self._emit("if R.steps < 0: R.check()")
         for term, expression in matches:
             self.match(term, expression)
 
     def _continue_elsewhere(self, remaining: list[Literal]) -> None:
         """Goes on in a function of its own, for bodies with more loops than Python nests."""
-        inner = Names()
-        shared = list(self.names.bound)
-        parameters = [inner.bind(name) for name in shared]
-        unit = _Unit(self._writer, inner, self.collects, self._wanted)
-        unit.body(remaining)
-        name = self._writer.finish(unit, parameters)
-        arguments = [self.names.bound[variable] for variable in shared]
-        if self.collects:
-            self.emit(f"{name}({', '.join([*arguments, 'out'])})")
+        if self._success is None:
+            self._emit(self._context.helper(remaining, self.names, self._wanted))
         else:
-            self.emit(f"if {name}({', '.join(arguments)}): return True")
+            self._emit(f"if {self._context.helper(remaining, self.names, None)}: {self._success}")
 
 
-def write_grouping(name: str, pattern: str) -> str:
-    """The source of a function from rows to a dict: by the values of the columns `b`, those of the columns `f`."""
-    columns = [f"c{i}" for i in range(len(pattern))]
-    key = value_source([column for column, letter in zip(columns, pattern, strict=True) if letter == "b"])
-    values = [column for column, letter in zip(columns, pattern, strict=True) if letter == "f"]
-    # Rows differ, so what is left of them does if no column is left out.
-    repeats = "e" in pattern
-    lines = [f"def {name}(rows):", "    found = {}", f"    for {tuple_source(columns) if columns else '_'} in rows:"]
-    if repeats or not values:
-        lines.append(f"        found.setdefault({key}, {{}})[{value_source(values)}] = None")
-        lines.append("    return {k: list(v) for k, v in found.items()}")
-    else:
-        lines.append(f"        k = {key}")
-        lines.append("        if k in found:")
-        lines.append(f"            found[k].append({value_source(values)})")
-        lines.append("        else:")
-        lines.append(f"            found[k] = [{value_source(values)}]")
-        lines.append("    return found")
-    return "\n".join(lines) + "\n"
-
-
-def write_table(
-    writer_of: Callable[[str], RuleWriter], rules: Sequence[Rule], pattern: str, suffix: str, recursive: bool
-) -> str:
-    """The source of a predicate with a binding pattern.
-
-    It defines `E<suffix>(k)`, which evaluates a call, enters the answers into the table's complete ones, `T<suffix>`,
-    and returns them; for recursive predicates also `D<suffix>(k, out)`, the function of `CallTable.run`.
-    """
-    lines: list[str] = []
-    functions = []
-    for number, rule in enumerate(rules):
-        writer = writer_of(f"r{suffix}_{number}")
-        functions.append(writer.write(rule, pattern))
-        lines.extend(writer.source)
-    parameters = [f"a{i}" for i in range(pattern.count("b"))]
-    unpack = [f"    {', '.join(parameters)} = k"] if parameters else []
-    collects = "f" in pattern
-    if collects:
-        calls = [f"    {function}({', '.join([*parameters, 'out'])})" for function in functions]
-    else:
-        alternatives = [f"{function}({', '.join(parameters)})" for function in functions]
-        calls = [f"    holds = {' or '.join(alternatives) or 'False'}"]
-    if recursive:
-        lines.append(f"def D{suffix}(k, out):")
-        lines.extend(unpack + calls)
-        lines.append(f"    return {'False' if collects else 'holds'}")
-    lines.append(f"def E{suffix}(k):")
-    lines.append("    R.steps -= 1")
-    lines.append("    if R.steps < 0: R.check()")
-    if recursive:
-        lines.append(f"    if k in A{suffix}: P{suffix}.cyclic()")
-        lines.append(f"    A{suffix}.add(k)")
-    lines.extend(unpack)
-    if collects:
-        lines.append("    out = {}")
-    lines.extend(calls)
-    if recursive:
-        lines.append(f"    A{suffix}.discard(k)")
-    if collects:
-        lines.append("    holds = list(out)")
-    lines.append(f"    T{suffix}[k] = holds")
-    lines.append("    return holds")
-    return "\n".join(lines) + "\n"
+def shared_variables(literals: list[Literal], names: Names, wanted: Sequence[Term]) -> list[str]:
+    """The bound variables that literals, or the terms that are wanted from them, need."""
+    needed = [name for literal in literals for name in variables(literal.atom)] + list(variables(*wanted))
+    return [name for name in dict.fromkeys(needed) if name in names.bound]

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
-from functools import cache
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, cast
 
-from games.gdl.interpreter.codegen import RuleWriter, write_grouping, write_table
+from games.gdl.interpreter.extents import MIN_CALLS, Extents
+from games.gdl.interpreter.facts import Answer, Shape, Snapshot, group
+from games.gdl.interpreter.functions import TableWriter, is_iterable
 from games.gdl.interpreter.planning import Sizes
 from games.gdl.interpreter.tables import (
     MAX_STEPS,
     MAX_STEPS_BUILDING_TERMS,
-    Answer,
     Answers,
     CallTable,
     CyclicCallError,
-    Grouped,
-    Index,
     Key,
     TabledEvaluation,
 )
-from games.gdl.interpreter.unfolding import DOES, TRUE, Scope, UnfoldedRules
+from games.gdl.interpreter.unfolding import TRUE, Scope, UnfoldedRules
 from games.gdl.rules.dependencies import components
-from games.gdl.rules.terms import Predicate
+from games.gdl.rules.terms import Predicate, Rule
 from games.machine import LimitError, Term
 
 MAX_STATIC_ROWS = 20_000
@@ -40,39 +37,6 @@ STATIC_SECONDS = 1.0
 """Bound on the time for all of them. Set by hand; not tuned."""
 
 
-class Snapshot:
-    """The state and the joint move that are looked at."""
-
-    def __init__(self) -> None:
-        self.facts: frozenset[Term] = frozenset()
-        self.moves: tuple[tuple[Term, Term], ...] = ()
-        """Pairs of role and move."""
-        self._by_function: dict[tuple[str, int], list[tuple[Term, ...]]] | None = None
-
-    def set_facts(self, facts: frozenset[Term]) -> None:
-        """Looks at another state."""
-        self.facts = facts
-        self._by_function = None
-
-    def facts_of(self, function: str, arity: int) -> Collection[tuple[Term, ...]]:
-        """The arguments of the facts that are built by one function."""
-        if self._by_function is None:
-            groups: dict[tuple[str, int], list[tuple[Term, ...]]] = defaultdict(list)
-            for fact in self.facts:
-                if isinstance(fact, tuple):
-                    groups[str(fact[0]), len(fact) - 1].append(fact[1:])
-            self._by_function = dict(groups)
-        return self._by_function.get((function, arity), [])
-
-
-@cache
-def _grouping(pattern: str) -> Callable[[Iterable[tuple[Term, ...]]], Grouped]:
-    """What makes an index for a binding pattern of some rows."""
-    scope: dict[str, Any] = {}
-    exec(compile(write_grouping("group", pattern), f"<rows {pattern}>", "exec"), scope)
-    return cast(Callable[[Iterable[tuple[Term, ...]]], Grouped], scope["group"])
-
-
 class Linked:
     """The relations of a program, linked to each other."""
 
@@ -82,10 +46,13 @@ class Linked:
         self.snapshot = Snapshot()
         self.evaluation = TabledEvaluation(MAX_STEPS_BUILDING_TERMS if program.builds_terms else MAX_STEPS)
         self._rows: dict[Predicate, list[tuple[Term, ...]]] = dict(program.facts)
-        self._scope: dict[str, Any] = {"R": self.evaluation, "S": self.snapshot}
+        self._scope: dict[str, Any] = {"R": self.evaluation, "S": self.snapshot, "ONCE": (None,)}
         """The global variables of the generated code."""
         self._tables: dict[tuple[Predicate, str], tuple[str, CallTable]] = {}
-        self._tables_by_scope: dict[Scope, list[CallTable]] = {scope: [] for scope in Scope}
+        self._static_tables: list[CallTable] = []
+        self._move_tables: list[CallTable] = []
+        self._state_tables: dict[frozenset[Shape] | None, list[CallTable]] = {}
+        """By the shapes of the facts that they depend on; None for facts of any shape."""
         self._calls: dict[tuple[Predicate, str], dict[tuple[Predicate, str], None]] = {}
         """Of compiled relations, per binding pattern: what they call."""
         self._writing: tuple[Predicate, str] | None = None
@@ -93,7 +60,8 @@ class Linked:
         self._tabled: set[tuple[Predicate, str]] = set()
         """Recursive relations, per binding pattern, that are evaluated by tables."""
         self._indices: dict[tuple[Predicate, str], str] = {}
-        self._indices_by_scope: dict[Scope, list[Index]] = {scope: [] for scope in Scope}
+        self._move_rows: dict[Predicate, str] = {}
+        self.extents = Extents(program, self.evaluation, self._whole, self._redirect)
         end = time.monotonic() + STATIC_SECONDS
         for relation in program.statics():
             if time.monotonic() < end:
@@ -103,16 +71,20 @@ class Linked:
     # ---------------------------------------------------------------------------------------- for generated code
 
     def is_recursive(self, relation: Predicate) -> bool:
-        """Whether calls of the relation go through `TabledEvaluation.solve`."""
+        """Whether the relation is defined by itself."""
         return relation in self.program.recursive
 
     def is_derived(self, relation: Predicate) -> bool:
         """Whether the relation is evaluated by rules, call by call."""
         return relation in self.program.rules and relation not in self._rows
 
+    def is_whole(self, relation: Predicate) -> bool:
+        """Whether the relation is derived, but computed as a whole in each state."""
+        return relation in self.extents
+
     def is_varying(self, relation: Predicate) -> bool:
-        """Whether the relation's rows belong to the state or the joint move."""
-        return self.program.base(relation) in (TRUE, DOES)
+        """Whether the relation's rows are facts of the state."""
+        return self.program.base(relation) == TRUE
 
     def index(self, relation: Predicate, pattern: str) -> str:
         """The name of the index of a relation that has rows, for a binding pattern."""
@@ -120,11 +92,17 @@ class Linked:
         if name is None:
             name = self._indices[relation, pattern] = f"I{len(self._indices)}"
             if self.is_varying(relation):
-                index = Index(lambda: self._varying_rows(relation), _grouping(pattern))
-                self._indices_by_scope[self.program.scope(relation)].append(index)
-                self._scope[name] = index
+                self._scope[name] = self.snapshot.index(self.program.shape(relation), pattern)
             else:
-                self._scope[name] = _grouping(pattern)(self._rows.get(relation, ()))
+                self._scope[name] = group(self._rows.get(relation, ()), pattern)
+        return name
+
+    def moves(self, relation: Predicate) -> str:
+        """The name of the list of rows of `does`, or of what was unfolded from it."""
+        name = self._move_rows.get(relation)
+        if name is None:
+            name = self._move_rows[relation] = f"M{len(self._move_rows)}"
+            self._scope[name] = self.snapshot.move_rows(self.program.unfoldings.get(relation))
         return name
 
     def table(self, relation: Predicate, pattern: str) -> str:
@@ -132,18 +110,6 @@ class Linked:
         if self._writing is not None:
             self._calls[self._writing][relation, pattern] = None
         return self._table(relation, pattern)[0]
-
-    def _varying_rows(self, relation: Predicate) -> Iterable[tuple[Term, ...]]:
-        unfolding = self.program.unfoldings.get(relation)
-        if self.program.base(relation) == TRUE:
-            if unfolding is None:
-                return [(fact,) for fact in self.snapshot.facts]
-            _, function, arity = unfolding.functions[0]
-            return self.snapshot.facts_of(function, arity)
-        if unfolding is None:
-            return self.snapshot.moves
-        flat = [unfolding.flatten(move) for move in self.snapshot.moves]
-        return [row for row in flat if row is not None]
 
     def _table(self, relation: Predicate, pattern: str) -> tuple[str, CallTable]:
         found = self._tables.get((relation, pattern))
@@ -153,33 +119,75 @@ class Linked:
             builds_terms = recursive and self.program.builds_terms
             table = CallTable((relation, pattern), "f" not in pattern, builds_terms)
             found = self._tables[relation, pattern] = (suffix, table)
-            self._tables_by_scope[self.program.scope(relation)].append(table)
+            self._enter(table)
             self._scope[f"T{suffix}"] = table.complete
-            self._scope[f"P{suffix}"] = table
-            self._scope[f"A{suffix}"] = table.active
-
-            def compile_first(key: Key) -> Answers:
-                self._compile(relation, pattern, suffix, table)
-                return cast(Answers, self._scope[f"C{suffix}"](key))
-
-            self._scope[f"C{suffix}"] = compile_first
+            self._scope[f"P{suffix}"] = table.unfinished
+            self._link(table, suffix)
         return found
 
+    def _link(self, table: CallTable, suffix: str) -> None:
+        """Makes `C<suffix>` what evaluates the table's calls."""
+        relation, pattern = table.relation
+
+        def compile_first(key: Key) -> Answers:
+            self._compile(relation, pattern, suffix, table)
+            return cast(Answers, self._scope[f"C{suffix}"](key))
+
+        evaluate: Callable[[Key], Answers] = compile_first
+        if relation in self.extents and "f" * len(pattern) != pattern:
+            whole, everything = self._table(relation, "f" * len(pattern))
+            scope = self._scope
+
+            def all_answers(key: Key) -> Answers:
+                answers = everything.complete.get(key)
+                return cast(Answers, scope[f"C{whole}"](key)) if answers is None else answers
+
+            evaluate = self.extents.lookup(table, all_answers)
+        self._scope[f"C{suffix}"] = evaluate
+
+    def _redirect(self, relation: Predicate) -> None:
+        """Has calls of a relation evaluated in another way from here on, and joins with it planned anew."""
+        if self.is_whole(relation):
+            self.sizes.learn(relation, self._as_rows(relation, self._whole(relation)))
+        for (other, _), (suffix, table) in list(self._tables.items()):
+            if other == relation:
+                table.complete.clear()
+                self._relink(table, suffix)
+            elif self.program.uses(other, relation):
+                self._relink(table, suffix)
+
+    def _relink(self, table: CallTable, suffix: str) -> None:
+        table.pending.clear()
+        self._tabled.discard(table.relation)
+        self._calls.pop(table.relation, None)
+        self._link(table, suffix)
+
+    def _whole(self, relation: Predicate) -> Collection[Answer]:
+        return self.answers(relation, "f" * relation[1], ())
+
+    @staticmethod
+    def _as_rows(relation: Predicate, answers: Collection[Answer]) -> list[tuple[Term, ...]]:
+        return [(answer,) for answer in answers] if relation[1] == 1 else [tuple(answer) for answer in answers]
+
+    def _enter(self, table: CallTable) -> None:
+        """Notes when the table has to be cleared."""
+        relation = table.relation[0]
+        scope = self.program.scope(relation)
+        if scope == Scope.STATIC:
+            self._static_tables.append(table)
+        elif scope == Scope.JOINT_MOVE:
+            self._move_tables.append(table)
+        else:
+            self._state_tables.setdefault(self.program.shapes_below(relation), []).append(table)
+
     def _compile(self, relation: Predicate, pattern: str, suffix: str, table: CallTable) -> None:
-        self._writing = (relation, pattern)
-        self._calls[self._writing] = {}
-        source = write_table(
-            lambda prefix: RuleWriter(self.program, self.sizes, self, prefix),
-            self.program.rules[relation],
-            pattern,
-            suffix,
-            self.is_recursive(relation),
-        )
-        self._writing = None
-        exec(compile(source, f"<rules of {relation[0]} {pattern}>", "exec"), self._scope)
-        self._scope[f"C{suffix}"] = self._scope[f"E{suffix}"]
+        if is_iterable(self.program, relation, pattern):
+            self._run(table, suffix, TableWriter.iterated)
+            self._finish(relation, pattern, suffix)
+            return
+        self._run(table, suffix, TableWriter.direct)
+        self._finish(relation, pattern, suffix)
         if self.is_recursive(relation):
-            table.run = self._scope[f"D{suffix}"]
             # Where terms are built, evaluation is bounded by what `TabledEvaluation` sees of them.
             if table.builds_terms:
                 self._solve_by_table(table)
@@ -189,11 +197,29 @@ class Linked:
                 self._solve_by_table(table)
                 if not self._tabled.issuperset(circle):
                     # Calls that are evaluated directly would take incomplete answers for complete ones.
-                    table.cyclic()
+                    raise CyclicCallError(table)
+
+    def _finish(self, relation: Predicate, pattern: str, suffix: str) -> None:
+        evaluate = self._scope[f"E{suffix}"]
+        if relation in self.extents and pattern == "f" * len(pattern):
+            evaluate = self.extents.watched(relation, evaluate)
+        self._scope[f"C{suffix}"] = evaluate
+
+    def _run(self, table: CallTable, suffix: str, write: Callable[[TableWriter, Sequence[Rule], str], str]) -> None:
+        """Compiles a table's function."""
+        relation, pattern = table.relation
+        self._writing = table.relation
+        self._calls.setdefault(self._writing, {})
+        writer = TableWriter(self.program, self.sizes, self, suffix)
+        source = write(writer, self.program.rules[relation], pattern)
+        self._writing = None
+        exec(compile(source, f"<rules of {relation[0]} {pattern}>", "exec"), self._scope)
 
     def _solve_by_table(self, table: CallTable) -> None:
         self._tabled.add(table.relation)
         suffix, _ = self._tables[table.relation]
+        self._run(table, suffix, TableWriter.tabled)
+        table.run = self._scope[f"D{suffix}"]
         solve = self.evaluation.solve
         # No `functools.partial`: that would take C stack for each call.
         self._scope[f"C{suffix}"] = lambda key: solve(table, key)
@@ -205,17 +231,17 @@ class Linked:
     def _table_circle(self, table: CallTable) -> None:
         """From here on evaluates a relation, and what calls in a circle with it, by tables."""
         for relation in self._circle(table):
-            if relation in self._calls:
+            if relation in self._calls and relation not in self._tabled:
                 self._solve_by_table(self._tables[relation][1])
 
     # ------------------------------------------------------------------------------------------------- for queries
 
-    def answers(self, relation: Predicate, pattern: str, key: Key) -> list[Answer]:
+    def answers(self, relation: Predicate, pattern: str, key: Key) -> Collection[Answer]:
         """The answers of a call that wants values: the values, or tuples where there are several."""
         if relation in self._rows:
-            found: list[Answer] = self._scope[self.index(relation, pattern)].get(key, [])
+            found: Collection[Answer] = self._scope[self.index(relation, pattern)].get(key, ())
             return found
-        return cast(list[Answer], self._call(relation, pattern, key))
+        return cast(Collection[Answer], self._call(relation, pattern, key))
 
     def holds(self, relation: Predicate, pattern: str, key: Key) -> bool:
         """Whether a call that wants no values has an answer."""
@@ -244,43 +270,45 @@ class Linked:
         """Forgets the calls that are not complete, after an exception."""
         self.evaluation.abandon()
         for _, table in self._tables.values():
-            table.active.clear()
+            if self.is_recursive(table.relation[0]):
+                for key in [key for key, found in table.complete.items() if found is table.unfinished]:
+                    del table.complete[key]
 
     def set_state(self, facts: frozenset[Term]) -> None:
-        """Looks at another state: what depended on the last one is forgotten."""
-        self.snapshot.set_facts(facts)
-        self._clear(Scope.STATE)
-        self._clear(Scope.JOINT_MOVE)
+        """Looks at another state: what depended on the facts that differ is forgotten."""
+        changed = self.snapshot.set_facts(facts)
+        for shapes, tables in self._state_tables.items():
+            if shapes is None or not shapes.isdisjoint(changed):
+                for table in tables:
+                    # Most are empty, and a look is cheaper than a call.
+                    if table.complete:
+                        if len(table.complete) >= MIN_CALLS:
+                            self.extents.count(table.relation[0], len(table.complete))
+                        table.complete.clear()
+                    if table.pending:
+                        table.pending.clear()
+        _clear(self._move_tables)
+        self.extents.decide()
 
     def set_moves(self, moves: tuple[tuple[Term, Term], ...]) -> None:
         """Looks at another joint move, as pairs of role and move."""
-        self.snapshot.moves = moves
-        self._clear(Scope.JOINT_MOVE)
+        self.snapshot.set_moves(moves)
+        _clear(self._move_tables)
 
     def clear_static(self, limit: int) -> None:
         """Frees the tables that would stay valid for ever if they hold more than `limit` calls."""
-        if sum(len(table.complete) for table in self._tables_by_scope[Scope.STATIC]) > limit:
-            self._clear(Scope.STATIC)
+        if sum([len(table.complete) for table in self._static_tables]) > limit:
+            _clear(self._static_tables)
 
     def learn_state(self) -> None:
         """Takes the present state as typical for how many facts there are."""
         unfolded = [relation for relation in self.program.unfoldings if self.program.base(relation) == TRUE]
         for relation in unfolded:
-            rows = list(self._varying_rows(relation))
+            rows = [fact[1:] for fact in self.snapshot.facts_of(self.program.shape(relation))]
             if rows:
                 self.sizes.learn(relation, rows)
         self.sizes.learn(TRUE, [(fact,) for fact in self.snapshot.facts])
         self.sizes.forget_guesses([relation for relation in self.program.rules if relation not in self._rows])
-
-    def _clear(self, scope: Scope) -> None:
-        for table in self._tables_by_scope[scope]:
-            # Most are empty, and a look is cheaper than a call.
-            if table.complete:
-                table.complete.clear()
-            if table.pending:
-                table.pending.clear()
-        for index in self._indices_by_scope[scope]:
-            index.table = None
 
     def _compute_static(self, relation: Predicate) -> None:
         if relation[0] == "init" or self.sizes.size(relation).rows > MAX_STATIC_ROWS:
@@ -291,10 +319,18 @@ class Linked:
                 rows: list[tuple[Term, ...]] = [()] if self.holds(relation, "", ()) else []
             else:
                 answers = self.answers(relation, "f" * relation[1], ())
-                rows = [(value,) for value in answers] if relation[1] == 1 else cast(list[tuple[Term, ...]], answers)
+                rows = self._as_rows(relation, answers)
         except LimitError:
             return
         finally:
             self.evaluation.begin()
         self._rows[relation] = rows
         self.sizes.learn(relation, rows)
+
+
+def _clear(tables: Iterable[CallTable]) -> None:
+    for table in tables:
+        if table.complete:
+            table.complete.clear()
+        if table.pending:
+            table.pending.clear()

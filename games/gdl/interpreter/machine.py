@@ -10,13 +10,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import cast
 
 from games.gdl.interpreter.linking import Linked
-from games.gdl.interpreter.unfolding import UnfoldedRules
+from games.gdl.interpreter.unfolding import Scope, UnfoldedRules
 from games.gdl.rules.check import CheckedRules
-from games.gdl.rules.terms import predicate, term_text, unify, variables
+from games.gdl.rules.terms import Predicate, predicate, term_text, unify, variables
 from games.machine import IllegalMoveError, State, StateMachine, Term
 
 RECURSION_LIMIT = 150_000
@@ -32,8 +31,14 @@ MAX_KNOWN_MOVES = 1 << 16
 """Moves kept from state to state that need not be checked again. Set by hand; not tuned."""
 
 
-_text = lru_cache(maxsize=1 << 16)(term_text)
-"""The text of a move: there are few of them, and they are sorted in every state."""
+class _Texts(dict[Term, str]):
+    """The texts of moves: there are few of them, and they are sorted in every state."""
+
+    def __missing__(self, move: Term) -> str:
+        if len(self) >= MAX_KNOWN_MOVES:
+            self.clear()
+        text = self[move] = term_text(move)
+        return text
 
 
 class Interpreter(StateMachine):
@@ -50,8 +55,13 @@ class Interpreter(StateMachine):
         self._linked = Linked(UnfoldedRules(checked.rules))
         self._facts: frozenset[Term] | None = None
         self._moves: tuple[tuple[Term, Term], ...] = ()
+        asked: list[Predicate] = [("legal", 2), ("terminal", 0), ("goal", 2)]
+        depends = any(self._linked.program.scope(relation) == Scope.JOINT_MOVE for relation in asked)
+        self._without_moves: tuple[tuple[Term, Term], ...] | None = () if depends else None
+        """The joint move for queries about a state: none, or whatever was played last if it makes no difference."""
         self._known_moves: set[tuple[int, Term]] = set()
         """Some of the moves that `_is_known` has found to be so."""
+        self._texts = _Texts()
         self._initial = frozenset(self._linked.answers(("init", 1), "f", ()))
         self._load(self._initial)
         self._linked.learn_state()
@@ -61,8 +71,8 @@ class Interpreter(StateMachine):
 
     def legal(self, state: State, role: int) -> list[Term]:
         with self._lock:
-            self._load(state)
-            return sorted(self._linked.answers(("legal", 2), "bf", self.roles[role]), key=_text)
+            self._load(state, self._without_moves)
+            return sorted(self._linked.answers(("legal", 2), "bf", self.roles[role]), key=self._texts.__getitem__)
 
     def next(self, state: State, joint_move: Sequence[Term]) -> State:
         """The state after one move per role, whether or not the moves are legal: the manager's joint move is the truth.
@@ -82,12 +92,12 @@ class Interpreter(StateMachine):
 
     def terminal(self, state: State) -> bool:
         with self._lock:
-            self._load(state)
+            self._load(state, self._without_moves)
             return self._linked.holds(("terminal", 0), "", ())
 
     def goal(self, state: State, role: int) -> int | None:
         with self._lock:
-            self._load(state)
+            self._load(state, self._without_moves)
             terms = self._linked.answers(("goal", 2), "bf", self.roles[role])
         values = {int(term) for term in terms if isinstance(term, str) and term.isdecimal() and int(term) <= 100}
         return values.pop() if len(values) == 1 else None
@@ -108,14 +118,14 @@ class Interpreter(StateMachine):
         finally:
             evaluation.stop = before
 
-    def _load(self, state: State, moves: tuple[tuple[Term, Term], ...] = ()) -> None:
-        """Looks at a state, and at a joint move as pairs of role and move."""
+    def _load(self, state: State, moves: tuple[tuple[Term, Term], ...] | None = None) -> None:
+        """Looks at a state, and at a joint move as pairs of role and move (None: whatever was played last)."""
         self._linked.evaluation.begin()
         if state is not self._facts and state != self._facts:
             self._facts = cast(frozenset[Term], state)
             self._linked.clear_static(MAX_STATIC_CALLS)
             self._linked.set_state(self._facts)
-        if moves != self._moves:
+        if moves is not None and moves != self._moves:
             self._moves = moves
             self._linked.set_moves(moves)
 

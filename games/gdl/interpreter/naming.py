@@ -13,20 +13,23 @@ from games.machine import Term
 class Linker(Protocol):
     """Where the code gets its relations from: names of global variables that hold them."""
 
-    def is_recursive(self, relation: Predicate) -> bool:
-        """Whether calls go through `TabledEvaluation.solve`."""
-
     def is_derived(self, relation: Predicate) -> bool:
         """Whether the relation is defined by rules and has no rows at hand."""
 
+    def is_whole(self, relation: Predicate) -> bool:
+        """Whether the relation is derived, but computed as a whole in each state."""
+
     def is_varying(self, relation: Predicate) -> bool:
-        """Whether the relation's rows belong to the state or the joint move."""
+        """Whether the relation's rows are facts of the state."""
 
     def table(self, relation: Predicate, pattern: str) -> str:
         """The suffix of the names of the table of a derived relation."""
 
     def index(self, relation: Predicate, pattern: str) -> str:
-        """The name of the index of a relation that has rows."""
+        """The name of the index of a relation that has rows, other than `does`."""
+
+    def moves(self, relation: Predicate) -> str:
+        """The name of the list of rows of `does`, or of what was unfolded from it."""
 
 
 def tuple_source(parts: Sequence[str]) -> str:
@@ -67,8 +70,6 @@ class Names:
         return tuple_source([self.expression(part) for part in term])
 
 
-def fact_source(unfolding: Unfolding | None, parts: list[str]) -> str:
+def fact_of(unfolding: Unfolding | None, arguments: Sequence[Term]) -> Term:
     """The fact that the arguments of an unfolded `true` make up."""
-    if unfolding is None:
-        return parts[0]
-    return tuple_source([repr(unfolding.functions[0][1]), *parts])
+    return arguments[0] if unfolding is None else (unfolding.functions[0][1], *arguments)

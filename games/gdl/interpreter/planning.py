@@ -78,15 +78,15 @@ class Sizes:
             self._known[relation] = known
         return known
 
-    def fanout(self, literal: Literal, bound: Collection[str], wanted: Sequence[bool]) -> float:
-        """The expected number of answers of a positive literal; `wanted` says which columns are looked at."""
+    def fanout(self, literal: Literal, bound: Collection[str], wanted: Sequence[bool] | None) -> float:
+        """The expected number of answers of a positive literal; `wanted` says which columns are looked at (all)."""
         size = self.size(predicate(literal.atom))
         rows = size.rows
         limit = 1.0
-        for i, (argument, distinct, is_wanted) in enumerate(zip(literal.atom[1:], size.distinct, wanted, strict=True)):
+        for i, (argument, distinct) in enumerate(zip(literal.atom[1:], size.distinct, strict=True)):
             if all(name in bound for name in iterate_variables((argument,))):
                 rows *= size.selected(i, argument)
-            elif is_wanted:
+            elif wanted is None or wanted[i]:
                 limit *= max(1.0, distinct)
         return min(rows, limit)
 

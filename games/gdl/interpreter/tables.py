@@ -13,9 +13,10 @@ finds strongly connected components. Negation only asks for calls of lower strat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Iterator
+from typing import TypeAlias, cast
 
+from games.gdl.interpreter.facts import Answer
 from games.gdl.rules.terms import Predicate
 from games.machine import Interrupted, LimitError, Term
 
@@ -27,6 +28,12 @@ MAX_ROUNDS = 10_000
 
 MAX_TERM_DEPTH = 400
 """Functions inside one another in a term that recursion has built. Set by hand; not tuned."""
+
+DEPTH_CHECKED_EVERY = 8
+"""Calls inside one another, or rounds, from one look at the depth of terms to the next: each adds little to it.
+
+Set by hand; not tuned.
+"""
 
 MAX_STEPS = 20_000_000
 """Calls and loop iterations of one query, roughly. Set by hand; not tuned."""
@@ -45,11 +52,8 @@ _FRESH, _ACTIVE, _WAITING, _STALE = range(4)
 Key: TypeAlias = Term
 """Values of the bound arguments of a call: the value itself if there is one, else their tuple."""
 
-Answer: TypeAlias = Term
-"""Values of the arguments that a call asks for: the value itself if there is one, else their tuple."""
-
-Answers: TypeAlias = list[Answer] | bool
-"""Of a complete call: the list of its answers; or, where no value is asked for, whether there is one."""
+Answers: TypeAlias = Collection[Answer] | bool
+"""Of a complete call: its answers; or, where no value is asked for, whether there is one."""
 
 
 class CyclicCallError(Exception):
@@ -60,11 +64,19 @@ class CyclicCallError(Exception):
         self.table = table
 
 
-Grouped: TypeAlias = dict[Key, list[Answer]]
-"""Rows of a relation by the values of some columns; the lists hold those of others, without repeats."""
+class Unfinished:
+    """Ends the query when it is looked at, because a call that is evaluated directly was asked for again."""
 
-_NO_ROWS: Grouped = {("no row",): []}
-"""Of a relation without rows. Its key is no value that rules can ask for: a name has no space."""
+    __slots__ = ("_table",)
+
+    def __init__(self, table: CallTable) -> None:
+        self._table = table
+
+    def __bool__(self) -> bool:
+        raise CyclicCallError(self._table)
+
+    def __iter__(self) -> Iterator[Answer]:
+        raise CyclicCallError(self._table)
 
 
 class Entry:
@@ -86,7 +98,7 @@ class Entry:
 class CallTable:
     """A predicate with a binding pattern: its complete calls, and how to evaluate others."""
 
-    __slots__ = ("active", "boolean", "builds_terms", "complete", "pending", "relation", "run")
+    __slots__ = ("boolean", "builds_terms", "complete", "pending", "relation", "run", "unfinished")
 
     def __init__(self, relation: tuple[Predicate, str], boolean: bool, builds_terms: bool) -> None:
         self.relation = relation
@@ -97,32 +109,10 @@ class CallTable:
         """Part of a recursion that puts functions around terms."""
         self.complete: dict[Key, Answers] = {}
         self.pending: dict[Key, Entry] = {}
-        self.active: set[Key] = set()
-        """Calls that are being evaluated directly."""
+        self.unfinished = cast(Answers, Unfinished(self))
+        """Stands in for the answers of calls that are being evaluated directly."""
         self.run: Callable[[Key, dict[Answer, None] | None], bool]
         """Evaluates all rules for a call: adds its answers to the dict; for booleans returns whether there is one."""
-
-    def cyclic(self) -> None:
-        """Ends the query because a call that is evaluated directly was asked for again: raises `CyclicCallError`."""
-        raise CyclicCallError(self)
-
-
-class Index:
-    """Rows of a state's facts, or of the joint move, grouped by some columns; built when first asked for."""
-
-    __slots__ = ("_group", "_rows", "table")
-
-    def __init__(
-        self, rows: Callable[[], Iterable[tuple[Term, ...]]], group: Callable[[Iterable[tuple[Term, ...]]], Grouped]
-    ) -> None:
-        self._rows = rows
-        self._group = group
-        self.table: Grouped | None = None
-
-    def build(self) -> Grouped:
-        """The index of the present rows; never empty, so that it is not taken for one that is still to be built."""
-        self.table = self._group(self._rows()) or _NO_ROWS
-        return self.table
 
 
 class TabledEvaluation:
@@ -134,16 +124,23 @@ class TabledEvaluation:
         """Counts down to the next check of the bounds."""
         self.stop: Callable[[], bool] | None = None
         """Asked now and then whether to give up."""
-        self._checks = max_steps // CHECK_EVERY
-        """How often to check before the query is given up."""
+        self._left = max_steps
+        """Steps before the query is given up, when they were last looked at."""
+        self._portion = CHECK_EVERY
+        """How many of them were given out then."""
         self._stack: list[tuple[CallTable, Key, Entry]] = []
         self._parents: list[Entry] = []
         self._changes = 0
 
     def begin(self, max_steps: int | None = None) -> None:
         """Starts counting the steps of another query."""
-        self.steps = CHECK_EVERY
-        self._checks = (max_steps or self._max_steps) // CHECK_EVERY
+        self._left = self._max_steps if max_steps is None else max_steps
+        self.steps = self._portion = min(CHECK_EVERY, self._left)
+
+    @property
+    def remaining(self) -> int:
+        """Steps before the query is given up."""
+        return self._left - self._portion + self.steps
 
     def abandon(self) -> None:
         """Forgets the incomplete calls, after an exception."""
@@ -154,9 +151,9 @@ class TabledEvaluation:
 
     def check(self) -> None:
         """Raises `LimitError` when a bound is reached or the query is to stop."""
-        self.steps = CHECK_EVERY
-        self._checks -= 1
-        if self._checks < 0:
+        self._left -= self._portion
+        self.steps = self._portion = min(CHECK_EVERY, self._left)
+        if self._left <= 0:
             raise LimitError("a query of the rules took too many steps")
         if self.stop is not None and self.stop():
             raise Interrupted("a query of the rules was stopped")
@@ -165,7 +162,7 @@ class TabledEvaluation:
         """The answers of a recursive call: all of them, or those known so far if it is part of an open cycle."""
         entry = table.pending.get(key)
         if entry is None:
-            if table.builds_terms:
+            if table.builds_terms and not len(self._parents) % DEPTH_CHECKED_EVERY:
                 _check_depth(key)
             entry = table.pending[key] = Entry()
         elif entry.status == _ACTIVE or entry.status == _WAITING:
@@ -187,7 +184,7 @@ class TabledEvaluation:
         place = entry.place = len(stack)
         stack.append((table, key, entry))
         parents.append(entry)
-        for _ in range(MAX_ROUNDS):
+        for number in range(MAX_ROUNDS):
             entry.status = _ACTIVE
             entry.low = place
             entry.used = False
@@ -207,7 +204,7 @@ class TabledEvaluation:
                 table.run(key, answers)
                 if len(answers) != before:
                     self._changes += len(answers) - before
-                    if table.builds_terms:
+                    if table.builds_terms and not (len(parents) + number) % DEPTH_CHECKED_EVERY:
                         for value in list(answers)[before:]:
                             _check_depth(value)
             if entry.low < place:
@@ -220,7 +217,7 @@ class TabledEvaluation:
             if not entry.used or self._changes == changes:
                 parents.pop()
                 for other, other_key, member in stack[place:]:
-                    other.complete[other_key] = False if other.boolean else list(member.answers)
+                    other.complete[other_key] = False if other.boolean else member.answers
                     del other.pending[other_key]
                 del stack[place:]
                 return table.complete[key]

@@ -77,7 +77,10 @@ class UnfoldedRules:
             for relation, rules in self.rules.items()
         }
         self.recursive: set[Predicate] = set()
+        self._in_company: set[Predicate] = set()
         for members in components(graph):
+            if len(members) > 1:
+                self._in_company.update(members)
             if len(members) > 1 or members[0] in graph.get(members[0], ()):
                 self.recursive.update(members)
         self.builds_terms = any(
@@ -92,6 +95,8 @@ class UnfoldedRules:
         for relation, used in graph.items():
             for other in used:
                 users[other].append(relation)
+        self._users = users
+        self._shapes: dict[Predicate, set[tuple[str, int] | None]] | None = None
         self._on_state = reachable(users, [relation for relation in users if self.base(relation) == TRUE])
         self._on_moves = reachable(users, [relation for relation in users if self.base(relation) == DOES])
 
@@ -100,6 +105,29 @@ class UnfoldedRules:
         while relation in self.unfoldings:
             relation = self.unfoldings[relation].original
         return relation
+
+    def uses(self, relation: Predicate, used: Predicate) -> bool:
+        """Whether a predicate's own rules ask for another one."""
+        return relation in self._users.get(used, ())
+
+    def is_alone(self, relation: Predicate) -> bool:
+        """Whether the predicate is recursive through itself alone, if it is recursive."""
+        return relation not in self._in_company
+
+    def shape(self, relation: Predicate) -> tuple[str, int] | None:
+        """Name and arity of the function of the facts that an unfolded `true` is about; None for `true` itself."""
+        unfolding = self.unfoldings.get(relation)
+        return None if unfolding is None else unfolding.functions[0][1:]
+
+    def shapes_below(self, relation: Predicate) -> frozenset[tuple[str, int]] | None:
+        """The shapes of the facts that a predicate depends on; None if it may be any."""
+        if self._shapes is None:
+            self._shapes = defaultdict(set)
+            for fact in [used for used in self._users if self.base(used) == TRUE]:
+                for user in reachable(self._users, [fact]):
+                    self._shapes[user].add(self.shape(fact))
+        shapes = {shape for shape in self._shapes[relation] if shape is not None}
+        return frozenset(shapes) if len(shapes) == len(self._shapes[relation]) else None
 
     def scope(self, relation: Predicate) -> Scope:
         """What the predicate depends on."""

@@ -1,0 +1,233 @@
+"""The state and the joint move that are looked at, and the facts in indices that follow from state to state.
+
+A move changes few of a state's facts. An index that has been used is therefore kept up to date with the differences
+between states rather than built anew; those that are not used wait until they are asked for (lazy incremental view
+maintenance, for the simplest of views: the selections of a relation by key).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache
+from typing import Any, TypeAlias, cast
+
+from games.gdl.interpreter.naming import tuple_source, value_source
+from games.gdl.interpreter.unfolding import Unfolding
+from games.machine import Term
+
+Shape: TypeAlias = tuple[str, int]
+"""Name and arity of the function of a fact or of a move."""
+
+Answer: TypeAlias = Term
+"""Values of the arguments that are asked for: the value itself if there is one, else their tuple."""
+
+Grouped: TypeAlias = dict[Term, Collection[Answer]]
+"""Rows of a relation by the values of some columns; the collections hold those of others, without repeats."""
+
+Counted: TypeAlias = dict[Term, dict[Answer, int]]
+"""The same as it is kept up to date: how many facts make each of the answers."""
+
+Changes: TypeAlias = tuple[list[Any], list[Any]]
+"""Facts that have become true, and those that have ceased to be."""
+
+Update: TypeAlias = Callable[[Counted, Iterable[Term], Iterable[Term]], None]
+"""Enters facts into an index, and takes others out of it."""
+
+FEW_CHANGES = 8
+"""Changes that are made one by one even if there are fewer facts. Set by hand; not tuned."""
+
+ITSELF = "!"
+"""At the end of a binding pattern: the answers are the facts themselves."""
+
+NO_ROWS: Counted = {("no row",): {}}
+"""Of a relation without rows. Its key is no value that rules can ask for: a name has no space."""
+
+
+class FactIndex:
+    """The facts of one shape (or of all), grouped by some of their arguments."""
+
+    __slots__ = ("_built", "_facts", "_pending", "_size", "_update", "_waiting", "table")
+
+    def __init__(self, facts: Callable[[], Collection[Term]], update: Update) -> None:
+        self._facts = facts
+        self._update = update
+        self._built: Counted | None = None
+        self._pending: list[Changes] = []
+        self._waiting = 0
+        self._size = 0
+        self.table: Counted | None = None
+        """The index of the present facts, or None: then `build` has to be called first."""
+
+    def build(self) -> Counted:
+        """Brings the index up to date; never empty, so that it is not taken for one that is still to be built."""
+        if self._built is None:
+            facts = self._facts()
+            self._size = len(facts)
+            self._built = {}
+            self._update(self._built, facts, ())
+        else:
+            for added, removed in self._pending:
+                self._update(self._built, added, removed)
+            self._pending = []
+            self._waiting = 0
+        self.table = self._built or NO_ROWS
+        return self.table
+
+    def change(self, changes: Changes) -> None:
+        """Notes that facts have changed."""
+        if self._built is None:
+            return
+        self.table = None
+        self._pending.append(changes)
+        self._waiting += len(changes[0]) + len(changes[1])
+        if self._waiting > self._size + FEW_CHANGES:
+            # As good as another state: it is built anew when it is needed.
+            self._built = None
+            self._pending = []
+            self._waiting = 0
+
+
+class Snapshot:
+    """The state and the joint move that are looked at."""
+
+    def __init__(self) -> None:
+        self.facts: frozenset[Term] = frozenset()
+        self.moves: tuple[tuple[Term, Term], ...] = ()
+        """Pairs of role and move."""
+        self._by_shape: dict[Shape, list[Term]] | None = None
+        self._indices: dict[Shape | None, list[FactIndex]] = defaultdict(list)
+        self._move_rows: dict[Shape | None, list[tuple[Unfolding | None, list[tuple[Term, ...]]]]] = defaultdict(list)
+        """Rows for moves of a shape, or for all moves."""
+
+    def set_facts(self, facts: frozenset[Term]) -> Collection[Shape]:
+        """Looks at another state; returns the shapes of the facts that differ."""
+        changes: dict[Shape, Changes] = {}
+        before, self.facts = self.facts, facts
+        self._by_shape = None
+        both: Changes = (list(facts - before), list(before - facts))
+        for which in (0, 1):
+            for fact in both[which]:
+                if fact.__class__ is tuple:
+                    shape = (fact[0], len(fact) - 1)
+                    if shape not in changes:
+                        changes[shape] = ([], [])
+                    changes[shape][which].append(fact)
+        for shape, change in changes.items():
+            if shape in self._indices:
+                for index in self._indices[shape]:
+                    index.change(change)
+        for index in self._indices.get(None, ()):
+            index.change(both)
+        return changes.keys()
+
+    def facts_of(self, shape: Shape | None) -> Collection[Any]:
+        """The facts of one shape, or all."""
+        if shape is None:
+            return self.facts
+        if self._by_shape is None:
+            groups: dict[Shape, list[Term]] = defaultdict(list)
+            for fact in self.facts:
+                if isinstance(fact, tuple):
+                    groups[str(fact[0]), len(fact) - 1].append(fact)
+            self._by_shape = dict(groups)
+        return self._by_shape.get(shape, [])
+
+    def index(self, shape: Shape | None, pattern: str) -> FactIndex:
+        """A new index of the facts of one shape by a binding pattern of their arguments, or of all facts."""
+        index = FactIndex(lambda: self.facts_of(shape), make_update(pattern, shape is None, facts=True))
+        self._indices[shape].append(index)
+        return index
+
+    def move_rows(self, unfolding: Unfolding | None) -> list[tuple[Term, ...]]:
+        """A list that always holds the rows of `does`, or of what was unfolded from it."""
+        shapes = {position: (name, arity) for position, name, arity in unfolding.functions} if unfolding else {}
+        rows: list[tuple[Term, ...]] = []
+        self._move_rows[shapes.get(1)].append((unfolding, rows))
+        for row in self.moves:
+            _enter(row, unfolding, rows)
+        return rows
+
+    def set_moves(self, moves: tuple[tuple[Term, Term], ...]) -> None:
+        """Looks at another joint move."""
+        self.moves = moves
+        for lists in self._move_rows.values():
+            for _, rows in lists:
+                if rows:
+                    rows.clear()
+        for row in moves:
+            move = row[1]
+            shapes = (None, (str(move[0]), len(move) - 1)) if isinstance(move, tuple) else (None,)
+            for shape in shapes:
+                for unfolding, rows in self._move_rows.get(shape, ()):
+                    _enter(row, unfolding, rows)
+
+
+def _enter(row: tuple[Term, Term], unfolding: Unfolding | None, rows: list[tuple[Term, ...]]) -> None:
+    flat = row if unfolding is None else unfolding.flatten(row)
+    if flat is not None:
+        rows.append(flat)
+
+
+@cache
+def make_update(pattern: str, whole: bool, facts: bool = False) -> Update:
+    """What keeps an index for a binding pattern up to date.
+
+    The rows are tuples, or facts that such tuples are the arguments of, or plain values (`whole`).
+    """
+    scope: dict[str, Any] = {}
+    exec(compile(_write_update(pattern, whole, facts), f"<facts {pattern}>", "exec"), scope)
+    return cast(Update, scope["update"])
+
+
+def _write_update(pattern: str, whole: bool, facts: bool) -> str:
+    itself = pattern.endswith(ITSELF)
+    pattern = pattern.removesuffix(ITSELF)
+    columns = [f"c{i}" for i in range(len(pattern))]
+    key = value_source([column for column, letter in zip(columns, pattern, strict=True) if letter == "b"])
+    value = value_source([column for column, letter in zip(columns, pattern, strict=True) if letter == "f"])
+    target = columns[0] if whole else tuple_source(["_", *columns] if facts else columns)
+    if itself:
+        value = "row"
+    unpack = f"        {target} = row"
+    # Where no column is left out, facts differ in their key or in their value.
+    adding, removing = f"g[{value}] = 1", "n = 1"
+    if not itself and ("e" in pattern or "f" not in pattern):
+        adding, removing = f"g[{value}] = g.get({value}, 0) + 1", f"n = g[{value}]"
+    return "\n".join(
+        [
+            "def update(table, added, removed):",
+            "    for row in added:",
+            unpack,
+            f"        k = {key}",
+            "        g = table.get(k)",
+            f"        if g is None: table[k] = {{{value}: 1}}",
+            f"        else: {adding}",
+            "    for row in removed:",
+            unpack,
+            f"        k = {key}",
+            "        g = table[k]",
+            f"        {removing}",
+            f"        if n > 1: g[{value}] = n - 1",
+            f"        elif len(g) > 1: del g[{value}]",
+            "        else: del table[k]",
+        ]
+    )
+
+
+def group(rows: Iterable[Sequence[Term]], pattern: str) -> Grouped:
+    """Rows that never change, by a binding pattern."""
+    keys = [i for i, letter in enumerate(pattern) if letter == "b"]
+    values = [i for i, letter in enumerate(pattern) if letter == "f"]
+    key_of, value_of = _picker(keys), _picker(values)
+    found: dict[Term, dict[Answer, None]] = defaultdict(dict)
+    for row in rows:
+        found[key_of(row)][value_of(row)] = None
+    return {key: list(answers) for key, answers in found.items()}
+
+
+def _picker(columns: Sequence[int]) -> Callable[[Sequence[Term]], Term]:
+    if len(columns) == 1:
+        (column,) = columns
+        return lambda row: row[column]
+    return lambda row: tuple([row[column] for column in columns])
