@@ -16,7 +16,8 @@ from unittest.mock import patch
 import numpy as np
 
 from games.gdl.circuit.circuit import build_circuit
-from games.gdl.grounding import demand, rewrite
+from games.gdl.grounding import demand, rewrite, unfold
+from games.gdl.grounding import ground as grounding
 from games.gdl.grounding.ground import VARIANTS, ground
 from games.gdl.grounding.ground import rewrite as rewritten
 from games.gdl.interpreter.machine import Interpreter
@@ -218,6 +219,8 @@ def moved_thresholds() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(patch.object(demand, "_LARGE", 2.0))
         stack.enter_context(patch.object(rewrite, "_GAIN", 1e9))
+        stack.enter_context(patch.object(unfold, "_LARGE", 0.0))
+        stack.enter_context(patch.object(grounding, "_UNFOLDING_GAIN", 1e9))
         stack.enter_context(patch.object(normal_form, "MAX_ALTERNATIVES", 2))
         yield
 

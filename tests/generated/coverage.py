@@ -16,6 +16,7 @@ import numpy as np
 from games.gdl.circuit import circuit as building
 from games.gdl.circuit.outputs import mark_live
 from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET
+from games.gdl.grounding import ground as grounding
 from games.gdl.grounding import split_moves
 from games.gdl.interpreter.unfolding import UnfoldedRules
 from games.gdl.running.layout import ARITY, FLIP, MAX_ARITY
@@ -34,6 +35,8 @@ STEPS = {
 """What the names of auxiliary relations that a stage makes begin with."""
 
 MOVED = ", thresholds moved"
+
+UNFOLDED = "a large relation was unfolded, thresholds moved"
 
 FEATURES = (
     "two moves in one rule",
@@ -169,7 +172,7 @@ class Coverage:
 
     @contextmanager
     def watching_circuits(self) -> Iterator[None]:
-        """Within, takes note of what rebuilding and factoring do as well."""
+        """Within, takes note of what unfolding, rebuilding and factoring do as well."""
         rebuild, factor = building.rebuild, building.factor
 
         def rebuilding(pool: Any, outputs: Any, *arguments: Any, inline: bool) -> Any:
@@ -185,7 +188,19 @@ class Coverage:
                 self._seen.add("shared pairs factored out")
             return made
 
-        with patch.object(building, "rebuild", rebuilding), patch.object(building, "factor", factoring):
+        unfold = grounding.unfold_large
+
+        def unfolding(rules: Sequence[Any], estimates: Any) -> Any:
+            made = unfold(rules, estimates)
+            if made is not None:
+                self._seen.add(UNFOLDED)
+            return made
+
+        with (
+            patch.object(building, "rebuild", rebuilding),
+            patch.object(building, "factor", factoring),
+            patch.object(grounding, "unfold_large", unfolding),
+        ):
             yield
 
     def table(self, programs: int) -> str:
@@ -199,6 +214,7 @@ class Coverage:
                 *STEPS.values(),
                 "an alias of does was unfolded",
                 *[step + MOVED for step in STEPS.values()],
+                UNFOLDED,
             ),
             "circuits": CIRCUITS,
             "interpreter": INTERPRETER,

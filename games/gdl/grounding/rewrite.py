@@ -106,7 +106,8 @@ def _split_rule(rule: Rule, auxiliaries: Auxiliaries, values: Domains, estimates
         domains = estimates.domains(rule.body)
         best_cost = _GAIN * _cost(rule.body, estimates.join(rule.body, domains), estimates)
         best: tuple[tuple[Literal, ...], list[str]] | None = None
-        buckets = {_bucket(rule.body, name, values, estimates): None for name in body_variables(rule.body) if name not in head}
+        inner = [name for name in body_variables(rule.body) if name not in head]
+        buckets = {_bucket(rule.body, name, values, estimates): None for name in inner}
         for bucket in buckets:
             inside = body_variables(bucket)
             rest = tuple([literal for literal in rule.body if literal not in bucket])

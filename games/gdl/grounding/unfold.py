@@ -3,15 +3,16 @@
     between(C, M, K) :- true(piece(M, X, Y)), left(K, X, Y), right(C, X, Y)
     pinned(M)        :- between(C, M, K), owner(P, M), owner(P, K)
 
-Alone, `between` has an instance for each combination of `C`, `M`, `K`, `X` and `Y`. Unfolded (Tamaki and Sato: Unfold/fold
-transformation of logic programs, 1984), `C` and `K` need not be kept, and `rewrite.split` eliminates one variable
-after the other.
+Alone, `between` has an instance for each combination of `C`, `M`, `K`, `X` and `Y`. Unfolded (Tamaki and Sato:
+Unfold/fold transformation of logic programs, 1984), `C` and `K` need not be kept, and `rewrite.split` eliminates one
+variable after the other.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import count
 
 from games.gdl.grounding.estimate import Estimates
 from games.gdl.rules.dependencies import dependency_graph, reachable
@@ -36,7 +37,7 @@ _GAME = frozenset({"init", "next", "legal", "goal", "terminal", "true", "does", 
 
 
 def unfold_large(rules: Sequence[Rule], estimates: Estimates) -> list[Rule] | None:
-    """Rules without the large relations that one literal asks for, not for all of their arguments; None: there are none.
+    """Rules without the large relations that one literal asks for, not for all their arguments; None: there are none.
 
     Only relations that depend on the state, and not on themselves.
     """
@@ -80,7 +81,7 @@ def _unfolded(rule: Rule, by_head: dict[Predicate, list[Rule]]) -> Iterable[Rule
         if callees is None:
             continue
         for callee in callees:
-            fresh = {name: f"{name} {number}" for name in (*variables(callee.head), *body_variables(callee.body))}
+            fresh = _fresh_names(callee, {*variables(rule.head), *body_variables(rule.body)})
             binding = unify(substitute_atom(callee.head, fresh), literal.atom)
             if binding is None:
                 continue
@@ -92,6 +93,13 @@ def _unfolded(rule: Rule, by_head: dict[Predicate, list[Rule]]) -> Iterable[Rule
             yield from _unfolded(one, by_head)
         return
     yield rule
+
+
+def _fresh_names(callee: Rule, taken: Collection[str]) -> dict[str, str]:
+    """Names for the variables of a rule that none of those taken is like: they mean something else there."""
+    own = (*variables(callee.head), *body_variables(callee.body))
+    number = next(n for n in count() if not any(f"{name} {n}" in taken for name in own))
+    return {name: f"{name} {number}" for name in own}
 
 
 def _resolve(atom: Atom, binding: Substitution) -> Atom:

@@ -1,0 +1,75 @@
+"""Large relations that one literal asks for are put in its place, and what they mean stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from games.gdl.grounding import unfold
+from games.gdl.grounding.estimate import Estimates
+from games.gdl.grounding.unfold import unfold_large
+from games.gdl.rules.check import check
+from games.gdl.rules.terms import Rule, body_variables
+from protocol.kif import read_rulesheet
+
+
+@pytest.fixture(autouse=True)
+def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sheets of a few lines show it."""
+    monkeypatch.setattr(unfold, "_LARGE", 0.0)
+
+
+def unfolded(text: str) -> dict[str, list[Rule]]:
+    """The rules of a sheet after unfolding, by the name of their heads."""
+    sheet = f"(role r) (init (at a b)) (init (on b c)) (legal r go) (goal r 0) {text}"
+    rules = check(read_rulesheet(sheet)).rules
+    made = unfold_large(rules, Estimates(rules))
+    by_name: dict[str, list[Rule]] = {}
+    for rule in rules if made is None else made:
+        by_name.setdefault(str(rule.head[0]), []).append(rule)
+    return by_name
+
+
+KEEP = "(<= (next (at ?x ?y)) (true (at ?x ?y))) (<= (next (on ?x ?y)) (true (on ?x ?y)))"
+
+
+def test_a_relation_asked_for_once_goes() -> None:
+    made = unfolded(f"{KEEP} (<= terminal (near ?x ?y)) (<= (near ?x ?y) (true (at ?x ?y)) (true (on ?y ?x)))")
+    assert "near" not in made
+    (rule,) = made["terminal"]
+    (first, second) = (literal.atom for literal in rule.body)
+    assert first[0] == second[0] == "true"
+    # The same two variables, the other way round.
+    assert len(body_variables(rule.body)) == 2
+    assert tuple(first[1])[1:] == tuple(second[1])[:0:-1]
+
+
+def test_each_rule_of_it_makes_one() -> None:
+    made = unfolded(f"{KEEP} (<= terminal (near ?x)) (<= (near ?x) (true (at ?x ?y))) (<= (near ?x) (true (on ?y ?x)))")
+    assert len(made["terminal"]) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(<= terminal (near ?x)) (<= (goal r 1) (near ?x)) (<= (near ?x) (true (at ?x ?y)))",
+        "(<= terminal (not (near a))) (<= (near ?x) (true (at ?x ?y)))",
+        "(<= terminal (near ?x)) (<= (near ?x) (true (at ?x ?y))) (<= (near ?x) (near ?y) (true (at ?x ?y)))",
+    ],
+    ids=["asked for twice", "negated", "recursive"],
+)
+def test_other_relations_stay(text: str) -> None:
+    assert "near" in unfolded(f"{KEEP} {text}")
+
+
+def test_variables_of_the_same_name_stay_apart() -> None:
+    """One unfolded relation asks for another one with variables that have the same names in both."""
+    made = unfolded(
+        f"""{KEEP} (<= terminal (one ?x ?y) (true (at ?y ?y))) (<= (one ?x ?y) (two ?y ?z) (true (on ?x ?z)))
+        (<= (two ?x ?y) (true (at ?x ?z)) (true (on ?z ?y)))"""
+    )
+    assert not made.keys() & {"one", "two"}
+    (rule,) = made["terminal"]
+    # at(Y, W), on(W, Z), on(X, Z), at(Y, Y)
+    (y, w), (w_again, z), (x, z_again), last = (tuple(literal.atom[1])[1:] for literal in rule.body)
+    assert (w_again, z_again, last) == (w, z, (y, y))
+    assert len({x, y, z, w}) == 4
