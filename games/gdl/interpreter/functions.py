@@ -123,10 +123,10 @@ class TableWriter:
 def recursive_literal(rule: Rule) -> int | None:
     """The place in a rule's body of the only literal of the head's own predicate; None without one.
 
-    Raises `ValueError` for several.
+    Raises `ValueError` for several, and for a negated one (of other constants: the goal of a role that has no other).
     """
     places = [i for i, literal in enumerate(rule.body) if predicate(literal.atom) == predicate(rule.head)]
-    if len(places) > 1:
+    if len(places) > 1 or not all(rule.body[place].positive for place in places):
         raise ValueError("the rule is not linear")
     return places[0] if places else None
 

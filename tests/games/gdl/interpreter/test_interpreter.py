@@ -153,6 +153,15 @@ def test_gives_no_goal_for_none_or_several() -> None:
     assert [machine.goal(state, role) for role in range(3)] == [None, 50, None]
 
 
+@pytest.mark.parametrize("state", ["s", "t"])
+def test_a_goal_may_depend_on_there_being_no_other(state: str) -> None:
+    """A predicate that negates itself with other constants is no recursion, whether or not a state is needed for it."""
+    machine = interpreter(f"{HEAD} (<= (goal ?r 25) (role ?r) (not (goal ?r 100))) (<= (goal a 100) (true t))")
+    assert machine.goal(machine.state([state]), 0) == (25 if state == "s" else 100)
+    machine = interpreter(f"{HEAD} (<= (goal ?r 25) (role ?r) (not (goal ?r 100)))")
+    assert machine.goal(machine.state([state]), 0) == 25
+
+
 def test_knows_the_shapes_of_moves() -> None:
     """Illegal moves of a known shape are followed; others, and joint moves of another length, are refused."""
     machine = interpreter(
