@@ -8,8 +8,8 @@ finds all moves of a player anew: with whole boards in vector registers (see `bo
 shapes of a 14x14 board. What is kept from ply to ply is the list of *live* shapes, because cells that a player may
 cover only ever get fewer: a shape that fits in nowhere, touching a corner or not, is out for the rest of the match.
 
-Kernels that are called for every ply are inlined by force, here and in the search: a call hands a tuple of arrays over
-word by word, seven words per array, which takes as long as the work that these kernels do.
+`placements` and `play`, which are called for every ply, are inlined by force: a call hands a tuple of arrays over word
+by word, seven words per array, which takes as long as the work that these kernels do.
 
 Positions and moves are laid out as `variant` describes them.
 """
