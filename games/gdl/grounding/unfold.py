@@ -3,9 +3,9 @@
     between(C, M, K) :- true(piece(M, X, Y)), left(K, X, Y), right(C, X, Y)
     pinned(M)        :- between(C, M, K), owner(P, M), owner(P, K)
 
-Alone, `between` has an instance for each combination of `C`, `M`, `K`, `X` and `Y`. Unfolded (Tamaki and Sato: Unfold/fold
-transformation of logic programs, 1984), `C` and `K` need not be kept, and `rewrite.split` eliminates one variable
-after the other.
+Alone, `between` has an instance for each combination of `C`, `M`, `K`, `X` and `Y`. Unfolded (Tamaki and Sato:
+Unfold/fold transformation of logic programs, 1984), `C` and `K` need not be kept, and `rewrite.split` eliminates one
+variable after the other.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ _GAME = frozenset({"init", "next", "legal", "goal", "terminal", "true", "does", 
 
 
 def unfold_large(rules: Sequence[Rule], estimates: Estimates) -> list[Rule] | None:
-    """Rules without the large relations that one literal asks for, not for all of their arguments; None: there are none.
+    """Rules without the large relations that a single literal asks for; None where there are none.
 
-    Only relations that depend on the state, and not on themselves.
+    Only relations that depend on the state and not on themselves, where the literal's rule does not pass on all of its
+    variables.
     """
     asking: Counter[Predicate] = Counter()
     wanted: dict[Predicate, None] = {}
