@@ -175,9 +175,9 @@ class Coverage:
         """Within, takes note of what unfolding, rebuilding and factoring do as well."""
         rebuild, factor = building.rebuild, building.factor
 
-        def rebuilding(pool: Any, outputs: Any, *arguments: Any, inline: bool) -> Any:
-            made = rebuild(pool, outputs, *arguments, inline=inline)
-            if inline and _gates(*made) < _gates(pool, outputs):
+        def rebuilding(pool: Any, outputs: Any, *arguments: Any) -> Any:
+            made = rebuild(pool, outputs, *arguments)
+            if _gates(*made) < _gates(pool, outputs):
                 self._seen.add("gates merged into their readers")
             return made
 

@@ -49,13 +49,9 @@ def build_circuit(program: GroundProgram) -> Circuit:
     initial[program.initial] = True
     constant = constant_fluents(pool, outputs, initial)
     kept = np.flatnonzero(~constant).astype(np.int32)
-    if len(kept) < n_fluents:
-        values = np.where(initial, TRUE, FALSE).astype(np.int32)
-        values[kept] = 2 * (np.arange(len(kept), dtype=np.int32) + 1)
-        outputs = outputs._replace(next=outputs.next[kept])
-        pool, outputs = rebuild(pool, outputs, values, len(kept), inline=False)
-    itself = np.arange(2, 2 * len(kept) + 2, 2, dtype=np.int32)
-    pool, outputs = rebuild(pool, outputs, itself, len(kept), inline=True)
+    values = np.where(initial, TRUE, FALSE).astype(np.int32)
+    values[kept] = 2 * (np.arange(len(kept), dtype=np.int32) + 1)
+    pool, outputs = rebuild(pool, outputs._replace(next=outputs.next[kept]), values, len(kept))
     pool = factor(pool, outputs)
     return Circuit(
         roles=program.roles,

@@ -25,12 +25,10 @@ from games.gdl.circuit.pool import (
 _UNDEFINED = -1
 
 
-def rebuild(
-    pool: Pool, outputs: Outputs, fluent_value: Literals, n_fluents: int, *, inline: bool
-) -> tuple[Pool, Outputs]:
+def rebuild(pool: Pool, outputs: Outputs, fluent_value: Literals, n_fluents: int) -> tuple[Pool, Outputs]:
     """The live part of the circuit again, with fluents replaced by literals of the new pool.
 
-    With `inline`, gates that have one reader are merged into it.
+    Gates that have one reader are merged into it.
     """
     live = mark_live(pool, *outputs.roots())
     n = int(pool.counts[N_SIGNALS])
@@ -39,7 +37,7 @@ def rebuild(
     mapped[0] = TRUE
     old_fluents = len(fluent_value)
     mapped[1 : old_fluents + 1] = fluent_value
-    merge = _single_readers(pool, live, *outputs.roots()) if inline else np.zeros(n, np.bool_)
+    merge = _single_readers(pool, live, *outputs.roots())
     position = old_fluents + 1
     while True:
         position = _copy_signals(pool, fresh, live, merge, mapped, position)

@@ -1,3 +1,3 @@
-"""From rules with variables to ground ones: rewritings (`rewrite`, `demand`, `split_moves`), estimates of what they
-would cost (`estimate`), and gringo (`ground`, `observer`). Imports `rules`.
+"""From rules with variables to ground ones: rewritings (`rewrite`, `demand`, `split_moves`, `unfold`), estimates of
+what they would cost (`estimate`), and gringo (`ground`, `observer`). Imports `rules`.
 """

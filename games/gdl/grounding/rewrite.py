@@ -45,7 +45,7 @@ class Auxiliaries:
 
 
 class Domains:
-    """Static relations that hold for the constants a variable can stand for."""
+    """Static relations that hold for the constants a variable can stand for; makes them known to the estimates."""
 
     def __init__(self, prefix: str, estimates: Estimates) -> None:
         self._prefix = prefix
@@ -106,9 +106,8 @@ def _split_rule(rule: Rule, auxiliaries: Auxiliaries, values: Domains, estimates
         domains = estimates.domains(rule.body)
         best_cost = _GAIN * _cost(rule.body, estimates.join(rule.body, domains), estimates)
         best: tuple[tuple[Literal, ...], list[str]] | None = None
-        inner = [name for name in body_variables(rule.body) if name not in head]
-        buckets = {_bucket(rule.body, name, values, estimates): None for name in inner}
-        for bucket in buckets:
+        names = [name for name in body_variables(rule.body) if name not in head]
+        for bucket in dict.fromkeys(_bucket(rule.body, name, values, estimates) for name in names):
             inside = body_variables(bucket)
             rest = tuple([literal for literal in rule.body if literal not in bucket])
             outside = head | body_variables(rest)

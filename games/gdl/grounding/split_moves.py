@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from games.gdl.grounding.estimate import Estimates
-from games.gdl.grounding.rewrite import Auxiliaries
+from games.gdl.grounding.rewrite import Auxiliaries, Domains
 from games.gdl.rules.terms import (
     Atom,
     Literal,
@@ -39,34 +39,12 @@ def separate_moves(rules: Iterable[Rule], estimates: Estimates) -> list[Rule]:
     """
     rules = _unfold_aliases(list(rules))
     auxiliaries = Auxiliaries("part")
-    domains = _Domains(estimates)
+    domains = Domains("domain", estimates)
     result = [_separate(rule, auxiliaries, domains) for rule in rules]
     made = domains.rules + auxiliaries.rules
-    for rule in domains.rules:
-        estimates.add(rule, len(domains.rules))
     for rule in auxiliaries.rules:
         estimates.add(rule, estimates.join(rule.body, estimates.domains(rule.body)))
     return result + made
-
-
-class _Domains:
-    """Static relations that hold for the constants a variable can stand for."""
-
-    def __init__(self, estimates: Estimates) -> None:
-        self._estimates = estimates
-        self._relations: dict[frozenset[str], str] = {}
-        self.rules: list[Rule] = []
-
-    def literal(self, body: Sequence[Literal], name: str, statement: int) -> Literal | None:
-        """A literal that binds the variable to all it can be here; None where that is no known set of constants."""
-        constants = self._estimates.constants(body, name)
-        if constants is None:
-            return None
-        relation = self._relations.get(constants)
-        if relation is None:
-            relation = self._relations[constants] = f"domain {len(self._relations)}"
-            self.rules += [Rule((relation, constant), (), statement) for constant in sorted(constants)]
-        return Literal(True, (relation, name))
 
 
 def _unfold_aliases(rules: list[Rule]) -> list[Rule]:
@@ -110,7 +88,7 @@ def _resolve_atom(atom: Atom, binding: Substitution) -> Atom:
     return (atom[0], *[resolve(part, binding) for part in atom[1:]])
 
 
-def _separate(rule: Rule, auxiliaries: Auxiliaries, domains: _Domains) -> Rule:
+def _separate(rule: Rule, auxiliaries: Auxiliaries, domains: Domains) -> Rule:
     # What variables can be is asked of the rule as it was: estimates know nothing of the relations made here.
     known = rule.body
     for does in known:
@@ -120,7 +98,7 @@ def _separate(rule: Rule, auxiliaries: Auxiliaries, domains: _Domains) -> Rule:
 
 
 def _separate_move(
-    rule: Rule, does: Literal, auxiliaries: Auxiliaries, domains: _Domains, known: Sequence[Literal]
+    rule: Rule, does: Literal, auxiliaries: Auxiliaries, domains: Domains, known: Sequence[Literal]
 ) -> Rule:
     """The rule with the literals that depend on the move `does` grouped by what connects them besides the move.
 

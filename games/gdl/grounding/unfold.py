@@ -37,9 +37,10 @@ _GAME = frozenset({"init", "next", "legal", "goal", "terminal", "true", "does", 
 
 
 def unfold_large(rules: Sequence[Rule], estimates: Estimates) -> list[Rule] | None:
-    """Rules without the large relations that one literal asks for, not for all their arguments; None: there are none.
+    """Rules without the large relations that a single literal asks for; None where there are none.
 
-    Only relations that depend on the state, and not on themselves.
+    Only relations that depend on the state and not on themselves, where the literal's rule does not pass on all of its
+    variables.
     """
     asking: Counter[Predicate] = Counter()
     wanted: dict[Predicate, None] = {}

@@ -59,3 +59,22 @@ def test_estimates() -> None:
     assert estimates.size(("p", 1)) == 2
     assert estimates.size(("true", 1)) == 2
     assert estimates.domains(rules[-1].body) == {"?x": 1.0, "?y": 1.0}
+
+
+def test_a_negated_static_relation_does_not_keep_a_body_together() -> None:
+    """Of three steps, two are not before the first: each is compared with it alone."""
+    numbers = "".join(f"(succ {i} {i + 1})" for i in range(25)) + "".join(
+        f"(init (took {player} {i}))" for player in "abc" for i in range(25)
+    )
+    text = (
+        numbers
+        + """
+    (<= (next ?f) (true ?f))
+    (<= (before ?x ?y) (succ ?x ?y)) (<= (before ?x ?z) (before ?x ?y) (succ ?y ?z))
+    (<= (next (last ?p)) (true (took ?p ?x)) (true (took ?q ?y)) (true (took ?r ?z)) (distinct ?p ?q) (distinct ?p ?r)
+        (distinct ?q ?r) (not (before ?x ?y)) (not (before ?x ?z)))"""
+    )
+    rules = normalise(read_rulesheet(text))
+    plain, split = (ground(rules, ["r"], variant=variant) for variant in ("plain", "split"))
+    assert 5 * len(split.body) < len(plain.body)
+    assert set(split.fluents) == set(plain.fluents)

@@ -6,8 +6,10 @@ import pytest
 
 from games.gdl.grounding import unfold
 from games.gdl.grounding.estimate import Estimates
+from games.gdl.grounding.ground import ground
 from games.gdl.grounding.unfold import unfold_large
 from games.gdl.rules.check import check
+from games.gdl.rules.normalise import normalise
 from games.gdl.rules.terms import Rule, body_variables
 from protocol.kif import read_rulesheet
 
@@ -73,3 +75,23 @@ def test_variables_of_the_same_name_stay_apart() -> None:
     (y, w), (w_again, z), (x, z_again), last = (tuple(literal.atom[1])[1:] for literal in rule.body)
     assert (w_again, z_again, last) == (w, z, (y, y))
     assert len({x, y, z, w}) == 4
+
+
+PIECES = "".join(f"(init (piece {i} {j})) (owner {'w' if i % 2 else 'b'} {i})" for i in range(20) for j in range(12))
+BETWEEN = """
+    (<= (next ?f) (true ?f))
+    (<= (between ?a ?b ?c) (true (piece ?a ?x)) (true (piece ?b ?x)) (true (piece ?c ?x)))
+    (<= (next (pinned ?b)) (between ?a ?b ?c) (owner ?p ?a) (owner ?p ?b) (owner ?o ?c) (distinct ?p ?o))
+"""
+
+
+def test_what_is_unfolded_means_the_same() -> None:
+    rules = normalise(read_rulesheet(PIECES + BETWEEN))
+    estimates = Estimates(rules)
+    unfolded = unfold_large(rules, estimates)
+    assert unfolded is not None
+    assert all("between" not in str(rule) for rule in unfolded)
+    (rule,) = (rule for rule in unfolded if "pinned" in str(rule.head))
+    assert len(rule.body) == 7
+    before, after = (ground(these, ["r"], variant="plain") for these in (rules, unfolded))
+    assert set(before.fluents) == set(after.fluents)
