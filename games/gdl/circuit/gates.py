@@ -109,7 +109,7 @@ def _single_moves(pool, role, moves):
         literals[:] = TRUE
         return literals
     for i in range(len(moves)):
-        literals[i] = 2 * intern(pool, MOVE_SET, np.int32(role), moves[i : i + 1], 1)
+        literals[i] = 2 * intern(pool, np.int64(MOVE_SET), np.int32(role), moves[i : i + 1], np.int64(1))
     return literals
 
 

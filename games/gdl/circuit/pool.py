@@ -193,7 +193,7 @@ def move_set(pool, role, values, n):
     if n == total:
         return TRUE
     if 2 * n < total or (2 * n == total and values[0] == 0):
-        signal = intern(pool, MOVE_SET, role, values, n)
+        signal = intern(pool, np.int64(MOVE_SET), np.int32(role), values, np.int64(n))
         return signal if signal < 0 else 2 * signal
     complement = np.empty(total - n, np.int32)
     k = 0
@@ -204,7 +204,7 @@ def move_set(pool, role, values, n):
         else:
             complement[k] = move
             k += 1
-    signal = intern(pool, MOVE_SET, role, complement, k)
+    signal = intern(pool, np.int64(MOVE_SET), np.int32(role), complement, np.int64(k))
     return signal if signal < 0 else 2 * signal + 1
 
 
@@ -308,7 +308,7 @@ def conjoin(pool, literals, n):
             unique += 1
     if unique == 1:
         return literals[0]
-    signal = intern(pool, GATE, np.int32(pool.counts[BLOCK]), literals, unique)
+    signal = intern(pool, np.int64(GATE), np.int32(pool.counts[BLOCK]), literals, np.int64(unique))
     return signal if signal < 0 else 2 * signal
 
 
