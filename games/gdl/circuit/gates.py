@@ -250,7 +250,7 @@ def _define_atoms(pool, order, firsts, position, atoms, rules):
                     size += 1
                 if trivial:
                     continue
-                literal = conjoin(pool, conjunction, size)
+                literal = conjoin(pool, conjunction, np.int64(size))
                 if literal == NO_ROOM:
                     return position
                 if literal == TRUE:
@@ -261,7 +261,7 @@ def _define_atoms(pool, order, firsts, position, atoms, rules):
             if holds:
                 result = TRUE
             else:
-                literal = conjoin(pool, disjunction, n_bodies)
+                literal = conjoin(pool, disjunction, np.int64(n_bodies))
                 if literal == NO_ROOM:
                     return position
                 result = literal ^ 1

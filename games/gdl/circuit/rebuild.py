@@ -132,7 +132,7 @@ def _copy_signals(old, fresh, live, merge, mapped, position):
                     literals[k] = mapped[literal >> 1] ^ (literal & 1)
                     k += 1
             fresh.counts[BLOCK] = old.owner[signal]
-            result = conjoin(fresh, literals, k)
+            result = conjoin(fresh, literals, np.int64(k))
             if result == NO_ROOM:
                 return signal
             mapped[signal] = result
