@@ -138,7 +138,7 @@ def _factor_round(pool, live):
         both[0] = min(a, b)
         both[1] = max(a, b)
         pool.counts[BLOCK] = -1
-        signal = intern(pool, GATE, np.int32(-1), both, 2)
+        signal = intern(pool, np.int64(GATE), np.int32(-1), both, np.int64(2))
         if signal == NO_ROOM:
             return saved, False
         if pool.owner[signal] >= 0:  # a gate inside a cycle, which may itself wait for one of the users

@@ -109,7 +109,7 @@ def _single_moves(pool, role, moves):
         literals[:] = TRUE
         return literals
     for i in range(len(moves)):
-        literals[i] = 2 * intern(pool, MOVE_SET, np.int32(role), moves[i : i + 1], 1)
+        literals[i] = 2 * intern(pool, np.int64(MOVE_SET), np.int32(role), moves[i : i + 1], np.int64(1))
     return literals
 
 
@@ -250,7 +250,7 @@ def _define_atoms(pool, order, firsts, position, atoms, rules):
                     size += 1
                 if trivial:
                     continue
-                literal = conjoin(pool, conjunction, size)
+                literal = conjoin(pool, conjunction, np.int64(size))
                 if literal == NO_ROOM:
                     return position
                 if literal == TRUE:
@@ -261,7 +261,7 @@ def _define_atoms(pool, order, firsts, position, atoms, rules):
             if holds:
                 result = TRUE
             else:
-                literal = conjoin(pool, disjunction, n_bodies)
+                literal = conjoin(pool, disjunction, np.int64(n_bodies))
                 if literal == NO_ROOM:
                     return position
                 result = literal ^ 1

@@ -193,7 +193,7 @@ def move_set(pool, role, values, n):
     if n == total:
         return TRUE
     if 2 * n < total or (2 * n == total and values[0] == 0):
-        signal = intern(pool, MOVE_SET, role, values, n)
+        signal = intern(pool, np.int64(MOVE_SET), np.int32(role), values, np.int64(n))
         return signal if signal < 0 else 2 * signal
     complement = np.empty(total - n, np.int32)
     k = 0
@@ -204,7 +204,7 @@ def move_set(pool, role, values, n):
         else:
             complement[k] = move
             k += 1
-    signal = intern(pool, MOVE_SET, role, complement, k)
+    signal = intern(pool, np.int64(MOVE_SET), np.int32(role), complement, np.int64(k))
     return signal if signal < 0 else 2 * signal + 1
 
 
@@ -248,7 +248,7 @@ def _intersect(pool, role, literals, n):
             if tally[move] == positives:
                 found[k] = move
                 k += 1
-        return move_set(pool, role, found, k)
+        return move_set(pool, role, found, np.int64(k))
     found = np.empty(union, np.int32)
     k = 0
     for i in range(n):
@@ -261,7 +261,7 @@ def _intersect(pool, role, literals, n):
                 found[k] = move
                 k += 1
     found = np.sort(found[:k])
-    literal = move_set(pool, role, found, k)
+    literal = move_set(pool, role, found, np.int64(k))
     return literal if literal < 0 else literal ^ 1
 
 
@@ -280,7 +280,7 @@ def conjoin(pool, literals, n):
             if pool.kind[literal >> 1] == MOVE_SET:
                 sets += 1
     if sets > 1:
-        k = _merge_sets(pool, literals, k)
+        k = _merge_sets(pool, literals, np.int64(k))
         if k == NO_ROOM:
             return NO_ROOM
         if k == -2:
@@ -308,7 +308,7 @@ def conjoin(pool, literals, n):
             unique += 1
     if unique == 1:
         return literals[0]
-    signal = intern(pool, GATE, np.int32(pool.counts[BLOCK]), literals, unique)
+    signal = intern(pool, np.int64(GATE), np.int32(pool.counts[BLOCK]), literals, np.int64(unique))
     return signal if signal < 0 else 2 * signal
 
 
@@ -333,7 +333,7 @@ def _merge_sets(pool, literals, n):
         n = rest
         if k == 0:
             continue
-        merged = group[0] if k == 1 else _intersect(pool, role, group, k)
+        merged = group[0] if k == 1 else _intersect(pool, role, group, np.int64(k))
         if merged == NO_ROOM:
             return NO_ROOM
         if merged == FALSE:

@@ -101,7 +101,8 @@ def _copy_signals(old, fresh, live, merge, mapped, position):
         if kind == MOVE_SET:
             start = old.start[signal]
             size = old.size[signal]
-            result = intern(fresh, MOVE_SET, old.owner[signal], old.items[start : start + size], size)
+            values = old.items[start : start + size]
+            result = intern(fresh, np.int64(MOVE_SET), old.owner[signal], values, np.int64(size))
             if result == NO_ROOM:
                 return signal
             mapped[signal] = 2 * result
@@ -131,7 +132,7 @@ def _copy_signals(old, fresh, live, merge, mapped, position):
                     literals[k] = mapped[literal >> 1] ^ (literal & 1)
                     k += 1
             fresh.counts[BLOCK] = old.owner[signal]
-            result = conjoin(fresh, literals, k)
+            result = conjoin(fresh, literals, np.int64(k))
             if result == NO_ROOM:
                 return signal
             mapped[signal] = result
