@@ -19,7 +19,7 @@ class Report:
     """How far the compilation of some groups is."""
 
     fraction: float
-    """0 to 1, by number of kernels."""
+    """0 to 1 of the work."""
     seconds_left: float | None
     """Estimated from how fast it went so far; None at the beginning."""
     latest: str
@@ -98,13 +98,14 @@ class KernelKeeper:
     def report(self, names: Iterable[str]) -> Report:
         """How far these groups are."""
         wanted = [name for name in self._groups if name in names]
-        total = sum(self._groups[name].specialisations for name in wanted)
+        total = sum(self._groups[name].cost for name in wanted)
         done, latest = 0.0, ""
         for name in wanted:
             progress = state.read(name)
-            count = self._groups[name].specialisations
-            done += count if progress.complete or name in self.failed else min(len(progress.compiled), 0.95 * count)
-            if not progress.complete:
+            group = self._groups[name]
+            complete = progress.complete or name in self.failed
+            done += group.cost * (1 if complete else min(len(progress.compiled) / group.specialisations, 0.95))
+            if not complete:
                 latest = progress.latest or latest
         fraction = done / total if total else 1.0
         spent = time.monotonic() - self._begin

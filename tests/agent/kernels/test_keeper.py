@@ -31,7 +31,7 @@ with state.claim({name!r}) as mine:
 """
 
 GROUPS = {
-    name: KernelGroup(name, lambda: None, after, 10)
+    name: KernelGroup(name, lambda: None, after, 10, 2.0)
     for name, after in {"circuit": None, "tree": "circuit", "reversi": None, "blokbox": None}.items()
 }
 
@@ -173,7 +173,7 @@ def test_the_compiling_process_writes_down_what_it_compiles(monkeypatch: pytest.
 
         loads.append(kernel(len(loads)))
 
-    monkeypatch.setitem(build.GROUPS, "circuit", KernelGroup("circuit", load, None, 1))
+    monkeypatch.setitem(build.GROUPS, "circuit", KernelGroup("circuit", load, None, 1, 1.0))
     build.build("circuit")
     progress = state.read("circuit")
     assert progress.complete
