@@ -200,3 +200,78 @@ def test_worker_is_told_to_rest_between_turns(in_virtual_time: Run, ponder: bool
         match.abort()
 
     in_virtual_time(course())
+
+
+def test_worker_with_more_kernels_takes_over(in_virtual_time: Run) -> None:
+    """A second worker joins once kernels are there that the first one lacks, and plays as soon as it is prepared."""
+
+    async def course() -> None:
+        first = FakeWorker(1, engine="plain", without={"circuit", "tree"})
+        second = FakeWorker(2, engine="better", without={"tree"}, delay=0.3)
+        pool = FakePool(first, second, without={"circuit", "tree"})
+        match = Match(START, pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        assert await match.start(now())
+        await play(match)
+        assert not begun(second)
+        pool.without = frozenset({"tree"})
+        move, seconds = await play(match, "b", "c")
+        assert move == "b"
+        assert at_the_deadline(seconds)
+        assert [worker.released for worker in (first, second)] == [True, False]
+        assert begun(second)[0].checkpoint.turn + len(begun(second)[0].checkpoint.since) == 1
+        assert [begin.compile for worker in (first, second) for begin in begun(worker)] == [False, True]
+        assert (await play(match, "b", "d"))[0] == "b"
+        assert sum(isinstance(command, Turn) for command in second.commands) == 1
+        match.abort()
+
+    in_virtual_time(course())
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["plays alike", "dies"])
+def test_worker_that_changes_nothing_is_called_once(in_virtual_time: Run, dies: bool) -> None:
+    """Where new kernels bring no other engine, or their worker dies, the first one plays on; no third one is called."""
+
+    async def course() -> None:
+        first = FakeWorker(1, without={"reversi"})
+        second = FakeWorker(2, delay=2.0)
+        third = FakeWorker(3)
+        pool = FakePool(first, second, third)
+        match = Match(START, pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        assert await match.start(now())
+        await asyncio.sleep(1.0)
+        assert begun(second)
+        if dies:
+            second.die()
+        for moves in ((), ("b", "c"), ("b", "d")):
+            assert at_the_deadline((await play(match, *moves))[1])
+        assert not first.released
+        assert second.released
+        assert not begun(third)
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_worker_with_more_kernels_replaces_one_that_hangs(in_virtual_time: Run) -> None:
+    """A worker that has joined for its kernels is also the stand-by for one that answers no more."""
+
+    async def course() -> None:
+        first = FakeWorker(1, without={"reversi"})
+        second = FakeWorker(2, prepares=False)
+        match = Match(START, FakePool(first, second), MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        assert await match.start(now())
+        await asyncio.sleep(1.0)
+        first.hang()
+        move, seconds = await play(match)
+        assert move == "b"
+        assert at_the_deadline(seconds)
+        assert first.released
+        assert not second.released
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def begun(worker: FakeWorker) -> list[Begin]:
+    """How a worker was told to take part."""
+    return [command for command in worker.commands if isinstance(command, Begin)]

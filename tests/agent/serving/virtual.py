@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from types import SimpleNamespace
 from typing import TypeVar
 
@@ -63,8 +63,20 @@ class FakeWorker:
     """A worker process that reports, `delay` seconds after each command, what a real one would: always the same legal
     moves, and an opinion. Until it is ended, or hangs."""
 
-    def __init__(self, pid: int, *, delay: float = 0.0, prepares: bool = True, proves: bool = False) -> None:
+    def __init__(
+        self,
+        pid: int,
+        *,
+        delay: float = 0.0,
+        prepares: bool = True,
+        proves: bool = False,
+        engine: str = "fake",
+        without: Collection[str] = (),
+    ) -> None:
         self.pid = pid
+        self.without = frozenset(without)
+        self.prepared: Prepared | None = None
+        self._engine = engine
         self.commands: list[Command] = []
         self.lost = asyncio.Event()
         self.on_report = None
@@ -95,11 +107,11 @@ class FakeWorker:
             self._begun = True
             self._turn = command.checkpoint.turn + len(command.checkpoint.since)
             if self._prepares:
-                self._report(Prepared("fake"))
+                self._report(Prepared(self._engine, True))
         elif isinstance(command, Turn) and command.joint_move is not None:
             self._turn += 1
         self._report(Situation(self._turn, 0, ("a", "b"), False, None, Checkpoint(self._turn), None, False))
-        self._report(Thought(self._turn, Opinion("b", 60.0, proven=self._proves), "fake"))
+        self._report(Thought(self._turn, Opinion("b", 60.0, proven=self._proves), self._engine))
 
     def hang(self) -> None:
         """Does nothing any more."""
@@ -117,16 +129,24 @@ class FakeWorker:
 
     def _pass_on(self, report: Report) -> None:
         if self._silent_since is None and not self.released and self.on_report is not None:
+            if isinstance(report, Prepared):
+                self.prepared = report
             self.on_report(self, report)
 
 
 class FakePool:
     """Gives out prepared workers, one after the other."""
 
-    def __init__(self, *workers: FakeWorker) -> None:
+    def __init__(self, *workers: FakeWorker, without: Collection[str] = ()) -> None:
         self._waiting = list(workers)
+        self.without = frozenset(without)
+        """Groups of kernels that are not compiled yet."""
 
-    async def acquire(self) -> FakeWorker:
+    def can_better(self, worker: FakeWorker) -> bool:
+        """Whether a worker lacks kernels that are there."""
+        return not worker.without <= self.without
+
+    async def acquire(self, latest: bool = False) -> FakeWorker:
         """The next worker; waits for ever when there is none left."""
         if not self._waiting:
             await asyncio.Event().wait()
