@@ -100,7 +100,7 @@ class Simulated:
         assert timeout is not None, "nothing would wake it"
         self.now += timeout + 1e-6
 
-    def notify(self) -> None:
+    def notify_all(self) -> None:
         pass
 
     def __enter__(self) -> None:

@@ -238,10 +238,11 @@ class Quick(Scripted):
 def test_newest_opinion_is_repeated_on_request() -> None:
     """A gamer that takes over has the last word; one that is retired has none."""
     watched = Watched(Quick("good", "walk"))
-    first = watched.thought()
-    assert first.opinion.proven
+    assert not watched.thought().opinion.proven
+    proven = watched.thought()
+    assert proven.opinion.proven
     watched.gamer.repeat()
-    assert watched.thought() == first
+    assert watched.thought() == proven
     watched.gamer.retire()
     watched.gamer.repeat()
     assert watched.reports.empty()
