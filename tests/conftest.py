@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import os
+from contextlib import nullcontext, redirect_stderr
 from pathlib import Path
 
 import pytest
@@ -17,7 +20,11 @@ MANY_TESTS = 300
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Compiles the kernels on all cores before a large run, which would compile them one by one."""
-    if not session.config.option.collectonly and len(session.items) >= MANY_TESTS:
+    if session.config.option.collectonly or len(session.items) < MANY_TESTS:
+        return
+    # Each of pytest-xdist's processes comes here and waits; one of them says so.
+    quiet = os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0"
+    with redirect_stderr(io.StringIO()) if quiet else nullcontext():
         prepare(tuple(GROUPS)).close()
 
 
