@@ -24,6 +24,7 @@ from games.gdl.rules.terms import (
     Rule,
     Substitution,
     body_variables,
+    fresh_names,
     predicate,
     resolve,
     substitute_atom,
@@ -73,7 +74,7 @@ def _unfold(rule: Rule, aliases: dict[Predicate, Rule]) -> Rule:
         alias = aliases.get(predicate(literal.atom))
         if alias is None or not literal.positive:
             continue
-        fresh = {name: f"{name} {number}" for name in (*variables(alias.head), *body_variables(alias.body))}
+        fresh = fresh_names(alias, rule)
         binding = unify(substitute_atom(alias.head, fresh), literal.atom)
         if binding is None:
             continue

@@ -11,8 +11,7 @@ variable after the other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from itertools import count
+from collections.abc import Iterable, Sequence
 
 from games.gdl.grounding.estimate import Estimates
 from games.gdl.rules.dependencies import dependency_graph, reachable
@@ -22,7 +21,7 @@ from games.gdl.rules.terms import (
     Predicate,
     Rule,
     Substitution,
-    body_variables,
+    fresh_names,
     predicate,
     resolve,
     substitute_atom,
@@ -82,7 +81,7 @@ def _unfolded(rule: Rule, by_head: dict[Predicate, list[Rule]]) -> Iterable[Rule
         if callees is None:
             continue
         for callee in callees:
-            fresh = _fresh_names(callee, {*variables(rule.head), *body_variables(rule.body)})
+            fresh = fresh_names(callee, rule)
             binding = unify(substitute_atom(callee.head, fresh), literal.atom)
             if binding is None:
                 continue
@@ -94,13 +93,6 @@ def _unfolded(rule: Rule, by_head: dict[Predicate, list[Rule]]) -> Iterable[Rule
             yield from _unfolded(one, by_head)
         return
     yield rule
-
-
-def _fresh_names(callee: Rule, taken: Collection[str]) -> dict[str, str]:
-    """Names for the variables of a rule that none of those taken is like: they mean something else there."""
-    own = (*variables(callee.head), *body_variables(callee.body))
-    number = next(n for n in count() if not any(f"{name} {n}" in taken for name in own))
-    return {name: f"{name} {number}" for name in own}
 
 
 def _resolve(atom: Atom, binding: Substitution) -> Atom:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from typing import TypeAlias
 
 from games.machine import Term
@@ -123,6 +124,17 @@ def resolve(term: Term, binding: Substitution) -> Term:
     """The term with its variables replaced through chains of bindings, as `unify` makes them."""
     term = _walk(term, binding)
     return term if isinstance(term, str) else tuple([resolve(part, binding) for part in term])
+
+
+def fresh_names(callee: Rule, caller: Rule) -> dict[str, str]:
+    """New names for the variables of a rule that is about to be put into another one: none that the other one has.
+
+    Names with a space in them are no variables of a sheet, but may come from having done this before.
+    """
+    own = (*variables(callee.head), *body_variables(callee.body))
+    taken = {*variables(caller.head), *body_variables(caller.body)}
+    number = next(n for n in count() if not any(f"{name} {n}" in taken for name in own))
+    return {name: f"{name} {number}" for name in own}
 
 
 def unify(left: Term, right: Term, binding: Substitution | None = None) -> dict[str, Term] | None:
