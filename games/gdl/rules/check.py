@@ -20,7 +20,19 @@ from games.gdl.rules.domains import Domains
 from games.gdl.rules.evaluate import static_atoms
 from games.gdl.rules.normalise import normalise
 from games.gdl.rules.safety import make_safe
-from games.gdl.rules.terms import Predicate, Rule, is_variable, predicate, term_text
+from games.gdl.rules.terms import (
+    Atom,
+    Literal,
+    Predicate,
+    Rule,
+    Substitution,
+    body_variables,
+    is_variable,
+    predicate,
+    substitute_atom,
+    term_text,
+    variables,
+)
 from games.machine import LimitError, Term
 
 KEYWORD_ARITIES = {"role": 1, "init": 1, "true": 1, "next": 1, "legal": 2, "does": 2, "goal": 2, "terminal": 0}
@@ -28,7 +40,7 @@ KEYWORD_ARITIES = {"role": 1, "init": 1, "true": 1, "next": 1, "legal": 2, "does
 
 
 _MOST_SUSPECTS = 1000
-"""Rules that are compared in pairs to tell whether recursion goes through negation; more of them count as doing so.
+"""Different rules that are compared in pairs to tell whether recursion goes through negation; more count as doing so.
 
 Set by hand, so that a check stays within seconds.
 """
@@ -117,7 +129,7 @@ def _check_stratification(rules: Iterable[Rule], diagnostics: list[Diagnostic]) 
         if not literal.positive and component.get(predicate(literal.atom)) == component[predicate(rule.head)]
     }
     for number in sorted(suspects):
-        members = [rule for rule in rules if component[predicate(rule.head)] == number]
+        members = _calling([rule for rule in rules if component[predicate(rule.head)] == number])
         if len(members) > _MOST_SUSPECTS:
             name = members[0].head[0]
             diagnostics.append(_error(f"`{name}` may depend on its own negation", members[0].statement))
@@ -135,6 +147,20 @@ def _check_stratification(rules: Iterable[Rule], diagnostics: list[Diagnostic]) 
                 message = f"`{members[i].head[0]}` depends on its own negation through {' '.join(names)}"
                 diagnostics.append(_error(message, members[i].statement))
                 break
+
+
+def _calling(members: Sequence[Rule]) -> list[Rule]:
+    """What the rules of some predicates conclude, and ask of these predicates: once for all that are alike."""
+    predicates = {predicate(rule.head) for rule in members}
+    found: dict[tuple[Atom, tuple[Literal, ...]], Rule] = {}
+    for rule in members:
+        body = [literal for literal in rule.body if predicate(literal.atom) in predicates]
+        names = dict.fromkeys([*variables(rule.head), *body_variables(body)])
+        alike: Substitution = {name: f"?{i}" for i, name in enumerate(names)}
+        asked = dict.fromkeys(Literal(literal.positive, substitute_atom(literal.atom, alike)) for literal in body)
+        key = substitute_atom(rule.head, alike), tuple(asked)
+        found.setdefault(key, Rule(*key, rule.statement))
+    return list(found.values())
 
 
 def _check_recursion(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> None:

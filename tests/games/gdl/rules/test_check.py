@@ -78,6 +78,16 @@ def test_oddities_are_warnings(extra: str, message: str) -> None:
         assert not [str(found) for found in checked(GAME + extra).diagnostics]
 
 
+def test_negation_between_many_goal_rules() -> None:
+    """Thousands of rules for a goal value are compared with what asks for it as one, where they conclude alike."""
+    many = "".join(f"(<= (goal ?p{i} 50) (true (n ?p{i} {i})))" for i in range(3000))
+    sheet = f"(role a) (init (n a 0)) (legal a x) (next (n a 1)) (<= terminal (true (n a 1))) {many}"
+    rest = "(<= (goal ?r 0) (role ?r) (not (goal ?r 50)))"
+    assert not [found for found in check(read_rulesheet(sheet + rest)).diagnostics if found.severity == "error"]
+    with pytest.raises(InvalidRulesError, match="own negation"):
+        check(read_rulesheet(f"{sheet} {rest} (<= (goal ?q 50) (role ?q) (goal ?q 0))"))
+
+
 def test_negation_between_goal_values() -> None:
     """`goal` may depend on the negation of another goal value: the rules decide, not the predicate."""
     assert checked(GAME + "(<= (goal white 0) (not (goal white 50)))").diagnostics == ()
