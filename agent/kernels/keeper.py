@@ -65,7 +65,7 @@ class KernelKeeper:
         self.ready: set[str] = set()
         """Groups that are in the cache."""
         self.failed: dict[str, str] = {}
-        """Groups that cannot be compiled ahead, and why. What needs them compiles them on the spot."""
+        """Groups that cannot be compiled ahead, and why. Workers do without them, commands compile them on the spot."""
         self._notice_complete()
 
     @property

@@ -93,7 +93,7 @@ class Player:
 
         A match that starts sooner is played by the interpreter at first.
         """
-        decent = CIRCUIT in self._keeper.ready or CIRCUIT in self._keeper.failed
+        decent = CIRCUIT in self._keeper.failed or not self._pool.spare_lacks(CIRCUIT)
         return decent and self._pool.warm and self._free()
 
     @property

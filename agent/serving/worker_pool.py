@@ -132,6 +132,10 @@ class WorkerPool:
         """Whether a new worker would have kernels that this one lacks."""
         return not worker.without <= self._without
 
+    def spare_lacks(self, group: str) -> bool:
+        """Whether the spare does without a group of kernels."""
+        return self._spare is not None and group in self._spare.without
+
     def start(self) -> None:
         """Starts the first spare."""
         self._wanted.set()
