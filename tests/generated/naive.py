@@ -76,7 +76,7 @@ class Naive:
         for statement in rulesheet:
             head, body = (statement[1], statement[2:]) if statement[0] == "<=" else (statement, ())
             head = (head,) if isinstance(head, str) else head
-            if body:
+            if body or _names(head):
                 rules.append(Rule(head, body))
             elif head not in facts.setdefault(head[0], Relation()).atoms:
                 facts[head[0]].add(head)
