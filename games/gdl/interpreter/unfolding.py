@@ -176,7 +176,7 @@ class UnfoldedRules:
             for position, name, arity in unfolding.functions:
                 argument = rule.head[1 + position]
                 if isinstance(argument, str) and argument.startswith("?") and argument not in binding:
-                    binding[argument] = (name, *[f"{argument} {position} {i}" for i in range(arity)])
+                    binding[argument] = (name, *[f"{argument} {position},{i}" for i in range(arity)])
             if binding:
                 rule = substitute_rule(rule, binding)
             head = unfolding.flatten(rule.head[1:])

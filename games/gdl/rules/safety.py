@@ -17,6 +17,7 @@ from games.gdl.rules.terms import (
     Predicate,
     Rule,
     body_variables,
+    fresh_names,
     iterate_variables,
     predicate,
     resolve,
@@ -176,9 +177,7 @@ def _unfold(rule: Rule, relation: Predicate, definition: Sequence[Rule], name: s
             return _unfold(call, relation, definition, name + ".") + _unfold(rest, relation, definition, name + "'")
         unfolded: list[Rule] = []
         for i, callee in enumerate(definition):
-            apart = substitute_rule(
-                callee, {v: f"{v} {i}" for v in (*variables(callee.head), *body_variables(callee.body))}
-            )
+            apart = substitute_rule(callee, fresh_names(callee, rule))
             binding = unify(literal.atom, apart.head)
             if binding is None:
                 continue

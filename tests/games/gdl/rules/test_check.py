@@ -160,3 +160,18 @@ def test_corpus_passes(corpus: Path) -> None:
     """Every real rulesheet has a meaning."""
     for sheet in sorted(corpus.glob("*.kif")):
         assert checked(sheet.read_text(errors="replace")).roles, sheet.name
+
+
+def test_a_relation_asked_twice_in_one_body_keeps_its_callers_apart() -> None:
+    """A relation whose variables its callers bind, asked for what is not and for what is, of two different roles."""
+    text = """
+        (role one) (role red) (init s) (kind a)
+        (<= (legal one (mark ?r)) (role ?r)) (legal red noop)
+        (<= (asked ?y ?z) (not (true (p ?y ?z))))
+        (<= (next (cell ?z)) (does ?y (mark ?z)) (kind ?v) (not (asked ?v red)) (asked ?v ?y))
+        (next s) (<= terminal (true t)) (goal one 0) (goal red 0)
+    """
+    machine = Interpreter(check(read_rulesheet(text)))
+    # `asked` holds of everybody, and so there is nobody of whom it does not.
+    state = machine.next(machine.initial(), [("mark", "red"), "noop"])
+    assert machine.facts(state) == {"s"}
