@@ -91,21 +91,18 @@ class CompileCost:
         return cls([KernelCost(**kernel) for kernel in data["kernels"]], data["machine"])
 
 
-def measure(folder: Path | None = None) -> CompileCost:
-    """Compiles all kernels in a process of its own, one after the other.
+def measure() -> CompileCost:
+    """Compiles all kernels in a process of its own, one after the other, into a cache that is thrown away.
 
-    `folder` is a kernel cache that is empty; None: a temporary one. Raises `subprocess.CalledProcessError` where the
-    process fails.
+    Raises `subprocess.CalledProcessError` where the process fails.
     """
-    if folder is None:
-        with tempfile.TemporaryDirectory(prefix="ggp-agent-kernels-") as name:
-            return measure(Path(name))
-    done = subprocess.run(
-        [sys.executable, "-m", "agent.measuring.compile_cost"],
-        env={**module_environment(), "NUMBA_CACHE_DIR": str(folder)},
-        stdout=subprocess.PIPE,
-        check=True,
-    )
+    with tempfile.TemporaryDirectory(prefix="ggp-agent-kernels-") as folder:
+        done = subprocess.run(
+            [sys.executable, "-m", "agent.measuring.compile_cost"],
+            env={**module_environment(), "NUMBA_CACHE_DIR": folder},
+            stdout=subprocess.PIPE,
+            check=True,
+        )
     return CompileCost.from_json(json.loads(done.stdout))
 
 

@@ -18,17 +18,12 @@ from collections.abc import Iterable, Sequence
 from games.gdl.grounding.estimate import Estimates
 from games.gdl.grounding.rewrite import Auxiliaries, Domains
 from games.gdl.rules.terms import (
-    Atom,
     Literal,
     Predicate,
     Rule,
-    Substitution,
     body_variables,
-    fresh_names,
     predicate,
-    resolve,
-    substitute_atom,
-    unify,
+    unfold_call,
     variables,
 )
 
@@ -74,19 +69,9 @@ def _unfold(rule: Rule, aliases: dict[Predicate, Rule]) -> Rule:
         alias = aliases.get(predicate(literal.atom))
         if alias is None or not literal.positive:
             continue
-        fresh = fresh_names(alias, rule)
-        binding = unify(substitute_atom(alias.head, fresh), literal.atom)
-        if binding is None:
-            continue
-        does = Literal(True, substitute_atom(alias.body[0].atom, fresh))
-        body = (*rule.body[:number], does, *rule.body[number + 1 :])
-        resolved = [Literal(part.positive, _resolve_atom(part.atom, binding)) for part in body]
-        rule = Rule(_resolve_atom(rule.head, binding), tuple(resolved), rule.statement)
+        # Where it could not hold, the literal stays: it fails when it is grounded.
+        rule = unfold_call(rule, number, alias) or rule
     return rule
-
-
-def _resolve_atom(atom: Atom, binding: Substitution) -> Atom:
-    return (atom[0], *[resolve(part, binding) for part in atom[1:]])
 
 
 def _separate(rule: Rule, auxiliaries: Auxiliaries, domains: Domains) -> Rule:

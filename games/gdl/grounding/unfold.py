@@ -16,16 +16,11 @@ from collections.abc import Iterable, Sequence
 from games.gdl.grounding.estimate import Estimates
 from games.gdl.rules.dependencies import dependency_graph, reachable
 from games.gdl.rules.terms import (
-    Atom,
     Literal,
     Predicate,
     Rule,
-    Substitution,
-    fresh_names,
     predicate,
-    resolve,
-    substitute_atom,
-    unify,
+    unfold_call,
     variables,
 )
 
@@ -81,19 +76,9 @@ def _unfolded(rule: Rule, by_head: dict[Predicate, list[Rule]]) -> Iterable[Rule
         if callees is None:
             continue
         for callee in callees:
-            fresh = fresh_names(callee, rule)
-            binding = unify(substitute_atom(callee.head, fresh), literal.atom)
-            if binding is None:
-                continue
-            inner = [Literal(part.positive, substitute_atom(part.atom, fresh)) for part in callee.body]
-            body = [*rule.body[:number], *inner, *rule.body[number + 1 :]]
-            resolved = dict.fromkeys(Literal(part.positive, _resolve(part.atom, binding)) for part in body)
-            one = Rule(_resolve(rule.head, binding), tuple(resolved), rule.statement)
-            # What was put in may ask for another such relation.
-            yield from _unfolded(one, by_head)
+            one = unfold_call(rule, number, callee)
+            if one is not None:
+                # What was put in may ask for another such relation.
+                yield from _unfolded(Rule(one.head, tuple(dict.fromkeys(one.body)), one.statement), by_head)
         return
     yield rule
-
-
-def _resolve(atom: Atom, binding: Substitution) -> Atom:
-    return (atom[0], *[resolve(part, binding) for part in atom[1:]])

@@ -137,6 +137,26 @@ def fresh_names(callee: Rule, caller: Rule) -> dict[str, str]:
     return {name: f"{name} {number}" for name in own}
 
 
+def unfold_call(caller: Rule, place: int, callee: Rule) -> Rule | None:
+    """The caller with the callee's body in the place of its positive literal there; None if that is not its head.
+
+    SLD resolution (Kowalski: Predicate logic as programming language, 1974).
+    """
+    fresh = fresh_names(callee, caller)
+    binding = unify(substitute_atom(callee.head, fresh), caller.body[place].atom)
+    if binding is None:
+        return None
+
+    def resolved(atom: Atom) -> Atom:
+        return (atom[0], *[resolve(part, binding) for part in atom[1:]])
+
+    inner = [Literal(part.positive, substitute_atom(part.atom, fresh)) for part in callee.body]
+    body = (*caller.body[:place], *inner, *caller.body[place + 1 :])
+    return Rule(
+        resolved(caller.head), tuple([Literal(part.positive, resolved(part.atom)) for part in body]), caller.statement
+    )
+
+
 def unify(left: Term, right: Term, binding: Substitution | None = None) -> dict[str, Term] | None:
     """The most general unifier of two terms, extending `binding`; None if there is none.
 
