@@ -2,17 +2,24 @@
 
 The possible terms of each argument come from `games.gdl.rules.domains`. From these, sizes follow as in a database's
 query optimiser: exact for relations given by facts, joined as if independent for the others (Selinger et al.: Access
-Path Selection in a Relational Database Management System, 1979).
+Path Selection in a Relational Database Management System, 1979). Static relations that rules derive are no larger than
+their `keys` allow.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 
+from games.gdl.grounding.keys import Key, Keys
 from games.gdl.rules.dependencies import dependency_components
 from games.gdl.rules.domains import Domains, dependents, fed
 from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, predicate, variables
+
+_KEYED = 1000.0
+"""Derived static relations whose arguments have fewer combinations are not worth looking for keys. Set by hand; not
+tuned."""
 
 
 class Estimates:
@@ -22,6 +29,8 @@ class Estimates:
         rules = list(rules)
         self._domains = Domains(rules)
         self._sizes: dict[Predicate, float] = {}
+        self._keys: dict[Predicate, Sequence[tuple[Key, int]]] = {}
+        """Of static relations that rules derive, each with how many atoms have the same values of it."""
         self._dynamic = dependents(rules, [("true", 1), ("does", 2)])
         self._find_sizes(rules)
 
@@ -62,16 +71,19 @@ class Estimates:
                     if name not in seen:
                         result *= domains.get(name, 1.0)
                 seen |= names
-                result *= self._density(literal.atom, product)
+                result *= self._density(literal.atom, product, domains)
         return result
 
-    def _density(self, atom: Atom, product: float) -> float:
+    def _density(self, atom: Atom, product: float, domains: Mapping[str, float]) -> float:
         """The share of `product` combinations of the atom's variables for which it can hold."""
         relation = predicate(atom)
         matching = self.size(relation)
         for i, part in enumerate(atom[1:], 1):
             if isinstance(part, str) and not part.startswith("?"):
                 matching /= max(1, self._domains.symbols(relation, i))
+        for key, times in self._keys.get(relation, ()):
+            values = [domains.get(name, 1.0) for name in variables(*[atom[i] for i in key])]
+            matching = min(matching, times * prod(values))
         return min(1.0, matching / product) if product else 0.0
 
     def _find_sizes(self, rules: list[Rule]) -> None:
@@ -82,6 +94,12 @@ class Estimates:
                 by_head[predicate(rule.head)].append(rule)
         for relation in (("true", 1), ("does", 2)):
             self._sizes[relation] = self._domains.extent(relation)
+        large = [p for p in by_head if p not in self._dynamic and p[1] > 1 and self._domains.extent(p) >= _KEYED]
+        keys = Keys(rules, large, self._domains) if large else None
+        if keys:
+            for relation in large:
+                times = keys.multiplicity(relation)
+                self._keys[relation] = [(key, times) for key in keys.of(relation)]
         for members in dependency_components(rules):
             for relation in members:
                 # Within a recursion the sizes of the others are not known yet: as large as their domains allow.
@@ -95,5 +113,8 @@ class Estimates:
                     product = 1.0
                     for name in variables(rule.head):
                         product *= domains.get(name, 0.0)
+                    for key, _ in self._keys.get(relation, ()):
+                        names = variables(*[rule.head[i] for i in key])
+                        product = min(product, prod([domains.get(name, 0.0) for name in names]))
                     total += min(product, self.join(rule.body, domains))
                 self._sizes[relation] = min(total, self._domains.extent(relation))

@@ -9,7 +9,9 @@ their names have a space, which no token has.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from math import prod
+from typing import NamedTuple
 
 from games.gdl.grounding.estimate import Estimates
 from games.gdl.rules.terms import Literal, Rule, body_variables, substitute_atom, variables
@@ -19,9 +21,19 @@ class Auxiliaries:
     """The auxiliary rules made so far: one predicate for all bodies that differ in the names of variables only."""
 
     def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
         self._relations: dict[object, str] = {}
+        self._names = (f"{prefix} {number}" for number in count())
         self.rules: list[Rule] = []
+
+    def count(self) -> int:
+        """How many rules there are."""
+        return len(self.rules)
+
+    def forget(self, number: int) -> None:
+        """Leaves only the first so many rules; their names are not given again."""
+        while len(self.rules) > number:
+            self.rules.pop()
+            self._relations.popitem()
 
     def _canonical(self, kept: Sequence[str], body: Iterable[Literal]) -> tuple[list[str], tuple[Literal, ...]]:
         body = tuple(body)
@@ -39,7 +51,7 @@ class Auxiliaries:
         key = (len(kept), frozenset(renamed))
         relation = self._relations.get(key)
         if relation is None:
-            relation = self._relations[key] = f"{self._prefix} {len(self._relations)}"
+            relation = self._relations[key] = next(self._names)
             self.rules.append(Rule((relation, *arguments), renamed, statement))
         return Literal(True, (relation, *kept))
 
@@ -88,6 +100,13 @@ def split(rules: Iterable[Rule], estimates: Estimates) -> list[Rule]:
 _GAIN = 0.9
 """A split must bring the estimated cost below this share: estimates are rough, and each auxiliary atom costs a gate."""
 
+_WORTH_PREPARING = 1e4
+"""Estimated cost from which on steps are tried that only pay with the next ones: of a chain of sums, the first
+variable to go leaves as many combinations as before. Set by hand; not tuned."""
+
+_MOST_PREPARING = 2
+"""Such steps one after the other, at most. Set by hand; not tuned."""
+
 _INSTANCE = 0.3
 """Cost of a ground instance beside that of its literals that stay: gringo's time for it."""
 
@@ -100,39 +119,74 @@ def _combinations(names: Iterable[str], domains: Mapping[str, float]) -> float:
     return prod([domains.get(name, 1.0) for name in names])
 
 
+class _Step(NamedTuple):
+    """One variable eliminated: the bucket goes to an auxiliary rule that keeps some variables."""
+
+    bucket: tuple[Literal, ...]
+    kept: list[str]
+    size: float
+    """Atoms that the auxiliary rule derives."""
+    bucket_cost: float
+    """0 where the auxiliary rule is there already."""
+    rest_cost: float
+
+
 def _split_rule(rule: Rule, auxiliaries: Auxiliaries, values: Domains, estimates: Estimates) -> Rule:
-    head = variables(rule.head)
+    """The rule, split as long as that pays. Steps that only prepare such a one are taken back where it does not come."""
+    settled, made = rule, auxiliaries.count()
+    preparing, spent, limit = 0, 0.0, 0.0
     while len(rule.body) > 1:
         domains = estimates.domains(rule.body)
-        best_cost = _GAIN * _cost(rule.body, estimates.join(rule.body, domains), estimates)
-        best: tuple[tuple[Literal, ...], list[str]] | None = None
-        names = [name for name in body_variables(rule.body) if name not in head]
-        for bucket in dict.fromkeys(_bucket(rule.body, name, values, estimates) for name in names):
-            inside = body_variables(bucket)
-            rest = tuple([literal for literal in rule.body if literal not in bucket])
-            outside = head | body_variables(rest)
-            kept = [name for name in inside if name in outside]
-            if not rest or len(kept) == len(inside):
-                continue
-            instances = estimates.join(bucket, domains)
-            cost = 0.0 if auxiliaries.knows(kept, bucket) else _cost(bucket, instances, estimates)
-            # The auxiliary literal joins with the rest as a relation that holds for `share` of its arguments.
-            share = min(1.0, instances / max(1.0, _combinations(kept, domains)))
-            new = [name for name in kept if name not in body_variables(rest)]
-            shorter = estimates.join(rest, domains) * _combinations(new, domains) * share
-            cost += _cost(rest, shorter, estimates) + shorter
-            if cost < best_cost:
-                best_cost, best = cost, (bucket, kept)
-        if best is None:
+        if not preparing:
+            cost = _cost(rule.body, estimates.join(rule.body, domains), estimates)
+            limit = _GAIN * cost
+        step = _best_step(rule, domains, auxiliaries, values, estimates)
+        if step is None:
             break
-        bucket, kept = best
-        known = len(auxiliaries.rules)
-        literal = auxiliaries.literal(kept, bucket, rule.statement)
-        if len(auxiliaries.rules) > known:
-            size = min(estimates.join(bucket, domains), _combinations(kept, domains))
-            estimates.add(auxiliaries.rules[-1], size)
-        rule = Rule(rule.head, (*[lit for lit in rule.body if lit not in bucket], literal), rule.statement)
-    return rule
+        pays = spent + step.bucket_cost + step.rest_cost < limit
+        if not pays and (limit < _WORTH_PREPARING or preparing == _MOST_PREPARING):
+            break
+        known = auxiliaries.count()
+        literal = auxiliaries.literal(step.kept, step.bucket, rule.statement)
+        if auxiliaries.count() > known:
+            estimates.add(auxiliaries.rules[-1], step.size)
+        body = (*[lit for lit in rule.body if lit not in step.bucket], literal)
+        rule = Rule(rule.head, body, rule.statement)
+        if pays:
+            settled, made, preparing, spent = rule, auxiliaries.count(), 0, 0.0
+        else:
+            preparing += 1
+            spent += step.bucket_cost
+    auxiliaries.forget(made)
+    return settled
+
+
+def _best_step(
+    rule: Rule, domains: Mapping[str, float], auxiliaries: Auxiliaries, values: Domains, estimates: Estimates
+) -> _Step | None:
+    """The step after which the whole is estimated to cost least; None where there is none."""
+    head = variables(rule.head)
+    best: _Step | None = None
+    names = [name for name in body_variables(rule.body) if name not in head]
+    for bucket in dict.fromkeys(_bucket(rule.body, name, values, estimates) for name in names):
+        inside = body_variables(bucket)
+        rest = tuple([literal for literal in rule.body if literal not in bucket])
+        bound = body_variables(rest)
+        kept = [name for name in inside if name in head or name in bound]
+        if not rest or len(kept) == len(inside):
+            continue
+        # The rest of the body does not narrow what the auxiliary rule joins.
+        own = estimates.domains(bucket)
+        instances = estimates.join(bucket, own)
+        cost = 0.0 if auxiliaries.knows(kept, bucket) else _cost(bucket, instances, estimates)
+        # The auxiliary literal joins with the rest as a relation that holds for `share` of its arguments.
+        share = min(1.0, instances / max(1.0, _combinations(kept, domains)))
+        new = [name for name in kept if name not in bound]
+        shorter = estimates.join(rest, domains) * _combinations(new, domains) * share
+        rest_cost = _cost(rest, shorter, estimates) + shorter
+        if best is None or cost + rest_cost < best.bucket_cost + best.rest_cost:
+            best = _Step(bucket, kept, min(instances, _combinations(kept, own)), cost, rest_cost)
+    return best
 
 
 def _bucket(body: Sequence[Literal], name: str, domains: Domains, estimates: Estimates) -> tuple[Literal, ...]:
