@@ -18,6 +18,9 @@ undone is worth least. Set by hand to keep factoring linear in the circuit; not 
 _COUNTED_INPUTS = 48
 """Of a wide gate, pairs of this many inputs are counted: their number grows with the square. Set by hand; not tuned."""
 
+_LEAST_USES = 3
+"""Gates of three or more inputs that must have a pair for it to be looked at. Set by hand; not tuned."""
+
 _ROUNDS = 8
 """Rounds at most. Set by hand; not tuned."""
 
@@ -59,12 +62,20 @@ def _factor_round(pool, live):
     `pool` is a `Pool`, `live` bool[signals]. A pair is worth a gate of its own where four gates can use it.
     """
     n = pool.counts[N_SIGNALS]
-    pairs = 0
-    for gate in range(len(live)):
+    reads = np.zeros(2 * n + 1, np.int64)
+    for gate in range(n):
         if live[gate] and pool.kind[gate] == GATE and pool.owner[gate] < 0:
-            size = np.int64(pool.size[gate])
-            if size > 2:
-                pairs += min(size, _COUNTED_INPUTS) * (min(size, _COUNTED_INPUTS) - 1) // 2
+            for i in range(pool.start[gate], pool.start[gate] + pool.size[gate]):
+                reads[pool.items[i]] += 1
+    # A pair that is used often has two literals that are; looking only at these spares most of the table.
+    pairs = 0
+    for gate in range(n):
+        if live[gate] and pool.kind[gate] == GATE and pool.owner[gate] < 0 and pool.size[gate] > 2:
+            often = 0
+            for i in range(pool.start[gate], pool.start[gate] + min(pool.size[gate], _COUNTED_INPUTS)):
+                if reads[pool.items[i]] >= _LEAST_USES:
+                    often += 1
+            pairs += often * (often - 1) // 2
     if pairs == 0:
         return 0, True
     length = 1024
@@ -73,19 +84,20 @@ def _factor_round(pool, live):
     keys = np.full(length, -1, np.int64)
     uses = np.zeros(length, np.int32)
     filled = 0
-    reads = np.zeros(2 * n + 1, np.int64)
+    inputs = np.empty(_COUNTED_INPUTS, np.int32)
     for gate in range(n):
-        if not live[gate] or pool.kind[gate] != GATE or pool.owner[gate] >= 0:
+        if not live[gate] or pool.kind[gate] != GATE or pool.owner[gate] >= 0 or pool.size[gate] < 3:
             continue
-        first = pool.start[gate]
-        size = pool.size[gate]
-        for i in range(first, first + size):
-            reads[pool.items[i]] += 1
-        if size < 3 or filled * 2 > length:
-            continue
-        for i in range(first, first + min(size, _COUNTED_INPUTS)):
-            for j in range(i + 1, first + min(size, _COUNTED_INPUTS)):
-                slot, key = _pair_slot(keys, pool.items[i], pool.items[j])
+        if filled * 2 > length:
+            break
+        often = 0
+        for i in range(pool.start[gate], pool.start[gate] + min(pool.size[gate], _COUNTED_INPUTS)):
+            if reads[pool.items[i]] >= _LEAST_USES:
+                inputs[often] = pool.items[i]
+                often += 1
+        for i in range(often):
+            for j in range(i + 1, often):
+                slot, key = _pair_slot(keys, inputs[i], inputs[j])
                 if keys[slot] == -1:
                     keys[slot] = key
                     filled += 1
@@ -102,7 +114,7 @@ def _factor_round(pool, live):
             for i in range(pool.start[gate], pool.start[gate] + pool.size[gate]):
                 readers[fill[pool.items[i]]] = gate
                 fill[pool.items[i]] += 1
-    chosen = np.flatnonzero(uses >= 3)
+    chosen = np.flatnonzero(uses >= _LEAST_USES)
     chosen = chosen[np.argsort(-uses[chosen])]
     saved = 0
     both = np.empty(2, np.int32)

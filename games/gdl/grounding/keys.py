@@ -68,9 +68,10 @@ class Keys:
             return []
         keys: list[Key] = []
         for key in _candidates(relation[1]):
-            if not any(set(smaller) <= set(key) for smaller in keys):
-                if len({tuple([fact[i] for i in key]) for fact in facts}) == len(facts):
-                    keys.append(key)
+            if any(set(smaller) <= set(key) for smaller in keys):
+                continue
+            if len({tuple([fact[i] for i in key]) for fact in facts}) == len(facts):
+                keys.append(key)
         return keys
 
     def _find(self, by_head: Mapping[Predicate, Sequence[Rule]]) -> None:

@@ -132,7 +132,7 @@ class _Step(NamedTuple):
 
 
 def _split_rule(rule: Rule, auxiliaries: Auxiliaries, values: Domains, estimates: Estimates) -> Rule:
-    """The rule, split as long as that pays. Steps that only prepare such a one are taken back where it does not come."""
+    """The rule, split as long as that pays. Steps that only prepare one that pays are taken back where none comes."""
     settled, made = rule, auxiliaries.count()
     preparing, spent, limit = 0, 0.0, 0.0
     while len(rule.body) > 1:
