@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.outputs import mark_live
 from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET, Pool
-from games.gdl.running.schedule import local_levels, narrow, ranges, schedule
+from games.gdl.running.schedule import argsort_small, local_levels, narrow, ranges, schedule
 
 MAX_ARITY = 8
 """Wider gates are split into trees, so that the kernels have straight-line code for every arity (see
@@ -194,9 +194,9 @@ class _Slots:
             """Plain gates of one block, level by level, sorted by arity and polarity within each."""
             flip = (~self._read[2 * members]).astype(np.int32)
             arity = pool.size[members]
-            order = np.lexsort((flip, arity, level))
-            members, flip, arity, level = members[order], flip[order], arity[order], level[order]
             key = (level.astype(np.int64) * (MAX_ARITY + 1) + arity) * 2 + flip
+            order = argsort_small(key)
+            members, flip, arity, level, key = members[order], flip[order], arity[order], level[order], key[order]
             cuts = np.flatnonzero(np.diff(key)) + 1
             starts = np.concatenate(([0], cuts))
             ends = np.concatenate((cuts, [len(members)]))
@@ -210,6 +210,7 @@ class _Slots:
                     complement(here[self._slot[2 * here] >= 0])
 
         complement(inputs)
+        local = local_levels(pool, live)
         for level_members, cyclic in schedule(pool, live, *self._loops):
             if not cyclic:
                 gates(level_members, np.zeros(len(level_members), np.int32))
@@ -220,7 +221,7 @@ class _Slots:
             self.place(loop)
             complement(loop)
             if len(inner):
-                gates(inner, local_levels(pool, inner, len(live)))
+                gates(inner, local[inner])
             pairs = np.stack((self._slot[2 * loop], self.of(self._definition[loop])), axis=1)
             runs.insert(header, (0, len(runs) - header, len(loop), self._filled, 0))
             slots.append(pairs.astype(np.int32).ravel())

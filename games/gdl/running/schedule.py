@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from games.gdl.circuit.pool import GATE, LOOP, N_ITEMS, N_SIGNALS, Pool, grow
+from games.gdl.circuit.pool import GATE, LOOP, N_ITEMS, N_SIGNALS, Pool
+
+_Number = TypeVar("_Number", bound=np.generic)
 
 
 def narrow(pool: Pool, live: NDArray[np.bool_], max_arity: int) -> Pool:
@@ -14,15 +18,24 @@ def narrow(pool: Pool, live: NDArray[np.bool_], max_arity: int) -> Pool:
     n = len(live)
     wide = np.flatnonzero(live & (pool.kind[:n] == GATE) & (pool.size[:n] > max_arity)).astype(np.int32)
     sizes = pool.size[wide].astype(np.int64)
-    need_signals = int((sizes // (max_arity - 1) + 2).sum())
-    need_items = int(2 * sizes.sum())
+    signals = int(pool.counts[N_SIGNALS])
+    more = int((sizes // (max_arity - 1) + 2).sum())
     pool = pool._replace(
-        items=pool.items.copy(), size=pool.size.copy(), start=pool.start.copy(), counts=pool.counts.copy()
+        kind=_with_room(pool.kind, signals, more),
+        start=_with_room(pool.start, signals, more),
+        size=_with_room(pool.size, signals, more),
+        owner=_with_room(pool.owner, signals, more),
+        items=_with_room(pool.items, int(pool.counts[N_ITEMS]), int(2 * sizes.sum())),
+        counts=pool.counts.copy(),
     )
-    while pool.counts[N_SIGNALS] + need_signals > len(pool.kind) or pool.counts[N_ITEMS] + need_items > len(pool.items):
-        pool = grow(pool)
     _split_wide(pool, wide, max_arity)
     return pool
+
+
+def _with_room(array: NDArray[_Number], used: int, more: int) -> NDArray[_Number]:
+    result = np.zeros(used + more, array.dtype)
+    result[:used] = array[:used]
+    return result
 
 
 @njit(cache=True, nogil=True)
@@ -65,16 +78,24 @@ def schedule(
     definition = np.full(n, -1, np.int32)
     definition[loop_signal] = loop_definition
     level = _levels(pool, live, definition)
-    inside = live & ((pool.kind[:n] == GATE) | (pool.kind[:n] == LOOP))
-    members = np.flatnonzero(inside).astype(np.int32)
+    members = np.flatnonzero(level >= 0)
     if not len(members):
         return []
     block = pool.owner[members]
-    order = np.lexsort((block, level[members]))
-    members, block = members[order], block[order]
-    key = level[members].astype(np.int64) * (int(block.max(initial=0)) + 2) + block + 1
-    cuts = np.flatnonzero(np.diff(key)) + 1
+    if block.max() >= 0:
+        order = np.argsort(block, kind="stable")
+        members, block = members[order], block[order]
+    order = argsort_small(level[members])
+    members, block = members[order].astype(np.int32), block[order]
+    cuts = np.flatnonzero((np.diff(level[members]) != 0) | (np.diff(block) != 0)) + 1
     return [(part, bool(pool.owner[part[0]] >= 0)) for part in np.split(members, cuts)]
+
+
+def argsort_small(keys: NDArray[np.integer]) -> NDArray[np.int64]:
+    """The stable order of numbers from 0 on; fast where they are small."""
+    # NumPy sorts integers of 16 bits by their digits, wider ones by comparing.
+    small = len(keys) > 0 and int(keys.max()) <= np.iinfo(np.uint16).max
+    return np.argsort(keys.astype(np.uint16) if small else keys, kind="stable")
 
 
 def ranges(starts: NDArray[np.int64], sizes: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -85,54 +106,109 @@ def ranges(starts: NDArray[np.int64], sizes: NDArray[np.integer]) -> NDArray[np.
 
 
 def _levels(pool: Pool, live: NDArray[np.bool_], definition: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The level of each live gate and loop (signals): the longest path from what is not live here.
+    """The level of each live gate and loop (signals): the longest path from what is not live here; -1 for others.
 
     A cyclic component counts as one node. `definition` (signals) is the literal that each `LOOP` is equal to.
     """
     n = len(live)
     kind, owner = pool.kind[:n], pool.owner[:n]
     inside = live & ((kind == GATE) | (kind == LOOP))
-    # The first signal of a component stands for it.
-    node = np.arange(n)
-    cyclic = np.flatnonzero(inside & (owner >= 0))
-    _, first, component = np.unique(owner[cyclic], return_index=True, return_inverse=True)
-    node[cyclic] = cyclic[first[component]]
-    source, target = _reads(pool, np.flatnonzero(inside & (kind == GATE)))
-    loops = np.flatnonzero(inside & (kind == LOOP))
-    source = np.concatenate((source, definition[loops] >> 1))
-    target = np.concatenate((target, loops))
-    inner = inside[source] & (node[source] != node[target])
-    return _longest_paths(n, node[source[inner]], node[target[inner]])[node]
+    cyclic = np.flatnonzero(inside & (owner >= 0)).astype(np.int32)
+    cyclic = cyclic[np.argsort(owner[cyclic], kind="stable")]
+    first = np.concatenate(([0], np.flatnonzero(np.diff(owner[cyclic])) + 1, [len(cyclic)])).astype(np.int64)
+    component = np.full(n, -1, np.int32)
+    component[cyclic] = np.repeat(np.arange(len(first) - 1, dtype=np.int32), np.diff(first))
+    found: NDArray[np.int32] = _longest_paths(pool, inside, definition, component, cyclic, first)
+    return found
 
 
-def local_levels(pool: Pool, members: NDArray[np.int32], n: int) -> NDArray[np.int32]:
-    """Levels of the gates of one cyclic component, where its loop signals count as given; `n` signals in all."""
-    index = np.full(n, -1)
-    index[members] = np.arange(len(members))
-    source, target = _reads(pool, members)
-    inner = index[source] >= 0
-    return _longest_paths(len(members), index[source[inner]], index[target[inner]])
+def local_levels(pool: Pool, live: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The level of each live gate of a cyclic component (signals), where its loop signals count as given; else -1."""
+    n = len(live)
+    inside = live & (pool.kind[:n] == GATE) & (pool.owner[:n] >= 0)
+    found: NDArray[np.int32] = _local_paths(pool, inside)
+    return found
 
 
-def _reads(pool: Pool, gates: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-    """Which signals the gates read, as pairs: what is read, and the gate."""
-    sizes = pool.size[gates]
-    return pool.items[ranges(pool.start[gates], sizes)] >> 1, np.repeat(gates, sizes)
+@njit(cache=True, nogil=True)
+def _longest_paths(pool, inside, definition, component, members, first):
+    """The edges of the longest path to each signal that is `inside` (bool[signals]) from one that is not; else -1.
+
+    `pool` is a `Pool`; `definition` (int32[signals]) are the literals of loops. Signals of one `component`
+    (int32[signals], -1 for none) count as one: component c has `members[first[c] : first[c + 1]]` (int32, int64).
+    Returns int32[signals].
+    """
+    n = len(inside)
+    level = np.full(n, -1, np.int32)
+    alone = np.empty(1, np.int32)
+    stack = np.empty(1024, np.int32)
+    for root in range(n):
+        if not inside[root] or level[root] >= 0:
+            continue
+        stack[0] = root
+        top = 1
+        while top > 0:
+            signal = stack[top - 1]
+            if level[signal] >= 0:
+                top -= 1
+                continue
+            here = component[signal]
+            alone[0] = signal
+            group = alone if here < 0 else members[first[here] : first[here + 1]]
+            before = top
+            deepest = np.int32(0)
+            for member in group:
+                loop = pool.kind[member] == LOOP
+                begin = np.int64(0) if loop else pool.start[member]
+                end = np.int64(1) if loop else begin + pool.size[member]
+                for i in range(begin, end):
+                    other = (definition[member] if loop else pool.items[i]) >> 1
+                    if not inside[other] or (here >= 0 and component[other] == here):
+                        continue
+                    if level[other] >= 0:
+                        deepest = max(deepest, level[other] + np.int32(1))
+                        continue
+                    if top == len(stack):
+                        stack = np.concatenate((stack, np.empty(len(stack), np.int32)))
+                    stack[top] = other
+                    top += 1
+            if top == before:
+                for member in group:
+                    level[member] = deepest
+                top -= 1
+    return level
 
 
-def _longest_paths(n: int, source: NDArray[np.integer], target: NDArray[np.integer]) -> NDArray[np.int32]:
-    """The edges of the longest path to each of n nodes of a graph without cycles, level by level (Kahn 1962)."""
-    level = np.zeros(n, np.int32)
-    waits = np.bincount(target, minlength=n)
-    fanout = np.bincount(source, minlength=n)
-    begin = np.cumsum(fanout) - fanout
-    readers = target[np.argsort(source, kind="stable")]
-    ready = np.flatnonzero((waits == 0) & (fanout > 0))
-    depth = 0
-    while len(ready):
-        depth += 1
-        reached, times = np.unique(readers[ranges(begin[ready], fanout[ready])], return_counts=True)
-        waits[reached] -= times
-        ready = reached[waits[reached] == 0]
-        level[ready] = depth
+@njit(cache=True, nogil=True)
+def _local_paths(pool, inside):
+    """The same for gates that are `inside` (bool[signals]), along paths within their own cyclic components."""
+    n = len(inside)
+    level = np.full(n, -1, np.int32)
+    stack = np.empty(1024, np.int32)
+    for root in range(n):
+        if not inside[root] or level[root] >= 0:
+            continue
+        stack[0] = root
+        top = 1
+        while top > 0:
+            gate = stack[top - 1]
+            if level[gate] >= 0:
+                top -= 1
+                continue
+            before = top
+            deepest = np.int32(0)
+            for i in range(pool.start[gate], pool.start[gate] + pool.size[gate]):
+                other = pool.items[i] >> 1
+                if not inside[other] or pool.owner[other] != pool.owner[gate]:
+                    continue
+                if level[other] >= 0:
+                    deepest = max(deepest, level[other] + np.int32(1))
+                    continue
+                if top == len(stack):
+                    stack = np.concatenate((stack, np.empty(len(stack), np.int32)))
+                stack[top] = other
+                top += 1
+            if top == before:
+                level[gate] = deepest
+                top -= 1
     return level
