@@ -214,9 +214,11 @@ def _plan(checked: CheckedRules, limits: Limits) -> list[_Attempt]:
     split = _Attempt("split", patience, rewriter=rewriter)
     on_demand = _Attempt("demand+split", patience, rewriter=rewriter)
     if instances > _HUGE:
-        # The estimate may be wrong, so a short look; if it is right, what can succeed gets the machine to itself.
-        first_look = replace(split, patience=limits.first_look_seconds, gives_way=True)
-        return [first_look, replace(on_demand, patience=limits.grounding_cpu_seconds * 2 / 3, gives_way=True), split]
+        plan = [replace(on_demand, patience=limits.grounding_cpu_seconds * 2 / 3, gives_way=True), split]
+        if rewriter.instances_without_moves("split") <= _HUGE:
+            # The estimate may well be wrong, so a short look; if it is right, what can succeed gets the machine.
+            plan.insert(0, replace(split, patience=limits.first_look_seconds, gives_way=True))
+        return plan
     plan = [split, on_demand]
     # Below, estimating would take as long as what it might save.
     if instances > _LARGE and 2 * rewriter.instances("demand+split") < instances:

@@ -19,6 +19,7 @@ from games.gdl.grounding.rewrite import split
 from games.gdl.grounding.split_moves import separate_moves
 from games.gdl.grounding.unfold import unfold_large
 from games.gdl.rules.dependencies import dependency_graph, reachable
+from games.gdl.rules.domains import dependents
 from games.gdl.rules.terms import Atom, Predicate, Rule, predicate
 from games.machine import RulesError, Term
 
@@ -109,6 +110,15 @@ class Rewriter:
     def instances(self, variant: str) -> float:
         """A rough estimate of how many ground instances these have."""
         return _instances(*self._make(variant))
+
+    def instances_without_moves(self, variant: str) -> float:
+        """The same without the rules that ask for a move.
+
+        The others are known better: of moves it is not estimated which of their arguments go together.
+        """
+        rules, estimates = self._make(variant)
+        asking = dependents(rules, [("does", 2)], later=False)
+        return _instances([rule for rule in rules if predicate(rule.head) not in asking], estimates)
 
     def _make(self, variant: str) -> tuple[list[Rule], Estimates]:
         if variant not in VARIANTS:

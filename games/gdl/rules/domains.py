@@ -29,10 +29,10 @@ def fed(relation: Predicate) -> Predicate:
     return _FEEDS.get(relation, relation)
 
 
-def dependents(rules: Iterable[Rule], roots: Iterable[Predicate]) -> set[Predicate]:
-    """The relations that depend on `roots`, in later states as well; the roots are among them."""
+def dependents(rules: Iterable[Rule], roots: Iterable[Predicate], *, later: bool = True) -> set[Predicate]:
+    """The relations that depend on `roots`, in `later` states as well; the roots are among them."""
     users: dict[Predicate, list[Predicate]] = defaultdict(list)
-    for source, relation in _FEEDS.items():
+    for source, relation in _FEEDS.items() if later else ():
         users[source].append(relation)
     for rule in rules:
         for literal in rule.body:
