@@ -1,4 +1,4 @@
-"""Puts the rules of a relation in the place of the one literal that asks for it.
+"""Puts the rules of a relation in the place of the literal that asks for it.
 
     between(C, M, K) :- true(piece(M, X, Y)), left(K, X, Y), right(C, X, Y)
     pinned(M)        :- between(C, M, K), owner(P, M), owner(P, K)
@@ -27,32 +27,39 @@ from games.gdl.rules.terms import (
 _LARGE = 20_000.0
 """Relations estimated smaller stay: unfolding one has to pay for estimating once more. Set by hand; not tuned."""
 
+_MOST_STATIC = 12
+"""Literals in whose place the rule of a static relation is put, at most. Set by hand; not tuned."""
+
 _GAME = frozenset({"init", "next", "legal", "goal", "terminal", "true", "does", "sees"})
 
 
 def unfold_large(rules: Sequence[Rule], estimates: Estimates) -> list[Rule] | None:
     """Rules without the large relations that a single literal asks for; None where there are none.
 
-    Only relations that depend on the state and not on themselves, where the literal's rule does not pass on all of its
-    variables.
+    Only relations that do not depend on themselves, where the literal's rule does not pass on all of its variables. A
+    static relation is found only once however many ask for it, so several may, where a single rule concludes it.
     """
     asking: Counter[Predicate] = Counter()
+    negated: set[Predicate] = set()
     wanted: dict[Predicate, None] = {}
     for rule in rules:
         for literal in rule.body:
             asking[predicate(literal.atom)] += 1
+            if not literal.positive:
+                negated.add(predicate(literal.atom))
             if _hides(rule, literal) and estimates.size(predicate(literal.atom)) >= _LARGE:
                 wanted[predicate(literal.atom)] = None
     graph = dependency_graph(rules)
-    unfolded = {
-        relation
-        for relation in wanted
-        if asking[relation] == 1
-        and relation in graph
-        and relation[0] not in _GAME
-        and not estimates.is_static(Literal(True, (relation[0], *["?"] * relation[1])))
-        and relation not in reachable(graph, graph[relation])
-    }
+    concluding = Counter(predicate(rule.head) for rule in rules)
+
+    def may_go(relation: Predicate) -> bool:
+        if relation not in graph or relation[0] in _GAME or relation in reachable(graph, graph[relation]):
+            return False
+        if estimates.is_static(Literal(True, (relation[0], *["?"] * relation[1]))):
+            return concluding[relation] == 1 and relation not in negated and asking[relation] <= _MOST_STATIC
+        return asking[relation] == 1
+
+    unfolded = {relation for relation in wanted if may_go(relation)}
     if not unfolded:
         return None
     by_head: dict[Predicate, list[Rule]] = {relation: [] for relation in unfolded}
