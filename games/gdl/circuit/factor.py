@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from games.bits.compiling import KERNEL
 from games.gdl.circuit.outputs import Outputs, mark_live
 from games.gdl.circuit.pool import BLOCK, GATE, N_SIGNALS, NO_ROOM, Pool, grow, intern
 
@@ -40,7 +41,7 @@ def factor(pool: Pool, outputs: Outputs) -> Pool:
     return pool
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def _pair_slot(keys, a, b):
     """Where a pair of literals (a < b) stands, or belongs, in an open-addressing table, and its key.
 

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.compiling import KERNEL
 from games.gdl.circuit.outputs import Literals, Outputs
 from games.gdl.circuit.pool import (
     BLOCK,
@@ -80,9 +81,11 @@ def build_gates(program: GroundProgram) -> tuple[Pool, Outputs]:
     wanted = np.concatenate((legal, nexts, terminal, goal))
     wanted = np.unique(wanted[wanted > 0])
     order, first_of_component = _components(wanted, atoms.literal, rules)
+    conjunction = np.empty(max(1, int(np.diff(program.body_start).max(initial=0))), np.int32)
+    disjunction = np.empty(max(1, int(np.diff(first_rule).max(initial=0))), np.int32)
     position = 0
     while True:
-        position = _define_atoms(pool, order, first_of_component, position, atoms, rules)
+        position = _define_atoms(pool, order, first_of_component, position, atoms, rules, conjunction, disjunction)
         if position == len(first_of_component) - 1:
             break
         pool = grow(pool)
@@ -200,23 +203,16 @@ def _components(wanted, literal_of, rules):
     return order[:n_order], firsts[: n_components + 1]
 
 
-@njit(cache=True, nogil=True)
-def _define_atoms(pool, order, firsts, position, atoms, rules):
+@njit(**KERNEL)
+def _define_atoms(pool, order, firsts, position, atoms, rules, conjunction, disjunction):
     """Gives every atom its literal, component by component; returns the component at which the pool ran out of room.
 
     `pool` is a `Pool`, `order` and `firsts` are what `_components` returned, `position` is the component to begin with,
-    `atoms` is an `_Atoms` that is filled, `rules` a `_RulesByHead`.
+    `atoms` is an `_Atoms` that is filled, `rules` a `_RulesByHead`. Workspace are `conjunction` and `disjunction`, int32,
+    as long as any body and as any atom has rules.
     """
     literal_of, loops, definitions = atoms.literal, atoms.loop, atoms.definition
     first_rule, rule_of, body_start, body = rules.first, rules.rule, rules.body_start, rules.body
-    longest = 1
-    for rule in range(len(body_start) - 1):
-        longest = max(longest, body_start[rule + 1] - body_start[rule])
-    widest = 1
-    for i in range(len(order)):
-        widest = max(widest, first_rule[order[i] + 1] - first_rule[order[i]])
-    conjunction = np.empty(longest, np.int32)
-    disjunction = np.empty(widest, np.int32)
     while position < len(firsts) - 1:
         begin = firsts[position]
         end = firsts[position + 1]

@@ -18,6 +18,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.compiling import ALLOCATING, KERNEL
+
 TRUE = 0
 FALSE = 1
 
@@ -33,7 +35,7 @@ EPOCH = 2
 BLOCK = 3
 
 _INSERTION_LIMIT = 24
-"""Up to this many literals are sorted by insertion; `np.sort` allocates. Set by hand; not tuned."""
+"""Up to this many literals are sorted by insertion, more by heapsort. Set by hand; not tuned."""
 
 NO_ROOM = -1
 """What `conjoin` returns when the pool is too small; grow it and ask again."""
@@ -110,7 +112,7 @@ def _table_size(signals: int) -> int:
     return 1 << (2 * signals - 1).bit_length()
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def _hash(kind, owner, items, start, size):
     """A hash (uint64) of a signal's kind, owner (integers) and items (`items[start : start + size]`, int32)."""
     h = np.uint64(kind * 1000003 + owner + 7)
@@ -120,7 +122,7 @@ def _hash(kind, owner, items, start, size):
     return h
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def _rehash(pool):
     """Fills the empty hash table of a `Pool` with its signals."""
     mask = np.uint64(len(pool.table) - 1)
@@ -133,7 +135,7 @@ def _rehash(pool):
             pool.table[slot] = signal
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def intern(pool, kind, owner, values, n):
     """The signal of this kind with exactly these items, new only if there was none; `NO_ROOM` if it does not fit.
 
@@ -172,7 +174,7 @@ def intern(pool, kind, owner, values, n):
     return signal
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def new_loop(pool):
     """A fresh signal of a `Pool` for an atom inside a positive cycle, or `NO_ROOM`."""
     signal = pool.counts[N_SIGNALS]
@@ -184,7 +186,7 @@ def new_loop(pool):
     return signal
 
 
-@njit(cache=True, nogil=True)
+@njit(**ALLOCATING)
 def move_set(pool, role, values, n):
     """The literal "the role's move is one of `values[:n]`" (int32, sorted, without repeats), or `NO_ROOM`."""
     total = pool.moves[role]
@@ -208,7 +210,7 @@ def move_set(pool, role, values, n):
     return signal if signal < 0 else 2 * signal + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(**ALLOCATING)
 def _intersect(pool, role, literals, n):
     """One literal for the conjunction of move-set literals (`literals[:n]`, int32) of one role, or `NO_ROOM`."""
     pool.counts[EPOCH] += 1
@@ -265,7 +267,7 @@ def _intersect(pool, role, literals, n):
     return literal if literal < 0 else literal ^ 1
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def conjoin(pool, literals, n):
     """The literal for the AND of `literals[:n]` (int32, overwritten), simplified, or `NO_ROOM`."""
     k = 0
@@ -298,7 +300,7 @@ def conjoin(pool, literals, n):
                 j -= 1
             literals[j + 1] = value
     else:
-        literals[:k] = np.sort(literals[:k])
+        _sort(literals, np.int64(k))
     unique = 1
     for i in range(1, k):
         if literals[i] != literals[unique - 1]:
@@ -312,7 +314,33 @@ def conjoin(pool, literals, n):
     return signal if signal < 0 else 2 * signal
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
+def _sort(values, n):
+    """Sorts `values[:n]` (int32) in place, by heapsort (Williams 1964): `np.sort` allocates."""
+    for i in range(1, n):
+        value = values[i]
+        j = i
+        while j > 0 and values[(j - 1) >> 1] < value:
+            values[j] = values[(j - 1) >> 1]
+            j = (j - 1) >> 1
+        values[j] = value
+    for end in range(n - 1, 0, -1):
+        value = values[end]
+        values[end] = values[0]
+        j = 0
+        child = 1
+        while child < end:
+            if child + 1 < end and values[child + 1] > values[child]:
+                child += 1
+            if values[child] <= value:
+                break
+            values[j] = values[child]
+            j = child
+            child = 2 * j + 1
+        values[j] = value
+
+
+@njit(**ALLOCATING)
 def _merge_sets(pool, literals, n):
     """Leaves at most one move-set literal per role in `literals[:n]` (int32).
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from games.bits.compiling import KERNEL
 from games.gdl.circuit.outputs import Literals, Outputs, mark_live
 from games.gdl.circuit.pool import (
     BLOCK,
     GATE,
     LOOP,
     MOVE_SET,
+    N_ITEMS,
     N_SIGNALS,
     NO_ROOM,
     TRUE,
@@ -38,9 +40,12 @@ def rebuild(pool: Pool, outputs: Outputs, fluent_value: Literals, n_fluents: int
     old_fluents = len(fluent_value)
     mapped[1 : old_fluents + 1] = fluent_value
     merge = _single_readers(pool, live, *outputs.roots())
+    # Both are far longer than what is used of them; the rest of them costs nothing.
+    literals = np.empty(int(pool.counts[N_ITEMS]) + 1, np.int32)
+    stack = np.empty(n + 1, np.int32)
     position = old_fluents + 1
     while True:
-        position = _copy_signals(pool, fresh, live, merge, mapped, position)
+        position = _copy_signals(pool, fresh, live, merge, mapped, position, literals, stack)
         if position == n:
             break
         fresh = grow(fresh)
@@ -83,17 +88,15 @@ def _single_readers(pool, live, roots, loop_signal, loop_definition):
     return merge
 
 
-@njit(cache=True, nogil=True)
-def _copy_signals(old, fresh, live, merge, mapped, position):
+@njit(**KERNEL)
+def _copy_signals(old, fresh, live, merge, mapped, position, literals, stack):
     """Copies signals in order; returns where the new pool ran out of room, or the number of old signals.
 
     `old` and `fresh` are `Pool`s. Per signal of the old one, `live` and `merge` (bool) say whether it is needed and
     whether its reader takes over its inputs; `mapped` (int32) becomes its literal in the new one. Copying begins at
-    signal `position`.
+    signal `position`. Workspace are `literals` and `stack`, int32, as long as there are items and signals.
     """
     n = old.counts[N_SIGNALS]
-    literals = np.empty(64, np.int32)
-    stack = np.empty(64, np.int32)
     for signal in range(position, n):
         if not live[signal] or merge[signal]:
             continue
@@ -101,8 +104,9 @@ def _copy_signals(old, fresh, live, merge, mapped, position):
         if kind == MOVE_SET:
             start = old.start[signal]
             size = old.size[signal]
-            values = old.items[start : start + size]
-            result = intern(fresh, np.int64(MOVE_SET), old.owner[signal], values, np.int64(size))
+            for i in range(size):
+                literals[i] = old.items[start + i]
+            result = intern(fresh, np.int64(MOVE_SET), old.owner[signal], literals, np.int64(size))
             if result == NO_ROOM:
                 return signal
             mapped[signal] = 2 * result
@@ -122,13 +126,9 @@ def _copy_signals(old, fresh, live, merge, mapped, position):
                 for i in range(old.start[gate], old.start[gate] + old.size[gate]):
                     literal = old.items[i]
                     if merge[literal >> 1]:
-                        if top == len(stack):
-                            stack = np.concatenate((stack, np.empty(len(stack), np.int32)))
                         stack[top] = literal >> 1
                         top += 1
                         continue
-                    if k == len(literals):
-                        literals = np.concatenate((literals, np.empty(len(literals), np.int32)))
                     literals[k] = mapped[literal >> 1] ^ (literal & 1)
                     k += 1
             fresh.counts[BLOCK] = old.owner[signal]
