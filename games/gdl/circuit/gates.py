@@ -208,8 +208,8 @@ def _define_atoms(pool, order, firsts, position, atoms, rules, conjunction, disj
     """Gives every atom its literal, component by component; returns the component at which the pool ran out of room.
 
     `pool` is a `Pool`, `order` and `firsts` are what `_components` returned, `position` is the component to begin with,
-    `atoms` is an `_Atoms` that is filled, `rules` a `_RulesByHead`. Workspace are `conjunction` and `disjunction`, int32,
-    as long as any body and as any atom has rules.
+    `atoms` is an `_Atoms` that is filled, `rules` a `_RulesByHead`. Workspace are `conjunction` and `disjunction`
+    (int32), as long as any body and as any atom has rules.
     """
     literal_of, loops, definitions = atoms.literal, atoms.loop, atoms.definition
     first_rule, rule_of, body_start, body = rules.first, rules.rule, rules.body_start, rules.body
