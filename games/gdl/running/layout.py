@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.outputs import mark_live
 from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET, Pool
-from games.gdl.running.schedule import argsort_small, local_levels, narrow, ranges, schedule
+from games.gdl.running.schedule import argsort_small, local_levels, narrow, schedule
 
 MAX_ARITY = 8
 """Wider gates are split into trees, so that the kernels have straight-line code for every arity (see
@@ -248,8 +249,18 @@ def _literals_read(
     loops = live[loop_signal]
     read[loop_definition[loops]] = True
     read[2 * loop_signal[loops]] = True
-    kind = pool.kind[: len(live)]
-    gates = np.flatnonzero(live & (kind == GATE))
-    read[pool.items[ranges(pool.start[gates], pool.size[gates])]] = True
-    read[2 * np.flatnonzero(live & (kind == MOVE_SET))] = True
+    _mark_inputs(pool, live, read)
     return read
+
+
+@njit(cache=True, nogil=True)
+def _mark_inputs(pool, live, read):
+    """Enters in `read` (bool[2 * signals]) live move sets of a `Pool` and what its live gates (bool[signals]) read."""
+    for signal in range(len(live)):
+        if not live[signal]:
+            continue
+        if pool.kind[signal] == GATE:
+            for i in range(pool.start[signal], pool.start[signal] + pool.size[signal]):
+                read[pool.items[i]] = True
+        elif pool.kind[signal] == MOVE_SET:
+            read[2 * signal] = True
