@@ -86,9 +86,9 @@ def schedule(
         order = np.argsort(block, kind="stable")
         members, block = members[order], block[order]
     order = argsort_small(level[members])
-    members, block = members[order].astype(np.int32), block[order]
-    cuts = np.flatnonzero((np.diff(level[members]) != 0) | (np.diff(block) != 0)) + 1
-    return [(part, bool(pool.owner[part[0]] >= 0)) for part in np.split(members, cuts)]
+    ordered: NDArray[np.int32] = members[order].astype(np.int32)
+    cuts = np.flatnonzero((np.diff(level[ordered]) != 0) | (np.diff(block[order]) != 0)) + 1
+    return [(part, bool(pool.owner[part[0]] >= 0)) for part in np.split(ordered, cuts)]
 
 
 def argsort_small(keys: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -16,6 +16,7 @@ from games.gdl.circuit.pool import (
     NO_ROOM,
     TRUE,
     Pool,
+    _sort,
     conjoin,
     grow,
     move_set,
@@ -152,3 +153,11 @@ def test_a_full_pool_says_so_and_keeps_everything_when_it_grows() -> None:
     assert grown > 0
     assert len(set(made)) == 300
     assert [make(pool, number) for number in range(300)] == made
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 25, 200])
+def test_wide_gates_are_sorted(n: int) -> None:
+    values = np.random.default_rng(n).integers(0, 100, n).astype(np.int32)
+    expected = np.sort(values)
+    _sort(values, n)
+    assert values.tolist() == expected.tolist()

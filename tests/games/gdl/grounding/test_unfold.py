@@ -95,3 +95,22 @@ def test_what_is_unfolded_means_the_same() -> None:
     assert len(rule.body) == 7
     before, after = (ground(these, ["r"], variant="plain") for these in (rules, unfolded))
     assert set(before.fluents) == set(after.fluents)
+
+
+STATIC = "(<= (alike ?x ?y) (kind ?x ?k) (kind ?y ?k)) (kind a k) (kind b k)"
+
+
+def test_a_static_relation_goes_though_several_ask_for_it() -> None:
+    made = unfolded(
+        f"{KEEP} {STATIC} (<= terminal (true (at ?x ?z)) (alike ?x ?y) (true (on ?y ?z))) (<= (legal r wait) (alike ?x a))"
+    )
+    assert "alike" not in made
+    assert {literal.atom[0] for literal in made["terminal"][0].body} == {"true", "kind"}
+
+
+@pytest.mark.parametrize(
+    "more", ["(<= (legal r wait) (not (alike a b)))", "(<= (alike ?x ?x) (kind ?x ?k) (kind ?k ?k))"]
+)
+def test_a_static_relation_stays_where_it_is_negated_or_has_several_rules(more: str) -> None:
+    made = unfolded(f"{KEEP} {STATIC} (<= terminal (true (at ?x ?z)) (alike ?x ?y) (true (on ?y ?z))) {more}")
+    assert "alike" in made
