@@ -101,9 +101,8 @@ STATIC = "(<= (alike ?x ?y) (kind ?x ?k) (kind ?y ?k)) (kind a k) (kind b k)"
 
 
 def test_a_static_relation_goes_though_several_ask_for_it() -> None:
-    made = unfolded(
-        f"{KEEP} {STATIC} (<= terminal (true (at ?x ?z)) (alike ?x ?y) (true (on ?y ?z))) (<= (legal r wait) (alike ?x a))"
-    )
+    asking = "(<= terminal (true (at ?x ?z)) (alike ?x ?y) (true (on ?y ?z))) (<= (legal r wait) (alike ?x a))"
+    made = unfolded(f"{KEEP} {STATIC} {asking}")
     assert "alike" not in made
     assert {literal.atom[0] for literal in made["terminal"][0].body} == {"true", "kind"}
 
