@@ -1,4 +1,4 @@
-"""Puts the rules of a relation in the place of the literal that asks for it.
+"""Puts the rules of a relation in the place of the literals that ask for it.
 
     between(C, M, K) :- true(piece(M, X, Y)), left(K, X, Y), right(C, X, Y)
     pinned(M)        :- between(C, M, K), owner(P, M), owner(P, K)
