@@ -18,6 +18,15 @@ from games.gdl.interpreter.unfolding import DISTINCT, DOES, TRUE, UnfoldedRules
 from games.gdl.rules.terms import Atom, Literal, Predicate, is_variable, predicate, substitute_atom, variables
 from games.machine import Term
 
+OUT = "out[{}] = None"
+"""Adds an answer to those of a call."""
+
+NEW = "answer = {}\nif answer not in out: out[answer] = None; todo.append(answer)"
+"""Adds an answer, and has what follows from it looked for."""
+
+REACHED = "call = {}\nif call not in seen: seen.add(call); todo.append(call)"
+"""Has a call looked at that has the same answers."""
+
 MAX_LOOPS = 12
 """Loops inside one another in one function; Python allows 20 blocks."""
 
@@ -30,8 +39,14 @@ Set by hand; not tuned.
 FEW_ANSWERS, UNCOUNTED_SHORT_LOOPS = 4.0, 6
 """The same for loops over no more expected answers than this. Set by hand; not tuned."""
 
-MAX_INLINED = 2
-"""Literals of a rule that are tested in place; more are worth a call, whose answer is kept. Set by hand; not tuned."""
+MAX_INLINED = 3
+"""Literals of a rule that are written in the place of a call; more are worth one, whose answer is kept.
+
+Set by hand; not tuned.
+"""
+
+MAX_NESTED_CONDITIONS = 40
+"""Conditions inside one another outside all loops; Python allows 100 levels of indentation."""
 
 
 class Context(Protocol):
@@ -46,22 +61,32 @@ class Context(Protocol):
     def may_be_endless(self) -> bool:
         """Whether the rules are part of a recursion that builds terms."""
 
-    def helper(self, literals: list[Literal], names: Names, wanted: list[Term] | None) -> str:
+    def rename(self, name: str) -> str:
+        """A new name for a variable of a rule that is written in the place of a call."""
+
+    def helper(self, literals: list[Literal], names: Names, wanted: list[Term] | None, sink: str = OUT) -> str:
         """A call of a new function for the rest of a body."""
 
 
 class BodyWriter:
     """A nest of loops that ends in adding an answer, or in what is done on success."""
 
-    def __init__(self, context: Context, names: Names, wanted: list[Term], success: str | None) -> None:
+    def __init__(
+        self, context: Context, names: Names, wanted: list[Term], success: str | None, sink: str = OUT
+    ) -> None:
         self._context = context
         self._linker = context.linker
         self.names = names
         self._wanted = wanted
         self._success = success
         """What to do when the body holds; None if its answers are wanted."""
+        self._sink = sink
+        """What to do with the answers."""
         self._order = self._order_for(wanted)
         self._loops = 0
+        self._indent = 0
+        self._outer: list[int] = []
+        """The indentation of each of the loops that are open."""
         self._outside = -1
         """How many loops there are around what only has to hold once."""
         self._fails_outside = False
@@ -104,7 +129,7 @@ class BodyWriter:
             remaining = [literal for literal in remaining if literal not in literals]
             if not binds:
                 self._check(literals)
-            elif remaining or not self._copy_facts(literals[0]):
+            elif remaining or not self._copy(literals[0]):
                 self._enumerate(literals[0], remaining)
             else:
                 return
@@ -114,7 +139,17 @@ class BodyWriter:
         return JoinOrder(context.program, context.sizes, context.linker, context.in_recursion, self.names, wanted)
 
     def _emit(self, line: str) -> None:
-        self._lines.append("    " * self._loops + line)
+        self._lines.append("    " * self._indent + line)
+
+    def _open(self, loop: str) -> None:
+        self._emit(loop)
+        self._outer.append(self._indent)
+        self._loops += 1
+        self._indent += 1
+
+    def _close(self) -> None:
+        self._loops -= 1
+        self._indent = self._outer.pop()
 
     def _fail(self) -> str:
         """Goes on with the next binding, or else behind the block."""
@@ -123,7 +158,11 @@ class BodyWriter:
         return "continue"
 
     def _require(self, condition: str) -> None:
-        self._emit(f"if not {condition}: {self._fail()}")
+        if not self._loops and self._indent < MAX_NESTED_CONDITIONS:
+            self._emit(f"if {condition}:")
+            self._indent += 1
+        else:
+            self._emit(f"if not {condition}: {self._fail()}")
 
     def _simple_tests(self, literals: list[Literal]) -> list[Literal]:
         """Tests whatever can be looked up, and returns the other literals."""
@@ -135,7 +174,7 @@ class BodyWriter:
             ):
                 remaining.append(literal)
             else:
-                self._emit(f"if {self._test(literal, False)}: {self._fail()}")
+                self._require(f"({self._test(literal, True)})")
         return remaining
 
     def _test(self, literal: Literal, value: bool) -> str:
@@ -153,7 +192,7 @@ class BodyWriter:
         return [literal] if body is None else body
 
     def _definition(self, atom: Atom) -> list[Literal] | None:
-        """The body of the only rule for an atom, if it just tests the atom's arguments against facts."""
+        """The body of the only rule for an atom, if it is short and looks at facts alone."""
         relation = predicate(atom)
         program = self._context.program
         rules = program.rules.get(relation, ())
@@ -161,18 +200,26 @@ class BodyWriter:
             return None
         (rule,) = rules
         parameters = rule.head[1:]
-        if len(rule.body) > MAX_INLINED or len(set(parameters)) < len(parameters):
+        if len(set(parameters)) < len(parameters):
             return None
         if not all(is_variable(parameter) for parameter in parameters):
             return None
         binding = {str(parameter): value for parameter, value in zip(parameters, atom[1:], strict=True)}
+        for name in variables(*[literal.atom for literal in rule.body]):
+            if name not in binding:
+                binding[name] = self._context.rename(name)
+        parts: list[Literal] = []
         for literal in rule.body:
             tested = predicate(literal.atom)
-            if tested != DISTINCT and (self._linker.is_derived(tested) or program.base(tested) == DOES):
+            part = Literal(literal.positive, substitute_atom(literal.atom, binding))
+            if tested == DISTINCT or not (self._linker.is_derived(tested) or program.base(tested) == DOES):
+                parts.append(part)
+                continue
+            inner = self._definition(part.atom) if part.positive else None
+            if inner is None:
                 return None
-            if any(name not in binding for name in variables(literal.atom)):
-                return None
-        return [Literal(literal.positive, substitute_atom(literal.atom, binding)) for literal in rule.body]
+            parts += inner
+        return parts if len(parts) <= MAX_INLINED else None
 
     def _membership(self, atom: Atom) -> tuple[str, str]:
         """What has to be in what for an atom to hold whose arguments are bound."""
@@ -193,7 +240,9 @@ class BodyWriter:
 
     def _act(self) -> None:
         if self._success is None:
-            self._emit(f"out[{value_source([self.names.expression(term) for term in self._wanted])}] = None")
+            value = value_source([self.names.expression(term) for term in self._wanted])
+            for line in self._sink.format(value).split("\n"):
+                self._emit(line)
         elif self._loops > self._outside:
             self._emit(self._success)
 
@@ -204,8 +253,14 @@ class BodyWriter:
             self._exists(part)
             return
         body = None if literal.positive else self._definition(literal.atom)
-        if body is not None:
-            self._emit(f"if {' and '.join([self._test(part, True) for part in body]) or 'True'}: {self._fail()}")
+        if body is not None and all(self.names.is_bound(part.atom[1:]) for part in body):
+            self._require(f"(not ({' and '.join([self._test(part, True) for part in body]) or 'True'}))")
+            return
+        if body is not None and self._is_one_loop(body) and self._loops + 2 < MAX_LOOPS:
+            if len(body) == 1 and "f" not in self._order.pattern(body[0], ()):
+                self._require(f"(not {self._rows(body[0].atom, self._order.pattern(body[0], ()))})")
+            else:
+                self._absent(body)
             return
         rows = self._rows(literal.atom, pattern)
         self._require(rows if literal.positive else f"(not {rows})")
@@ -216,16 +271,37 @@ class BodyWriter:
             self._require(self._context.helper(literals, self.names, None))
             return
         outside = self._loops
-        kept = self.names.bound, self._order, self._success, self._outside
-        self.names.bound = dict(self.names.bound)
-        self._order, self._success, self._outside = self._order_for([]), "break", outside
-        self.body(literals)
-        self.names.bound, self._order, self._success, self._outside = kept
+        self._find(literals)
         while self._loops > outside:
-            self._loops -= 1
+            self._close()
             self._emit(f"else: {self._fail()}")
             if self._loops > outside:
                 self._emit("break")
+
+    def _is_one_loop(self, literals: list[Literal]) -> bool:
+        """Whether there is one literal to enumerate, and only tests of what it binds beside it."""
+        rows = [literal for literal in literals if predicate(literal.atom) != DISTINCT]
+        return (
+            len(rows) == 1
+            and rows[0].positive
+            and all(is_variable(argument) or self.names.is_bound(argument) for argument in rows[0].atom[1:])
+            and not any(self.names.is_bound(literal.atom[1:]) for literal in literals)
+        )
+
+    def _absent(self, literals: list[Literal]) -> None:
+        """Goes on if nothing satisfies literals that are one loop."""
+        self._find(literals)
+        self._close()
+        self._emit("else:")
+        self._indent += 1
+
+    def _find(self, literals: list[Literal]) -> None:
+        """Writes loops over what satisfies all the literals, which are left with `break`."""
+        kept = self.names.bound, self._order, self._success, self._outside
+        self.names.bound = dict(self.names.bound)
+        self._order, self._success, self._outside = self._order_for([]), "break", self._loops
+        self.body(literals)
+        self.names.bound, self._order, self._success, self._outside = kept
 
     def _rows(self, atom: Atom, pattern: str) -> str:
         """An expression for the answers of a literal, or whether there are any if none is wanted."""
@@ -242,18 +318,24 @@ class BodyWriter:
         self._emit(f"if r is None: r = C{suffix}(k)")
         return "r"
 
-    def _copy_facts(self, literal: Literal) -> bool:
-        """If the answers are just the facts that the last literal finds: adds all of them at once."""
+    def _copy(self, literal: Literal) -> bool:
+        """If the answers are just what the last literal finds: adds all of them at once."""
         relation = predicate(literal.atom)
         program = self._context.program
-        if self._success is not None or program.base(relation) != TRUE:
+        if self._success is not None or self._sink != OUT or program.base(relation) == DOES:
             return False
         free = [argument for argument in literal.atom[1:] if not self.names.is_bound(argument)]
         if not all(is_variable(argument) for argument in free) or len(set(free)) < len(free):
             return False
-        if self._wanted != [fact_of(program.unfoldings.get(relation), literal.atom[1:])]:
+        pattern = self._order.pattern(literal, ())
+        wanted = [argument for argument, letter in zip(literal.atom[1:], pattern, strict=True) if letter == "f"]
+        if program.base(relation) == TRUE and self._wanted == [
+            fact_of(program.unfoldings.get(relation), literal.atom[1:])
+        ]:
+            pattern += ITSELF
+        elif self._wanted != wanted:
             return False
-        self._emit(f"out.update({self._rows(literal.atom, self._order.pattern(literal, ()) + ITSELF)})")
+        self._emit(f"out.update({self._rows(literal.atom, pattern)})")
         return True
 
     def _enumerate(self, literal: Literal, others: list[Literal]) -> None:
@@ -275,8 +357,7 @@ class BodyWriter:
             elif letter == "f" or is_move:
                 targets.append(self.names.fresh())
                 matches.append((argument, targets[-1]))
-        self._emit(f"for {tuple_source(targets) if is_move else ', '.join(targets)} in {rows}:")
-        self._loops += 1
+        self._open(f"for {tuple_source(targets) if is_move else ', '.join(targets)} in {rows}:")
         uncounted = UNCOUNTED_SHORT_LOOPS if few else UNCOUNTED_LOOPS
         if self._loops > uncounted or self._context.may_be_endless:
             self._emit("R.steps -= 1")
@@ -287,7 +368,7 @@ class BodyWriter:
     def _continue_elsewhere(self, remaining: list[Literal]) -> None:
         """Goes on in a function of its own, for bodies with more loops than Python nests."""
         if self._success is None:
-            self._emit(self._context.helper(remaining, self.names, self._wanted))
+            self._emit(self._context.helper(remaining, self.names, self._wanted, self._sink))
         else:
             self._emit(f"if {self._context.helper(remaining, self.names, None)}: {self._success}")
 

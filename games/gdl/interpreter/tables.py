@@ -171,7 +171,7 @@ class TabledEvaluation:
             low = entry.place if entry.status == _ACTIVE else entry.low
             if low < parent.low:
                 parent.low = low
-            return False if table.boolean else list(entry.answers)
+            return False if table.boolean else dict(entry.answers)
         self.steps -= 1
         if self.steps < 0:
             self.check()
@@ -213,7 +213,7 @@ class TabledEvaluation:
                 parent = parents[-1]
                 if entry.low < parent.low:
                     parent.low = entry.low
-                return False if table.boolean else list(answers)
+                return False if table.boolean else dict(answers)
             if not entry.used or self._changes == changes:
                 parents.pop()
                 for other, other_key, member in stack[place:]:
