@@ -45,8 +45,8 @@ MAX_INLINED = 3
 Set by hand; not tuned.
 """
 
-MAX_NESTED_CONDITIONS = 40
-"""Conditions inside one another outside all loops; Python allows 100 levels of indentation."""
+MAX_INDENTATION = 40
+"""From here on conditions leave the loop that they are in; Python allows 100 levels of indentation."""
 
 
 class Context(Protocol):
@@ -158,7 +158,7 @@ class BodyWriter:
         return "continue"
 
     def _require(self, condition: str) -> None:
-        if not self._loops and self._indent < MAX_NESTED_CONDITIONS:
+        if self._indent < MAX_INDENTATION:
             self._emit(f"if {condition}:")
             self._indent += 1
         else:
@@ -377,3 +377,36 @@ def shared_variables(literals: list[Literal], names: Names, wanted: Sequence[Ter
     """The bound variables that literals, or the terms that are wanted from them, need."""
     needed = [name for literal in literals for name in variables(literal.atom)] + list(variables(*wanted))
     return [name for name in dict.fromkeys(needed) if name in names.bound]
+
+
+def merged(blocks: Sequence[list[str]]) -> list[str]:
+    """The lines of blocks of rules, of which those that begin alike share the loops and conditions they begin with."""
+    found: list[list[str]] = []
+    for block in blocks:
+        for i, other in enumerate(found):
+            shared = _shared_headers(other, block)
+            if shared:
+                found[i] = other + block[shared:]
+                break
+        else:
+            found.append(block)
+    return [line for block in found for line in block]
+
+
+def _shared_headers(left: list[str], right: list[str]) -> int:
+    """How many lines two blocks have in common so that the rest of both can stand inside the last of them."""
+    # A nest of loops and conditions with nothing behind it; nothing in it may go on with another binding of the other's.
+    shared = 0
+    for i, (line, other) in enumerate(zip(left, right, strict=False)):
+        if line != other:
+            break
+        header = line.lstrip()
+        if not header.startswith(("if ", "for ")) or not header.endswith(":"):
+            continue
+        inside = len(line) - len(header)
+        if any(len(rest) - len(rest.lstrip()) <= inside for rest in (*left[i + 1 :], *right[i + 1 :])):
+            break
+        if header.startswith("for ") and any("continue" in rest for rest in (*left[i + 1 :], *right[i + 1 :])):
+            break
+        shared = i + 1
+    return shared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from games.gdl.interpreter.codegen import NEW, OUT, REACHED, BodyWriter, shared_variables
+from games.gdl.interpreter.codegen import NEW, OUT, REACHED, BodyWriter, merged, shared_variables
 from games.gdl.interpreter.naming import Linker, Names, value_source
 from games.gdl.interpreter.planning import Sizes
 from games.gdl.interpreter.unfolding import UnfoldedRules
@@ -107,6 +107,7 @@ class TableWriter:
         arguments = [f"a{i}" if letter == "b" else "" for i, letter in enumerate(pattern)]
         bound = [name for name in arguments if name]
         lines = [f"    {value_source(bound)} = key"] if bound and unpack else []
+        blocks = []
         for rule in rules:
             names = Names()
             body = list(rule.body)
@@ -126,8 +127,8 @@ class TableWriter:
             for term, name in matches:
                 writer.match(term, name)
             writer.body(body)
-            lines += ["    " + line for line in writer.block()]
-        return lines
+            blocks.append(writer.block())
+        return lines + ["    " + line for line in merged(blocks)]
 
 
 def recursive_literal(rule: Rule) -> int | None:
