@@ -395,7 +395,7 @@ def merged(blocks: Sequence[list[str]]) -> list[str]:
 
 def _shared_headers(left: list[str], right: list[str]) -> int:
     """How many lines two blocks have in common so that the rest of both can stand inside the last of them."""
-    # A nest of loops and conditions with nothing behind it; nothing in it may go on with another binding of the other's.
+    # A nest of loops and conditions with nothing behind it, from inside which nothing goes on with another binding.
     shared = 0
     for i, (line, other) in enumerate(zip(left, right, strict=False)):
         if line != other:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from games.gdl.interpreter.codegen import NEW, OUT, REACHED, BodyWriter, merged, shared_variables
 from games.gdl.interpreter.naming import Linker, Names, value_source
 from games.gdl.interpreter.planning import Sizes
+from games.gdl.interpreter.tables import DEPTH_CHECKED_EVERY
 from games.gdl.interpreter.unfolding import UnfoldedRules
 from games.gdl.rules.terms import Literal, Predicate, Rule, is_variable, predicate
 from games.machine import Term
@@ -45,12 +46,19 @@ class TableWriter:
         lines = [f"def E{suffix}(key):", "    R.steps -= 1", "    if R.steps < 0: R.check()"]
         if self.in_recursion:
             lines.append(f"    T{suffix}[key] = P{suffix}")
+        leaving = looks = ""
+        if self.may_be_endless:
+            looks = f"not depth % {DEPTH_CHECKED_EVERY}"
+            lines += ["    depth = R.depth = R.depth + 1", f"    if {looks}: R.look_deep((key,))"]
+            leaving = "R.depth = depth - 1; "
         if collects:
             lines.append("    out = {}")
-        success = None if collects else f"T{suffix}[key] = True; return True"
+        success = None if collects else f"{leaving}T{suffix}[key] = True; return True"
         lines += self._blocks(rules, pattern, success, unpack=True)
+        if self.may_be_endless and collects:
+            lines.append(f"    if {looks}: R.look_deep(out)")
         result = "out" if collects else "False"
-        lines.append(f"    T{suffix}[key] = {result}; return {result}")
+        lines.append(f"    {leaving}T{suffix}[key] = {result}; return {result}")
         return "\n".join([*self._helpers, *lines, ""])
 
     def iterated(self, rules: Sequence[Rule], pattern: str) -> str:

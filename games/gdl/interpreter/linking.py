@@ -188,10 +188,6 @@ class Linked:
         self._run(table, suffix, TableWriter.direct)
         self._finish(relation, pattern, suffix)
         if self.is_recursive(relation):
-            # Where terms are built, evaluation is bounded by what `TabledEvaluation` sees of them.
-            if table.builds_terms:
-                self._solve_by_table(table)
-                return
             circle = self._circle(table)
             if not self._tabled.isdisjoint(circle):
                 self._solve_by_table(table)
