@@ -160,7 +160,11 @@ class Snapshot:
             shapes = (None, (str(move[0]), len(move) - 1)) if isinstance(move, tuple) else (None,)
             for shape in shapes:
                 for unfolding, rows in self._move_rows.get(shape, ()):
-                    _enter(row, unfolding, rows)
+                    if shape is not None and len(unfolding.functions) == 1:
+                        # By far the most frequent, and known to have the shape.
+                        rows.append((row[0], *move[1:]))
+                    else:
+                        _enter(row, unfolding, rows)
 
 
 def _enter(row: tuple[Term, Term], unfolding: Unfolding | None, rows: list[tuple[Term, ...]]) -> None:
