@@ -27,6 +27,9 @@ NEW = "answer = {}\nif answer not in out: out[answer] = None; todo.append(answer
 REACHED = "call = {}\nif call not in seen: seen.add(call); todo.append(call)"
 """Has a call looked at that has the same answers."""
 
+MIN_GROUP = 3
+"""Facts whose absence is tested with one look. Set by hand; not tuned."""
+
 MAX_LOOPS = 12
 """Loops inside one another in one function; Python allows 20 blocks."""
 
@@ -167,6 +170,7 @@ class BodyWriter:
     def _simple_tests(self, literals: list[Literal]) -> list[Literal]:
         """Tests whatever can be looked up, and returns the other literals."""
         remaining = []
+        literals = self._test_group(literals)
         for literal in literals:
             relation = predicate(literal.atom)
             if not self.names.is_bound(literal.atom[1:]) or (
@@ -176,6 +180,37 @@ class BodyWriter:
             else:
                 self._require(f"({self._test(literal, True)})")
         return remaining
+
+    def _test_group(self, literals: list[Literal]) -> list[Literal]:
+        """Tests with one look that several facts are false that differ in one argument; returns the other literals.
+
+        That a square is empty is often said by naming all that might be on it.
+        """
+        false = [
+            literal
+            for literal in literals
+            if not literal.positive
+            and self._context.program.base(predicate(literal.atom)) == TRUE
+            and self.names.is_bound(literal.atom[1:])
+        ]
+        groups: dict[tuple[object, ...], list[Literal]] = {}
+        for literal in false:
+            for column in range(1, len(literal.atom)):
+                rest = (column, *literal.atom[:column], None, *literal.atom[column + 1 :])
+                groups.setdefault(rest, []).append(literal)
+        best = max(groups.items(), key=lambda group: len(group[1]), default=None)
+        if best is None or len(best[1]) < MIN_GROUP:
+            return literals
+        (column, *_), members = best
+        assert isinstance(column, int)
+        atom = members[0].atom
+        pattern = "".join(["f" if i == column else "b" for i in range(1, len(atom))])
+        key = value_source([self.names.expression(term) for i, term in enumerate(atom) if i not in (0, column)])
+        found = self.names.fresh()
+        self._emit(f"{found} = {self._index(predicate(atom), pattern)}.get({key})")
+        tests = [f"{self.names.expression(member.atom[column])} not in {found}" for member in members]
+        self._require(f"({found} is None or {' and '.join(tests)})")
+        return self._test_group([literal for literal in literals if literal not in members])
 
     def _test(self, literal: Literal, value: bool) -> str:
         """A condition that a literal, whose arguments are bound, is or is not true."""
@@ -227,7 +262,7 @@ class BodyWriter:
         parts = [self.names.expression(part) for part in atom[1:]]
         program = self._context.program
         if program.base(relation) == TRUE:
-            return self.names.expression(fact_of(program.unfoldings.get(relation), atom[1:])), "S.facts"
+            return self.names.expression(fact_of(program.unfoldings.get(relation), atom[1:])), "F"
         if program.base(relation) == DOES:
             return tuple_source(parts), self._linker.moves(relation)
         return value_source(parts), self._index(relation, "b" * len(parts))
@@ -360,8 +395,8 @@ class BodyWriter:
         self._open(f"for {tuple_source(targets) if is_move else ', '.join(targets)} in {rows}:")
         uncounted = UNCOUNTED_SHORT_LOOPS if few else UNCOUNTED_LOOPS
         if self._loops > uncounted or self._context.may_be_endless:
-            self._emit("R.steps -= 1")
-            self._emit("if R.steps < 0: R.check()")
+            self._emit("s = R.steps = R.steps - 1")
+            self._emit("if s < 0: R.check()")
         for term, expression in matches:
             self.match(term, expression)
 

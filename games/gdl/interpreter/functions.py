@@ -43,7 +43,7 @@ class TableWriter:
         suffix = self._suffix
         self.in_recursion = predicate(rules[0].head) in self.program.recursive
         collects = "f" in pattern
-        lines = [f"def E{suffix}(key):", "    R.steps -= 1", "    if R.steps < 0: R.check()"]
+        lines = [f"def E{suffix}(key):", "    s = R.steps = R.steps - 1", "    if s < 0: R.check()"]
         if self.in_recursion:
             lines.append(f"    T{suffix}[key] = P{suffix}")
         leaving = looks = ""
@@ -68,11 +68,11 @@ class TableWriter:
         free = [f"f{i}" for i, letter in enumerate(pattern) if letter == "f"]
         given = [rule for rule in rules if recursive_literal(rule) is None]
         steps = [rule for rule in rules if recursive_literal(rule) is not None]
-        lines = [f"def E{suffix}(key):", "    R.steps -= 1", "    if R.steps < 0: R.check()", "    out = {}"]
+        lines = [f"def E{suffix}(key):", "    s = R.steps = R.steps - 1", "    if s < 0: R.check()", "    out = {}"]
         lines += self._blocks(given, pattern, None, unpack=True)
         # Grows while it is gone through.
-        lines += ["    todo = list(out)", f"    for {', '.join(free)} in todo:", "        R.steps -= 1"]
-        lines += ["        if R.steps < 0: R.check()"]
+        lines += ["    todo = list(out)", f"    for {', '.join(free)} in todo:", "        s = R.steps = R.steps - 1"]
+        lines += ["        if s < 0: R.check()"]
         lines += ["    " + line for line in self._blocks(steps, pattern, None, sink=NEW)]
         lines += [f"    T{suffix}[key] = out; return out"]
         return "\n".join([*self._helpers, *lines, ""])
@@ -104,7 +104,7 @@ class TableWriter:
         name = f"{self._prefix}_{self._count}"
         writer = BodyWriter(self, inner, wanted or [], None if wanted is not None else "return True", sink)
         writer.body(literals)
-        lines = [f"def {name}({', '.join(parameters)}):", "    R.steps -= 1", "    if R.steps < 0: R.check()"]
+        lines = [f"def {name}({', '.join(parameters)}):", "    s = R.steps = R.steps - 1", "    if s < 0: R.check()"]
         lines += ["    " + line for line in writer.block()]
         self._helpers += [*lines, "    return False"]
         return f"{name}({', '.join(arguments)})"

@@ -50,7 +50,7 @@ class Linked:
         self.snapshot = Snapshot()
         self.evaluation = TabledEvaluation(MAX_STEPS_BUILDING_TERMS if program.builds_terms else MAX_STEPS)
         self._rows: dict[Predicate, list[tuple[Term, ...]]] = dict(program.facts)
-        self._scope: dict[str, Any] = {"R": self.evaluation, "S": self.snapshot, "ONCE": (None,)}
+        self._scope: dict[str, Any] = {"R": self.evaluation, "F": self.snapshot.facts, "ONCE": (None,)}
         """The global variables of the generated code."""
         self._tables: dict[tuple[Predicate, str], tuple[str, CallTable]] = {}
         self._static_tables: list[CallTable] = []
@@ -281,6 +281,7 @@ class Linked:
 
     def set_state(self, facts: frozenset[Term]) -> None:
         """Looks at another state: what depended on the facts that differ is forgotten."""
+        self._scope["F"] = facts
         tables, tabled = self._affected_by(frozenset(self.snapshot.set_facts(facts)))
         for table in tables:
             # Most are empty, and a look is cheaper than a call.
