@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from games.gdl.interpreter.facts import ITSELF
-from games.gdl.interpreter.naming import Linker, Names, fact_of, tuple_source, value_source
+from games.gdl.interpreter.inlining import Surroundings, definition, in_place
+from games.gdl.interpreter.naming import Names, fact_of, tuple_source, value_source
 from games.gdl.interpreter.ordering import JoinOrder
 from games.gdl.interpreter.planning import Sizes
-from games.gdl.interpreter.unfolding import DISTINCT, DOES, TRUE, UnfoldedRules
-from games.gdl.rules.terms import Atom, Literal, Predicate, is_variable, predicate, substitute_atom, variables
+from games.gdl.interpreter.unfolding import DISTINCT, DOES, TRUE
+from games.gdl.rules.terms import Atom, Literal, Predicate, is_variable, predicate, variables
 from games.machine import Term
 
 OUT = "out[{}] = None"
@@ -23,9 +24,6 @@ OUT = "out[{}] = None"
 
 NEW = "answer = {}\nif answer not in out: out[answer] = None; todo.append(answer)"
 """Adds an answer, and has what follows from it looked for."""
-
-REACHED = "call = {}\nif call not in seen: seen.add(call); todo.append(call)"
-"""Has a call looked at that has the same answers."""
 
 MIN_GROUP = 3
 """Facts whose absence is tested with one look. Set by hand; not tuned."""
@@ -42,34 +40,19 @@ Set by hand; not tuned.
 FEW_ANSWERS, UNCOUNTED_SHORT_LOOPS = 4.0, 6
 """The same for loops over no more expected answers than this. Set by hand; not tuned."""
 
-MAX_INLINED = 3
-"""Literals of a rule that are written in the place of a call; more are worth one, whose answer is kept.
-
-Set by hand; not tuned.
-"""
-
-MAX_INLINED_ONCE = 5
-"""The same for a relation that is asked for in one place. Of 3 and 5, tried on the corpus, 5 makes chess_200 a quarter
-faster and queens a tenth slower, and the others neither."""
-
 MAX_INDENTATION = 40
 """From here on conditions leave the loop that they are in; Python allows 100 levels of indentation."""
 
 
-class Context(Protocol):
+class Context(Surroundings, Protocol):
     """What the bodies of a predicate's rules share."""
 
-    program: UnfoldedRules
     sizes: Sizes
-    linker: Linker
     in_recursion: bool
 
     @property
     def may_be_endless(self) -> bool:
         """Whether the rules are part of a recursion that builds terms."""
-
-    def rename(self, name: str) -> str:
-        """A new name for a variable of a rule that is written in the place of a call."""
 
     def helper(self, literals: list[Literal], names: Names, wanted: list[Term] | None, sink: str = OUT) -> str:
         """A call of a new function for the rest of a body."""
@@ -123,7 +106,7 @@ class BodyWriter:
 
     def body(self, literals: list[Literal]) -> None:
         """Writes the code for all the literals and what follows them."""
-        remaining = [part for literal in literals for part in self._unfolded(literal)]
+        remaining = [part for literal in literals for part in in_place(self._context, literal)]
         while True:
             remaining = self._simple_tests(remaining)
             if not remaining:
@@ -194,19 +177,19 @@ class BodyWriter:
             literal
             for literal in literals
             if not literal.positive
+            and predicate(literal.atom) != TRUE
             and self._context.program.base(predicate(literal.atom)) == TRUE
             and self.names.is_bound(literal.atom[1:])
         ]
-        groups: dict[tuple[object, ...], list[Literal]] = {}
+        groups: dict[tuple[int, Atom], list[Literal]] = {}
         for literal in false:
             for column in range(1, len(literal.atom)):
-                rest = (column, *literal.atom[:column], None, *literal.atom[column + 1 :])
-                groups.setdefault(rest, []).append(literal)
+                others = (*literal.atom[:column], *literal.atom[column + 1 :])
+                groups.setdefault((column, others), []).append(literal)
         best = max(groups.items(), key=lambda group: len(group[1]), default=None)
         if best is None or len(best[1]) < MIN_GROUP:
             return literals
-        (column, *_), members = best
-        assert isinstance(column, int)
+        (column, _), members = best
         atom = members[0].atom
         pattern = "".join(["f" if i == column else "b" for i in range(1, len(atom))])
         key = value_source([self.names.expression(term) for i, term in enumerate(atom) if i not in (0, column)])
@@ -224,48 +207,6 @@ class BodyWriter:
             return f"{left} {'!=' if holds else '=='} {right}"
         member, among = self._membership(literal.atom)
         return f"{member} {'in' if holds else 'not in'} {among}"
-
-    def _unfolded(self, literal: Literal) -> list[Literal]:
-        """What is to be tested instead of a positive literal that a single short rule defines, or the literal."""
-        body = self._definition(literal.atom, True) if literal.positive else None
-        return [literal] if body is None else body
-
-    def _definition(self, atom: Atom, calls: bool) -> list[Literal] | None:
-        """The body of the only rule for an atom, if it is short and looks at facts alone.
-
-        With `calls` also one that needs other rules, and is a little longer, if nothing else asks for the relation.
-        """
-        relation = predicate(atom)
-        program = self._context.program
-        rules = program.rules.get(relation, ())
-        if not self._linker.is_derived(relation) or len(rules) != 1 or relation in program.recursive:
-            return None
-        (rule,) = rules
-        once = calls and program.uses_of(relation) == 1
-        parameters = rule.head[1:]
-        if len(set(parameters)) < len(parameters):
-            return None
-        if not all(is_variable(parameter) for parameter in parameters):
-            return None
-        binding = {str(parameter): value for parameter, value in zip(parameters, atom[1:], strict=True)}
-        for name in variables(*[literal.atom for literal in rule.body]):
-            if name not in binding:
-                binding[name] = self._context.rename(name)
-        parts: list[Literal] = []
-        for literal in rule.body:
-            tested = predicate(literal.atom)
-            part = Literal(literal.positive, substitute_atom(literal.atom, binding))
-            if tested == DISTINCT or not (self._linker.is_derived(tested) or program.base(tested) == DOES):
-                parts.append(part)
-                continue
-            inner = self._definition(part.atom, calls) if part.positive else None
-            if inner is not None:
-                parts += inner
-            elif program.base(tested) == DOES or not once:
-                return None
-            else:
-                parts.append(part)
-        return parts if len(parts) <= (MAX_INLINED_ONCE if once else MAX_INLINED) else None
 
     def _membership(self, atom: Atom) -> tuple[str, str]:
         """What has to be in what for an atom to hold whose arguments are bound."""
@@ -298,7 +239,7 @@ class BodyWriter:
         if len(part) > 1 or "f" in pattern or self._context.program.base(predicate(literal.atom)) == DOES:
             self._exists(part)
             return
-        body = None if literal.positive else self._definition(literal.atom, False)
+        body = None if literal.positive else definition(self._context, literal.atom, False)
         if body is not None and all(self.names.is_bound(part.atom[1:]) for part in body):
             self._require(f"(not ({' and '.join([self._test(part, True) for part in body]) or 'True'}))")
             return
@@ -423,36 +364,3 @@ def shared_variables(literals: list[Literal], names: Names, wanted: Sequence[Ter
     """The bound variables that literals, or the terms that are wanted from them, need."""
     needed = [name for literal in literals for name in variables(literal.atom)] + list(variables(*wanted))
     return [name for name in dict.fromkeys(needed) if name in names.bound]
-
-
-def merged(blocks: Sequence[list[str]]) -> list[str]:
-    """The lines of blocks of rules, of which those that begin alike share the loops and conditions they begin with."""
-    found: list[list[str]] = []
-    for block in blocks:
-        for i, other in enumerate(found):
-            shared = _shared_headers(other, block)
-            if shared:
-                found[i] = other + block[shared:]
-                break
-        else:
-            found.append(block)
-    return [line for block in found for line in block]
-
-
-def _shared_headers(left: list[str], right: list[str]) -> int:
-    """How many lines two blocks have in common so that the rest of both can stand inside the last of them."""
-    # A nest of loops and conditions with nothing behind it, from inside which nothing goes on with another binding.
-    shared = 0
-    for i, (line, other) in enumerate(zip(left, right, strict=False)):
-        if line != other:
-            break
-        header = line.lstrip()
-        if not header.startswith(("if ", "for ")) or not header.endswith(":"):
-            continue
-        inside = len(line) - len(header)
-        if any(len(rest) - len(rest.lstrip()) <= inside for rest in (*left[i + 1 :], *right[i + 1 :])):
-            break
-        if header.startswith("for ") and any("continue" in rest for rest in (*left[i + 1 :], *right[i + 1 :])):
-            break
-        shared = i + 1
-    return shared

@@ -160,7 +160,7 @@ class Snapshot:
             shapes = (None, (str(move[0]), len(move) - 1)) if isinstance(move, tuple) else (None,)
             for shape in shapes:
                 for unfolding, rows in self._move_rows.get(shape, ()):
-                    if shape is not None and len(unfolding.functions) == 1:
+                    if shape is not None and unfolding is not None and len(unfolding.functions) == 1:
                         # By far the most frequent, and known to have the shape.
                         rows.append((row[0], *move[1:]))
                     else:

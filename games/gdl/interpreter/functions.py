@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from games.gdl.interpreter.codegen import NEW, OUT, REACHED, BodyWriter, merged, shared_variables
+from games.gdl.interpreter.codegen import NEW, OUT, BodyWriter, shared_variables
+from games.gdl.interpreter.merging import merged
 from games.gdl.interpreter.naming import Linker, Names, value_source
 from games.gdl.interpreter.planning import Sizes
 from games.gdl.interpreter.tables import DEPTH_CHECKED_EVERY
@@ -12,7 +13,7 @@ from games.gdl.interpreter.unfolding import UnfoldedRules
 from games.gdl.rules.terms import Literal, Predicate, Rule, is_variable, predicate
 from games.machine import Term
 
-_SINK_NAMES = {OUT: ["out"], NEW: ["out", "todo"], REACHED: ["seen", "todo"]}
+_SINK_NAMES = {OUT: ["out"], NEW: ["out", "todo"]}
 """The variables in them."""
 
 
@@ -89,7 +90,7 @@ class TableWriter:
     def rename(self, name: str) -> str:
         """A new name for a variable of a rule that is written in the place of a call."""
         self._renamed += 1
-        return f"{name} {self._renamed}"
+        return f"{name} @{self._renamed}"
 
     def helper(self, literals: list[Literal], names: Names, wanted: list[Term] | None, sink: str = OUT) -> str:
         """A call of a new function for the rest of a body; with `wanted` None it says whether that holds."""

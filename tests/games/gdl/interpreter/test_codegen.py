@@ -1,4 +1,4 @@
-"""What the generated code takes short cuts for: short definitions in place, shared loops, facts tested with one look."""
+"""What the generated code takes short cuts for: short definitions, shared loops, facts tested with one look."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from games.gdl.interpreter.codegen import merged
 from games.gdl.interpreter.machine import Interpreter
+from games.gdl.interpreter.merging import merged
 from games.gdl.rules.check import check
 from games.machine import LimitError, Term
 from protocol import kif
