@@ -11,12 +11,22 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from games.gdl.interpreter.facts import ITSELF
-from games.gdl.interpreter.naming import Linker, Names, fact_of, tuple_source, value_source
+from games.gdl.interpreter.inlining import Surroundings, definition, in_place
+from games.gdl.interpreter.naming import Names, fact_of, tuple_source, value_source
 from games.gdl.interpreter.ordering import JoinOrder
 from games.gdl.interpreter.planning import Sizes
-from games.gdl.interpreter.unfolding import DISTINCT, DOES, TRUE, UnfoldedRules
-from games.gdl.rules.terms import Atom, Literal, Predicate, is_variable, predicate, substitute_atom, variables
+from games.gdl.interpreter.unfolding import DISTINCT, DOES, TRUE
+from games.gdl.rules.terms import Atom, Literal, Predicate, is_variable, predicate, variables
 from games.machine import Term
+
+OUT = "out[{}] = None"
+"""Adds an answer to those of a call."""
+
+NEW = "answer = {}\nif answer not in out: out[answer] = None; todo.append(answer)"
+"""Adds an answer, and has what follows from it looked for."""
+
+MIN_GROUP = 3
+"""Facts whose absence is tested with one look. Set by hand; not tuned."""
 
 MAX_LOOPS = 12
 """Loops inside one another in one function; Python allows 20 blocks."""
@@ -30,38 +40,43 @@ Set by hand; not tuned.
 FEW_ANSWERS, UNCOUNTED_SHORT_LOOPS = 4.0, 6
 """The same for loops over no more expected answers than this. Set by hand; not tuned."""
 
-MAX_INLINED = 2
-"""Literals of a rule that are tested in place; more are worth a call, whose answer is kept. Set by hand; not tuned."""
+MAX_INDENTATION = 40
+"""From here on conditions leave the loop that they are in; Python allows 100 levels of indentation."""
 
 
-class Context(Protocol):
+class Context(Surroundings, Protocol):
     """What the bodies of a predicate's rules share."""
 
-    program: UnfoldedRules
     sizes: Sizes
-    linker: Linker
     in_recursion: bool
 
     @property
     def may_be_endless(self) -> bool:
         """Whether the rules are part of a recursion that builds terms."""
 
-    def helper(self, literals: list[Literal], names: Names, wanted: list[Term] | None) -> str:
+    def helper(self, literals: list[Literal], names: Names, wanted: list[Term] | None, sink: str = OUT) -> str:
         """A call of a new function for the rest of a body."""
 
 
 class BodyWriter:
     """A nest of loops that ends in adding an answer, or in what is done on success."""
 
-    def __init__(self, context: Context, names: Names, wanted: list[Term], success: str | None) -> None:
+    def __init__(
+        self, context: Context, names: Names, wanted: list[Term], success: str | None, sink: str = OUT
+    ) -> None:
         self._context = context
         self._linker = context.linker
         self.names = names
         self._wanted = wanted
         self._success = success
         """What to do when the body holds; None if its answers are wanted."""
+        self._sink = sink
+        """What to do with the answers."""
         self._order = self._order_for(wanted)
         self._loops = 0
+        self._indent = 0
+        self._outer: list[int] = []
+        """The indentation of each of the loops that are open."""
         self._outside = -1
         """How many loops there are around what only has to hold once."""
         self._fails_outside = False
@@ -91,7 +106,7 @@ class BodyWriter:
 
     def body(self, literals: list[Literal]) -> None:
         """Writes the code for all the literals and what follows them."""
-        remaining = [part for literal in literals for part in self._unfolded(literal)]
+        remaining = [part for literal in literals for part in in_place(self._context, literal)]
         while True:
             remaining = self._simple_tests(remaining)
             if not remaining:
@@ -104,7 +119,7 @@ class BodyWriter:
             remaining = [literal for literal in remaining if literal not in literals]
             if not binds:
                 self._check(literals)
-            elif remaining or not self._copy_facts(literals[0]):
+            elif remaining or not self._copy(literals[0]):
                 self._enumerate(literals[0], remaining)
             else:
                 return
@@ -114,7 +129,17 @@ class BodyWriter:
         return JoinOrder(context.program, context.sizes, context.linker, context.in_recursion, self.names, wanted)
 
     def _emit(self, line: str) -> None:
-        self._lines.append("    " * self._loops + line)
+        self._lines.append("    " * self._indent + line)
+
+    def _open(self, loop: str) -> None:
+        self._emit(loop)
+        self._outer.append(self._indent)
+        self._loops += 1
+        self._indent += 1
+
+    def _close(self) -> None:
+        self._loops -= 1
+        self._indent = self._outer.pop()
 
     def _fail(self) -> str:
         """Goes on with the next binding, or else behind the block."""
@@ -123,11 +148,16 @@ class BodyWriter:
         return "continue"
 
     def _require(self, condition: str) -> None:
-        self._emit(f"if not {condition}: {self._fail()}")
+        if self._indent < MAX_INDENTATION:
+            self._emit(f"if {condition}:")
+            self._indent += 1
+        else:
+            self._emit(f"if not {condition}: {self._fail()}")
 
     def _simple_tests(self, literals: list[Literal]) -> list[Literal]:
         """Tests whatever can be looked up, and returns the other literals."""
         remaining = []
+        literals = self._test_group(literals)
         for literal in literals:
             relation = predicate(literal.atom)
             if not self.names.is_bound(literal.atom[1:]) or (
@@ -135,8 +165,39 @@ class BodyWriter:
             ):
                 remaining.append(literal)
             else:
-                self._emit(f"if {self._test(literal, False)}: {self._fail()}")
+                self._require(f"({self._test(literal, True)})")
         return remaining
+
+    def _test_group(self, literals: list[Literal]) -> list[Literal]:
+        """Tests with one look that several facts are false that differ in one argument; returns the other literals.
+
+        That a square is empty is often said by naming all that might be on it.
+        """
+        false = [
+            literal
+            for literal in literals
+            if not literal.positive
+            and predicate(literal.atom) != TRUE
+            and self._context.program.base(predicate(literal.atom)) == TRUE
+            and self.names.is_bound(literal.atom[1:])
+        ]
+        groups: dict[tuple[int, Atom], list[Literal]] = {}
+        for literal in false:
+            for column in range(1, len(literal.atom)):
+                others = (*literal.atom[:column], *literal.atom[column + 1 :])
+                groups.setdefault((column, others), []).append(literal)
+        best = max(groups.items(), key=lambda group: len(group[1]), default=None)
+        if best is None or len(best[1]) < MIN_GROUP:
+            return literals
+        (column, _), members = best
+        atom = members[0].atom
+        pattern = "".join(["f" if i == column else "b" for i in range(1, len(atom))])
+        key = value_source([self.names.expression(term) for i, term in enumerate(atom) if i not in (0, column)])
+        found = self.names.fresh()
+        self._emit(f"{found} = {self._index(predicate(atom), pattern)}.get({key})")
+        tests = [f"{self.names.expression(member.atom[column])} not in {found}" for member in members]
+        self._require(f"({found} is None or {' and '.join(tests)})")
+        return self._test_group([literal for literal in literals if literal not in members])
 
     def _test(self, literal: Literal, value: bool) -> str:
         """A condition that a literal, whose arguments are bound, is or is not true."""
@@ -147,40 +208,13 @@ class BodyWriter:
         member, among = self._membership(literal.atom)
         return f"{member} {'in' if holds else 'not in'} {among}"
 
-    def _unfolded(self, literal: Literal) -> list[Literal]:
-        """What is to be tested instead of a positive literal that a single short rule defines, or the literal."""
-        body = self._definition(literal.atom) if literal.positive else None
-        return [literal] if body is None else body
-
-    def _definition(self, atom: Atom) -> list[Literal] | None:
-        """The body of the only rule for an atom, if it just tests the atom's arguments against facts."""
-        relation = predicate(atom)
-        program = self._context.program
-        rules = program.rules.get(relation, ())
-        if not self._linker.is_derived(relation) or len(rules) != 1 or relation in program.recursive:
-            return None
-        (rule,) = rules
-        parameters = rule.head[1:]
-        if len(rule.body) > MAX_INLINED or len(set(parameters)) < len(parameters):
-            return None
-        if not all(is_variable(parameter) for parameter in parameters):
-            return None
-        binding = {str(parameter): value for parameter, value in zip(parameters, atom[1:], strict=True)}
-        for literal in rule.body:
-            tested = predicate(literal.atom)
-            if tested != DISTINCT and (self._linker.is_derived(tested) or program.base(tested) == DOES):
-                return None
-            if any(name not in binding for name in variables(literal.atom)):
-                return None
-        return [Literal(literal.positive, substitute_atom(literal.atom, binding)) for literal in rule.body]
-
     def _membership(self, atom: Atom) -> tuple[str, str]:
         """What has to be in what for an atom to hold whose arguments are bound."""
         relation = predicate(atom)
         parts = [self.names.expression(part) for part in atom[1:]]
         program = self._context.program
         if program.base(relation) == TRUE:
-            return self.names.expression(fact_of(program.unfoldings.get(relation), atom[1:])), "S.facts"
+            return self.names.expression(fact_of(program.unfoldings.get(relation), atom[1:])), "F"
         if program.base(relation) == DOES:
             return tuple_source(parts), self._linker.moves(relation)
         return value_source(parts), self._index(relation, "b" * len(parts))
@@ -193,7 +227,9 @@ class BodyWriter:
 
     def _act(self) -> None:
         if self._success is None:
-            self._emit(f"out[{value_source([self.names.expression(term) for term in self._wanted])}] = None")
+            value = value_source([self.names.expression(term) for term in self._wanted])
+            for line in self._sink.format(value).split("\n"):
+                self._emit(line)
         elif self._loops > self._outside:
             self._emit(self._success)
 
@@ -203,9 +239,15 @@ class BodyWriter:
         if len(part) > 1 or "f" in pattern or self._context.program.base(predicate(literal.atom)) == DOES:
             self._exists(part)
             return
-        body = None if literal.positive else self._definition(literal.atom)
-        if body is not None:
-            self._emit(f"if {' and '.join([self._test(part, True) for part in body]) or 'True'}: {self._fail()}")
+        body = None if literal.positive else definition(self._context, literal.atom, False)
+        if body is not None and all(self.names.is_bound(part.atom[1:]) for part in body):
+            self._require(f"(not ({' and '.join([self._test(part, True) for part in body]) or 'True'}))")
+            return
+        if body is not None and self._is_one_loop(body) and self._loops + 2 < MAX_LOOPS:
+            if len(body) == 1 and "f" not in self._order.pattern(body[0], ()):
+                self._require(f"(not {self._rows(body[0].atom, self._order.pattern(body[0], ()))})")
+            else:
+                self._absent(body)
             return
         rows = self._rows(literal.atom, pattern)
         self._require(rows if literal.positive else f"(not {rows})")
@@ -216,16 +258,37 @@ class BodyWriter:
             self._require(self._context.helper(literals, self.names, None))
             return
         outside = self._loops
-        kept = self.names.bound, self._order, self._success, self._outside
-        self.names.bound = dict(self.names.bound)
-        self._order, self._success, self._outside = self._order_for([]), "break", outside
-        self.body(literals)
-        self.names.bound, self._order, self._success, self._outside = kept
+        self._find(literals)
         while self._loops > outside:
-            self._loops -= 1
+            self._close()
             self._emit(f"else: {self._fail()}")
             if self._loops > outside:
                 self._emit("break")
+
+    def _is_one_loop(self, literals: list[Literal]) -> bool:
+        """Whether there is one literal to enumerate, and only tests of what it binds beside it."""
+        rows = [literal for literal in literals if predicate(literal.atom) != DISTINCT]
+        return (
+            len(rows) == 1
+            and rows[0].positive
+            and all(is_variable(argument) or self.names.is_bound(argument) for argument in rows[0].atom[1:])
+            and not any(self.names.is_bound(literal.atom[1:]) for literal in literals)
+        )
+
+    def _absent(self, literals: list[Literal]) -> None:
+        """Goes on if nothing satisfies literals that are one loop."""
+        self._find(literals)
+        self._close()
+        self._emit("else:")
+        self._indent += 1
+
+    def _find(self, literals: list[Literal]) -> None:
+        """Writes loops over what satisfies all the literals, which are left with `break`."""
+        kept = self.names.bound, self._order, self._success, self._outside
+        self.names.bound = dict(self.names.bound)
+        self._order, self._success, self._outside = self._order_for([]), "break", self._loops
+        self.body(literals)
+        self.names.bound, self._order, self._success, self._outside = kept
 
     def _rows(self, atom: Atom, pattern: str) -> str:
         """An expression for the answers of a literal, or whether there are any if none is wanted."""
@@ -242,18 +305,24 @@ class BodyWriter:
         self._emit(f"if r is None: r = C{suffix}(k)")
         return "r"
 
-    def _copy_facts(self, literal: Literal) -> bool:
-        """If the answers are just the facts that the last literal finds: adds all of them at once."""
+    def _copy(self, literal: Literal) -> bool:
+        """If the answers are just what the last literal finds: adds all of them at once."""
         relation = predicate(literal.atom)
         program = self._context.program
-        if self._success is not None or program.base(relation) != TRUE:
+        if self._success is not None or self._sink != OUT or program.base(relation) == DOES:
             return False
         free = [argument for argument in literal.atom[1:] if not self.names.is_bound(argument)]
         if not all(is_variable(argument) for argument in free) or len(set(free)) < len(free):
             return False
-        if self._wanted != [fact_of(program.unfoldings.get(relation), literal.atom[1:])]:
+        pattern = self._order.pattern(literal, ())
+        wanted = [argument for argument, letter in zip(literal.atom[1:], pattern, strict=True) if letter == "f"]
+        if program.base(relation) == TRUE and self._wanted == [
+            fact_of(program.unfoldings.get(relation), literal.atom[1:])
+        ]:
+            pattern += ITSELF
+        elif self._wanted != wanted:
             return False
-        self._emit(f"out.update({self._rows(literal.atom, self._order.pattern(literal, ()) + ITSELF)})")
+        self._emit(f"out.update({self._rows(literal.atom, pattern)})")
         return True
 
     def _enumerate(self, literal: Literal, others: list[Literal]) -> None:
@@ -275,19 +344,18 @@ class BodyWriter:
             elif letter == "f" or is_move:
                 targets.append(self.names.fresh())
                 matches.append((argument, targets[-1]))
-        self._emit(f"for {tuple_source(targets) if is_move else ', '.join(targets)} in {rows}:")
-        self._loops += 1
+        self._open(f"for {tuple_source(targets) if is_move else ', '.join(targets)} in {rows}:")
         uncounted = UNCOUNTED_SHORT_LOOPS if few else UNCOUNTED_LOOPS
         if self._loops > uncounted or self._context.may_be_endless:
-            self._emit("R.steps -= 1")
-            self._emit("if R.steps < 0: R.check()")
+            self._emit("s = R.steps = R.steps - 1")
+            self._emit("if s < 0: R.check()")
         for term, expression in matches:
             self.match(term, expression)
 
     def _continue_elsewhere(self, remaining: list[Literal]) -> None:
         """Goes on in a function of its own, for bodies with more loops than Python nests."""
         if self._success is None:
-            self._emit(self._context.helper(remaining, self.names, self._wanted))
+            self._emit(self._context.helper(remaining, self.names, self._wanted, self._sink))
         else:
             self._emit(f"if {self._context.helper(remaining, self.names, None)}: {self._success}")
 

@@ -22,8 +22,8 @@ Shape: TypeAlias = tuple[str, int]
 Answer: TypeAlias = Term
 """Values of the arguments that are asked for: the value itself if there is one, else their tuple."""
 
-Grouped: TypeAlias = dict[Term, Collection[Answer]]
-"""Rows of a relation by the values of some columns; the collections hold those of others, without repeats."""
+Grouped: TypeAlias = dict[Term, dict[Answer, None]]
+"""Rows of a relation by the values of some columns, with those of others."""
 
 Counted: TypeAlias = dict[Term, dict[Answer, int]]
 """The same as it is kept up to date: how many facts make each of the answers."""
@@ -160,7 +160,11 @@ class Snapshot:
             shapes = (None, (str(move[0]), len(move) - 1)) if isinstance(move, tuple) else (None,)
             for shape in shapes:
                 for unfolding, rows in self._move_rows.get(shape, ()):
-                    _enter(row, unfolding, rows)
+                    if shape is not None and unfolding is not None and len(unfolding.functions) == 1:
+                        # By far the most frequent, and known to have the shape.
+                        rows.append((row[0], *move[1:]))
+                    else:
+                        _enter(row, unfolding, rows)
 
 
 def _enter(row: tuple[Term, Term], unfolding: Unfolding | None, rows: list[tuple[Term, ...]]) -> None:
@@ -223,7 +227,7 @@ def group(rows: Iterable[Sequence[Term]], pattern: str) -> Grouped:
     found: dict[Term, dict[Answer, None]] = defaultdict(dict)
     for row in rows:
         found[key_of(row)][value_of(row)] = None
-    return {key: list(answers) for key, answers in found.items()}
+    return dict(found)
 
 
 def _picker(columns: Sequence[int]) -> Callable[[Sequence[Term]], Term]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from games.gdl.interpreter.codegen import BodyWriter, shared_variables
+from games.gdl.interpreter.codegen import NEW, OUT, BodyWriter, shared_variables
+from games.gdl.interpreter.merging import merged
 from games.gdl.interpreter.naming import Linker, Names, value_source
 from games.gdl.interpreter.planning import Sizes
+from games.gdl.interpreter.tables import DEPTH_CHECKED_EVERY
 from games.gdl.interpreter.unfolding import UnfoldedRules
 from games.gdl.rules.terms import Literal, Predicate, Rule, is_variable, predicate
 from games.machine import Term
+
+_SINK_NAMES = {OUT: ["out"], NEW: ["out", "todo"]}
+"""The variables in them."""
 
 
 class TableWriter:
@@ -25,6 +30,7 @@ class TableWriter:
         self.linker = linker
         self.in_recursion = False
         """Whether the rules are part of a recursion: a call with free arguments may well be the present one."""
+        self._renamed = 0
         self._suffix = suffix
         self._helpers: list[str] = []
 
@@ -38,15 +44,22 @@ class TableWriter:
         suffix = self._suffix
         self.in_recursion = predicate(rules[0].head) in self.program.recursive
         collects = "f" in pattern
-        lines = [f"def E{suffix}(key):", "    R.steps -= 1", "    if R.steps < 0: R.check()"]
+        lines = [f"def E{suffix}(key):", "    s = R.steps = R.steps - 1", "    if s < 0: R.check()"]
         if self.in_recursion:
             lines.append(f"    T{suffix}[key] = P{suffix}")
+        leaving = looks = ""
+        if self.may_be_endless:
+            looks = f"not depth % {DEPTH_CHECKED_EVERY}"
+            lines += ["    depth = R.depth = R.depth + 1", f"    if {looks}: R.look_deep((key,))"]
+            leaving = "R.depth = depth - 1; "
         if collects:
             lines.append("    out = {}")
-        success = None if collects else f"T{suffix}[key] = True; return True"
+        success = None if collects else f"{leaving}T{suffix}[key] = True; return True"
         lines += self._blocks(rules, pattern, success, unpack=True)
+        if self.may_be_endless and collects:
+            lines.append(f"    if {looks}: R.look_deep(out)")
         result = "out" if collects else "False"
-        lines.append(f"    T{suffix}[key] = {result}; return {result}")
+        lines.append(f"    {leaving}T{suffix}[key] = {result}; return {result}")
         return "\n".join([*self._helpers, *lines, ""])
 
     def iterated(self, rules: Sequence[Rule], pattern: str) -> str:
@@ -56,14 +69,13 @@ class TableWriter:
         free = [f"f{i}" for i, letter in enumerate(pattern) if letter == "f"]
         given = [rule for rule in rules if recursive_literal(rule) is None]
         steps = [rule for rule in rules if recursive_literal(rule) is not None]
-        lines = [f"def E{suffix}(key):", "    R.steps -= 1", "    if R.steps < 0: R.check()", "    out = {}"]
+        lines = [f"def E{suffix}(key):", "    s = R.steps = R.steps - 1", "    if s < 0: R.check()", "    out = {}"]
         lines += self._blocks(given, pattern, None, unpack=True)
-        lines += ["    every, new = dict(out), out", "    while new:", "        out = {}"]
-        lines += [f"        for {', '.join(free)} in new:", "            R.steps -= 1"]
-        lines += ["            if R.steps < 0: R.check()"]
-        lines += ["        " + line for line in self._blocks(steps, pattern, None)]
-        lines += ["        new = {answer: None for answer in out if answer not in every}", "        every.update(new)"]
-        lines += [f"    T{suffix}[key] = every", "    return every"]
+        # Grows while it is gone through.
+        lines += ["    todo = list(out)", f"    for {', '.join(free)} in todo:", "        s = R.steps = R.steps - 1"]
+        lines += ["        if s < 0: R.check()"]
+        lines += ["    " + line for line in self._blocks(steps, pattern, None, sink=NEW)]
+        lines += [f"    T{suffix}[key] = out; return out"]
         return "\n".join([*self._helpers, *lines, ""])
 
     def tabled(self, rules: Sequence[Rule], pattern: str) -> str:
@@ -75,28 +87,36 @@ class TableWriter:
         lines.append("    return False")
         return "\n".join([*self._helpers, *lines, ""])
 
-    def helper(self, literals: list[Literal], names: Names, wanted: list[Term] | None) -> str:
+    def rename(self, name: str) -> str:
+        """A new name for a variable of a rule that is written in the place of a call."""
+        self._renamed += 1
+        return f"{name} @{self._renamed}"
+
+    def helper(self, literals: list[Literal], names: Names, wanted: list[Term] | None, sink: str = OUT) -> str:
         """A call of a new function for the rest of a body; with `wanted` None it says whether that holds."""
         inner = Names()
         shared = shared_variables(literals, names, wanted or ())
         parameters = [inner.bind(name) for name in shared]
         arguments = [names.bound[name] for name in shared]
         if wanted is not None:
-            parameters.append("out")
-            arguments.append("out")
+            parameters += _SINK_NAMES[sink]
+            arguments += _SINK_NAMES[sink]
         self._count += 1
         name = f"{self._prefix}_{self._count}"
-        writer = BodyWriter(self, inner, wanted or [], None if wanted is not None else "return True")
+        writer = BodyWriter(self, inner, wanted or [], None if wanted is not None else "return True", sink)
         writer.body(literals)
-        lines = [f"def {name}({', '.join(parameters)}):", "    R.steps -= 1", "    if R.steps < 0: R.check()"]
+        lines = [f"def {name}({', '.join(parameters)}):", "    s = R.steps = R.steps - 1", "    if s < 0: R.check()"]
         lines += ["    " + line for line in writer.block()]
         self._helpers += [*lines, "    return False"]
         return f"{name}({', '.join(arguments)})"
 
-    def _blocks(self, rules: Sequence[Rule], pattern: str, success: str | None, unpack: bool = False) -> list[str]:
+    def _blocks(
+        self, rules: Sequence[Rule], pattern: str, success: str | None, unpack: bool = False, sink: str = OUT
+    ) -> list[str]:
         arguments = [f"a{i}" if letter == "b" else "" for i, letter in enumerate(pattern)]
         bound = [name for name in arguments if name]
         lines = [f"    {value_source(bound)} = key"] if bound and unpack else []
+        blocks = []
         for rule in rules:
             names = Names()
             body = list(rule.body)
@@ -112,12 +132,12 @@ class TableWriter:
                 elif name:
                     matches.append((argument, name))
             wanted = [argument for argument, letter in zip(rule.head[1:], pattern, strict=True) if letter == "f"]
-            writer = BodyWriter(self, names, wanted, success)
+            writer = BodyWriter(self, names, wanted, success, sink)
             for term, name in matches:
                 writer.match(term, name)
             writer.body(body)
-            lines += ["    " + line for line in writer.block()]
-        return lines
+            blocks.append(writer.block())
+        return lines + ["    " + line for line in merged(blocks)]
 
 
 def recursive_literal(rule: Rule) -> int | None:

@@ -37,6 +37,10 @@ STATIC_SECONDS = 1.0
 """Bound on the time for all of them. Set by hand; not tuned."""
 
 
+MAX_KINDS_OF_CHANGE = 256
+"""Combinations of shapes that changed together of which the tables concerned are kept. Set by hand; not tuned."""
+
+
 class Linked:
     """The relations of a program, linked to each other."""
 
@@ -46,13 +50,15 @@ class Linked:
         self.snapshot = Snapshot()
         self.evaluation = TabledEvaluation(MAX_STEPS_BUILDING_TERMS if program.builds_terms else MAX_STEPS)
         self._rows: dict[Predicate, list[tuple[Term, ...]]] = dict(program.facts)
-        self._scope: dict[str, Any] = {"R": self.evaluation, "S": self.snapshot, "ONCE": (None,)}
+        self._scope: dict[str, Any] = {"R": self.evaluation, "F": self.snapshot.facts, "ONCE": (None,)}
         """The global variables of the generated code."""
         self._tables: dict[tuple[Predicate, str], tuple[str, CallTable]] = {}
         self._static_tables: list[CallTable] = []
         self._move_tables: list[CallTable] = []
         self._state_tables: dict[frozenset[Shape] | None, list[CallTable]] = {}
         """By the shapes of the facts that they depend on; None for facts of any shape."""
+        self._affected: dict[frozenset[Shape], tuple[list[CallTable], list[CallTable]]] = {}
+        """By the shapes of facts that change together: what depends on them, and what of it has incomplete calls."""
         self._calls: dict[tuple[Predicate, str], dict[tuple[Predicate, str], None]] = {}
         """Of compiled relations, per binding pattern: what they call."""
         self._writing: tuple[Predicate, str] | None = None
@@ -159,6 +165,7 @@ class Linked:
     def _relink(self, table: CallTable, suffix: str) -> None:
         table.pending.clear()
         self._tabled.discard(table.relation)
+        self._affected.clear()
         self._calls.pop(table.relation, None)
         self._link(table, suffix)
 
@@ -172,6 +179,7 @@ class Linked:
     def _enter(self, table: CallTable) -> None:
         """Notes when the table has to be cleared."""
         relation = table.relation[0]
+        self._affected.clear()
         scope = self.program.scope(relation)
         if scope == Scope.STATIC:
             self._static_tables.append(table)
@@ -188,10 +196,6 @@ class Linked:
         self._run(table, suffix, TableWriter.direct)
         self._finish(relation, pattern, suffix)
         if self.is_recursive(relation):
-            # Where terms are built, evaluation is bounded by what `TabledEvaluation` sees of them.
-            if table.builds_terms:
-                self._solve_by_table(table)
-                return
             circle = self._circle(table)
             if not self._tabled.isdisjoint(circle):
                 self._solve_by_table(table)
@@ -217,6 +221,7 @@ class Linked:
 
     def _solve_by_table(self, table: CallTable) -> None:
         self._tabled.add(table.relation)
+        self._affected.clear()
         suffix, _ = self._tables[table.relation]
         self._run(table, suffix, TableWriter.tabled)
         table.run = self._scope[f"D{suffix}"]
@@ -276,19 +281,34 @@ class Linked:
 
     def set_state(self, facts: frozenset[Term]) -> None:
         """Looks at another state: what depended on the facts that differ is forgotten."""
-        changed = self.snapshot.set_facts(facts)
-        for shapes, tables in self._state_tables.items():
-            if shapes is None or not shapes.isdisjoint(changed):
-                for table in tables:
-                    # Most are empty, and a look is cheaper than a call.
-                    if table.complete:
-                        if len(table.complete) >= MIN_CALLS:
-                            self.extents.count(table.relation[0], len(table.complete))
-                        table.complete.clear()
-                    if table.pending:
-                        table.pending.clear()
+        self._scope["F"] = facts
+        tables, tabled = self._affected_by(frozenset(self.snapshot.set_facts(facts)))
+        for table in tables:
+            # Most are empty, and a look is cheaper than a call.
+            if table.complete:
+                if len(table.complete) >= MIN_CALLS:
+                    self.extents.count(table.relation[0], len(table.complete))
+                table.complete.clear()
+        for table in tabled:
+            table.pending.clear()
         _clear(self._move_tables)
         self.extents.decide()
+
+    def _affected_by(self, changed: frozenset[Shape]) -> tuple[list[CallTable], list[CallTable]]:
+        """The tables of what depends on facts of these shapes, and those of them that may hold incomplete calls."""
+        found = self._affected.get(changed)
+        if found is None:
+            if len(self._affected) >= MAX_KINDS_OF_CHANGE:
+                self._affected.clear()
+            tables = [
+                table
+                for shapes, tables in self._state_tables.items()
+                if shapes is None or not shapes.isdisjoint(changed)
+                for table in tables
+            ]
+            tabled = [table for table in tables if table.relation in self._tabled]
+            found = self._affected[changed] = (tables, tabled)
+        return found
 
     def set_moves(self, moves: tuple[tuple[Term, Term], ...]) -> None:
         """Looks at another joint move, as pairs of role and move."""

@@ -27,6 +27,9 @@ Set by hand; not tuned.
 MAX_STATIC_CALLS = 500_000
 """Tabled calls kept from state to state. Set by hand; not tuned."""
 
+STATES_BETWEEN_LOOKS = 32
+"""States from one look at how many there are to the next. Set by hand; not tuned."""
+
 MAX_KNOWN_MOVES = 1 << 16
 """Moves kept from state to state that need not be checked again. Set by hand; not tuned."""
 
@@ -54,6 +57,7 @@ class Interpreter(StateMachine):
         self._lock = threading.RLock()
         self._linked = Linked(UnfoldedRules(checked.rules))
         self._facts: frozenset[Term] | None = None
+        self._states = 0
         self._moves: tuple[tuple[Term, Term], ...] = ()
         asked: list[Predicate] = [("legal", 2), ("terminal", 0), ("goal", 2)]
         depends = any(self._linked.program.scope(relation) == Scope.JOINT_MOVE for relation in asked)
@@ -72,7 +76,8 @@ class Interpreter(StateMachine):
     def legal(self, state: State, role: int) -> list[Term]:
         with self._lock:
             self._load(state, self._without_moves)
-            return sorted(self._linked.answers(("legal", 2), "bf", self.roles[role]), key=self._texts.__getitem__)
+            moves = self._linked.answers(("legal", 2), "bf", self.roles[role])
+            return sorted(moves, key=self._texts.__getitem__) if len(moves) > 1 else list(moves)
 
     def next(self, state: State, joint_move: Sequence[Term]) -> State:
         """The state after one move per role, whether or not the moves are legal: the manager's joint move is the truth.
@@ -123,7 +128,9 @@ class Interpreter(StateMachine):
         self._linked.evaluation.begin()
         if state is not self._facts and state != self._facts:
             self._facts = cast(frozenset[Term], state)
-            self._linked.clear_static(MAX_STATIC_CALLS)
+            self._states += 1
+            if not self._states % STATES_BETWEEN_LOOKS:
+                self._linked.clear_static(MAX_STATIC_CALLS)
             self._linked.set_state(self._facts)
         if moves is not None and moves != self._moves:
             self._moves = moves

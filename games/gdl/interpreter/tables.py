@@ -13,7 +13,7 @@ finds strongly connected components. Negation only asks for calls of lower strat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TypeAlias, cast
 
 from games.gdl.interpreter.facts import Answer
@@ -122,6 +122,8 @@ class TabledEvaluation:
         self._max_steps = max_steps
         self.steps = CHECK_EVERY
         """Counts down to the next check of the bounds."""
+        self.depth = 0
+        """Calls inside one another, of those that are evaluated directly and may build terms."""
         self.stop: Callable[[], bool] | None = None
         """Asked now and then whether to give up."""
         self._left = max_steps
@@ -134,6 +136,7 @@ class TabledEvaluation:
 
     def begin(self, max_steps: int | None = None) -> None:
         """Starts counting the steps of another query."""
+        self.depth = 0
         self._left = self._max_steps if max_steps is None else max_steps
         self.steps = self._portion = min(CHECK_EVERY, self._left)
 
@@ -148,6 +151,7 @@ class TabledEvaluation:
             table.pending.clear()
         self._stack.clear()
         self._parents.clear()
+        self.depth = 0
 
     def check(self) -> None:
         """Raises `LimitError` when a bound is reached or the query is to stop."""
@@ -157,6 +161,13 @@ class TabledEvaluation:
             raise LimitError("a query of the rules took too many steps")
         if self.stop is not None and self.stop():
             raise Interrupted("a query of the rules was stopped")
+
+    def look_deep(self, terms: Iterable[Term]) -> None:
+        """Raises `LimitError` where recursion has become too deep, or has built one of these terms too deep."""
+        if self.depth > MAX_CALL_DEPTH:
+            raise LimitError(f"calls of rules are nested more than {MAX_CALL_DEPTH} deep")
+        for term in terms:
+            _check_depth(term)
 
     def solve(self, table: CallTable, key: Key) -> Answers:
         """The answers of a recursive call: all of them, or those known so far if it is part of an open cycle."""
@@ -171,7 +182,7 @@ class TabledEvaluation:
             low = entry.place if entry.status == _ACTIVE else entry.low
             if low < parent.low:
                 parent.low = low
-            return False if table.boolean else list(entry.answers)
+            return False if table.boolean else dict(entry.answers)
         self.steps -= 1
         if self.steps < 0:
             self.check()
@@ -213,7 +224,7 @@ class TabledEvaluation:
                 parent = parents[-1]
                 if entry.low < parent.low:
                     parent.low = entry.low
-                return False if table.boolean else list(answers)
+                return False if table.boolean else dict(answers)
             if not entry.used or self._changes == changes:
                 parents.pop()
                 for other, other_key, member in stack[place:]:

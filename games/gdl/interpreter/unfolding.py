@@ -7,7 +7,7 @@ into the call, and facts are indexed by them. One level is unfolded, so the numb
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -96,6 +96,7 @@ class UnfoldedRules:
             for other in used:
                 users[other].append(relation)
         self._users = users
+        self._counts: Counter[Predicate] | None = None
         self._shapes: dict[Predicate, set[tuple[str, int] | None]] | None = None
         self._on_state = reachable(users, [relation for relation in users if self.base(relation) == TRUE])
         self._on_moves = reachable(users, [relation for relation in users if self.base(relation) == DOES])
@@ -109,6 +110,14 @@ class UnfoldedRules:
     def uses(self, relation: Predicate, used: Predicate) -> bool:
         """Whether a predicate's own rules ask for another one."""
         return relation in self._users.get(used, ())
+
+    def uses_of(self, relation: Predicate) -> int:
+        """In how many places other predicates ask for one."""
+        if self._counts is None:
+            self._counts = Counter(
+                predicate(literal.atom) for rules in self.rules.values() for rule in rules for literal in rule.body
+            )
+        return self._counts[relation]
 
     def is_alone(self, relation: Predicate) -> bool:
         """Whether the predicate is recursive through itself alone, if it is recursive."""
