@@ -8,10 +8,10 @@ their names have a space, which no token has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import prod
 
-from games.gdl.grounding.estimate import Estimates
+from games.gdl.grounding.estimate import Estimates, Joins
 from games.gdl.rules.terms import Literal, Rule, body_variables, substitute_atom, variables
 
 
@@ -92,8 +92,8 @@ _INSTANCE = 0.3
 """Cost of a ground instance beside that of its literals that stay: gringo's time for it."""
 
 
-def _cost(body: Iterable[Literal], instances: float, estimates: Estimates) -> float:
-    return instances * (_INSTANCE + sum(not estimates.is_static(literal) for literal in body))
+def _cost(body: Iterable[Literal], instances: float, dynamic: Collection[Literal]) -> float:
+    return instances * (_INSTANCE + sum(literal in dynamic for literal in body))
 
 
 def _combinations(names: Iterable[str], domains: Mapping[str, float]) -> float:
@@ -101,26 +101,31 @@ def _combinations(names: Iterable[str], domains: Mapping[str, float]) -> float:
 
 
 def _split_rule(rule: Rule, auxiliaries: Auxiliaries, values: Domains, estimates: Estimates) -> Rule:
+    if len(rule.body) < 2:
+        return rule
     head = variables(rule.head)
     while len(rule.body) > 1:
         domains = estimates.domains(rule.body)
-        best_cost = _GAIN * _cost(rule.body, estimates.join(rule.body, domains), estimates)
+        join = Joins(estimates, domains).size
+        dynamic = {literal for literal in rule.body if not estimates.is_static(literal)}
+        parts = [(literal, variables(literal.atom)) for literal in rule.body]
+        best_cost = _GAIN * _cost(rule.body, join(rule.body), dynamic)
         best: tuple[tuple[Literal, ...], list[str]] | None = None
         names = [name for name in body_variables(rule.body) if name not in head]
-        for bucket in dict.fromkeys(_bucket(rule.body, name, values, estimates) for name in names):
-            inside = body_variables(bucket)
+        for bucket in dict.fromkeys(_bucket(parts, name, values, dynamic) for name in names):
             rest = tuple([literal for literal in rule.body if literal not in bucket])
-            outside = head | body_variables(rest)
-            kept = [name for name in inside if name in outside]
+            inside, left = body_variables(bucket), body_variables(rest)
+            kept = [name for name in inside if name in head or name in left]
             if not rest or len(kept) == len(inside):
                 continue
-            instances = estimates.join(bucket, domains)
-            cost = 0.0 if auxiliaries.knows(kept, bucket) else _cost(bucket, instances, estimates)
+            instances = join(bucket)
             # The auxiliary literal joins with the rest as a relation that holds for `share` of its arguments.
             share = min(1.0, instances / max(1.0, _combinations(kept, domains)))
-            new = [name for name in kept if name not in body_variables(rest)]
-            shorter = estimates.join(rest, domains) * _combinations(new, domains) * share
-            cost += _cost(rest, shorter, estimates) + shorter
+            new = [name for name in kept if name not in left]
+            shorter = join(rest) * _combinations(new, domains) * share
+            cost = _cost(rest, shorter, dynamic) + shorter
+            if cost < best_cost and not auxiliaries.knows(kept, bucket):
+                cost += _cost(bucket, instances, dynamic)
             if cost < best_cost:
                 best_cost, best = cost, (bucket, kept)
         if best is None:
@@ -129,34 +134,41 @@ def _split_rule(rule: Rule, auxiliaries: Auxiliaries, values: Domains, estimates
         known = len(auxiliaries.rules)
         literal = auxiliaries.literal(kept, bucket, rule.statement)
         if len(auxiliaries.rules) > known:
-            size = min(estimates.join(bucket, domains), _combinations(kept, domains))
+            size = min(join(bucket), _combinations(kept, domains))
             estimates.add(auxiliaries.rules[-1], size)
         rule = Rule(rule.head, (*[lit for lit in rule.body if lit not in bucket], literal), rule.statement)
     return rule
 
 
-def _bucket(body: Sequence[Literal], name: str, domains: Domains, estimates: Estimates) -> tuple[Literal, ...]:
+def _bucket(
+    parts: Sequence[tuple[Literal, Mapping[str, None]]], name: str, domains: Domains, dynamic: Collection[Literal]
+) -> tuple[Literal, ...]:
     """The literals to join in order to eliminate a variable; empty where some literal stands in the way.
 
     Those that mention it, and those that cost nothing and narrow the join. Where one of the former is the negation of
     a static relation, its other variables are bound to all that they can be.
+
+    `parts` is the body, each literal with its variables; `dynamic` are those of its literals that depend on the state.
     """
-    bucket = [lit for lit in body if lit.positive and lit.atom[0] != "distinct" and name in variables(lit.atom)]
-    bound = body_variables(bucket)
-    for literal in body:
-        names = variables(literal.atom)
+    bucket: list[Literal] = []
+    bound: dict[str, None] = {}
+    for literal, names in parts:
+        if name in names and literal.positive and literal.atom[0] != "distinct":
+            bucket.append(literal)
+            bound.update(names)
+    for literal, names in parts:
         if literal in bucket:
             continue
         if name in names:
             for other in names:
                 if other not in bound:
-                    relation = not literal.positive and estimates.is_static(literal)
-                    binder = domains.literal(body, other) if relation else None
+                    relation = not literal.positive and literal not in dynamic
+                    binder = domains.literal([part for part, _ in parts], other) if relation else None
                     if binder is None:
                         return ()
                     bucket.append(binder)
                     bound[other] = None
             bucket.append(literal)
-        elif all(other in bound for other in names) and estimates.is_static(literal):
+        elif literal not in dynamic and bound.keys() >= names.keys():
             bucket.append(literal)
     return tuple(bucket)
