@@ -242,6 +242,17 @@ class Sheet(Vocabulary):
             else:
                 body.literals += pairs
         self.add(("next", inner(one.name, fact)), body)
+        if rng.random() < 0.4:
+            self._copy(one)
+
+    def _copy(self, one: Relation) -> None:
+        """What is true of another fluent becomes true of this one: all that it can be, it is from there."""
+        others = [other for other in self.fluents if other is not one and set(other.sorts) & set(one.sorts)]
+        if others:
+            other = self.rng.choice(others)
+            body = Body(self.rng)
+            body.literals.append(other.atom([body.fresh(sort) for sort in other.sorts]))
+            self.add(("next", inner(one.name, body.head_terms(one.sorts))), body)
 
     def _shift(self, one: Relation, pool: list[Relation]) -> None:
         """A move makes something true, out of what was true."""
