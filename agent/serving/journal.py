@@ -1,8 +1,8 @@
 """The journal: what a restarted server needs to take its running matches up again.
 
 One file per match, one JSON object per line, only ever appended to and synced to the disk before the message is acted
-on. The first line holds the START, each further one what a PLAY said about the last joint move. A finished match's file
-is removed.
+on. The first line holds the START, each further one what a PLAY said about the last joint move, or how many circuits of
+the rules were found to be wrong by then. A finished match's file is removed.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ class Unfinished:
 
     start: Start
     history: tuple[Received, ...]
+    distrust: int
+    """How many circuits of its rules were found to be wrong."""
     journal: MatchJournal
     """To be appended to."""
     age: float
@@ -61,8 +63,8 @@ class Journal:
         """The matches to be taken up again; `now` is the time of day. Files that cannot be read are left alone."""
         for path in sorted(self._folder.glob(f"*{SUFFIX}")):
             try:
-                start, history = _load(path)
-                yield Unfinished(start, history, MatchJournal(path), now - path.stat().st_mtime)
+                start, history, distrust = _load(path)
+                yield Unfinished(start, history, distrust, MatchJournal(path), now - path.stat().st_mtime)
             except (OSError, ValueError, KeyError, IndexError, TypeError, TextError) as error:
                 log.warning("cannot read the journal %s: %s", path, error)
 
@@ -77,14 +79,15 @@ class MatchJournal:
         self._writing: set[asyncio.Task[None]] = set()
         self._file: IO[str] | None = None
 
-    async def start(self, start: Start) -> None:
-        """Begins a new file."""
+    async def start(self, start: Start, distrust: int = 0) -> None:
+        """Begins a new file; `distrust` is how many circuits of the rules are known to be wrong."""
         line = {
             "match": start.match_id,
             "role": write(start.role),
             "start_clock": start.start_clock,
             "play_clock": start.play_clock,
             "rules": [write(statement) for statement in start.rules],
+            "distrust": distrust,
         }
         if self._file is not None:
             self._file.close()
@@ -98,6 +101,10 @@ class MatchJournal:
             await self._append({"own": None if received.own is None else write(received.own)})
         else:
             await self._append({"moves": [write(move) for move in received]})
+
+    async def distrusted(self, circuits: int) -> None:
+        """Notes how many circuits of the rules were found to be wrong by now."""
+        await self._append({"distrust": circuits})
 
     def close(self) -> None:
         """Ends the writing; the file stays for the next server."""
@@ -136,7 +143,7 @@ class MatchJournal:
         os.fsync(self._file.fileno())
 
 
-def _load(path: Path) -> tuple[Start, tuple[Received, ...]]:
+def _load(path: Path) -> tuple[Start, tuple[Received, ...], int]:
     with open(path, encoding="utf-8") as file:
         # A line without its end was being written when the server ended: its message was not yet acted on.
         lines = [json.loads(line) for line in file if line.endswith("\n")]
@@ -148,7 +155,8 @@ def _load(path: Path) -> tuple[Start, tuple[Received, ...]]:
         start_clock=head["start_clock"],
         play_clock=head["play_clock"],
     )
-    return start, tuple(_received(line) for line in lines[1:])
+    history = tuple(_received(line) for line in lines[1:] if "distrust" not in line)
+    return start, history, max(line.get("distrust", 0) for line in lines)
 
 
 def _received(line: dict[str, Any]) -> Received:

@@ -21,6 +21,7 @@ from agent.serving.worker_pool import WorkerPool
 from agent.worker.messages import (
     Begin,
     Checkpoint,
+    Distrusted,
     Prepared,
     Received,
     Refused,
@@ -71,8 +72,10 @@ class Match:
         options: MatchOptions,
         journal: MatchJournal | None = None,
         history: tuple[Received, ...] = (),
+        distrust: int = 0,
     ) -> None:
-        """`history` is what was received before this server took the match up."""
+        """`history` is what was received before this server took the match up, `distrust` how many circuits of the
+        rules were found to be wrong until then."""
         self.start_message = start
         self.heard: Instant = now()
         """When the manager was last heard of."""
@@ -81,6 +84,7 @@ class Match:
         self._options = options
         self._journal = journal
         self._history = list(history)
+        self._distrust = distrust
         self._imperfect = has_imperfect_information(start.rules)
         self._workers = MatchWorkers(start.match_id, pool, self._make_begin, self._on_report)
         self._playable: bool | None = None
@@ -233,7 +237,7 @@ class Match:
         self._latest = self._opening
         self._turn = MatchTurn(0, situation=self._opening)
         if self._journal is not None:
-            self._spawn(self._journal.start(self.start_message))
+            self._spawn(self._journal.start(self.start_message, self._distrust))
         self._workers.send_rewind()
 
     async def _finish(self) -> None:
@@ -299,6 +303,8 @@ class Match:
         elif isinstance(report, Thought):
             if main and report.turn == turn.number:
                 turn.thought = report
+        elif isinstance(report, Distrusted):
+            self._distrust_circuits(report.circuits)
         elif isinstance(report, Prepared):
             self._playable = True
         elif isinstance(report, Refused):
@@ -306,13 +312,19 @@ class Match:
             log.error("%s: cannot be played: %s", self.match_id, report.reason)
         self._news.set()
 
+    def _distrust_circuits(self, count: int) -> None:
+        if count > self._distrust:
+            self._distrust = count
+            if self._journal is not None:
+                self._spawn(self._journal.distrusted(count))
+
     def _make_begin(self, compile: bool) -> Begin:
         """What a worker that joins now has to know."""
         known = self._latest.checkpoint if self._latest is not None else Checkpoint()
         checkpoint = replace(known, since=tuple(self._history[known.turn :]))
         deadline = self._turn.deadline
         seconds = deadline.remaining() if deadline is not None else None
-        return Begin(self.start_message, checkpoint, seconds, self._options.ponder, compile)
+        return Begin(self.start_message, checkpoint, seconds, self._options.ponder, compile, self._distrust)
 
     def _close(self) -> None:
         if not self.closed:

@@ -109,7 +109,7 @@ class Player:
         if self._journal is None:
             return
         for found in self._journal.unfinished(time.time()):
-            match = Match(found.start, self._pool, self._match_options, found.journal, found.history)
+            match = Match(found.start, self._pool, self._match_options, found.journal, found.history, found.distrust)
             match.heard -= found.age
             if match.overdue:
                 match.abort()

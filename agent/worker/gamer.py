@@ -180,8 +180,7 @@ class Gamer:
                 if task.joint_move is not None:
                     self._follow(reference, task.joint_move, last=task.seconds is None)
             elif isinstance(task, Rewind):
-                begin = Checkpoint(distrust=self._checkpoint.distrust)
-                reference = Reference(reference.machine, reference.role, begin)
+                reference = Reference(reference.machine, reference.role, Checkpoint())
                 self._announce(reference)
                 self._engines = self._choose_engines(reference.machine, reference.role)
                 self._next_engine(reference.state)

@@ -51,8 +51,6 @@ class Checkpoint:
     """The last joint move received before it, where that was not legal (see `agent.worker.reference`)."""
     since: tuple[Received, ...] = ()
     """What was received after the known state."""
-    distrust: int = 0
-    """How many circuits of the match's rules were found to be wrong, or failed, until then."""
 
 
 # ------------------------------------------------------------------------------------------- server -> worker
@@ -70,6 +68,8 @@ class Begin:
     """Whether to think while no turn is running."""
     compile: bool
     """Whether to try for a circuit; without, the match is played by the interpreter."""
+    distrust: int = 0
+    """How many circuits of the match's rules were found to be wrong, or failed, until now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +152,19 @@ class Thought:
 
 
 @dataclass(frozen=True, slots=True)
+class Distrusted:
+    """One more circuit of the match's rules was found to be wrong, or failed."""
+
+    circuits: int
+    """How many by now: for whoever has to take the match over (see `Begin`)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Alive:
     """Nothing but a sign of life, sent every `PULSE` seconds during a match."""
 
 
-Report: TypeAlias = Warm | Refused | Prepared | Situation | Thought | Alive
+Report: TypeAlias = Warm | Refused | Prepared | Situation | Thought | Distrusted | Alive
 
 
 def frame(message: object) -> bytes:

@@ -29,7 +29,6 @@ class Reference:
         self.turn = checkpoint.turn
         self.state: State = machine.initial() if checkpoint.facts is None else machine.state(checkpoint.facts)
         self._disputed = checkpoint.disputed
-        self._distrust = checkpoint.distrust
         self._last: JointMove | None = None
         self._legal: list[list[Term]] | None = None
         self._unobserved: list[tuple[State, State | None, JointMove | None]] = [(self.state, None, None)]
@@ -76,7 +75,7 @@ class Reference:
             legal=tuple(self.legal[self.role]),
             terminal=terminal,
             goals=tuple(machine.goal(state, role) for role in range(len(machine.roles))) if terminal else None,
-            checkpoint=Checkpoint(self.turn, machine.facts(state), self._disputed, distrust=self._distrust),
+            checkpoint=Checkpoint(self.turn, machine.facts(state), self._disputed),
             joint_move=last,
             repeatable=last is not None and not terminal and self._illegal(last, self.legal) is None,
         )

@@ -26,6 +26,7 @@ from agent.worker.messages import (
     Begin,
     Channel,
     Checkpoint,
+    Distrusted,
     Prepared,
     Received,
     Refused,
@@ -79,6 +80,8 @@ class Session:
         self._begin = begin
         self._received: list[Received] = list(begin.checkpoint.since)
         self._seconds = begin.seconds
+        self._distrust = begin.distrust
+        """How many circuits were found to be wrong, or failed."""
         self._resting = begin.seconds is None and not begin.ponder
         self._prepared = False
         """Whether it was reported what plays the match, or that nothing can."""
@@ -100,9 +103,9 @@ class Session:
             if isinstance(checked, Refused):
                 self._channel.send(checked)
                 return
-            if self._begin.compile and self._begin.checkpoint.distrust < len(COMPILATIONS):
+            if self._begin.compile and self._distrust < len(COMPILATIONS):
                 # Processes are forked here, before any thread exists.
-                self._compilation = self._compile(checked, COMPILATIONS[self._begin.checkpoint.distrust])
+                self._compilation = self._compile(checked, COMPILATIONS[self._distrust])
                 self._crosschecker = CrossChecker(checked, self._channel.wake)
                 self._crosschecker.start()
             self._gamer = self._start_gamer(lambda: Interpreter(checked), thinking=self._begin.seconds is not None)
@@ -195,7 +198,7 @@ class Session:
                 gamer.turn(turn)
 
     def _rewind(self) -> None:
-        self._begin = replace(self._begin, checkpoint=Checkpoint(distrust=self._begin.checkpoint.distrust))
+        self._begin = replace(self._begin, checkpoint=Checkpoint())
         self._received.clear()
         for gamer in (self._gamer, self._successor):
             if gamer is not None:
@@ -231,9 +234,9 @@ class Session:
         assert self._crosschecker is not None
         assert self._circuit is not None
         self._crosschecker.watch(None)
-        distrust = self._begin.checkpoint.distrust + 1
-        # Gamers say so along with every state: what joins the match later has to know.
-        self._begin = replace(self._begin, checkpoint=replace(self._begin.checkpoint, distrust=distrust))
+        self._distrust += 1
+        # What joins the match later, or takes it up again after a restart, has to know.
+        self._channel.send(Distrusted(self._distrust))
         if self._circuit is self._gamer:
             if finding is None or finding.own:
                 # What it says of the present state is wrong; until the interpreter has followed, silence is better.
@@ -244,9 +247,9 @@ class Session:
             self._circuit.retire()
             self._successor = None
         self._circuit = None
-        if distrust < len(COMPILATIONS):
+        if self._distrust < len(COMPILATIONS):
             log.warning("the rules are compiled once more, as they stand")
-            self._compilation = self._compile(checked, COMPILATIONS[distrust])
+            self._compilation = self._compile(checked, COMPILATIONS[self._distrust])
         else:
             log.warning("no circuit can be trusted: played by the interpreter")
 

@@ -18,11 +18,12 @@ import numpy as np
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.grounding import demand, rewrite, unfold
 from games.gdl.grounding import ground as grounding
-from games.gdl.grounding.ground import VARIANTS, ground
-from games.gdl.grounding.ground import rewrite as rewritten
+from games.gdl.grounding.estimate import Estimates
+from games.gdl.grounding.ground import VARIANTS, Rewriter, ground
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules import normalise as normal_form
 from games.gdl.rules.check import CheckedRules, check
+from games.gdl.rules.terms import Rule
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.machine import GameError, StateMachine
 from tests.generated.naive import Naive
@@ -107,7 +108,7 @@ def disagreement(machine: StateMachine, known: Record) -> str | None:
             return f"terminal is {not position.terminal} in {_text(position.facts)}"
         for role in roles:
             legal = machine.legal(state, role)
-            found = _different(f"legal for {known.roles[role]} in {_text(position.facts)}", legal, position.legal[role])
+            found = _different(f"legal for {known.roles[role]}", legal, position.legal[role], position.facts)
             if found or len(legal) != len(position.legal[role]):
                 return found or "a legal move is listed twice"
         goals = [machine.goal(state, role) for role in roles]
@@ -115,7 +116,7 @@ def disagreement(machine: StateMachine, known: Record) -> str | None:
             return f"goals {goals}, not {position.goals}, in {_text(position.facts)}"
     for number, joint, expected in known.moves:
         facts = machine.facts(machine.next(states[number], joint))
-        found = _different(f"after {_text(joint)} in {_text(known.positions[number].facts)}", facts, expected)
+        found = _different("next", facts, expected, known.positions[number].facts, joint)
         if found:
             return found
     return None
@@ -132,24 +133,23 @@ def batch_disagreement(machine: CircuitMachine, known: Record) -> str | None:
     legal, terminal = machine.legal_of(packed)
     goals = machine.goals_of(packed)
     for number, position in enumerate(known.positions):
-        where = _text(position.facts)
         if bool(terminal[number]) != position.terminal:
-            return f"terminal is {not position.terminal} in {where}"
+            return f"terminal is {not position.terminal} in {_text(position.facts)}"
         for role, mine in enumerate(np.split(legal[number], machine.programs.role_start[1:-1])):
             moves = [machine.game.moves[role][i] for i in np.flatnonzero(mine)]
-            found = _different(f"legal for {known.roles[role]} in {where}", moves, position.legal[role])
+            found = _different(f"legal for {known.roles[role]}", moves, position.legal[role], position.facts)
             if found:
                 return found
         values = [None if goal < 0 else goal for goal in goals[number].tolist()]
         if values != position.goals:
-            return f"goals {values}, not {position.goals}, in {where}"
+            return f"goals {values}, not {position.goals}, in {_text(position.facts)}"
     if known.moves:
         numbers = [number for number, _, _ in known.moves]
         joint = [[machine.move_index(i, move) for i, move in enumerate(moves)] for _, moves, _ in known.moves]
         nexts = machine.next_of(packed[numbers], np.array(joint, np.int32))
         for (number, moves, expected), words in zip(known.moves, nexts, strict=True):
-            where = f"after {_text(moves)} in {_text(known.positions[number].facts)}"
-            found = _different(where, machine.facts(machine.unpack(words)), expected)
+            facts = machine.facts(machine.unpack(words))
+            found = _different("next", facts, expected, known.positions[number].facts, moves)
             if found:
                 return found
     return None
@@ -200,16 +200,17 @@ def compare(
 def _groundings(
     sheet: Sheet, checked: CheckedRules, variants: Sequence[str], eager: bool, watch: Watch | None
 ) -> Iterator[tuple[str, list[Any]]]:
+    rewriter = Rewriter(checked.rules)
     for variant in variants:
-        yield variant, rewritten(checked.rules, variant)
+        yield variant, rewriter.rules(variant)
     if not eager:
         return
     with moved_thresholds():
         again = _checked(sheet)
         if watch:
             watch("eager", again.rules)
-        moved = [variant for variant in variants if variant != "plain"]
-        made = [(f"eager {variant}", rewritten(again.rules, variant)) for variant in moved]
+        rewriter = Rewriter(again.rules)
+        made = [(f"eager {variant}", rewriter.rules(variant)) for variant in variants if variant != "plain"]
     yield from made
 
 
@@ -220,19 +221,35 @@ def moved_thresholds() -> Iterator[None]:
         stack.enter_context(patch.object(demand, "_LARGE", 2.0))
         stack.enter_context(patch.object(rewrite, "_GAIN", 1e9))
         stack.enter_context(patch.object(unfold, "_LARGE", 0.0))
-        stack.enter_context(patch.object(grounding, "_UNFOLDING_GAIN", 1e9))
+        stack.enter_context(patch.object(grounding, "_broken_up", _unfolded_always))
         stack.enter_context(patch.object(normal_form, "MAX_ALTERNATIVES", 2))
         yield
+
+
+def _unfolded_always(rules: list[Rule], estimates: Estimates) -> tuple[list[Rule], Estimates]:
+    """`_broken_up` as it is where unfolding gains, but for what gets far longer, which never does."""
+    unfolded = grounding.unfold_large(rules, estimates)
+    if unfolded is None or _literals(unfolded) > 2 * _literals(rules):
+        return grounding._taken_apart(rules, estimates)
+    return grounding._taken_apart(unfolded, Estimates(unfolded))
+
+
+def _literals(rules: list[Rule]) -> int:
+    return sum(len(rule.body) for rule in rules)
 
 
 def _checked(sheet: Sheet) -> CheckedRules:
     return check(tuple(sheet))
 
 
-def _different(where: str, found: Any, expected: Any) -> str | None:
+def _different(what: str, found: Any, expected: Any, state: Any = None, joint: Any = None) -> str | None:
+    """In words, where what was found is not what was expected; None where it is."""
     missing, wrong = set(expected) - set(found), set(found) - set(expected)
+    if not missing and not wrong:
+        return None
+    where = [f" {word} {_text(facts)}" for word, facts in (("in", state), ("after", joint)) if facts is not None]
     parts = [f"{word} {_text(facts)}" for word, facts in (("lacks", missing), ("has wrongly", wrong)) if facts]
-    return f"{where}: {', '.join(parts)}" if parts else None
+    return f"{what}{''.join(where)}: {', '.join(parts)}"
 
 
 def _text(terms: Any) -> str:

@@ -29,6 +29,7 @@ STEPS = {
     "join ": "a body was split",
     "part ": "a move was taken apart",
     "domain ": "a variable was bound to its domain",
+    "value ": "a variable of a negation was bound to its domain",
     "demand ": "a relation was derived on demand",
     "possible ": "demand depended on the state",
 }
@@ -81,6 +82,8 @@ MATCHES = (
 """What was come across in play. In a dead end (not terminal, and some role has no legal move) there is no joint move:
 legal moves, terminal and goals are compared there, and play ends. What a machine says is next after a move that is not
 legal is nobody's rule: a circuit takes it that a role makes one of its moves, the interpreter that it makes none."""
+
+APART = "moves of several roles were taken apart in one rule"
 
 CIRCUITS = (
     "positive cycles",
@@ -169,6 +172,15 @@ class Coverage:
             for start, step in STEPS.items():
                 if str(rule.head[0]).startswith(start):
                     self._seen.add(step + suffix)
+        roles: dict[Any, set[Any]] = {}
+        for rule in rules:
+            if str(rule.head[0]).startswith("part "):
+                roles[rule.head[0]] = {literal.atom[1] for literal in rule.body if literal.atom[0] == "does"}
+                roles[rule.head[0]].update(*[roles.get(literal.atom[0], ()) for literal in rule.body])
+        for rule in rules:
+            whose = set().union(*[roles.get(literal.atom[0], ()) for literal in rule.body])
+            if len([role for role in whose if not role.startswith("?")]) > 1:
+                self._seen.add(APART)
 
     @contextmanager
     def watching_circuits(self) -> Iterator[None]:
@@ -212,6 +224,7 @@ class Coverage:
             "matches came across": MATCHES,
             "rewriting steps": (
                 *STEPS.values(),
+                APART,
                 "an alias of does was unfolded",
                 *[step + MOVED for step in STEPS.values()],
                 UNFOLDED,

@@ -6,7 +6,7 @@ in the body they stand. A counter ends every match after a few plies.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -14,6 +14,9 @@ from tests.generated.bodies import Body, Relation, Sort, inner, relation
 from tests.generated.vocabulary import Vocabulary
 
 Term = Any
+
+ALWAYS = 2.0
+"""For `Body.term`: a new variable, as long as there is room for one."""
 
 
 class Sheet(Vocabulary):
@@ -100,7 +103,15 @@ class Sheet(Vocabulary):
                     self.add(("next", ("count", "?r", "?n")), [("true", ("count", "?r", "?n")), ("does", "?r", "noop")])
                 continue
             for _ in range(rng.choice((1, 2, 2, 3))):
-                ways = [self._frame, self._frame, self._unless, self._unless, self._shift, self._any_next]
+                ways = [
+                    self._frame,
+                    self._unless,
+                    self._unless,
+                    self._unmarked,
+                    self._unmarked,
+                    self._shift,
+                    self._any_next,
+                ]
                 if self.aliases:
                     ways += [self._by_aliases, self._by_aliases]
                 rng.choice(ways)(one, pool)
@@ -179,13 +190,7 @@ class Sheet(Vocabulary):
         roles = rng.sample(self.roles.constants, rng.randint(1, len(self.roles.constants)))
         for role in roles:
             _, sorts, arguments = self.does(body, role if rng.random() < 0.85 else None)
-            pairs = [
-                ("distinct", *rng.sample((mine, other), 2))
-                for mine, sort in zip(arguments, sorts, strict=True)
-                for other, kind in zip(fact, one.sorts, strict=True)
-                if (sort is kind or set(sort.constants) & set(kind.constants)) and mine != other
-            ]
-            rng.shuffle(pairs)
+            pairs = self._inequalities(arguments, sorts, fact, one)
             if len(pairs) > 1 and rng.random() < 0.6:
                 count = rng.choice((2, 2, 3, 4))
                 body.literals.append(("or", *pairs[:count]))
@@ -197,6 +202,57 @@ class Sheet(Vocabulary):
                 body.literals.append(first)
         body.tests(pool, rng.choice((0, 0, 0, 1)))
         self.add(("next", inner(one.name, fact)), body)
+
+    def _inequalities(
+        self, arguments: Sequence[Term], sorts: Sequence[Sort], fact: Sequence[Term], one: Relation
+    ) -> list[Term]:
+        """That an argument of a move is not one of a fact, for all those that could be the same; in any order."""
+        pairs = [
+            ("distinct", *self.rng.sample((mine, other), 2))
+            for mine, sort in zip(arguments, sorts, strict=True)
+            for other, kind in zip(fact, one.sorts, strict=True)
+            if (sort is kind or set(sort.constants) & set(kind.constants)) and mine != other
+        ]
+        self.rng.shuffle(pairs)
+        return pairs
+
+    def _unmarked(self, one: Relation, pool: list[Relation]) -> None:
+        """What was true stays so if the moves of some roles, whatever they are, have other arguments."""
+        rng = self.rng
+        names = {constant for sort in one.sorts for constant in sort.constants}
+        moves = [
+            (name, sorts)
+            for name, sorts in self.moves
+            if len(sorts) > 1 and any(names.intersection(sort.constants) for sort in sorts)
+        ]
+        if not moves:
+            self._unless(one, pool)
+            return
+        body = Body(rng)
+        fact = [body.term(sort, ALWAYS) for sort in one.sorts]
+        body.literals.append(one.atom(fact))
+        roles = self.roles.constants
+        for role in rng.sample(roles, min(len(roles), rng.choice((2, 2, 3)))):
+            name, sorts = rng.choice(moves)
+            arguments = [body.term(sort, ALWAYS) for sort in sorts]
+            body.literals.append(("does", role, inner(name, arguments)))
+            pairs = self._inequalities(arguments, sorts, fact, one)
+            if len(pairs) > 1:
+                body.literals.append(("or", *pairs[: rng.choice((2, 2, 3))]))
+            else:
+                body.literals += pairs
+        self.add(("next", inner(one.name, fact)), body)
+        if rng.random() < 0.4:
+            self._copy(one)
+
+    def _copy(self, one: Relation) -> None:
+        """What is true of another fluent becomes true of this one: all that it can be, it is from there."""
+        others = [other for other in self.fluents if other is not one and set(other.sorts) & set(one.sorts)]
+        if others:
+            other = self.rng.choice(others)
+            body = Body(self.rng)
+            body.literals.append(other.atom([body.fresh(sort) for sort in other.sorts]))
+            self.add(("next", inner(one.name, body.head_terms(one.sorts))), body)
 
     def _shift(self, one: Relation, pool: list[Relation]) -> None:
         """A move makes something true, out of what was true."""

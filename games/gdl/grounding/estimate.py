@@ -60,21 +60,9 @@ class Estimates:
 
     def join(self, body: Iterable[Literal], domains: Mapping[str, float]) -> float:
         """The number of ways to satisfy the positive literals of a body whose variables have these domains."""
-        result = 1.0
-        seen: dict[str, None] = {}
-        for literal in body:
-            if literal.positive and literal.atom[0] != "distinct":
-                names = variables(literal.atom)
-                product = 1.0
-                for name in names:
-                    product *= domains.get(name, 1.0)
-                    if name not in seen:
-                        result *= domains.get(name, 1.0)
-                seen |= names
-                result *= self._density(literal.atom, product, domains)
-        return result
+        return Joins(self, domains).size(body)
 
-    def _density(self, atom: Atom, product: float, domains: Mapping[str, float]) -> float:
+    def density(self, atom: Atom, product: float, domains: Mapping[str, float]) -> float:
         """The share of `product` combinations of the atom's variables for which it can hold."""
         relation = predicate(atom)
         matching = self.size(relation)
@@ -118,3 +106,36 @@ class Estimates:
                         product = min(product, prod([domains.get(name, 0.0) for name in names]))
                     total += min(product, self.join(rule.body, domains))
                 self._sizes[relation] = min(total, self._domains.extent(relation))
+
+
+class Joins:
+    """Sizes of joins of literals whose variables have certain domains, for as long as the estimates stay the same."""
+
+    def __init__(self, estimates: Estimates, domains: Mapping[str, float]) -> None:
+        self._estimates = estimates
+        self._domains = domains
+        self._known: dict[Atom, tuple[list[tuple[str, float]], float]] = {}
+        """Of atoms: their variables, with what each can be, and the density."""
+
+    def size(self, body: Iterable[Literal]) -> float:
+        """The number of ways to satisfy the positive literals of a body."""
+        result = 1.0
+        seen: set[str] = set()
+        for literal in body:
+            if literal.positive and literal.atom[0] != "distinct":
+                known = self._known.get(literal.atom)
+                if known is None:
+                    known = self._known[literal.atom] = self._look(literal.atom)
+                for name, values in known[0]:
+                    if name not in seen:
+                        result *= values
+                        seen.add(name)
+                result *= known[1]
+        return result
+
+    def _look(self, atom: Atom) -> tuple[list[tuple[str, float]], float]:
+        names = [(name, self._domains.get(name, 1.0)) for name in variables(atom)]
+        product = 1.0
+        for _, values in names:
+            product *= values
+        return names, self._estimates.density(atom, product, self._domains)

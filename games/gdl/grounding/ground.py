@@ -105,7 +105,8 @@ class Rewriter:
 
     def rules(self, variant: str) -> list[Rule]:
         """The rewritten rules that the game depends on. Raises `ValueError` for a name not in `VARIANTS`."""
-        return self._make(variant)[0]
+        # What is left as it is needs no estimates.
+        return self._rules if variant == "plain" else self._make(variant)[0]
 
     def instances(self, variant: str) -> float:
         """A rough estimate of how many ground instances these have."""
@@ -139,15 +140,16 @@ class Rewriter:
 
 def _broken_up(rules: list[Rule], estimates: Estimates) -> tuple[list[Rule], Estimates]:
     unfolded = unfold_large(rules, estimates)
-    separated = separate_moves(rules, estimates)
-    result = split(separated, estimates), estimates
+    result = _taken_apart(rules, estimates)
     if unfolded is not None:
-        estimates = Estimates(unfolded)
-        separated = separate_moves(unfolded, estimates)
-        also = split(separated, estimates), estimates
+        also = _taken_apart(unfolded, Estimates(unfolded))
         if _instances(*also) < _UNFOLDING_GAIN * _instances(*result):
             return also
     return result
+
+
+def _taken_apart(rules: list[Rule], estimates: Estimates) -> tuple[list[Rule], Estimates]:
+    return split(separate_moves(rules, estimates), estimates), estimates
 
 
 def _instances(rules: Iterable[Rule], estimates: Estimates) -> float:

@@ -8,12 +8,12 @@ their names have a space, which no token has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import count
 from math import prod
 from typing import NamedTuple
 
-from games.gdl.grounding.estimate import Estimates
+from games.gdl.grounding.estimate import Estimates, Joins
 from games.gdl.rules.terms import Literal, Rule, body_variables, substitute_atom, variables
 
 
@@ -111,8 +111,8 @@ _INSTANCE = 0.3
 """Cost of a ground instance beside that of its literals that stay: gringo's time for it."""
 
 
-def _cost(body: Iterable[Literal], instances: float, estimates: Estimates) -> float:
-    return instances * (_INSTANCE + sum(not estimates.is_static(literal) for literal in body))
+def _cost(body: Iterable[Literal], instances: float, dynamic: Collection[Literal]) -> float:
+    return instances * (_INSTANCE + sum(literal in dynamic for literal in body))
 
 
 def _combinations(names: Iterable[str], domains: Mapping[str, float]) -> float:
@@ -137,10 +137,10 @@ def _split_rule(rule: Rule, auxiliaries: Auxiliaries, values: Domains, estimates
     preparing, spent, limit = 0, 0.0, 0.0
     while len(rule.body) > 1:
         domains = estimates.domains(rule.body)
+        dynamic = {literal for literal in rule.body if not estimates.is_static(literal)}
         if not preparing:
-            cost = _cost(rule.body, estimates.join(rule.body, domains), estimates)
-            limit = _GAIN * cost
-        step = _best_step(rule, domains, auxiliaries, values, estimates)
+            limit = _GAIN * _cost(rule.body, estimates.join(rule.body, domains), dynamic)
+        step = _best_step(rule, domains, dynamic, auxiliaries, values, estimates)
         if step is None:
             break
         pays = spent + step.bucket_cost + step.rest_cost < limit
@@ -162,13 +162,23 @@ def _split_rule(rule: Rule, auxiliaries: Auxiliaries, values: Domains, estimates
 
 
 def _best_step(
-    rule: Rule, domains: Mapping[str, float], auxiliaries: Auxiliaries, values: Domains, estimates: Estimates
+    rule: Rule,
+    domains: Mapping[str, float],
+    dynamic: Collection[Literal],
+    auxiliaries: Auxiliaries,
+    values: Domains,
+    estimates: Estimates,
 ) -> _Step | None:
-    """The step after which the whole is estimated to cost least; None where there is none."""
+    """The step after which the whole is estimated to cost least; None where there is none.
+
+    `domains` are those of the body's variables; `dynamic` are those of its literals that depend on the state.
+    """
     head = variables(rule.head)
+    join = Joins(estimates, domains).size
+    parts = [(literal, variables(literal.atom)) for literal in rule.body]
     best: _Step | None = None
     names = [name for name in body_variables(rule.body) if name not in head]
-    for bucket in dict.fromkeys(_bucket(rule.body, name, values, estimates) for name in names):
+    for bucket in dict.fromkeys(_bucket(parts, name, values, dynamic) for name in names):
         inside = body_variables(bucket)
         rest = tuple([literal for literal in rule.body if literal not in bucket])
         bound = body_variables(rest)
@@ -178,39 +188,46 @@ def _best_step(
         # The rest of the body does not narrow what the auxiliary rule joins.
         own = estimates.domains(bucket)
         instances = estimates.join(bucket, own)
-        cost = 0.0 if auxiliaries.knows(kept, bucket) else _cost(bucket, instances, estimates)
+        cost = 0.0 if auxiliaries.knows(kept, bucket) else _cost(bucket, instances, dynamic)
         # The auxiliary literal joins with the rest as a relation that holds for `share` of its arguments.
         share = min(1.0, instances / max(1.0, _combinations(kept, domains)))
         new = [name for name in kept if name not in bound]
-        shorter = estimates.join(rest, domains) * _combinations(new, domains) * share
-        rest_cost = _cost(rest, shorter, estimates) + shorter
+        shorter = join(rest) * _combinations(new, domains) * share
+        rest_cost = _cost(rest, shorter, dynamic) + shorter
         if best is None or cost + rest_cost < best.bucket_cost + best.rest_cost:
             best = _Step(bucket, kept, min(instances, _combinations(kept, own)), cost, rest_cost)
     return best
 
 
-def _bucket(body: Sequence[Literal], name: str, domains: Domains, estimates: Estimates) -> tuple[Literal, ...]:
+def _bucket(
+    parts: Sequence[tuple[Literal, Mapping[str, None]]], name: str, domains: Domains, dynamic: Collection[Literal]
+) -> tuple[Literal, ...]:
     """The literals to join in order to eliminate a variable; empty where some literal stands in the way.
 
     Those that mention it, and those that cost nothing and narrow the join. Where one of the former is the negation of
     a static relation, its other variables are bound to all that they can be.
+
+    `parts` is the body, each literal with its variables; `dynamic` are those of its literals that depend on the state.
     """
-    bucket = [lit for lit in body if lit.positive and lit.atom[0] != "distinct" and name in variables(lit.atom)]
-    bound = body_variables(bucket)
-    for literal in body:
-        names = variables(literal.atom)
+    bucket: list[Literal] = []
+    bound: dict[str, None] = {}
+    for literal, names in parts:
+        if name in names and literal.positive and literal.atom[0] != "distinct":
+            bucket.append(literal)
+            bound.update(names)
+    for literal, names in parts:
         if literal in bucket:
             continue
         if name in names:
             for other in names:
                 if other not in bound:
-                    relation = not literal.positive and estimates.is_static(literal)
-                    binder = domains.literal(body, other) if relation else None
+                    relation = not literal.positive and literal not in dynamic
+                    binder = domains.literal([part for part, _ in parts], other) if relation else None
                     if binder is None:
                         return ()
                     bucket.append(binder)
                     bound[other] = None
             bucket.append(literal)
-        elif all(other in bound for other in names) and estimates.is_static(literal):
+        elif literal not in dynamic and bound.keys() >= names.keys():
             bucket.append(literal)
     return tuple(bucket)

@@ -10,10 +10,9 @@ bounded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from games.machine import Term
 
@@ -27,16 +26,14 @@ Substitution: TypeAlias = Mapping[str, Term]
 """From variables to terms."""
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     """An atom, or its negation."""
 
     positive: bool
     atom: Atom
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """`head` holds if every literal of `body` does; a fact has an empty body."""
 
     head: Atom
@@ -76,19 +73,22 @@ def iterate_variables(term: Term) -> Iterator[str]:
 def variables(*terms: Term) -> dict[str, None]:
     """The variables of some terms or atoms, in order of appearance (a `dict` used as an ordered set)."""
     if len(terms) == 1:
-        return dict.fromkeys(_distinct_variables(terms[0]))
+        return _distinct_variables(terms[0]).copy()
     return {name: None for term in terms for name in _distinct_variables(term)}
 
 
 def body_variables(body: Iterable[Literal]) -> dict[str, None]:
     """The variables of a body, in order of appearance."""
-    return {name: None for literal in body for name in _distinct_variables(literal.atom)}
+    found: dict[str, None] = {}
+    for literal in body:
+        found.update(_distinct_variables(literal.atom))
+    return found
 
 
 @lru_cache(maxsize=1 << 14)
-def _distinct_variables(term: Term) -> tuple[str, ...]:
+def _distinct_variables(term: Term) -> dict[str, None]:
     """The variables of a term, in order of appearance. Rewriting asks for those of the same few atoms all the time."""
-    return tuple(dict.fromkeys(iterate_variables(term)))
+    return dict.fromkeys(iterate_variables(term))
 
 
 def substitute(term: Term, binding: Substitution) -> Term:
@@ -184,4 +184,5 @@ def unify(left: Term, right: Term, binding: Substitution | None = None) -> dict[
 
 def predicate(atom: Atom) -> Predicate:
     """Name and arity of an atom's relation."""
-    return str(atom[0]), len(atom) - 1
+    # A relation is always a name; making a `str` of it would take longer than all the rest.
+    return atom[0], len(atom) - 1  # type: ignore[return-value]

@@ -49,6 +49,23 @@ async def test_unfinished_match_goes_on_in_the_same_file(tmp_path: Path) -> None
     assert again.history == (("left",),)
 
 
+async def test_match_that_is_taken_up_again_knows_of_wrong_circuits(tmp_path: Path) -> None:
+    """How many circuits were wrong is kept between the turns, and where the match begins from its first turn again."""
+    match = Journal(tmp_path).match(START.match_id)
+    await match.start(START)
+    await match.received(("left",))
+    await match.distrusted(1)
+    await match.received(("right",))
+    match.close()
+    (found,) = Journal(tmp_path).unfinished(time.time())
+    assert (found.history, found.distrust) == ((("left",), ("right",)), 1)
+    await found.journal.distrusted(2)
+    await found.journal.start(START, 2)
+    found.journal.close()
+    (again,) = Journal(tmp_path).unfinished(time.time())
+    assert (again.history, again.distrust) == ((), 2)
+
+
 async def test_finished_match_leaves_nothing(tmp_path: Path) -> None:
     """A match that is over is not taken up again."""
     match = Journal(tmp_path).match(START.match_id)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 
 import pytest
 
+from agent.serving import journal
 from agent.serving.clock import Clock, now
+from agent.serving.journal import Journal
 from agent.serving.match import PATIENCE, Match, MatchOptions
 from agent.serving.match_workers import HUNG_AFTER
 from agent.worker.messages import PULSE, Begin, Rest, Turn
@@ -275,3 +279,46 @@ def test_worker_with_more_kernels_replaces_one_that_hangs(in_virtual_time: Run) 
 def begun(worker: FakeWorker) -> list[Begin]:
     """How a worker was told to take part."""
     return [command for command in worker.commands if isinstance(command, Begin)]
+
+
+def told(worker: FakeWorker) -> int:
+    """How many circuits a worker was told are wrong."""
+    begin = worker.commands[0]
+    assert isinstance(begin, Begin)
+    return begin.distrust
+
+
+def test_worker_that_replaces_another_is_told_of_wrong_circuits(in_virtual_time: Run) -> None:
+    """What the lost one had found wrong is not trusted again, although no situation was reported since."""
+
+    async def course() -> None:
+        lost, spare = FakeWorker(1), FakeWorker(2)
+        match = new_match(lost, spare)
+        assert await match.start(now())
+        lost.distrust(1)
+        await asyncio.sleep(0.1)
+        lost.die()
+        await asyncio.sleep(0.1)
+        assert (told(lost), told(spare)) == (0, 1)
+        match.abort()
+
+    in_virtual_time(course())
+
+
+async def test_match_taken_up_again_is_told_of_wrong_circuits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that starts in the middle of a match does not trust what was found wrong before."""
+    monkeypatch.setattr(journal, "PATIENCE", 120.0)
+    options = MatchOptions(Clock(MARGIN))
+    before, after = FakeWorker(1), FakeWorker(2, proves=True)
+    match = Match(START, FakePool(before), options, Journal(tmp_path).match("m"))  # type: ignore[arg-type]
+    assert await match.start(now())
+    before.distrust(1)
+    while not match._tasks:
+        await asyncio.sleep(0.0)
+    await asyncio.gather(*match._tasks)
+    match.suspend()
+    (found,) = Journal(tmp_path).unfinished(time.time())
+    again = Match(found.start, FakePool(after), options, found.journal, found.history, found.distrust)  # type: ignore[arg-type]
+    assert await again.play(Play("m", None), now()) == "b"
+    assert (told(before), told(after)) == (0, 1)
+    again.abort()

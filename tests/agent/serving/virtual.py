@@ -15,7 +15,18 @@ import pytest
 
 from agent.search.engine import Opinion
 from agent.serving import clock
-from agent.worker.messages import PULSE, Begin, Checkpoint, Command, Prepared, Report, Situation, Thought, Turn
+from agent.worker.messages import (
+    PULSE,
+    Begin,
+    Checkpoint,
+    Command,
+    Distrusted,
+    Prepared,
+    Report,
+    Situation,
+    Thought,
+    Turn,
+)
 
 Result = TypeVar("Result")
 
@@ -112,6 +123,10 @@ class FakeWorker:
             self._turn += 1
         self._report(Situation(self._turn, 0, ("a", "b"), False, None, Checkpoint(self._turn), None, False))
         self._report(Thought(self._turn, Opinion("b", 60.0, proven=self._proves), self._engine))
+
+    def distrust(self, circuits: int) -> None:
+        """Finds one more circuit wrong."""
+        self._report(Distrusted(circuits))
 
     def hang(self) -> None:
         """Does nothing any more."""
