@@ -1,0 +1,266 @@
+"""Which moves of a one-player game are independent, so that a plan may make them in any order, or all at once.
+
+A move *affects* a fluent that it may change, and *reads* the fluents on which its legality and its effects depend. Two
+moves are independent if neither affects what the other one reads. In most puzzles in which something is filled in, most
+pairs of moves are. What a move may change is over-estimated; that two fluents never hold together is concluded from
+random matches, so plans that rest on it have to be tried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.planning.circuit import FALSE, OPEN, TRUE, Block, Circuit, Gate, evaluate, new_slots
+from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
+from games.gdl.running.machine import CircuitMachine
+
+_SAMPLES, _SAMPLED_PLIES = 128, 200
+"""Random matches, and plies of each, from which it is concluded which fluents never hold together. Set by hand."""
+
+_REACHABILITY_GATES = 3_000_000
+"""Gates evaluated at most to find out what can still change; else everything may. Set by hand; not tuned."""
+
+
+@dataclass(frozen=True)
+class Reachable:
+    """What can be true in the states that can be reached from one, over-estimated."""
+
+    fluents: list[int]
+    """Per fluent a truth value: what it is in all of them, or open."""
+    moves: list[int]
+    """Those that may be legal in any."""
+
+
+def reachable(circuit: Circuit, state: list[int]) -> Reachable:
+    """What can be reached from a state (0 or 1 per fluent)."""
+    values = list(state)
+    gates = sum(len(block.gates) for block in circuit.legal + circuit.next)
+    for _ in range(max(2, _REACHABILITY_GATES // max(gates, 1))):
+        slots = new_slots(circuit.n_slots, values)
+        evaluate(circuit.legal, slots)
+        moves = [m for m in range(circuit.n_moves) if slots[circuit.legal_slot[m]] != FALSE]
+        members = [0] * circuit.n_sets
+        for m in moves:
+            for s in circuit.sets_of[m]:
+                members[s] += 1
+        for s, count in enumerate(members):
+            slots[circuit.first_set + s] = FALSE if count == 0 else TRUE if count == len(moves) else OPEN
+        evaluate(circuit.next, slots)
+        joined = [v if slots[s] == v else OPEN for v, s in zip(values, circuit.next_slot, strict=True)]
+        if joined == values:
+            return Reachable(values, moves)
+        values = joined
+    return Reachable([OPEN] * circuit.n_fluents, list(range(circuit.n_moves)))
+
+
+@dataclass(frozen=True)
+class Independence:
+    """What moves affect and read, of the fluents that can change and are no clock; sets of fluents are bits of ints."""
+
+    clock: list[bool]
+    """Per fluent, whether its value depends only on how many moves have been made."""
+    affects: dict[int, int]
+    """Per move that may be legal."""
+    reads: dict[int, int]
+    """What it affects is also read."""
+
+    def independent_pairs(self) -> int:
+        """How many pairs of moves are independent."""
+        moves = list(self.affects)
+        return sum(
+            not (self.affects[a] & self.reads[b] or self.affects[b] & self.reads[a])
+            for i, a in enumerate(moves)
+            for b in moves[:i]
+        )
+
+
+def find_independence(machine: CircuitMachine, circuit: Circuit, within: Reachable) -> Independence | None:
+    """The independence of the moves in the states that can be reached.
+
+    None where moves depend on how many were made before, or where the state changes without them.
+    """
+    return _Analysis(machine, circuit, within).result()
+
+
+def bits(word: int) -> Iterator[int]:
+    """The numbers of the bits that are set."""
+    while word:
+        low = word & -word
+        yield low.bit_length() - 1
+        word ^= low
+
+
+class _Analysis:
+    def __init__(self, machine: CircuitMachine, circuit: Circuit, within: Reachable) -> None:
+        self._circuit = circuit
+        self._within = within
+        self._gate: dict[int, Gate] = {
+            gate.out: gate for block in circuit.legal + circuit.next for gate in block.gates
+        }
+        self._fluents, self._sets = self._supports()
+        self._together = _together(machine)
+        self._constant = new_slots(circuit.n_slots, within.fluents)
+        evaluate(circuit.legal, self._constant)
+        evaluate(circuit.next, self._constant)
+        self._users: list[list[int]] = [[] for _ in range(circuit.n_sets)]
+        """Per move set, the fluents whose next value depends on it."""
+        for f, slot in enumerate(circuit.next_slot):
+            if within.fluents[f] == OPEN:
+                for s in bits(self._sets[slot]):
+                    self._users[s].append(f)
+
+        self._alive = [
+            tuple(v for v in (FALSE, TRUE) if self._value(circuit.terminal_slot, {FIRST_FLUENT + f: v}) != TRUE)
+            for f in range(circuit.n_fluents)
+        ]
+        """Per fluent, the values that it may have while the match is not over."""
+
+    def result(self) -> Independence | None:
+        circuit = self._circuit
+        clock = self._clock()
+        clocks = sum(1 << f for f, is_clock in enumerate(clock) if is_clock)
+        no_move = {circuit.first_set + s: FALSE for s in range(circuit.n_sets)}
+        for f, slot in enumerate(circuit.next_slot):
+            if self._within.fluents[f] == OPEN and not clock[f]:
+                if self._fluents[slot] & clocks or self._changes(f, no_move, self._alive[f]):
+                    return None
+        affects: dict[int, int] = {}
+        reads: dict[int, int] = {}
+        for m in self._within.moves:
+            affects[m], reads[m] = self._effects(m)
+            if reads[m] & clocks:
+                return None
+        return Independence(clock, affects, reads)
+
+    def _supports(self) -> tuple[list[int], list[int]]:
+        """Per slot, the open fluents and the move sets that it depends on."""
+        circuit = self._circuit
+        fluents, sets = [0] * circuit.n_slots, [0] * circuit.n_slots
+        for f, value in enumerate(self._within.fluents):
+            if value == OPEN:
+                fluents[FIRST_FLUENT + f] = 1 << f
+        for s in range(circuit.n_sets):
+            sets[circuit.first_set + s] = 1 << s
+        for block in circuit.legal + circuit.next:
+            changed = True
+            while changed:
+                changed = False
+                for out, _, inputs in block.gates:
+                    for i in inputs:
+                        fluents[out] |= fluents[i]
+                        sets[out] |= sets[i]
+                for loop, definition in block.loops:
+                    if fluents[loop] != fluents[definition] or sets[loop] != sets[definition]:
+                        fluents[loop], sets[loop] = fluents[definition], sets[definition]
+                        changed = True
+        return fluents, sets
+
+    def _clock(self) -> list[bool]:
+        """The largest set of fluents that depend on themselves only."""
+        circuit = self._circuit
+        clock = [
+            value == OPEN and not self._sets[slot]
+            for value, slot in zip(self._within.fluents, circuit.next_slot, strict=True)
+        ]
+        while True:
+            inside = sum(1 << f for f, is_clock in enumerate(clock) if is_clock)
+            left = [f for f in bits(inside) if self._fluents[circuit.next_slot[f]] & ~inside]
+            if not left:
+                # What never changes by itself is no clock: nothing moves it at all.
+                return clock
+            for f in left:
+                clock[f] = False
+
+    def _effects(self, move: int) -> tuple[int, int]:
+        """What a move affects and reads."""
+        circuit = self._circuit
+        given = self._implied(circuit.legal_slot[move])
+        needed = [s - FIRST_FLUENT for s, v in given.items() if v == TRUE and self._is_fluent(s)]
+        for s in circuit.sets_of[move]:
+            given[circuit.first_set + s] = TRUE
+        inside = set(circuit.sets_of[move])
+        possible = self._together[needed].all(axis=0) if needed else None
+        affects, reads = 0, self._fluents[circuit.legal_slot[move]]
+        for f in {f for s in inside for f in self._users[s]}:
+            values = self._alive[f]
+            if FIRST_FLUENT + f in given:
+                values = (given[FIRST_FLUENT + f],)
+            elif possible is not None and not possible[f]:
+                values = (FALSE,)
+            if self._changes(f, given, values):
+                affects |= 1 << f
+                reads |= self._fluents[circuit.next_slot[f]]
+        return affects, reads | affects
+
+    def _is_fluent(self, slot: int) -> bool:
+        return FIRST_FLUENT <= slot < FIRST_FLUENT + self._circuit.n_fluents
+
+    def _implied(self, slot: int) -> dict[int, int]:
+        """What slots have to be for this one to be true, as far as single gates say."""
+        values: dict[int, int] = {}
+        stack = [(slot, TRUE)]
+        while stack:
+            at, value = stack.pop()
+            if at in values or at in (SLOT_TRUE, SLOT_FALSE):
+                continue
+            values[at] = value
+            gate = self._gate.get(at)
+            if gate is None:
+                continue
+            inner = 1 - value if gate.flip else value
+            if inner == TRUE or len(gate.inputs) == 1:
+                stack.extend((i, inner) for i in gate.inputs)
+        return values
+
+    def _changes(self, fluent: int, given: dict[int, int], values: tuple[int, ...]) -> bool:
+        """Whether a fluent that has one of these values may have another one next."""
+        slot = self._circuit.next_slot[fluent]
+        for value in values:
+            known = dict(given)
+            known[FIRST_FLUENT + fluent] = value
+            if self._value(slot, known) != value:
+                return True
+        return False
+
+    def _value(self, slot: int, known: dict[int, int]) -> int:
+        """The truth value of a slot; move sets that are not known are false. Cyclic components count as open."""
+        value = known.get(slot)
+        if value is not None:
+            return value
+        value = self._constant[slot]
+        first_set = self._circuit.first_set
+        if first_set <= slot < first_set + self._circuit.n_sets:
+            value = FALSE
+        elif value == OPEN and (gate := self._gate.get(slot)) is not None:
+            known[slot] = OPEN
+            value = TRUE
+            for i in gate.inputs:
+                found = self._value(i, known)
+                if found == FALSE:
+                    value = FALSE
+                    break
+                if found == OPEN:
+                    value = OPEN
+            if gate.flip and value != OPEN:
+                value = 1 - value
+        known[slot] = value
+        return value
+
+
+def _together(machine: CircuitMachine) -> NDArray[np.bool_]:
+    """(fluents, fluents): whether two fluents have been seen to hold at once in random matches."""
+    n = len(machine.game.fluents)
+    states = machine.random_matches(_SAMPLES, 1, max_plies=_SAMPLED_PLIES).states
+    states = np.unique(states, axis=0)
+    rows = np.unpackbits(states.view(np.uint8).reshape(len(states), -1), axis=1, bitorder="little")[:, :n]
+    seen = rows.astype(np.float32)
+    return (seen.T @ seen) > 0
+
+
+def blocks_size(blocks: list[Block]) -> int:
+    """Gate inputs of a program."""
+    return sum(len(gate.inputs) for block in blocks for gate in block.gates)

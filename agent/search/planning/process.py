@@ -1,0 +1,171 @@
+"""The planner in a process of its own, bounded in memory: what it does takes long, and cannot be interrupted at once."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import threading
+import weakref
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import NamedTuple
+
+from agent.search.planning.planner import Plan, Planner
+from games.child_process import Bounds, ChildLostError, ChildProcess
+from games.gdl.running.machine import CircuitMachine
+from games.machine import LimitError, State
+
+log = logging.getLogger(__name__)
+
+MEMORY_BYTES = 1 << 30
+"""Address space that the planner gets beyond what it has of its parent. Set by hand; not tuned."""
+
+
+class _Task(NamedTuple):
+    """Plan from a state."""
+
+    number: int
+    state: State
+    known: int
+    """The goal of the best match that is known; -1 without one."""
+
+
+class _Rest(NamedTuple):
+    """Do nothing until the next message."""
+
+
+class _GoOn(NamedTuple):
+    """Go on with what was interrupted by a rest."""
+
+
+class _Found(NamedTuple):
+    task: int
+    plan: Plan
+
+
+class PlannerProcess:
+    """Looks for plans from the state that it was given last, except while it rests.
+
+    A planner that runs out of memory, or fails in any other way, finds nothing more.
+    """
+
+    def __init__(
+        self, machine: CircuitMachine, found: Callable[[Plan], None], memory_bytes: int = MEMORY_BYTES
+    ) -> None:
+        """`found` is called, in a thread of its own, with each plan from the present state, which is better than the
+        one before; never with one from another state, once `begin` has returned."""
+        child = ChildProcess(_work, machine, bounds=Bounds(memory_bytes=_address_space() + memory_bytes))
+        self._child = child
+        self._found = found
+        self._changing = threading.Lock()
+        self._task = 0
+        self._resting = False
+        self.lost = False
+        """Whether it has failed: there will be no more plans."""
+        self._end = weakref.finalize(self, child.end)
+        threading.Thread(target=_listen, args=(child, weakref.ref(self)), daemon=True).start()
+
+    def begin(self, state: State, known: int = -1) -> None:
+        """Plans from this state from now on, for more than the goal `known`; not before `go_on`."""
+        with self._changing:
+            self._task += 1
+            self._resting = True
+            self._send(_Task(self._task, state, known))
+
+    def rest(self) -> None:
+        """Uses no time until `go_on`."""
+        if not self._resting:
+            self._resting = True
+            self._send(_Rest())
+
+    def go_on(self) -> None:
+        """Ends a rest."""
+        if self._resting:
+            self._resting = False
+            self._send(_GoOn())
+
+    def close(self) -> None:
+        """Ends the process."""
+        self.lost = True
+        self._end()
+
+    def _send(self, message: NamedTuple) -> None:
+        if not self.lost:
+            try:
+                self._child.send(message)
+            except (ChildLostError, LimitError, OSError) as error:
+                self._lose(error)
+
+    def _receive(self, found: _Found) -> None:
+        with self._changing:
+            if found.task == self._task:
+                self._found(found.plan)
+
+    def _lose(self, error: Exception) -> None:
+        if not self.lost:
+            log.warning("no more plans: %s", error)
+            self.lost = True
+
+
+def _listen(child: ChildProcess, owner: weakref.ref[PlannerProcess]) -> None:
+    """What a thread does as long as there is a child and somebody whom its plans interest."""
+    while True:
+        try:
+            message = child.receive()
+        except Exception as error:
+            process = owner()
+            if process is not None:
+                process._lose(error)
+            return
+        process = owner()
+        if process is None or not isinstance(message, _Found):
+            return
+        process._receive(message)
+        del process
+
+
+def _address_space() -> int:
+    """Bytes of this process's address space."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+# ------------------------------------------------------------------------------------------------------- in the child
+
+
+def _work(pipe: Connection, machine: CircuitMachine) -> None:
+    planner = Planner(machine)
+    inbox = _Inbox(pipe)
+    while True:
+        task = inbox.take()
+        for plan in planner.plans(task.state, pipe.poll, inbox.proceed, task.known):
+            pipe.send(_Found(task.number, plan))
+
+
+class _Inbox:
+    """The messages that reach the planner."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._next: _Task | None = None
+        self._resting = True
+
+    def take(self) -> _Task:
+        """Waits for a task, and until it may be worked on."""
+        while self._next is None or self._resting:
+            self._read()
+        task, self._next = self._next, None
+        return task
+
+    def proceed(self) -> bool:
+        """Whether to go on with what is worked on; waits while there is a rest."""
+        while self._resting or self._pipe.poll():
+            self._read()
+        return self._next is None
+
+    def _read(self) -> None:
+        message = self._pipe.recv()
+        if isinstance(message, _Task):
+            self._next, self._resting = message, True
+        else:
+            self._resting = isinstance(message, _Rest)
