@@ -32,6 +32,7 @@ class Formula:
         self._bounds: list[tuple[int, int, Sequence[Literal]]] = []
         """Head (0: none), how many literals at least, of which."""
         self._known: dict[tuple[Literal, ...], int] = {}
+        self._counted: dict[tuple[int, ...], int] = {}
 
     def atom(self) -> Literal:
         """A new atom; false unless `define` or `choice` says otherwise."""
@@ -101,9 +102,12 @@ class Formula:
             return FALSE
         if count == 1:
             return self.any_of(open_ones)
-        atom = self.atom()
-        self._bounds.append((atom, count, open_ones))
-        self.size += len(open_ones) + 1
+        key = (count, *open_ones)
+        atom = self._counted.get(key)
+        if atom is None:
+            atom = self._counted[key] = self.atom()
+            self._bounds.append((atom, count, open_ones))
+            self.size += len(open_ones) + 1
         return atom
 
     def at_most_one(self, literals: Sequence[Literal]) -> None:

@@ -15,7 +15,7 @@ import clingo
 import numpy as np
 
 from agent.search.planning.circuit import Circuit, read_circuit
-from agent.search.planning.formula import FALSE
+from agent.search.planning.formula import FALSE, Literal
 from agent.search.planning.independence import Independence, find_independence, reachable
 from agent.search.planning.unrolling import Parallel, Sequential, Unrolling
 from games.gdl.running.machine import CircuitMachine
@@ -32,6 +32,12 @@ FIRST_TURN, LONGER = 0.25, 1.3
 
 MOST_STEPS = 400
 """Set by hand; not tuned."""
+
+LENGTHENING = 1.25
+"""Factor between the numbers of steps of one formula and the next, but at least one more. Set by hand; not tuned."""
+
+MORE_THAN_ANY = 101
+"""A goal that no match has."""
 
 MOST_TURNS = 6
 """Formulas that are worked on at once; the one with the fewest steps gives way. Set by hand; not tuned."""
@@ -68,23 +74,29 @@ Proceed: TypeAlias = Callable[[], bool]
 class _Formula:
     """An unrolling with so many steps, and a solver that works on it from time to time."""
 
-    def __init__(self, unrolling: Unrolling, goals: Sequence[int], options: Sequence[str]) -> None:
-        self.steps = unrolling.steps
-        self.goals = goals
-        self.refuted = False
+    def __init__(self, unrolling: Unrolling, goals: Sequence[int]) -> None:
+        """`goals` are ascending."""
         formula = unrolling.formula
-        end = unrolling.reaches(goals)
-        if end == FALSE:
-            self.refuted = True
-            return
-        formula.forbid((-end,))
+        ends = unrolling.ends()
+        self._at_least: dict[int, Literal] = {}
+        """Per goal, whether a match ends with it or a better one."""
+        better: Literal = FALSE
+        for goal in reversed(goals):
+            better = formula.any_of((better, ends.get(goal, FALSE)))
+            self._at_least[goal] = better
+        self.refuted = next((goal for goal in goals if self._at_least[goal] == FALSE), MORE_THAN_ANY)
+        """The lowest goal that is known not to be reached in so many steps."""
+        self._steps = unrolling.steps
+        self._formula = formula
+        self._control: clingo.Control | None = None
         self.size = formula.size
-        self._control = formula.control(options)
 
-    def solve(self, seconds: float, wanted: Wanted) -> list[list[int]] | None:
-        """Works for this long; the moves of each step where there is a plan."""
+    def solve(self, goal: int, seconds: float, wanted: Wanted) -> list[list[int]] | None:
+        """Works for this long on a plan for a goal or a better one; the moves of each step where there is one."""
+        if self._control is None:
+            self._control = self._formula.control(SOLVER)
         begin = time.process_time()
-        with self._control.solve(yield_=True, async_=True) as handle:
+        with self._control.solve([self._at_least[goal]], yield_=True, async_=True) as handle:
             handle.resume()
             while not handle.wait(_POLL):
                 if time.process_time() - begin > seconds or wanted():
@@ -92,9 +104,78 @@ class _Formula:
                     return None
             model = handle.model()
             if model is None:
-                self.refuted = bool(handle.get().unsatisfiable)
+                if handle.get().unsatisfiable:
+                    self.refuted = min(self.refuted, goal)
                 return None
-            return [[m for m, literal in made.items() if model.is_true(literal)] for made in self.steps]
+            return [[m for m, literal in made.items() if model.is_true(literal)] for made in self._steps]
+
+
+class _Way:
+    """One way to state plans as formulas, with more and more steps."""
+
+    def __init__(self, start: Callable[[], Unrolling], *, exact: bool) -> None:
+        """`exact` is whether every match is a plan."""
+        self._start = start
+        self._exact = exact
+        self._n_steps = 0
+        self._whole = False
+        """Whether there are no more steps to add."""
+        self._refuted = MORE_THAN_ANY
+        self._formulas: list[_Formula] = []
+        self._failures = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self._whole and not self._formulas
+
+    def impossible(self) -> int:
+        """The lowest goal that is known not to be reached by any match."""
+        return self._refuted if self._exact else MORE_THAN_ANY
+
+    def formulas(self, goals: Sequence[int], wanted: Wanted) -> list[_Formula]:
+        """What to work on: one formula more than the last time, as long as there are."""
+        while not self._whole and not wanted():
+            formula = self._next(goals)
+            if formula is None:
+                continue
+            self._formulas.append(formula)
+            break
+        if len(self._formulas) > MOST_TURNS:
+            self._formulas.pop(0)
+        while len(self._formulas) > 1 and sum(formula.size for formula in self._formulas) > MOST_LITERALS:
+            self._formulas.pop(0)
+        return list(self._formulas)
+
+    def _next(self, goals: Sequence[int]) -> _Formula | None:
+        """The next formula; None where it is plain that nothing is to be found with so many steps."""
+        self._n_steps = max(self._n_steps + 1, int(self._n_steps * LENGTHENING))
+        unrolling = self._start()
+        while len(unrolling.steps) < self._n_steps and not self._whole:
+            all_over = not unrolling.extend()
+            too_large = unrolling.formula.size > MOST_LITERALS
+            self._exact = self._exact and not too_large
+            self._whole = all_over or too_large or len(unrolling.steps) >= MOST_STEPS
+            self._exact = self._exact and (all_over or not self._whole)
+        formula = _Formula(unrolling, goals)
+        if self._whole:
+            self._refuted = min(self._refuted, formula.refuted)
+        return formula if formula.refuted > goals[0] else None
+
+    def refute(self, formula: _Formula, goals: Sequence[int]) -> None:
+        """Takes note of what a formula's solver has refuted, given the goals that are still of interest."""
+        if self._whole and formula is self._formulas[-1]:
+            self._refuted = min(self._refuted, formula.refuted)
+        if formula.refuted <= goals[0]:
+            self._formulas.remove(formula)
+
+    def fail(self, formula: _Formula) -> None:
+        """Takes note of a plan that does not work."""
+        self._formulas.remove(formula)
+        self._failures += 1
+        if self._failures >= FAILED_TRIALS:
+            self._whole = True
+            self._formulas.clear()
 
 
 class Planner:
@@ -106,65 +187,57 @@ class Planner:
         self._goals = sorted(set(self._circuit.goal_value))
 
     def plans(self, state: State, wanted: Wanted, proceed: Proceed, known: int = -1) -> Iterator[Plan]:
-        """Better and better plans from a state, all better than the goal `known`.
+        """Better and better plans from a state, all better than the goal `known` and than the worst one.
 
         Ends when it is not to proceed, when there is no better plan, or when there is nothing more to try.
         """
-        machine, circuit = self._machine, self._circuit
+        machine = self._machine
         if machine.terminal(state) or machine.game.edges > MOST_GATE_INPUTS:
             return
-        fluents = self._fluents(state)
-        within = reachable(circuit, fluents)
-        independence = find_independence(machine, circuit, within)
-        ways: list[Iterator[Unrolling]] = []
-        if independence is not None and independence.independent_pairs() > 0:
-            clocks = self._clocks(state, independence)
-            ways.append(_lengthened(lambda: Parallel(circuit, fluents, within, independence, clocks)))
-        ways.append(_lengthened(lambda: Sequential(circuit, fluents)))
-        working: list[list[_Formula]] = [[] for _ in ways]
-        failures = 0
-        turn, round_number = FIRST_TURN, 0
-        open_ways = set(range(len(ways)))
+        ways = self._ways(state)
+        goals = self._goals[1:]
+        turn, rounds = FIRST_TURN, 0
         while proceed():
-            better = [goal for goal in self._goals if goal > known]
-            if not better:
+            limit = min((way.impossible() for way in ways), default=MORE_THAN_ANY)
+            goals = [goal for goal in goals if known < goal < limit]
+            ways = [way for way in ways if not way.over]
+            if not goals or not ways:
                 return
-            for way in sorted(open_ways):
-                formulas = working[way]
-                goals = better if round_number >= ROUNDS_FOR_THE_BEST and round_number % 2 else better[-1:]
-                unrolling = next(ways[way], None)
-                if unrolling is not None:
-                    formula = _Formula(unrolling, goals, SOLVER)
-                    if formula.refuted:
-                        # Nothing is lost by looking at the next at once: no solver was needed.
-                        continue
-                    formulas.append(formula)
-                    if len(formulas) > MOST_TURNS:
-                        formulas.pop(0)
-                elif not formulas:
-                    open_ways.discard(way)
-                for formula in list(formulas):
+            # The best goal first; now and then just a better one.
+            target = goals[0] if rounds >= ROUNDS_FOR_THE_BEST and rounds % 2 else goals[-1]
+            for way in ways:
+                for formula in way.formulas(goals, wanted):
                     if not proceed():
                         return
-                    steps = formula.solve(turn, wanted)
-                    if formula.refuted:
-                        formulas.remove(formula)
+                    if formula.refuted <= target:
+                        continue
+                    steps = formula.solve(target, turn, wanted)
+                    way.refute(formula, goals)
                     if steps is None:
                         continue
                     plan = self._try_out(state, steps)
-                    if plan is not None and plan.goal > known:
-                        known = plan.goal
-                        yield plan
-                        working = [[f for f in fs if max(f.goals) > known] for fs in working]
-                        break
-                    formulas.remove(formula)
-                    failures += 1
-                    if failures >= FAILED_TRIALS and len(ways) > 1:
-                        open_ways.discard(0)
-            if not open_ways:
-                return
+                    if plan is None or plan.goal < target:
+                        way.fail(formula)
+                        continue
+                    known = plan.goal
+                    yield plan
+                    goals = [goal for goal in goals if goal > known]
+                    if not goals:
+                        return
+                    target = max(target, goals[0])
             turn *= LONGER
-            round_number += 1
+            rounds += 1
+
+    def _ways(self, state: State) -> list[_Way]:
+        machine, circuit = self._machine, self._circuit
+        fluents = self._fluents(state)
+        within = reachable(circuit, fluents)
+        independence = find_independence(machine, circuit, within)
+        ways = [_Way(lambda: Sequential(circuit, fluents), exact=True)]
+        if independence is not None and independence.independent_pairs() > 0:
+            clocks = self._clocks(state, independence)
+            ways.insert(0, _Way(lambda: Parallel(circuit, fluents, within, independence, clocks), exact=False))
+        return ways
 
     def _fluents(self, state: State) -> list[int]:
         words = self._machine.pack(state)
@@ -215,19 +288,3 @@ class Planner:
         if not machine.terminal(state):
             return None
         return Plan(played, points(machine.goal(state, 0)))
-
-
-def _lengthened(start: Callable[[], Unrolling]) -> Iterator[Unrolling]:
-    """Unrollings with 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, ... steps, until there are no more."""
-    steps = 1
-    while steps <= MOST_STEPS:
-        unrolling = start()
-        whole = True
-        while len(unrolling.steps) < steps and whole:
-            whole = unrolling.extend()
-            if unrolling.formula.size > MOST_LITERALS:
-                return
-        yield unrolling
-        if not whole:
-            return
-        steps = max(steps + 1, int(steps * 1.25))

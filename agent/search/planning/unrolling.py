@@ -33,8 +33,8 @@ class Unrolling(ABC):
         """Adds a step; False where there is none to add, since every match is over by now."""
 
     @abstractmethod
-    def reaches(self, goals: Iterable[int]) -> Literal:
-        """Whether a match made of these moves is over, with one of these goals. To be asked for once."""
+    def ends(self) -> dict[int, Literal]:
+        """Per goal value, whether a match made of these moves ends with it. To be asked for once, after all steps."""
 
     def _state_slots(self, n_slots: int) -> list[Literal]:
         slots = [FALSE] * n_slots
@@ -48,17 +48,19 @@ class Unrolling(ABC):
         unroll(self.formula, self._circuit.legal, slots)
         return slots
 
-    def _has_goal(self, goals: Iterable[int]) -> Literal:
-        """Whether the present state is worth one of these goals."""
+    def _goals(self) -> dict[int, Literal]:
+        """Per goal value, whether the present state is worth it."""
         slots = self._state_slots(self._circuit.n_goal_slots)
         unroll(self.formula, self._circuit.goal, slots)
-        wanted = set(goals)
-        values = zip(self._circuit.goal_value, self._circuit.goal_slot, strict=True)
-        by_value = [(value in wanted, slots[slot]) for value, slot in values]
-        found = self.formula.any_of([literal for good, literal in by_value if good])
+        holds: dict[int, list[Literal]] = {}
+        for value, slot in zip(self._circuit.goal_value, self._circuit.goal_slot, strict=True):
+            holds.setdefault(value, []).append(slots[slot])
+        found = {value: self.formula.any_of(literals) for value, literals in holds.items()}
         # A state with several goals has none.
-        others = [-literal for good, literal in by_value if not good]
-        return self.formula.all_of([found, *others])
+        return {
+            value: self.formula.all_of([literal, *(-other for v, other in found.items() if v != value)])
+            for value, literal in found.items()
+        }
 
 
 class Sequential(Unrolling):
@@ -101,20 +103,21 @@ class Sequential(Unrolling):
         self._slots = self._legal_slots()
         return True
 
-    def reaches(self, goals: Iterable[int]) -> Literal:
-        goals = set(goals)
+    def ends(self) -> dict[int, Literal]:
         if len(self._over) == len(self.steps):
             self._over.append((self._slots[self._circuit.terminal_slot], self._fluents))
-        formula, ended = self.formula, FALSE
+        formula = self.formula
+        ends: dict[int, list[Literal]] = {}
+        before = FALSE
         for over, fluents in self._over:
             if over == FALSE:
                 continue
             self._fluents = fluents
-            end = formula.all_of((over, self._has_goal(goals)))
-            # Nothing that comes after the end of a match counts.
-            formula.forbid((over, -end, -ended))
-            ended = formula.any_of((ended, end))
-        return ended
+            first = formula.all_of((over, -before))
+            for value, literal in self._goals().items():
+                ends.setdefault(value, []).append(formula.all_of((first, literal)))
+            before = formula.any_of((before, over))
+        return {value: formula.any_of(literals) for value, literals in ends.items()}
 
 
 class Parallel(Unrolling):
@@ -180,35 +183,38 @@ class Parallel(Unrolling):
         unroll(self.formula, blocks, own)
         return own[self._circuit.next_slot[fluent]]
 
-    def reaches(self, goals: Iterable[int]) -> Literal:
-        goals = set(goals)
+    def ends(self) -> dict[int, Literal]:
         formula = self.formula
         fluents = self._fluents
         clock = [f for f, is_clock in enumerate(self._independence.clock) if is_clock]
-        ends: dict[Literal, list[int]] = {}
-        """What has to hold at the end, and after how many moves."""
+        counts: dict[int, dict[Literal, list[int]]] = {}
+        """Per goal value, what has to hold at the end, and after how many moves."""
         for count, values in enumerate(self._clocks):
             self._fluents = list(fluents)
             for f in clock:
                 self._fluents[f] = TRUE if values[f] else FALSE
             over = self._legal_slots()[self._circuit.terminal_slot]
-            end = formula.all_of((over, self._has_goal(goals)))
-            if end != FALSE:
-                ends.setdefault(end, []).append(count)
+            for value, literal in self._goals().items():
+                end = formula.all_of((over, literal))
+                if end != FALSE:
+                    counts.setdefault(value, {}).setdefault(end, []).append(count)
             if over == TRUE:
                 break
         if not clock:
             # However many moves there are.
-            return formula.any_of(ends)
+            return {value: formula.any_of(ends) for value, ends in counts.items()}
         moves = [literal for made in self.steps for literal in made.values()]
-        good = []
-        for end, counts in ends.items():
-            spans = [
-                formula.all_of((formula.at_least(first, moves), -formula.at_least(last + 1, moves)))
-                for first, last in _spans(counts)
-            ]
-            good.append(formula.all_of((end, formula.any_of(spans))))
-        return formula.any_of(good)
+
+        def within(first: int, last: int) -> Literal:
+            return formula.all_of((formula.at_least(first, moves), -formula.at_least(last + 1, moves)))
+
+        return {
+            value: formula.any_of(
+                formula.all_of((end, formula.any_of([within(*span) for span in _spans(numbers)])))
+                for end, numbers in ends.items()
+            )
+            for value, ends in counts.items()
+        }
 
 
 def _spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
