@@ -25,6 +25,7 @@ _NATIVE = {family.name: import_module(f"agent.search.{family.name}.engine").make
 NATIVE_FACTORIES: list[EngineFactory] = list(_NATIVE.values())
 """Those of the native families."""
 
+
 def _make_general(machine: StateMachine, role: int) -> Engine | None:
     return planning.make_engine(machine, role) or tree.make_engine(machine, role)
 

@@ -6,7 +6,8 @@ import weakref
 from typing import Any
 
 from agent.search.engine import Report, StopFlag
-from agent.search.planning.planner import Plan
+from agent.search.planning import rollouts
+from agent.search.planning.plan import Bound, Plan
 from agent.search.planning.process import PlannerProcess
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
@@ -27,11 +28,15 @@ class PuzzleSearch(TreeSearch):
         # Before the tree's memory becomes part of what is copied.
         engine = weakref.ref(self)
 
-        def add(plan: Plan) -> None:
-            if (owner := engine()) is not None:
-                owner._lines.add(plan.moves, plan.goal / 100)
+        def note(found: Plan | Bound) -> None:
+            if (owner := engine()) is None:
+                return
+            if isinstance(found, Plan):
+                owner._lines.add(found.moves, found.goal / 100)
+            else:
+                owner._lines.limit(found.goal / 100)
 
-        self._planner = PlannerProcess(machine, add)
+        self._planner = PlannerProcess(machine, note)
         super().__init__(machine, role, **options)
 
     def begin(self, state: State) -> None:
@@ -62,3 +67,8 @@ def make_engine(machine: StateMachine, role: int) -> PuzzleSearch | None:
     if isinstance(machine, CircuitMachine) and len(machine.roles) == 1:
         return PuzzleSearch(machine, role)
     return None
+
+
+def warm_kernels(machine: CircuitMachine) -> None:
+    """Makes this process compile the kernels of planning beyond the tree's, or load them from the cache."""
+    rollouts.warm_kernels(machine)

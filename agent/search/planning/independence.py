@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.planning.circuit import FALSE, OPEN, TRUE, Block, Circuit, Gate, evaluate, new_slots
+from agent.search.planning.circuit import FALSE, OPEN, TRUE, Circuit, Gate, evaluate, new_slots
+from agent.search.tree.clock import clock_fluents
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
 from games.gdl.running.machine import CircuitMachine
 
@@ -98,11 +99,10 @@ class _Analysis:
     def __init__(self, machine: CircuitMachine, circuit: Circuit, within: Reachable) -> None:
         self._circuit = circuit
         self._within = within
-        self._gate: dict[int, Gate] = {
-            gate.out: gate for block in circuit.legal + circuit.next for gate in block.gates
-        }
+        self._gate: dict[int, Gate] = {gate.out: gate for block in circuit.legal + circuit.next for gate in block.gates}
         self._fluents, self._sets = self._supports()
         self._together = _together(machine)
+        self._clock = clock_fluents(machine.programs)
         self._constant = new_slots(circuit.n_slots, within.fluents)
         evaluate(circuit.legal, self._constant)
         evaluate(circuit.next, self._constant)
@@ -121,13 +121,14 @@ class _Analysis:
 
     def result(self) -> Independence | None:
         circuit = self._circuit
-        clock = self._clock()
+        clock = (self._clock & np.array([value == OPEN for value in self._within.fluents])).tolist()
         clocks = sum(1 << f for f, is_clock in enumerate(clock) if is_clock)
         no_move = {circuit.first_set + s: FALSE for s in range(circuit.n_sets)}
         for f, slot in enumerate(circuit.next_slot):
-            if self._within.fluents[f] == OPEN and not clock[f]:
-                if self._fluents[slot] & clocks or self._changes(f, no_move, self._alive[f]):
-                    return None
+            if self._within.fluents[f] != OPEN or clock[f]:
+                continue
+            if self._fluents[slot] & clocks or self._changes(f, no_move, self._alive[f]):
+                return None
         affects: dict[int, int] = {}
         reads: dict[int, int] = {}
         for m in self._within.moves:
@@ -158,22 +159,6 @@ class _Analysis:
                         fluents[loop], sets[loop] = fluents[definition], sets[definition]
                         changed = True
         return fluents, sets
-
-    def _clock(self) -> list[bool]:
-        """The largest set of fluents that depend on themselves only."""
-        circuit = self._circuit
-        clock = [
-            value == OPEN and not self._sets[slot]
-            for value, slot in zip(self._within.fluents, circuit.next_slot, strict=True)
-        ]
-        while True:
-            inside = sum(1 << f for f, is_clock in enumerate(clock) if is_clock)
-            left = [f for f in bits(inside) if self._fluents[circuit.next_slot[f]] & ~inside]
-            if not left:
-                # What never changes by itself is no clock: nothing moves it at all.
-                return clock
-            for f in left:
-                clock[f] = False
 
     def _effects(self, move: int) -> tuple[int, int]:
         """What a move affects and reads."""
@@ -259,8 +244,3 @@ def _together(machine: CircuitMachine) -> NDArray[np.bool_]:
     rows = np.unpackbits(states.view(np.uint8).reshape(len(states), -1), axis=1, bitorder="little")[:, :n]
     seen = rows.astype(np.float32)
     return (seen.T @ seen) > 0
-
-
-def blocks_size(blocks: list[Block]) -> int:
-    """Gate inputs of a program."""
-    return sum(len(gate.inputs) for block in blocks for gate in block.gates)

@@ -1,22 +1,23 @@
 """Finds plans: formulas with more and more steps, solved by clasp in turns, until one has a model.
 
 Which number of steps suffices is not known, and to refute a formula with too few can take far longer than to solve one
-with a few more. So several are worked on by turns (algorithm B of Rintanen, Heljanko and Niemela, 2006), with longer and
-longer turns. Each plan is tried out on the machine before it is believed.
+with a few more. So several are worked on by turns (algorithm B of Rintanen, Heljanko and Niemela, 2006), with longer
+and longer turns. Each plan is tried out on the machine before it is believed.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import clingo
 import numpy as np
 
-from agent.search.planning.circuit import Circuit, read_circuit
+from agent.search.planning.circuit import Circuit
 from agent.search.planning.formula import FALSE, Literal
 from agent.search.planning.independence import Independence, find_independence, reachable
+from agent.search.planning.plan import Bound, Findings, Known, Plan
 from agent.search.planning.unrolling import Parallel, Sequential, Unrolling
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, points
@@ -56,19 +57,8 @@ _POLL = 0.01
 """Seconds between looks at whether to stop."""
 
 
-class Plan(NamedTuple):
-    """A match that a single player can play to its end."""
-
-    moves: list[int]
-    """By index."""
-    goal: int
-
-
 Wanted: TypeAlias = Callable[[], bool]
-"""Whether the planner's attention is wanted: what it does is interrupted then."""
-
-Proceed: TypeAlias = Callable[[], bool]
-"""Asked after that, and from time to time: whether to go on. May take its time to answer."""
+"""Whether to interrupt what is done: it is asked often."""
 
 
 class _Formula:
@@ -181,15 +171,15 @@ class _Way:
 class Planner:
     """Looks for plans from one state after the other."""
 
-    def __init__(self, machine: CircuitMachine) -> None:
+    def __init__(self, machine: CircuitMachine, circuit: Circuit) -> None:
         self._machine = machine
-        self._circuit = read_circuit(machine)
+        self._circuit = circuit
         self._goals = sorted(set(self._circuit.goal_value))
 
-    def plans(self, state: State, wanted: Wanted, proceed: Proceed, known: int = -1) -> Iterator[Plan]:
-        """Better and better plans from a state, all better than the goal `known` and than the worst one.
+    def plans(self, state: State, known: Known, wanted: Wanted) -> Findings:
+        """Better and better plans from a state, all better than the worst goal, and bounds.
 
-        Ends when it is not to proceed, when there is no better plan, or when there is nothing more to try.
+        None after each turn, and soon when `wanted` says so. Ends when there is no better plan, or nothing to try.
         """
         machine = self._machine
         if machine.terminal(state) or machine.game.edges > MOST_GATE_INPUTS:
@@ -197,9 +187,12 @@ class Planner:
         ways = self._ways(state)
         goals = self._goals[1:]
         turn, rounds = FIRST_TURN, 0
-        while proceed():
+        while True:
             limit = min((way.impossible() for way in ways), default=MORE_THAN_ANY)
-            goals = [goal for goal in goals if known < goal < limit]
+            possible = [goal for goal in goals if goal < limit]
+            if len(possible) < len(goals):
+                yield Bound(max(possible, default=self._goals[0]))
+            goals = [goal for goal in possible if goal > known.goal]
             ways = [way for way in ways if not way.over]
             if not goals or not ways:
                 return
@@ -207,8 +200,11 @@ class Planner:
             target = goals[0] if rounds >= ROUNDS_FOR_THE_BEST and rounds % 2 else goals[-1]
             for way in ways:
                 for formula in way.formulas(goals, wanted):
-                    if not proceed():
+                    yield None
+                    goals = [goal for goal in goals if goal > known.goal]
+                    if not goals:
                         return
+                    target = max(target, goals[0])
                     if formula.refuted <= target:
                         continue
                     steps = formula.solve(target, turn, wanted)
@@ -218,13 +214,9 @@ class Planner:
                     plan = self._try_out(state, steps)
                     if plan is None or plan.goal < target:
                         way.fail(formula)
-                        continue
-                    known = plan.goal
-                    yield plan
-                    goals = [goal for goal in goals if goal > known]
-                    if not goals:
-                        return
-                    target = max(target, goals[0])
+                    else:
+                        known.goal = plan.goal
+                        yield plan
             turn *= LONGER
             rounds += 1
 

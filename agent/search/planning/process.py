@@ -1,16 +1,20 @@
-"""The planner in a process of its own, bounded in memory: what it does takes long, and cannot be interrupted at once."""
+"""Planning in a process of its own, bounded in memory: what solvers do takes long, and cannot be interrupted at once."""
 
 from __future__ import annotations
 
 import logging
 import resource
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
-from agent.search.planning.planner import Plan, Planner
+from agent.search.planning.circuit import read_circuit
+from agent.search.planning.plan import Bound, Findings, Known, Plan
+from agent.search.planning.planner import Planner
+from agent.search.planning.rollouts import Rollouts
 from games.child_process import Bounds, ChildLostError, ChildProcess
 from games.gdl.running.machine import CircuitMachine
 from games.machine import LimitError, State
@@ -19,6 +23,13 @@ log = logging.getLogger(__name__)
 
 MEMORY_BYTES = 1 << 30
 """Address space that the planner gets beyond what it has of its parent. Set by hand; not tuned."""
+
+
+PLANNER_SHARE = 0.6
+"""Of the time, while both it and the rollouts have something to do. Set by hand; not tuned."""
+
+SLICE_SECONDS = 0.05
+"""How long rollouts go on at a time; set by hand, not tuned."""
 
 
 class _Task(NamedTuple):
@@ -40,7 +51,7 @@ class _GoOn(NamedTuple):
 
 class _Found(NamedTuple):
     task: int
-    plan: Plan
+    finding: Plan | Bound
 
 
 class PlannerProcess:
@@ -50,10 +61,10 @@ class PlannerProcess:
     """
 
     def __init__(
-        self, machine: CircuitMachine, found: Callable[[Plan], None], memory_bytes: int = MEMORY_BYTES
+        self, machine: CircuitMachine, found: Callable[[Plan | Bound], None], memory_bytes: int = MEMORY_BYTES
     ) -> None:
-        """`found` is called, in a thread of its own, with each plan from the present state, which is better than the
-        one before; never with one from another state, once `begin` has returned."""
+        """`found` is called, in a thread of its own, with each plan from the present state, better than the one before,
+        and with what is proven of it; never with what concerns another state, once `begin` has returned."""
         child = ChildProcess(_work, machine, bounds=Bounds(memory_bytes=_address_space() + memory_bytes))
         self._child = child
         self._found = found
@@ -99,7 +110,7 @@ class PlannerProcess:
     def _receive(self, found: _Found) -> None:
         with self._changing:
             if found.task == self._task:
-                self._found(found.plan)
+                self._found(found.finding)
 
     def _lose(self, error: Exception) -> None:
         if not self.lost:
@@ -134,12 +145,45 @@ def _address_space() -> int:
 
 
 def _work(pipe: Connection, machine: CircuitMachine) -> None:
-    planner = Planner(machine)
+    circuit = read_circuit(machine)
+    planner, rollouts = Planner(machine, circuit), Rollouts(machine, circuit)
     inbox = _Inbox(pipe)
     while True:
         task = inbox.take()
-        for plan in planner.plans(task.state, pipe.poll, inbox.proceed, task.known):
-            pipe.send(_Found(task.number, plan))
+        known = Known(task.known)
+        searches = [
+            _Share(planner.plans(task.state, known, pipe.poll), PLANNER_SHARE),
+            _Share(rollouts.plans(task.state, known), 1 - PLANNER_SHARE),
+        ]
+        while searches and inbox.proceed():
+            search = min(searches, key=lambda search: search.used)
+            if not search.run(pipe.poll, lambda finding: pipe.send(_Found(task.number, finding))):
+                searches.remove(search)
+
+
+class _Share:
+    """A search with its share of the time."""
+
+    def __init__(self, findings: Findings, share: float) -> None:
+        self.used = 0.0
+        """CPU seconds, divided by the share."""
+        self._findings = findings
+        self._share = share
+
+    def run(self, wanted: Callable[[], bool], found: Callable[[Plan | Bound], None]) -> bool:
+        """Goes on for a while; False where there is nothing more to do."""
+        begin = time.process_time()
+        going = True
+        while going and time.process_time() - begin < SLICE_SECONDS and not wanted():
+            try:
+                finding = next(self._findings)
+            except StopIteration:
+                going = False
+            else:
+                if finding is not None:
+                    found(finding)
+        self.used += (time.process_time() - begin) / self._share
+        return going
 
 
 class _Inbox:

@@ -1,8 +1,8 @@
 """Plans as formulas: the circuit unrolled over time, with one move a step or with independent moves at once.
 
 The first is planning as satisfiability (Kautz and Selman, 1992); the second has a step for moves that can be made in
-any order ("for all" steps; Rintanen, Heljanko and Niemela: Planning as satisfiability: parallel plans and algorithms for
-plan search, 2006), so that puzzles in which things are filled in need only a few steps, and the order in which that is
+any order ("for all" steps; Rintanen, Heljanko and Niemela: Planning as satisfiability: parallel plans and algorithms
+for plan search, 2006), so that puzzles in which things are filled in need only a few steps, and the order in which that is
 done is no part of the search.
 """
 

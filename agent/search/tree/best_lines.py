@@ -34,7 +34,7 @@ class BestLines:
     """The best line of each thread's workspace, kept up to date as the match goes on.
 
     Kernels note the best line of their own playouts (`backup`); lines of the enumeration are added by `add_enumerated`,
-    those that something else has found, such as a planner, by `add`.
+    those that something else has found, such as a planner, by `add`; what it has proven, by `limit`.
     """
 
     def __init__(
@@ -44,10 +44,12 @@ class BestLines:
         self._parameters = parameters
         self._enumeration = enumeration
         self._added = _NO_LINE
+        self._limit = float(parameters.best_goal[0])
 
     def forget(self) -> None:
-        """Drops all lines."""
+        """Drops all lines, and the limit."""
         self._added = _NO_LINE
+        self._limit = float(self._parameters.best_goal[0])
         for workspace in self._workspaces:
             _clear(workspace)
 
@@ -82,6 +84,10 @@ class BestLines:
         if moves and goal > self._added.goal:
             self._added = _AddedLine(tuple(moves), goal)
 
+    def limit(self, goal: float) -> None:
+        """Takes note that no match from the root ends with a better goal, 0..1. Thread-safe."""
+        self._limit = min(self._limit, goal)
+
     def best(self) -> BestLine | None:
         """The best line of all threads; None while there is none."""
         added, added_goal = self._added
@@ -97,7 +103,7 @@ class BestLines:
         """Whether no better match can be found than the best line."""
         best = max(self._added.goal, *(float(workspace.best_goal[0]) for workspace in self._workspaces))
         exhausted = self._enumeration is not None and self._enumeration.complete and best >= 0
-        return exhausted or best >= float(self._parameters.best_goal[0])
+        return exhausted or best >= self._limit
 
 
 def _clear(workspace: SearchWorkspace) -> None:
