@@ -57,10 +57,12 @@ def read_circuit(machine: CircuitMachine) -> Circuit:
     """The circuit of a machine with one role."""
     programs = machine.programs
     start, slots = programs.set_start.tolist(), programs.set_slot.tolist()
-    n_moves = len(machine.game.moves[0])
-    parts = [_read(programs.legal), _read(programs.next), _read(programs.goal)]
+    n_moves = len(programs.legal_slot)
+    legal, following, goal = _read(programs.legal), _read(programs.next), _read(programs.goal)
     return Circuit(
-        *parts,
+        legal,
+        following,
+        goal,
         n_slots=programs.n_slots,
         n_goal_slots=programs.n_goal_slots,
         n_fluents=len(machine.game.fluents),
@@ -73,7 +75,7 @@ def read_circuit(machine: CircuitMachine) -> Circuit:
         sets_of=[[slot - programs.first_set for slot in slots[start[m] : start[m + 1]]] for m in range(n_moves)],
         goal_slot=programs.goal_slot.tolist(),
         goal_value=programs.goal_value.tolist(),
-        cyclic=any(block.loops for part in parts for block in part),
+        cyclic=any(block.loops for block in (*legal, *following, *goal)),
     )
 
 

@@ -243,4 +243,4 @@ def _together(machine: CircuitMachine) -> NDArray[np.bool_]:
     states = np.unique(states, axis=0)
     rows = np.unpackbits(states.view(np.uint8).reshape(len(states), -1), axis=1, bitorder="little")[:, :n]
     seen = rows.astype(np.float32)
-    return (seen.T @ seen) > 0
+    return np.asarray((seen.T @ seen) > 0)

@@ -232,8 +232,8 @@ class Planner:
         return ways
 
     def _fluents(self, state: State) -> list[int]:
-        words = self._machine.pack(state)
-        return np.unpackbits(words.view(np.uint8), bitorder="little")[: self._circuit.n_fluents].tolist()
+        bits = np.unpackbits(self._machine.pack(state).view(np.uint8), bitorder="little")
+        return [int(bit) for bit in bits[: self._circuit.n_fluents]]
 
     def _clocks(self, state: State, independence: Independence) -> list[list[int]]:
         """The fluents after 0, 1, ... moves, of which the clock's are right, as long as they change."""

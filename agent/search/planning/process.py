@@ -1,4 +1,4 @@
-"""Planning in a process of its own, bounded in memory: what solvers do takes long, and cannot be interrupted at once."""
+"""Planning in a process of its own, bounded in memory, since a solver cannot be interrupted at any moment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import resource
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
@@ -157,7 +157,9 @@ def _work(pipe: Connection, machine: CircuitMachine) -> None:
         ]
         while searches and inbox.proceed():
             search = min(searches, key=lambda search: search.used)
-            if not search.run(pipe.poll, lambda finding: pipe.send(_Found(task.number, finding))):
+            for finding in search.run(pipe.poll):
+                pipe.send(_Found(task.number, finding))
+            if search.over:
                 searches.remove(search)
 
 
@@ -167,23 +169,23 @@ class _Share:
     def __init__(self, findings: Findings, share: float) -> None:
         self.used = 0.0
         """CPU seconds, divided by the share."""
+        self.over = False
+        """Whether there is nothing more to do."""
         self._findings = findings
         self._share = share
 
-    def run(self, wanted: Callable[[], bool], found: Callable[[Plan | Bound], None]) -> bool:
-        """Goes on for a while; False where there is nothing more to do."""
+    def run(self, wanted: Callable[[], bool]) -> Iterator[Plan | Bound]:
+        """Goes on for a while."""
         begin = time.process_time()
-        going = True
-        while going and time.process_time() - begin < SLICE_SECONDS and not wanted():
+        while not self.over and time.process_time() - begin < SLICE_SECONDS and not wanted():
             try:
                 finding = next(self._findings)
             except StopIteration:
-                going = False
+                self.over = True
             else:
                 if finding is not None:
-                    found(finding)
+                    yield finding
         self.used += (time.process_time() - begin) / self._share
-        return going
 
 
 class _Inbox:

@@ -3,8 +3,8 @@
 Nested rollout policy adaptation (Rosin: Nested rollout policy adaptation for Monte Carlo tree search, 2011): a rollout
 draws its moves with probabilities in proportion to weights; after each round, those of the best sequence so far are
 raised. Here a round is 64 rollouts, one in each lane (like the stabilized version of Cazenave and Teytaud, 2020), and a
-move's weight is the product of one for the move and one for the move at this ply: in some puzzles what counts is what is
-done, in others when.
+move's weight is the product of one for the move and one for the move at this ply: in some puzzles what counts is what
+is done, in others when.
 """
 
 from __future__ import annotations

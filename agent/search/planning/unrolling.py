@@ -2,8 +2,8 @@
 
 The first is planning as satisfiability (Kautz and Selman, 1992); the second has a step for moves that can be made in
 any order ("for all" steps; Rintanen, Heljanko and Niemela: Planning as satisfiability: parallel plans and algorithms
-for plan search, 2006), so that puzzles in which things are filled in need only a few steps, and the order in which that is
-done is no part of the search.
+for plan search, 2006), so that puzzles in which things are filled in need only a few steps, and the order in which that
+is done is no part of the search.
 """
 
 from __future__ import annotations
