@@ -8,7 +8,7 @@ random matches, so plans that rest on it have to be tried out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,7 +82,7 @@ class Independence:
 def find_independence(machine: CircuitMachine, circuit: Circuit, within: Reachable) -> Independence | None:
     """The independence of the moves in the states that can be reached.
 
-    None where moves depend on how many were made before, or where the state changes without them.
+    None where moves depend on how many were made before.
     """
     return _Analysis(machine, circuit, within).result()
 
@@ -124,15 +124,13 @@ class _Analysis:
         clock = (self._clock & np.array([value == OPEN for value in self._within.fluents])).tolist()
         clocks = sum(1 << f for f, is_clock in enumerate(clock) if is_clock)
         no_move = {circuit.first_set + s: FALSE for s in range(circuit.n_sets)}
-        for f, slot in enumerate(circuit.next_slot):
-            if self._within.fluents[f] != OPEN or clock[f]:
-                continue
-            if self._fluents[slot] & clocks or self._changes(f, no_move, self._alive[f]):
-                return None
+        open_ones = [f for f, value in enumerate(self._within.fluents) if value == OPEN and not clock[f]]
+        restless = [f for f in open_ones if self._changes(f, no_move, self._alive[f])]
+        """Fluents that moves change without being named."""
         affects: dict[int, int] = {}
         reads: dict[int, int] = {}
         for m in self._within.moves:
-            affects[m], reads[m] = self._effects(m)
+            affects[m], reads[m] = self._effects(m, restless)
             if reads[m] & clocks:
                 return None
         return Independence(clock, affects, reads)
@@ -160,17 +158,22 @@ class _Analysis:
                         changed = True
         return fluents, sets
 
-    def _effects(self, move: int) -> tuple[int, int]:
-        """What a move affects and reads."""
+    def _effects(self, move: int, restless: Iterable[int]) -> tuple[int, int]:
+        """What a move affects and reads; it changes restless fluents unless it is named."""
         circuit = self._circuit
         given = self._implied(circuit.legal_slot[move])
         needed = [s - FIRST_FLUENT for s, v in given.items() if v == TRUE and self._is_fluent(s)]
         for s in circuit.sets_of[move]:
             given[circuit.first_set + s] = TRUE
         inside = set(circuit.sets_of[move])
-        possible = self._together[needed].all(axis=0) if needed else None
+        possible: NDArray[np.bool_] | None = np.all(self._together[needed], axis=0) if needed else None
         affects, reads = 0, self._fluents[circuit.legal_slot[move]]
-        for f in {f for s in inside for f in self._users[s]}:
+        named = {f for s in inside for f in self._users[s]}
+        for f in restless:
+            if f not in named:
+                affects |= 1 << f
+                reads |= self._fluents[circuit.next_slot[f]]
+        for f in named:
             values = self._alive[f]
             if FIRST_FLUENT + f in given:
                 values = (given[FIRST_FLUENT + f],)
