@@ -113,11 +113,13 @@ class _Analysis:
                 for s in bits(self._sets[slot]):
                     self._users[s].append(f)
 
+        alive = self._implied(circuit.terminal_slot, FALSE)
         self._alive = [
-            tuple(v for v in (FALSE, TRUE) if self._value(circuit.terminal_slot, {FIRST_FLUENT + f: v}) != TRUE)
-            for f in range(circuit.n_fluents)
+            (alive[slot],) if (slot := FIRST_FLUENT + f) in alive else (FALSE, TRUE) for f in range(circuit.n_fluents)
         ]
         """Per fluent, the values that it may have while the match is not over."""
+        self._changing: dict[tuple[int, int, tuple[int, ...]], bool] = {}
+        """What `_changes` has found, by fluent, move sets that are true, and values."""
 
     def result(self) -> Independence | None:
         circuit = self._circuit
@@ -125,7 +127,7 @@ class _Analysis:
         clocks = sum(1 << f for f, is_clock in enumerate(clock) if is_clock)
         no_move = {circuit.first_set + s: FALSE for s in range(circuit.n_sets)}
         open_ones = [f for f, value in enumerate(self._within.fluents) if value == OPEN and not clock[f]]
-        restless = [f for f in open_ones if self._changes(f, no_move, self._alive[f])]
+        restless = [f for f in open_ones if self._changes(f, no_move, 0, 0, self._alive[f])]
         """Fluents that moves change without being named."""
         affects: dict[int, int] = {}
         reads: dict[int, int] = {}
@@ -161,8 +163,11 @@ class _Analysis:
     def _effects(self, move: int, restless: Iterable[int]) -> tuple[int, int]:
         """What a move affects and reads; it changes restless fluents unless it is named."""
         circuit = self._circuit
-        given = self._implied(circuit.legal_slot[move])
-        needed = [s - FIRST_FLUENT for s, v in given.items() if v == TRUE and self._is_fluent(s)]
+        given = self._implied(circuit.legal_slot[move], TRUE)
+        implied = {s - FIRST_FLUENT: v for s, v in given.items() if self._is_fluent(s)}
+        needed = [f for f, v in implied.items() if v == TRUE]
+        fluents = sum(1 << f for f in implied)
+        sets = sum(1 << s for s in circuit.sets_of[move])
         for s in circuit.sets_of[move]:
             given[circuit.first_set + s] = TRUE
         inside = set(circuit.sets_of[move])
@@ -179,7 +184,7 @@ class _Analysis:
                 values = (given[FIRST_FLUENT + f],)
             elif possible is not None and not possible[f]:
                 values = (FALSE,)
-            if self._changes(f, given, values):
+            if self._changes(f, given, fluents, sets, values):
                 affects |= 1 << f
                 reads |= self._fluents[circuit.next_slot[f]]
         return affects, reads | affects
@@ -187,10 +192,10 @@ class _Analysis:
     def _is_fluent(self, slot: int) -> bool:
         return FIRST_FLUENT <= slot < FIRST_FLUENT + self._circuit.n_fluents
 
-    def _implied(self, slot: int) -> dict[int, int]:
-        """What slots have to be for this one to be true, as far as single gates say."""
+    def _implied(self, slot: int, value: int) -> dict[int, int]:
+        """What slots have to be for this one to have a value, as far as single gates say."""
         values: dict[int, int] = {}
-        stack = [(slot, TRUE)]
+        stack = [(slot, value)]
         while stack:
             at, value = stack.pop()
             if at in values or at in (SLOT_TRUE, SLOT_FALSE):
@@ -204,21 +209,38 @@ class _Analysis:
                 stack.extend((i, inner) for i in gate.inputs)
         return values
 
-    def _changes(self, fluent: int, given: dict[int, int], values: tuple[int, ...]) -> bool:
-        """Whether a fluent that has one of these values may have another one next."""
+    def _changes(self, fluent: int, given: dict[int, int], fluents: int, sets: int, values: tuple[int, ...]) -> bool:
+        """Whether a fluent that has one of these values may have another one next.
+
+        `given` are the known slots, `fluents` the fluents among them, `sets` the move sets that the move is in.
+        """
         slot = self._circuit.next_slot[fluent]
+        alone = not self._fluents[slot] & fluents & ~(1 << fluent)
+        key = (fluent, self._sets[slot] & sets, values)
+        if alone and key in self._changing:
+            return self._changing[key]
+        fluents |= 1 << fluent
+        changing = False
         for value in values:
             known = dict(given)
             known[FIRST_FLUENT + fluent] = value
-            if self._value(slot, known) != value:
-                return True
-        return False
+            if self._value(slot, known, fluents) != value:
+                changing = True
+                break
+        if alone:
+            self._changing[key] = changing
+        return changing
 
-    def _value(self, slot: int, known: dict[int, int]) -> int:
-        """The truth value of a slot; move sets that are not known are false. Cyclic components count as open."""
+    def _value(self, slot: int, known: dict[int, int], fluents: int) -> int:
+        """The truth value of a slot, where some are known, among them these fluents.
+
+        Move sets that are not known are false. Cyclic components count as open.
+        """
         value = known.get(slot)
         if value is not None:
             return value
+        if not (self._sets[slot] or self._fluents[slot] & fluents):
+            return self._constant[slot]
         value = self._constant[slot]
         first_set = self._circuit.first_set
         if first_set <= slot < first_set + self._circuit.n_sets:
@@ -227,7 +249,7 @@ class _Analysis:
             known[slot] = OPEN
             value = TRUE
             for i in gate.inputs:
-                found = self._value(i, known)
+                found = self._value(i, known, fluents)
                 if found == FALSE:
                     value = FALSE
                     break
