@@ -58,7 +58,7 @@ def read_circuit(machine: CircuitMachine) -> Circuit:
     programs = machine.programs
     start, slots = programs.set_start.tolist(), programs.set_slot.tolist()
     n_moves = len(programs.legal_slot)
-    legal, following, goal = _read(programs.legal), _read(programs.next), _read(programs.goal)
+    legal, following, goal = read_program(programs.legal), read_program(programs.next), read_program(programs.goal)
     return Circuit(
         legal,
         following,
@@ -79,7 +79,8 @@ def read_circuit(machine: CircuitMachine) -> Circuit:
     )
 
 
-def _read(program: GateProgram) -> list[Block]:
+def read_program(program: GateProgram) -> list[Block]:
+    """The gates of one program."""
     runs, inputs = program.runs.tolist(), program.inputs.tolist()
     blocks: list[Block] = []
     inner = 0

@@ -22,6 +22,7 @@ class PuzzleSearch(TreeSearch):
     """
 
     name = "puzzle search"
+    uses_start_clock = True
 
     def __init__(self, machine: CircuitMachine, role: int = 0, **options: Any) -> None:
         """The options are those of `TreeSearch`."""

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import clingo
 import numpy as np
 
-from agent.search.planning.circuit import Circuit
+from agent.search.planning.circuit import read_circuit
 from agent.search.planning.formula import FALSE, Literal
 from agent.search.planning.independence import Independence, find_independence, reachable
 from agent.search.planning.plan import Bound, Findings, Known, Plan
@@ -23,7 +23,7 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import State, points
 
 MOST_GATE_INPUTS = 150_000
-"""Larger circuits are not unrolled. Set by hand; not tuned."""
+"""Larger circuits are not to be unrolled: one step would take seconds. Set by hand; not tuned."""
 
 MOST_LITERALS = 3_000_000
 """Size of all formulas together at most: about a gigabyte. Set by hand; not tuned."""
@@ -171,9 +171,9 @@ class _Way:
 class Planner:
     """Looks for plans from one state after the other."""
 
-    def __init__(self, machine: CircuitMachine, circuit: Circuit) -> None:
+    def __init__(self, machine: CircuitMachine) -> None:
         self._machine = machine
-        self._circuit = circuit
+        self._circuit = read_circuit(machine)
         self._goals = sorted(set(self._circuit.goal_value))
 
     def plans(self, state: State, known: Known, wanted: Wanted) -> Findings:
@@ -182,7 +182,7 @@ class Planner:
         None after each turn, and soon when `wanted` says so. Ends when there is no better plan, or nothing to try.
         """
         machine = self._machine
-        if machine.terminal(state) or machine.game.edges > MOST_GATE_INPUTS:
+        if machine.terminal(state):
             return
         ways = self._ways(state)
         goals = self._goals[1:]

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
-from agent.search.planning.circuit import read_circuit
 from agent.search.planning.plan import Bound, Findings, Known, Plan
-from agent.search.planning.planner import Planner
+from agent.search.planning.planner import MOST_GATE_INPUTS, Planner
 from agent.search.planning.rollouts import Rollouts
 from games.child_process import Bounds, ChildLostError, ChildProcess
 from games.gdl.running.machine import CircuitMachine
@@ -145,16 +144,15 @@ def _address_space() -> int:
 
 
 def _work(pipe: Connection, machine: CircuitMachine) -> None:
-    circuit = read_circuit(machine)
-    planner, rollouts = Planner(machine, circuit), Rollouts(machine, circuit)
+    planner = Planner(machine) if machine.game.edges <= MOST_GATE_INPUTS else None
+    rollouts = Rollouts(machine)
     inbox = _Inbox(pipe)
     while True:
         task = inbox.take()
         known = Known(task.known)
-        searches = [
-            _Share(planner.plans(task.state, known, pipe.poll), PLANNER_SHARE),
-            _Share(rollouts.plans(task.state, known), 1 - PLANNER_SHARE),
-        ]
+        searches = [_Share(rollouts.plans(task.state, known), 1 - PLANNER_SHARE)]
+        if planner is not None:
+            searches.append(_Share(planner.plans(task.state, known, pipe.poll), PLANNER_SHARE))
         while searches and inbox.proceed():
             search = min(searches, key=lambda search: search.used)
             for finding in search.run(pipe.poll):

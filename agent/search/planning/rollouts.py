@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.planning.circuit import Circuit, read_circuit
+from agent.search.planning.circuit import read_program
 from agent.search.planning.plan import Findings, Known, Plan
 from games.bits.compiling import KERNEL
 from games.bits.inner import step
@@ -25,7 +25,7 @@ from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest
 from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, WIDTHS, ZERO, clear_sets, enter_move, evaluate
-from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
+from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 
@@ -92,16 +92,17 @@ class _Sequence(NamedTuple):
 class Rollouts:
     """Nested rollouts of a one-player game."""
 
-    def __init__(self, machine: CircuitMachine, circuit: Circuit, seed: int = 1) -> None:
+    def __init__(self, machine: CircuitMachine, seed: int = 1) -> None:
         self._machine = machine
-        n_fluents, n_moves = circuit.n_fluents, circuit.n_moves
+        programs = machine.programs
+        n_fluents, n_moves = len(programs.next_slot), len(programs.legal_slot)
         plies = max(1, min(MOST_PLIES, MOST_WEIGHTS // max(1, n_moves)))
         self._work = _Work(
             root=np.zeros(n_fluents, np.uint64),
-            slots=aligned_words(circuit.n_slots),
-            goal_slots=aligned_words(circuit.n_goal_slots),
+            slots=aligned_words(programs.n_slots),
+            goal_slots=aligned_words(programs.n_goal_slots),
             following=np.zeros(n_fluents, np.uint64),
-            wanted=np.array(_parts_of_best_goal(circuit), np.int64),
+            wanted=np.array(_parts_of_best_goal(programs), np.int64),
             candidates=np.zeros(n_moves, np.int64),
             total=np.zeros(64),
             move=np.zeros((64, plies), np.int32),
@@ -111,7 +112,7 @@ class Rollouts:
             rng=np.array([seed], np.uint64),
         )
         self._policies = [_Policy(np.ones(n_moves), np.ones((plies, n_moves))) for _ in range(LEVELS)]
-        self._best_goal = max(circuit.goal_value)
+        self._best_goal = int(programs.goal_value.max())
 
     def plans(self, state: State, known: Known) -> Findings:
         """Better and better matches from a state, for as long as there may be any; None after each round."""
@@ -157,20 +158,19 @@ class Rollouts:
         return _Sequence(work.move[lane, : work.length[lane]].copy(), float(work.score[lane]))
 
 
-def _parts_of_best_goal(circuit: Circuit) -> list[int]:
+def _parts_of_best_goal(programs: CircuitPrograms) -> list[int]:
     """The goal slots that all have to be true for the best goal, as far as that can be seen."""
-    gates = {gate.out: gate for block in circuit.goal for gate in block.gates}
-    best = max(range(len(circuit.goal_value)), key=lambda i: circuit.goal_value[i])
-    parts: list[int] = []
-    stack = [circuit.goal_slot[best]]
+    gates = {gate.out: gate for block in read_program(programs.goal) for gate in block.gates}
+    parts: set[int] = set()
+    stack = [int(programs.goal_slot[programs.goal_value.argmax()])]
     while stack:
         slot = stack.pop()
         gate = gates.get(slot)
         if gate is not None and not gate.flip:
             stack.extend(gate.inputs)
         else:
-            parts.append(slot)
-    return sorted(set(parts))
+            parts.add(slot)
+    return sorted(parts)
 
 
 @step
@@ -306,6 +306,6 @@ def _adapt(programs, work, policy, moves, rate):
 
 def warm_kernels(machine: CircuitMachine) -> None:
     """Makes this process compile the kernels, or load them from the cache, by a round on a small game."""
-    rollouts = Rollouts(machine, read_circuit(machine))
+    rollouts = Rollouts(machine)
     found = rollouts._roll(rollouts._policies[0])
     _adapt(machine.programs, rollouts._work, rollouts._policies[0], found.moves, RATE)

@@ -14,7 +14,7 @@ from tests.agent.search.planning.puzzles import BRIDGES, LOCK, WALK, latin_squar
 
 def _find(machine: CircuitMachine, state: State | None = None, known: int = -1) -> list[Plan | Bound]:
     """What the planner finds until it ends."""
-    planner = Planner(machine, read_circuit(machine))
+    planner = Planner(machine)
     state = machine.initial() if state is None else state
     return [finding for finding in planner.plans(state, Known(known), lambda: False) if finding is not None]
 

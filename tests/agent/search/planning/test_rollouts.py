@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from agent.search.planning.circuit import read_circuit
 from agent.search.planning.plan import Known, Plan
 from agent.search.planning.rollouts import RATE, Rollouts, _adapt
 from tests.agent.search.planning.conftest import Compile
@@ -14,7 +13,7 @@ from tests.agent.search.planning.puzzles import WALK, counting
 def test_climbs_to_the_best_goal(machine_of: Compile) -> None:
     """Better and better matches, each as good as it says; 24 stones on 47 cells are hardly ever found at random."""
     machine = machine_of(counting(47))
-    rollouts = Rollouts(machine, read_circuit(machine))
+    rollouts = Rollouts(machine)
     known = Known()
     plans = [found for found in rollouts.plans(machine.initial(), known) if isinstance(found, Plan)]
     assert [plan.goal for plan in plans] == sorted({plan.goal for plan in plans})
@@ -32,7 +31,7 @@ def test_takes_over_what_others_have_found(machine_of: Compile) -> None:
     """Only what is better than the best known match is a finding."""
     machine = machine_of(WALK)
     known = Known(60)
-    found = Rollouts(machine, read_circuit(machine)).plans(machine.initial(), known)
+    found = Rollouts(machine).plans(machine.initial(), known)
     plan = next(finding for finding in found if finding is not None)
     assert isinstance(plan, Plan)
     assert plan.goal == 90
@@ -41,7 +40,7 @@ def test_takes_over_what_others_have_found(machine_of: Compile) -> None:
 def test_adapting_makes_a_sequence_likelier(machine_of: Compile) -> None:
     """After a few adaptations, nearly all lanes play it."""
     machine = machine_of(WALK)
-    rollouts = Rollouts(machine, read_circuit(machine))
+    rollouts = Rollouts(machine)
     bits = np.unpackbits(machine.pack(machine.initial()).view(np.uint8), bitorder="little")
     rollouts._work.root[:] = np.where(bits[: len(rollouts._work.root)] != 0, ~np.uint64(0), np.uint64(0))
     policy = rollouts._policies[0]
