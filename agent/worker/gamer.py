@@ -77,7 +77,7 @@ class Gamer:
         self._thinking = thinking
         self._seconds = seconds
         self._retired = False
-        self._turned = checkpoint.turn > 0 or bool(checkpoint.since)
+        self._turned = checkpoint.turn > 0 or bool(checkpoint.since) or seconds is not None
         """Whether the match has begun."""
         self._exhausted = False
         """Whether the engine has nothing to gain from thinking on."""

@@ -45,8 +45,9 @@ log = logging.getLogger("agent.worker")
 POLL = 0.005
 """Seconds between two looks at a compilation. Set by hand; not tuned."""
 
-LAST_MOMENT = 0.2
-"""Seconds before the end of the start clock when the match is to begin at the latest. Set by hand; not tuned."""
+USED_OF_START_CLOCK, LEFT_OF_START_CLOCK = 0.95, 0.5
+"""A game that is thought about before the match begins has this share of the start clock, less so many seconds: the
+server's margin is among what is left. Set by hand; not tuned."""
 
 
 COMPILATIONS = (Limits(), Limits(variants=("plain",)))
@@ -278,8 +279,8 @@ class Session:
     def _thinks_before_the_match(self) -> bool:
         """Whether the gamer makes use of the start clock, and there is some left."""
         assert self._gamer is not None
-        left = (self._begin.seconds or 0.0) - (time.monotonic() - self._started)
-        return left > LAST_MOMENT and self._gamer.uses_start_clock
+        enough = USED_OF_START_CLOCK * self._begin.start.start_clock - LEFT_OF_START_CLOCK
+        return self._gamer.uses_start_clock and time.monotonic() - self._started < enough
 
     def _take_over(self, successor: Gamer) -> None:
         self._successor = None

@@ -41,10 +41,12 @@ class PuzzleSearch(TreeSearch):
         super().__init__(machine, role, **options)
 
     def begin(self, state: State) -> None:
+        self._planner.drop()
         super().begin(state)
         self._planner.begin(state)
 
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
+        self._planner.drop()
         super().advance(joint_move, state)
         if not self._lines.solved:
             line = self._lines.best()

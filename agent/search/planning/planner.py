@@ -15,7 +15,7 @@ import clingo
 import numpy as np
 
 from agent.search.planning.circuit import read_circuit
-from agent.search.planning.formula import FALSE, Literal
+from agent.search.planning.formula import FALSE, Formula, Literal
 from agent.search.planning.independence import Independence, find_independence, reachable
 from agent.search.planning.plan import Bound, Findings, Known, Plan
 from agent.search.planning.unrolling import Parallel, Sequential, Unrolling
@@ -77,14 +77,17 @@ class _Formula:
         self.refuted = next((goal for goal in goals if self._at_least[goal] == FALSE), MORE_THAN_ANY)
         """The lowest goal that is known not to be reached in so many steps."""
         self._steps = unrolling.steps
-        self._formula = formula
+        self._formula: Formula | None = formula
         self._control: clingo.Control | None = None
         self.size = formula.size
 
     def solve(self, goal: int, seconds: float, wanted: Wanted) -> list[list[int]] | None:
         """Works for this long on a plan for a goal or a better one; the moves of each step where there is one."""
         if self._control is None:
+            assert self._formula is not None
             self._control = self._formula.control(SOLVER)
+            # It takes as much memory as the solver does.
+            self._formula = None
         begin = time.process_time()
         with self._control.solve([self._at_least[goal]], yield_=True, async_=True) as handle:
             handle.resume()

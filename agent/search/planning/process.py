@@ -63,7 +63,7 @@ class PlannerProcess:
         self, machine: CircuitMachine, found: Callable[[Plan | Bound], None], memory_bytes: int = MEMORY_BYTES
     ) -> None:
         """`found` is called, in a thread of its own, with each plan from the present state, better than the one before,
-        and with what is proven of it; never with what concerns another state, once `begin` has returned."""
+        and with what is proven of it; never with what concerns another state, once `begin` or `drop` has returned."""
         child = ChildProcess(_work, machine, bounds=Bounds(memory_bytes=_address_space() + memory_bytes))
         self._child = child
         self._found = found
@@ -75,12 +75,16 @@ class PlannerProcess:
         self._end = weakref.finalize(self, child.end)
         threading.Thread(target=_listen, args=(child, weakref.ref(self)), daemon=True).start()
 
-    def begin(self, state: State, known: int = -1) -> None:
-        """Plans from this state from now on, for more than the goal `known`; not before `go_on`."""
+    def drop(self) -> None:
+        """Nothing that is found before `begin` counts any more."""
         with self._changing:
             self._task += 1
-            self._resting = True
-            self._send(_Task(self._task, state, known))
+
+    def begin(self, state: State, known: int = -1) -> None:
+        """Plans from this state from now on, for more than the goal `known`; not before `go_on`."""
+        self.drop()
+        self._resting = True
+        self._send(_Task(self._task, state, known))
 
     def rest(self) -> None:
         """Uses no time until `go_on`."""
