@@ -16,7 +16,8 @@ TRUE: Literal = 1
 FALSE: Literal = -1
 
 OPTIONS = ("--warn=none",)
-"""Of clingo."""
+"""Of clingo. The solver keeps its standard settings: no other configuration was better on most of ten puzzles, and with
+`jumpy` and `handy` a pocket cube took more than twice as long."""
 
 
 class Formula:
@@ -115,9 +116,9 @@ class Formula:
         two = self.at_least(2, literals)
         self.forbid((two,))
 
-    def control(self, options: Sequence[str] = ()) -> clingo.Control:
+    def control(self) -> clingo.Control:
         """A solver with this formula in it."""
-        control = clingo.Control([*OPTIONS, *options])
+        control = clingo.Control(OPTIONS)
         with control.backend() as backend:
             for head, body in self._rules:
                 backend.add_rule([head] if head else [], body)

@@ -49,13 +49,8 @@ ROUNDS_FOR_THE_BEST = 4
 FAILED_TRIALS = 4
 """Plans with several moves a step that may turn out not to work before they are given up. Set by hand; not tuned."""
 
-SOLVER = ("--configuration=jumpy",)
-"""Options of clasp: its settings for large problems of industry. Set by hand; not tuned."""
-
-
 _POLL = 0.01
 """Seconds between looks at whether to stop."""
-
 
 Wanted: TypeAlias = Callable[[], bool]
 """Whether to interrupt what is done: it is asked often."""
@@ -85,7 +80,7 @@ class _Formula:
         """Works for this long on a plan for a goal or a better one; the moves of each step where there is one."""
         if self._control is None:
             assert self._formula is not None
-            self._control = self._formula.control(SOLVER)
+            self._control = self._formula.control()
             # It takes as much memory as the solver does.
             self._formula = None
         begin = time.process_time()
@@ -115,6 +110,8 @@ class _Way:
         """Whether there are no more steps to add."""
         self._refuted = MORE_THAN_ANY
         self._formulas: list[_Formula] = []
+        self._longest: _Formula | None = None
+        """The last one made."""
         self._failures = 0
 
     @property
@@ -150,25 +147,29 @@ class _Way:
             self._exact = self._exact and not too_large
             self._whole = all_over or too_large or len(unrolling.steps) >= MOST_STEPS
             self._exact = self._exact and (all_over or not self._whole)
-        formula = _Formula(unrolling, goals)
+        formula = self._longest = _Formula(unrolling, goals)
         if self._whole:
             self._refuted = min(self._refuted, formula.refuted)
         return formula if formula.refuted > goals[0] else None
 
     def refute(self, formula: _Formula, goals: Sequence[int]) -> None:
         """Takes note of what a formula's solver has refuted, given the goals that are still of interest."""
-        if self._whole and formula is self._formulas[-1]:
+        if self._whole and formula is self._longest:
             self._refuted = min(self._refuted, formula.refuted)
         if formula.refuted <= goals[0]:
-            self._formulas.remove(formula)
+            self._leave(formula)
 
     def fail(self, formula: _Formula) -> None:
         """Takes note of a plan that does not work."""
-        self._formulas.remove(formula)
+        self._leave(formula)
         self._failures += 1
         if self._failures >= FAILED_TRIALS:
             self._whole = True
             self._formulas.clear()
+
+    def _leave(self, formula: _Formula) -> None:
+        if formula in self._formulas:
+            self._formulas.remove(formula)
 
 
 class Planner:
