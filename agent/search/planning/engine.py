@@ -26,7 +26,6 @@ class PuzzleSearch(TreeSearch):
 
     def __init__(self, machine: CircuitMachine, role: int = 0, **options: Any) -> None:
         """The options are those of `TreeSearch`."""
-        # Before the tree's memory becomes part of what is copied.
         engine = weakref.ref(self)
 
         def note(found: Plan | Bound) -> None:
@@ -37,6 +36,7 @@ class PuzzleSearch(TreeSearch):
             else:
                 owner._lines.limit(found.goal / 100)
 
+        # Forked before the tree's memory becomes part of what is copied.
         self._planner = PlannerProcess(machine, note)
         super().__init__(machine, role, **options)
 

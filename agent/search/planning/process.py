@@ -23,7 +23,6 @@ log = logging.getLogger(__name__)
 MEMORY_BYTES = 1 << 30
 """Address space that the planner gets beyond what it has of its parent. Set by hand; not tuned."""
 
-
 PLANNER_SHARE = 0.6
 """Of the time, while both it and the rollouts have something to do. Set by hand; not tuned."""
 
