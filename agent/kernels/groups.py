@@ -33,10 +33,12 @@ def _load_circuit() -> None:
 
 
 def _load_tree() -> None:
+    from agent.search.planning.engine import warm_kernels as warm_planning_kernels
     from agent.search.tree.engine import warm_kernels
     from games.gdl.compile import warm_kernels as warm_circuit_kernels
 
     warm_kernels(warm_circuit_kernels())
+    warm_planning_kernels(warm_circuit_kernels())
 
 
 def _load_family(name: str) -> None:
@@ -64,7 +66,7 @@ GROUPS = {
     group.name: group
     for group in (
         KernelGroup(CIRCUIT, _load_circuit, None, 114, 13.0),
-        KernelGroup(TREE, _load_tree, CIRCUIT, 27, 9.0),
+        KernelGroup(TREE, _load_tree, CIRCUIT, 29, 9.0),
         *(
             KernelGroup(family.name, partial(_load_family, family.name), None, *_FAMILY_COSTS[family.name])
             for family in FAMILIES

@@ -1,5 +1,6 @@
 """Search. `engine` is the contract, `registry` says which engine plays a game, `score` counts results of games.
 
-`tree` searches any game that has a circuit, `montecarlo` any game at all; `reversi` and `blokbox` are the engines of
-the native families. Imports `games`, nothing else of `agent`.
+`tree` searches any game that has a circuit, `planning` adds a planner where there is one player only, `montecarlo`
+searches any game at all; `reversi` and `blokbox` are the engines of the native families. Imports `games`, nothing else
+of `agent`.
 """

@@ -43,6 +43,9 @@ class Engine(ABC):
 
     name: str
     """What logs and pages call it."""
+    uses_start_clock: bool = False
+    """Whether the match should begin as late as the start clock allows, unless a proof makes thinking pointless: true
+    where nobody waits for us, and what is found before the first move may decide the match."""
 
     @abstractmethod
     def begin(self, state: State) -> None:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from agent.kernels.groups import CIRCUIT, GROUPS, TREE
 from agent.search.engine import Engine
 from agent.search.montecarlo import MonteCarlo
+from agent.search.planning import engine as planning
 from agent.search.tree import engine as tree
 from games.families import FAMILIES
 from games.machine import StateMachine
@@ -24,8 +25,14 @@ _NATIVE = {family.name: import_module(f"agent.search.{family.name}.engine").make
 NATIVE_FACTORIES: list[EngineFactory] = list(_NATIVE.values())
 """Those of the native families."""
 
-_FACTORIES: dict[str, EngineFactory] = {**_NATIVE, TREE: tree.make_engine}
-"""Best first: native families, tree search on the circuit; each by the group of its kernels."""
+
+def _make_general(machine: StateMachine, role: int) -> Engine | None:
+    return planning.make_engine(machine, role) or tree.make_engine(machine, role)
+
+
+_FACTORIES: dict[str, EngineFactory] = {**_NATIVE, TREE: _make_general}
+"""Best first: native families, tree search on the circuit (with a planner for one player); each by the group of its
+kernels."""
 
 _held_back: frozenset[str] = frozenset()
 _loaded: set[str] = set()

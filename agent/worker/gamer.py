@@ -77,6 +77,10 @@ class Gamer:
         self._thinking = thinking
         self._seconds = seconds
         self._retired = False
+        self._turned = checkpoint.turn > 0 or bool(checkpoint.since) or seconds is not None
+        """Whether the match has begun."""
+        self._exhausted = False
+        """Whether the engine has nothing to gain from thinking on."""
         self._engine: Engine | None = None
         self._engines: Iterator[Engine] = iter(())
         self._choose_engines = engines
@@ -98,10 +102,17 @@ class Gamer:
         """The engine that thinks here."""
         return self._engine.name if self._engine else "none"
 
+    @property
+    def uses_start_clock(self) -> bool:
+        """Whether the match should not begin yet: the engine thinks, and may find out all that it needs."""
+        opinion, _ = self._sent
+        thoughtful = self._engine is not None and self._engine.uses_start_clock and self._thinking
+        return thoughtful and not (self._turned or self._exhausted or (opinion is not None and opinion.proven))
+
     def turn(self, turn: Turn) -> None:
         """Begins a turn: stops the present thoughts, follows the joint move, thinks on."""
         with self._changed:
-            self._thinking = True
+            self._thinking = self._turned = True
             self._assign(turn)
 
     def rewind(self) -> None:
@@ -165,16 +176,15 @@ class Gamer:
             self._ended()
 
     def _play(self, reference: Reference) -> None:
-        exhausted = False
         while True:
             with self._changed:
-                while not (self._retired or self._tasks or (self._thinking and not exhausted)):
+                while not (self._retired or self._tasks or (self._thinking and not self._exhausted)):
                     self._changed.wait()
                 if self._retired:
                     return
                 task = self._tasks.popleft() if self._tasks else None
             if task is not None:
-                exhausted = False
+                self._exhausted = False
             if isinstance(task, Turn):
                 self._seconds = task.seconds
                 if task.joint_move is not None:
@@ -192,7 +202,7 @@ class Gamer:
             if not self._situation.terminal:
                 self._think(reference.state)
             # An engine that was not stopped has nothing to gain from thinking on.
-            exhausted = not self._stop[0]
+            self._exhausted = not self._stop[0]
 
     def _follow(self, reference: Reference, received: Received, *, last: bool) -> None:
         steps = reference.follow(received)

@@ -46,6 +46,10 @@ log = logging.getLogger("agent.worker")
 POLL = 0.005
 """Seconds between two looks at a compilation. Set by hand; not tuned."""
 
+USED_OF_START_CLOCK, LEFT_OF_START_CLOCK = 0.95, 0.5
+"""A game that is thought about before the match begins has this share of the start clock, less so many seconds: the
+server's margin is among what is left. Set by hand; not tuned."""
+
 
 COMPILATIONS = (Limits(), Limits(variants=("plain",)))
 """How to compile, by the number of circuits that were found wrong in the match: at last the rules as they stand, since
@@ -85,6 +89,8 @@ class Session:
         self._resting = begin.seconds is None and not begin.ponder
         self._prepared = False
         """Whether it was reported what plays the match, or that nothing can."""
+        self._chosen = False
+        """Whether what plays the match is still to be reported: it makes use of the start clock."""
         self._gamer: Gamer | None = None
         self._successor: Gamer | None = None
         """The one that is to play instead, until it is prepared."""
@@ -111,7 +117,8 @@ class Session:
             self._gamer = self._start_gamer(lambda: Interpreter(checked), thinking=self._begin.seconds is not None)
             threading.Thread(target=self._beat, name="pulse", daemon=True).start()
             while True:
-                changing = not self._prepared or self._compilation is not None or self._successor is not None
+                awaited = self._chosen or not self._prepared
+                changing = awaited or self._compilation is not None or self._successor is not None
                 command = self._channel.receive(POLL if changing else None)
                 if isinstance(command, Turn):
                     self._turn(command)
@@ -265,10 +272,18 @@ class Session:
         if self._successor is not None:
             if self._successor.prepared.is_set():
                 self._take_over(self._successor)
-        elif self._compilation is None and not self._prepared:
+        elif self._compilation is None and not (self._prepared or self._chosen):
             assert self._gamer is not None
             if self._gamer.prepared.is_set():
                 self._settle_for(self._gamer)
+        if self._chosen and not self._thinks_before_the_match():
+            self._report_prepared()
+
+    def _thinks_before_the_match(self) -> bool:
+        """Whether the gamer makes use of the start clock, and there is some left."""
+        assert self._gamer is not None
+        enough = USED_OF_START_CLOCK * self._begin.start.start_clock - LEFT_OF_START_CLOCK
+        return self._gamer.uses_start_clock and time.monotonic() - self._started < enough
 
     def _take_over(self, successor: Gamer) -> None:
         self._successor = None
@@ -283,7 +298,7 @@ class Session:
         self._gamer = successor
         # It may have thought before it took over, perhaps to a proof: what the other one said meanwhile is worth less.
         successor.repeat()
-        self._report_prepared()
+        self._chosen = True
 
     def _settle_for(self, gamer: Gamer) -> None:
         """Plays with the interpreter, for want of anything else."""
@@ -293,7 +308,7 @@ class Session:
             return
         if not self._resting:
             gamer.ponder()
-        self._report_prepared()
+        self._chosen = True
 
     def _give_up_circuit(self, reason: str) -> None:
         log.warning("no circuit (%s): played by the interpreter", reason)
@@ -304,7 +319,7 @@ class Session:
 
     def _report_prepared(self) -> None:
         assert self._gamer is not None
-        self._prepared = True
+        self._prepared, self._chosen = True, False
         seconds = time.monotonic() - self._started
         log.info("ready after %.2f s, engine %s", seconds, self._gamer.engine_name)
         self._channel.send(Prepared(self._gamer.engine_name, self._gamer is self._circuit))

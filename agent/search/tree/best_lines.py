@@ -20,10 +20,21 @@ class BestLine(NamedTuple):
     """Whether no better match can be found."""
 
 
+class _AddedLine(NamedTuple):
+    """A line from outside the tree."""
+
+    moves: tuple[int, ...]
+    goal: float
+
+
+_NO_LINE = _AddedLine((), -1.0)
+
+
 class BestLines:
     """The best line of each thread's workspace, kept up to date as the match goes on.
 
-    Kernels note the best line of their own playouts (`backup`); lines of the enumeration are added by `add_enumerated`.
+    Kernels note the best line of their own playouts (`backup`); lines of the enumeration are added by `add_enumerated`,
+    those that something else has found, such as a planner, by `add`; what it has proven, by `limit`.
     """
 
     def __init__(
@@ -32,15 +43,21 @@ class BestLines:
         self._workspaces = workspaces
         self._parameters = parameters
         self._enumeration = enumeration
+        self._added = _NO_LINE
+        self._limit = float(parameters.best_goal[0])
 
     def forget(self) -> None:
-        """Drops all lines."""
+        """Drops all lines, and the limit."""
+        self._added = _NO_LINE
+        self._limit = float(self._parameters.best_goal[0])
         for workspace in self._workspaces:
             _clear(workspace)
 
     def follow(self, move: int) -> bool:
         """Keeps the rest of the lines that start with the move that was made; returns whether any does."""
-        followed = False
+        added, goal = self._added
+        self._added = _AddedLine(added[1:], goal) if added[:1] == (move,) else _NO_LINE
+        followed = len(self._added.moves) > 0
         for workspace in self._workspaces:
             length = int(workspace.best_line[0])
             if length > 1 and workspace.best_line[1] == move:
@@ -62,9 +79,21 @@ class BestLines:
                 workspace.best_line[0] = len(line)
                 workspace.best_goal[0] = goal / 100
 
+    def add(self, moves: Sequence[int], goal: float) -> None:
+        """Notes a line (moves by index, the root's first) to the end of a match with this goal, 0..1. Thread-safe."""
+        if moves and goal > self._added.goal:
+            self._added = _AddedLine(tuple(moves), goal)
+
+    def limit(self, goal: float) -> None:
+        """Takes note that no match from the root ends with a better goal, 0..1. Thread-safe."""
+        self._limit = min(self._limit, goal)
+
     def best(self) -> BestLine | None:
         """The best line of all threads; None while there is none."""
+        added, added_goal = self._added
         workspace = max(self._workspaces, key=lambda workspace: float(workspace.best_goal[0]))
+        if added and added_goal >= workspace.best_goal[0]:
+            return BestLine(added[0], added_goal, self.solved)
         if workspace.best_goal[0] < 0 or workspace.best_line[0] <= 0:
             return None
         return BestLine(int(workspace.best_line[1]), float(workspace.best_goal[0]), self.solved)
@@ -72,9 +101,9 @@ class BestLines:
     @property
     def solved(self) -> bool:
         """Whether no better match can be found than the best line."""
-        best = max(float(workspace.best_goal[0]) for workspace in self._workspaces)
+        best = max(self._added.goal, *(float(workspace.best_goal[0]) for workspace in self._workspaces))
         exhausted = self._enumeration is not None and self._enumeration.complete and best >= 0
-        return exhausted or best >= float(self._parameters.best_goal[0])
+        return exhausted or best >= self._limit
 
 
 def _clear(workspace: SearchWorkspace) -> None:

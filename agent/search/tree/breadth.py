@@ -3,6 +3,9 @@
 Random play hardly ever solves a puzzle, but the states of many puzzles can simply be enumerated, with the shortest way
 to each. A batch of 64 states is evaluated once; then each move is made in all states of the batch in which it is
 legal, by one evaluation of the next-state program.
+
+Where a clock counts the moves, the same position at two times would be two states, and there would be as many of each
+as it can be reached at times. So first only the earliest of them is kept; all are told apart when those are done.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
+from agent.search.tree.clock import clock_fluents
 from agent.search.tree.store import find_state
 from games.bits.compiling import KERNEL
 from games.bits.inner import step
@@ -26,9 +30,12 @@ from games.machine import State
 
 _WIDTH = WIDTHS[1]
 
-_COUNT, _HEAD, _BEST = range(3)
+_COUNT, _HEAD, _BEST, _DEPTH, _LAYER_END = range(5)
 """Indices into `_Found.counts`: states found, the first one not expanded yet, the terminal one with the best goal (or
--1)."""
+-1); the depth of the states that are being expanded, and the first one that is deeper."""
+
+_MOST_LAYERS = 4096
+"""States that are further away are not looked for. Set by hand; not tuned."""
 
 
 class _Found(NamedTuple):
@@ -36,7 +43,11 @@ class _Found(NamedTuple):
 
     counts: NDArray[np.int64]
     state: NDArray[np.uint64]
-    """(n, words) packed."""
+    """(n, words) packed, without the fluents of `mask`."""
+    mask: NDArray[np.uint64]
+    """(words) fluents that are the same in all states of one depth."""
+    layer: NDArray[np.uint64]
+    """(depths, words) what they are, by depth."""
     parent: NDArray[np.int32]
     """(n) state that it was found from; -1 for the first."""
     move: NDArray[np.int32]
@@ -68,9 +79,17 @@ class BreadthFirst:
     def __init__(self, machine: CircuitMachine, memory_bytes: int) -> None:
         self._machine = machine
         size = max(1024, min(1 << 24, memory_bytes // (8 * machine.words + 24)))
+        clock = np.zeros(64 * machine.words, np.bool_)
+        clock[: len(machine.game.fluents)] = clock_fluents(machine.programs)
+        self._clock = np.packbits(clock, bitorder="little").view(np.uint64)
+        self._root = np.zeros(machine.words, np.uint64)
+        self._kept: tuple[int | None, list[int]] = None, []
+        """The best goal and line found while the clock was left out of account."""
         self._found = _Found(
-            counts=np.zeros(4, np.int64),
+            counts=np.zeros(5, np.int64),
             state=np.zeros((size, machine.words), np.uint64),
+            mask=np.zeros(machine.words, np.uint64),
+            layer=np.zeros((_MOST_LAYERS, machine.words), np.uint64),
             parent=np.zeros(size, np.int32),
             move=np.zeros(size, np.int32),
             table=np.full(1 << (2 * size - 1).bit_length(), -1, np.int32),
@@ -88,11 +107,18 @@ class BreadthFirst:
 
     def begin(self, state: State) -> None:
         """Starts again, from this state."""
+        self._root = self._machine.pack(state)
+        self._kept = None, []
+        self._begin(self._clock)
+
+    def _begin(self, mask: NDArray[np.uint64]) -> None:
         found = self._found
         found.table.fill(-1)
         found.goal[0] = -1
-        found.counts[:] = (1, 0, -1, 0)
-        found.state[0] = self._machine.pack(state)
+        found.counts[:] = (1, 0, -1, 0, 1)
+        found.mask[:] = mask
+        found.layer[0] = self._root & mask
+        found.state[0] = self._root & ~mask
         found.parent[0] = -1
         found.move[0] = -1
         found.table[find_state(found.table, found.state, found.state[0])[1]] = 0
@@ -100,6 +126,10 @@ class BreadthFirst:
     def run(self, stop: StopFlag, states: int) -> None:
         """Expands about `states` more states at most; ends early when `stop[0]` is not 0."""
         _expand(self._machine.programs, self._found, self._workspace, stop, states)
+        if self._seen_all and not self.complete:
+            self._kept = self.best_goal, self.best_line()
+            self._begin(np.zeros_like(self._clock))
+            _expand(self._machine.programs, self._found, self._workspace, stop, states)
 
     @property
     def states(self) -> int:
@@ -109,20 +139,28 @@ class BreadthFirst:
     @property
     def complete(self) -> bool:
         """Whether every reachable state has been seen."""
+        return self._seen_all and not self._found.mask.any()
+
+    @property
+    def _seen_all(self) -> bool:
         return bool(self._found.counts[_HEAD] == self._found.counts[_COUNT])
 
     @property
     def full(self) -> bool:
         """Whether the memory is used up; there is nothing more to find then."""
-        return self.states == len(self._found.state)
+        return self.states == len(self._found.state) or int(self._found.counts[_DEPTH]) == _MOST_LAYERS - 1
 
     @property
     def best_goal(self) -> int | None:
         """The best goal of a match that was found; None before there is one."""
-        return int(self._found.goal[0]) if self._found.goal[0] >= 0 else None
+        kept, _ = self._kept
+        return kept if self._found.goal[0] < 0 or (kept or 0) > self._found.goal[0] else int(self._found.goal[0])
 
     def best_line(self) -> list[int]:
         """The moves (by index) of that match: the shortest one with this goal."""
+        kept, kept_line = self._kept
+        if kept is not None and kept >= self._found.goal[0]:
+            return kept_line
         line = []
         at = int(self._found.counts[_BEST])
         while at > 0:
@@ -150,14 +188,15 @@ def _insert(found, state, parent, move):
 
 
 @step
-def _load(states, slots, block, begin, n, n_fluents):
+def _load(states, shared, slots, block, begin, n, n_fluents):
     """Puts `n` of the packed states (uint64[states, words]) from `begin` on into lanes 0, 1, ... of `slots`.
 
-    `slots` is uint64[slots]; `block` (uint64[64]) is overwritten.
+    `shared` (uint64[words]) is true in all of them besides. `slots` is uint64[slots]; `block` (uint64[64]) is
+    overwritten.
     """
     for word in range(states.shape[1]):
         for lane in range(64):
-            block[lane] = states[begin + lane, word] if lane < n else ZERO
+            block[lane] = states[begin + lane, word] | shared[word] if lane < n else ZERO
         transpose(block)
         for f in range(64 * word, min(64 * word + 64, n_fluents)):
             slots[FIRST_FLUENT + f] = block[f - 64 * word]
@@ -196,9 +235,15 @@ def _expand(programs, found, workspace, stop, states):
     counts = found.counts
     while stop[0] == 0 and counts[_HEAD] < min(last, counts[_COUNT]) and counts[_COUNT] < len(found.state):
         begin = counts[_HEAD]
-        n = min(64, counts[_COUNT] - begin)
+        if begin == counts[_LAYER_END]:
+            if counts[_DEPTH] == _MOST_LAYERS - 1:
+                return
+            counts[_DEPTH] += 1
+            counts[_LAYER_END] = counts[_COUNT]
+        depth = counts[_DEPTH]
+        n = min(64, counts[_LAYER_END] - begin)
         lanes = ALL if n == 64 else (ONE << np.uint64(n)) - ONE
-        _load(found.state, slots, block, begin, n, n_fluents)
+        _load(found.state, found.layer[depth], slots, block, begin, n, n_fluents)
         evaluate(programs.legal, slots, _WIDTH)
         over = slots[programs.terminal_slot] & lanes
         if over != ZERO:
@@ -218,7 +263,9 @@ def _expand(programs, found, workspace, stop, states):
                     block[i] = slots[programs.next_slot[f]] if f < n_fluents else ZERO
                 transpose(block)
                 for lane in range(n):
-                    children[lane, word] = block[lane]
+                    children[lane, word] = block[lane] & ~found.mask[word]
+                if depth + 1 < _MOST_LAYERS:
+                    found.layer[depth + 1, word] = block[0] & found.mask[word]
             for lane in range(n):
                 if (able >> np.uint64(lane)) & ONE != ZERO and not _insert(found, children[lane], begin + lane, move):
                     return

@@ -1,0 +1,77 @@
+"""`PuzzleSearch`: the engine of one-player games, tree search with a planner beside it."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from agent.search.engine import Report, StopFlag
+from agent.search.planning import rollouts
+from agent.search.planning.plan import Bound, Plan
+from agent.search.planning.process import PlannerProcess
+from agent.search.tree.engine import TreeSearch
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State, StateMachine, Term
+
+
+class PuzzleSearch(TreeSearch):
+    """Tree search for a single player, which plays out the plans that a planner finds at the same time.
+
+    The planner is a process that runs while the engine thinks, so that on one core each has half of it. What it finds
+    is one more line of the tree's best ones: the first to find a match with the best goal ends the search.
+    """
+
+    name = "puzzle search"
+    uses_start_clock = True
+
+    def __init__(self, machine: CircuitMachine, role: int = 0, **options: Any) -> None:
+        """The options are those of `TreeSearch`."""
+        engine = weakref.ref(self)
+
+        def note(found: Plan | Bound) -> None:
+            if (owner := engine()) is None:
+                return
+            if isinstance(found, Plan):
+                owner._lines.add(found.moves, found.goal / 100)
+            else:
+                owner._lines.limit(found.goal / 100)
+
+        # Forked before the tree's memory becomes part of what is copied.
+        self._planner = PlannerProcess(machine, note)
+        super().__init__(machine, role, **options)
+
+    def begin(self, state: State) -> None:
+        self._planner.drop()
+        super().begin(state)
+        self._planner.begin(state)
+
+    def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
+        self._planner.drop()
+        super().advance(joint_move, state)
+        if not self._lines.solved:
+            line = self._lines.best()
+            self._planner.begin(state, -1 if line is None else round(100 * line.goal))
+
+    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        if not self._lines.solved:
+            self._planner.go_on()
+        try:
+            super().think(stop, report, seconds)
+        finally:
+            self._planner.rest()
+
+    def close(self) -> None:
+        """Ends the planner's process, which ends with the engine anyway."""
+        self._planner.close()
+
+
+def make_engine(machine: StateMachine, role: int) -> PuzzleSearch | None:
+    """The engine for a compiled game of one player; None for any other."""
+    if isinstance(machine, CircuitMachine) and len(machine.roles) == 1:
+        return PuzzleSearch(machine, role)
+    return None
+
+
+def warm_kernels(machine: CircuitMachine) -> None:
+    """Makes this process compile the kernels of planning beyond the tree's, or load them from the cache."""
+    rollouts.warm_kernels(machine)

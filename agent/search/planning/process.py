@@ -1,0 +1,218 @@
+"""Planning in a process of its own, bounded in memory, since a solver cannot be interrupted at any moment."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from typing import NamedTuple
+
+from agent.search.planning.plan import Bound, Findings, Known, Plan
+from agent.search.planning.planner import MOST_GATE_INPUTS, Planner
+from agent.search.planning.rollouts import Rollouts
+from games.child_process import Bounds, ChildLostError, ChildProcess
+from games.gdl.running.machine import CircuitMachine
+from games.machine import LimitError, State
+
+log = logging.getLogger(__name__)
+
+MEMORY_BYTES = 1 << 30
+"""Address space that the planner gets beyond what it has of its parent. Set by hand; not tuned."""
+
+PLANNER_SHARE = 0.6
+"""Of the time, while both it and the rollouts have something to do. Set by hand; not tuned."""
+
+SLICE_SECONDS = 0.05
+"""How long rollouts go on at a time; set by hand, not tuned."""
+
+
+class _Task(NamedTuple):
+    """Plan from a state."""
+
+    number: int
+    state: State
+    known: int
+    """The goal of the best match that is known; -1 without one."""
+
+
+class _Rest(NamedTuple):
+    """Do nothing until the next message."""
+
+
+class _GoOn(NamedTuple):
+    """Go on with what was interrupted by a rest."""
+
+
+class _Found(NamedTuple):
+    task: int
+    finding: Plan | Bound
+
+
+class PlannerProcess:
+    """Looks for plans from the state that it was given last, except while it rests.
+
+    A planner that runs out of memory, or fails in any other way, finds nothing more.
+    """
+
+    def __init__(
+        self, machine: CircuitMachine, found: Callable[[Plan | Bound], None], memory_bytes: int = MEMORY_BYTES
+    ) -> None:
+        """`found` is called, in a thread of its own, with each plan from the present state, better than the one before,
+        and with what is proven of it; never with what concerns another state, once `begin` or `drop` has returned."""
+        child = ChildProcess(_work, machine, bounds=Bounds(memory_bytes=_address_space() + memory_bytes))
+        self._child = child
+        self._found = found
+        self._changing = threading.Lock()
+        self._task = 0
+        self._resting = False
+        self.lost = False
+        """Whether it has failed: there will be no more plans."""
+        self._end = weakref.finalize(self, child.end)
+        threading.Thread(target=_listen, args=(child, weakref.ref(self)), daemon=True).start()
+
+    def drop(self) -> None:
+        """Nothing that is found before `begin` counts any more."""
+        with self._changing:
+            self._task += 1
+
+    def begin(self, state: State, known: int = -1) -> None:
+        """Plans from this state from now on, for more than the goal `known`; not before `go_on`."""
+        self.drop()
+        self._resting = True
+        self._send(_Task(self._task, state, known))
+
+    def rest(self) -> None:
+        """Uses no time until `go_on`."""
+        if not self._resting:
+            self._resting = True
+            self._send(_Rest())
+
+    def go_on(self) -> None:
+        """Ends a rest."""
+        if self._resting:
+            self._resting = False
+            self._send(_GoOn())
+
+    def close(self) -> None:
+        """Ends the process."""
+        self.lost = True
+        self._end()
+
+    def _send(self, message: NamedTuple) -> None:
+        if not self.lost:
+            try:
+                self._child.send(message)
+            except (ChildLostError, LimitError, OSError) as error:
+                self._lose(error)
+
+    def _receive(self, found: _Found) -> None:
+        with self._changing:
+            if found.task == self._task:
+                self._found(found.finding)
+
+    def _lose(self, error: Exception) -> None:
+        if not self.lost:
+            log.warning("no more plans: %s", error)
+            self.lost = True
+
+
+def _listen(child: ChildProcess, owner: weakref.ref[PlannerProcess]) -> None:
+    """What a thread does as long as there is a child and somebody whom its plans interest."""
+    while True:
+        try:
+            message = child.receive()
+        except Exception as error:
+            process = owner()
+            if process is not None:
+                process._lose(error)
+            return
+        process = owner()
+        if process is None or not isinstance(message, _Found):
+            return
+        process._receive(message)
+        del process
+
+
+def _address_space() -> int:
+    """Bytes of this process's address space."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+# ------------------------------------------------------------------------------------------------------- in the child
+
+
+def _work(pipe: Connection, machine: CircuitMachine) -> None:
+    planner = Planner(machine) if machine.game.edges <= MOST_GATE_INPUTS else None
+    rollouts = Rollouts(machine)
+    inbox = _Inbox(pipe)
+    while True:
+        task = inbox.take()
+        known = Known(task.known)
+        searches = [_Share(rollouts.plans(task.state, known), 1 - PLANNER_SHARE)]
+        if planner is not None:
+            searches.append(_Share(planner.plans(task.state, known, pipe.poll), PLANNER_SHARE))
+        while searches and inbox.proceed():
+            search = min(searches, key=lambda search: search.used)
+            for finding in search.run(pipe.poll):
+                pipe.send(_Found(task.number, finding))
+            if search.over:
+                searches.remove(search)
+
+
+class _Share:
+    """A search with its share of the time."""
+
+    def __init__(self, findings: Findings, share: float) -> None:
+        self.used = 0.0
+        """CPU seconds, divided by the share."""
+        self.over = False
+        """Whether there is nothing more to do."""
+        self._findings = findings
+        self._share = share
+
+    def run(self, wanted: Callable[[], bool]) -> Iterator[Plan | Bound]:
+        """Goes on for a while."""
+        begin = time.process_time()
+        while not self.over and time.process_time() - begin < SLICE_SECONDS and not wanted():
+            try:
+                finding = next(self._findings)
+            except StopIteration:
+                self.over = True
+            else:
+                if finding is not None:
+                    yield finding
+        self.used += (time.process_time() - begin) / self._share
+
+
+class _Inbox:
+    """The messages that reach the planner."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._next: _Task | None = None
+        self._resting = True
+
+    def take(self) -> _Task:
+        """Waits for a task, and until it may be worked on."""
+        while self._next is None or self._resting:
+            self._read()
+        task, self._next = self._next, None
+        return task
+
+    def proceed(self) -> bool:
+        """Whether to go on with what is worked on; waits while there is a rest."""
+        while self._resting or self._pipe.poll():
+            self._read()
+        return self._next is None
+
+    def _read(self) -> None:
+        message = self._pipe.recv()
+        if isinstance(message, _Task):
+            self._next, self._resting = message, True
+        else:
+            self._resting = isinstance(message, _Rest)

@@ -1,0 +1,311 @@
+"""Nested rollouts with a policy that adapts to the best one: what finds good matches where the best is out of reach.
+
+Nested rollout policy adaptation (Rosin: Nested rollout policy adaptation for Monte Carlo tree search, 2011): a rollout
+draws its moves with probabilities in proportion to weights; after each round, those of the best sequence so far are
+raised. Here a round is 64 rollouts, one in each lane (like the stabilized version of Cazenave and Teytaud, 2020), and a
+move's weight is the product of one for the move and one for the move at this ply: in some puzzles what counts is what
+is done, in others when.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from agent.search.planning.circuit import read_program
+from agent.search.planning.plan import Findings, Known, Plan
+from games.bits.compiling import KERNEL
+from games.bits.inner import step
+from games.bits.splitmix import random32
+from games.bits.words import aligned_words, lowest
+from games.gdl.running.goals import evaluate_goals, read_goals
+from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, WIDTHS, ZERO, clear_sets, enter_move, evaluate
+from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State
+
+ROUNDS = 50
+"""Rounds of each level. Set by hand; not tuned."""
+
+LEVELS = 3
+"""How often rounds are nested. Set by hand; not tuned."""
+
+RATE = 1.0
+"""How much a move's logit is raised by one adaptation (alpha of Rosin's)."""
+
+MOST_PLIES = 500
+"""Longer matches are given up. Set by hand; not tuned."""
+
+MOST_WEIGHTS = 1 << 18
+"""Of moves at plies; games with more moves are rolled out for fewer plies. Set by hand; not tuned."""
+
+_WIDTH = WIDTHS[1]
+_EMPTY, _UNFINISHED = -2.0, -1.0
+
+
+class _Policy(NamedTuple):
+    """Weights of moves, all positive."""
+
+    of_move: NDArray[np.float64]
+    """(moves)"""
+    at_ply: NDArray[np.float64]
+    """(plies, moves)"""
+
+
+class _Work(NamedTuple):
+    """What rollouts work on."""
+
+    root: NDArray[np.uint64]
+    """(fluents) 0 or all ones."""
+    slots: NDArray[np.uint64]
+    goal_slots: NDArray[np.uint64]
+    following: NDArray[np.uint64]
+    """(fluents) the next state."""
+    wanted: NDArray[np.int64]
+    """Goal slots that have to be true for the best goal: how many are decides between rollouts with the same goal."""
+    candidates: NDArray[np.int64]
+    """(moves) those that are legal in any lane."""
+    total: NDArray[np.float64]
+    """(64) per lane, the weights of its legal moves; then what is left to draw from."""
+    move: NDArray[np.int32]
+    """(64, plies) the moves that were made."""
+    length: NDArray[np.int64]
+    """(64) how many; 0 for a rollout without an end."""
+    score: NDArray[np.float64]
+    """(64) the goal, and less than one point more for what was nearly reached."""
+    goals: NDArray[np.float64]
+    """(1)"""
+    rng: NDArray[np.uint64]
+    """(1) see `games.bits.splitmix`."""
+
+
+class _Sequence(NamedTuple):
+    moves: NDArray[np.int32]
+    score: float
+
+
+class Rollouts:
+    """Nested rollouts of a one-player game."""
+
+    def __init__(self, machine: CircuitMachine, seed: int = 1) -> None:
+        self._machine = machine
+        programs = machine.programs
+        n_fluents, n_moves = len(programs.next_slot), len(programs.legal_slot)
+        plies = max(1, min(MOST_PLIES, MOST_WEIGHTS // max(1, n_moves)))
+        self._work = _Work(
+            root=np.zeros(n_fluents, np.uint64),
+            slots=aligned_words(programs.n_slots),
+            goal_slots=aligned_words(programs.n_goal_slots),
+            following=np.zeros(n_fluents, np.uint64),
+            wanted=np.array(_parts_of_best_goal(programs), np.int64),
+            candidates=np.zeros(n_moves, np.int64),
+            total=np.zeros(64),
+            move=np.zeros((64, plies), np.int32),
+            length=np.zeros(64, np.int64),
+            score=np.zeros(64),
+            goals=np.zeros(1),
+            rng=np.array([seed], np.uint64),
+        )
+        self._policies = [_Policy(np.ones(n_moves), np.ones((plies, n_moves))) for _ in range(LEVELS)]
+        self._best_goal = int(programs.goal_value.max())
+
+    def plans(self, state: State, known: Known) -> Findings:
+        """Better and better matches from a state, for as long as there may be any; None after each round."""
+        bits = np.unpackbits(self._machine.pack(state).view(np.uint8), bitorder="little")
+        self._work.root[:] = np.where(bits[: len(self._work.root)] != 0, ALL, ZERO)
+        if self._machine.terminal(state):
+            return
+        while known.goal < self._best_goal:
+            for policy in self._policies:
+                policy.of_move[:] = 1.0
+                policy.at_ply[:] = 1.0
+            for sequence in self._search(LEVELS - 1):
+                if sequence.score >= known.goal + 1:
+                    known.goal = math.floor(sequence.score)
+                    yield Plan(sequence.moves.tolist(), known.goal)
+                yield None
+                if known.goal >= self._best_goal:
+                    return
+
+    def _search(self, level: int) -> Iterator[_Sequence]:
+        """The best sequence so far after each of the innermost rounds; the last one is the best of this level."""
+        policy = self._policies[level]
+        best = _Sequence(np.zeros(0, np.int32), _EMPTY)
+        for _ in range(ROUNDS):
+            if level == 0:
+                found = self._roll(policy)
+                best = max(found, best, key=lambda sequence: sequence.score)
+                yield best
+            else:
+                inner = self._policies[level - 1]
+                inner.of_move[:] = policy.of_move
+                inner.at_ply[:] = policy.at_ply
+                for found in self._search(level - 1):
+                    best = max(found, best, key=lambda sequence: sequence.score)
+                    yield best
+            if len(best.moves):
+                _adapt(self._machine.programs, self._work, policy, best.moves, RATE)
+
+    def _roll(self, policy: _Policy) -> _Sequence:
+        work = self._work
+        _roll(self._machine.programs, work, policy)
+        lane = int(work.score.argmax())
+        return _Sequence(work.move[lane, : work.length[lane]].copy(), float(work.score[lane]))
+
+
+def _parts_of_best_goal(programs: CircuitPrograms) -> list[int]:
+    """The goal slots that all have to be true for the best goal, as far as that can be seen."""
+    gates = {gate.out: gate for block in read_program(programs.goal) for gate in block.gates}
+    parts: set[int] = set()
+    stack = [int(programs.goal_slot[programs.goal_value.argmax()])]
+    while stack:
+        slot = stack.pop()
+        gate = gates.get(slot)
+        if gate is not None and not gate.flip:
+            stack.extend(gate.inputs)
+        else:
+            parts.add(slot)
+    return sorted(parts)
+
+
+@step
+def _start(root, slots, goal_slots):
+    """Puts the root (uint64[fluents]) into all lanes of `slots` (uint64[n_slots]); constants into both."""
+    slots[SLOT_TRUE] = ALL
+    goal_slots[SLOT_TRUE] = ALL
+    for f in range(len(root)):
+        slots[FIRST_FLUENT + f] = root[f]
+
+
+@step
+def _advance(next_program, next_slot, slots, following):
+    """Makes the moves that were entered in `slots` (uint64[n_slots]); `following` (uint64[fluents]) is overwritten."""
+    evaluate(next_program, slots, _WIDTH)
+    for f in range(len(next_slot)):
+        following[f] = slots[next_slot[f]]
+    for f in range(len(next_slot)):
+        slots[FIRST_FLUENT + f] = following[f]
+
+
+@njit(**KERNEL)
+def _roll(programs, work, policy):
+    """Plays a match in each lane, moves drawn by the policy, into `move`, `length` and `score` of `work`.
+
+    `programs` is a `CircuitPrograms`, `work` a `_Work`, `policy` a `_Policy`.
+    """
+    slots, goal_slots = work.slots, work.goal_slots
+    candidates, total, move, length = work.candidates, work.total, work.move, work.length
+    of_move, at_ply = policy.of_move, policy.at_ply
+    legal_slot, set_start, set_slot = programs.legal_slot, programs.set_start, programs.set_slot
+    n_fluents = len(programs.next_slot)
+    _start(work.root, slots, goal_slots)
+    alive = ALL
+    for lane in range(64):
+        length[lane] = 0
+    for ply in range(move.shape[1]):
+        evaluate(programs.legal, slots, _WIDTH)
+        able = ZERO
+        n = 0
+        for lane in range(64):
+            total[lane] = 0.0
+        for m in range(len(legal_slot)):
+            word = slots[legal_slot[m]] & alive
+            if word != ZERO:
+                candidates[n] = m
+                n += 1
+                able |= word
+                weight = of_move[m] * at_ply[ply, m]
+                while word != ZERO:
+                    total[lowest(word)] += weight
+                    word &= word - ONE
+        over = alive & (slots[programs.terminal_slot] | ~able)
+        if over != ZERO:
+            for f in range(FIRST_FLUENT, FIRST_FLUENT + n_fluents):
+                goal_slots[f] = (goal_slots[f] & ~over) | (slots[f] & over)
+            word = over
+            while word != ZERO:
+                length[lowest(word)] = ply
+                word &= word - ONE
+            alive &= ~over
+        if alive == ZERO:
+            break
+        for lane in range(64):
+            total[lane] *= np.float64(random32(work.rng)) / 4294967296.0
+        clear_sets(programs.first_set, programs.n_sets, slots, _WIDTH)
+        undecided = alive
+        for i in range(n):
+            m = candidates[i]
+            word = slots[legal_slot[m]] & undecided
+            if word == ZERO:
+                continue
+            weight = of_move[m] * at_ply[ply, m]
+            chosen = ZERO
+            while word != ZERO:
+                lane = lowest(word)
+                word &= word - ONE
+                # The last legal move is kept for whom rounding leaves without one.
+                move[lane, ply] = m
+                total[lane] -= weight
+                if total[lane] < 0.0:
+                    chosen |= ONE << np.uint64(lane)
+            undecided &= ~chosen
+            if chosen != ZERO:
+                enter_move(set_start, set_slot, slots, _WIDTH, FIRST_WORD, m, chosen)
+        while undecided != ZERO:
+            lane = lowest(undecided)
+            undecided &= undecided - ONE
+            last = ONE << np.uint64(lane)
+            enter_move(set_start, set_slot, slots, _WIDTH, FIRST_WORD, move[lane, ply], last)
+        _advance(programs.next, programs.next_slot, slots, work.following)
+    first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
+    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, _WIDTH)
+    for lane in range(64):
+        if (alive >> np.uint64(lane)) & ONE != ZERO:
+            work.score[lane] = _UNFINISHED
+            continue
+        read_goals(first_goal, goal_role, goal_value, goal_slots, lane, work.goals)
+        holding = 0
+        for slot in work.wanted:
+            holding += np.int64((goal_slots[slot] >> np.uint64(lane)) & ONE)
+        work.score[lane] = work.goals[0] + holding / (len(work.wanted) + 1.0)
+
+
+@njit(**KERNEL)
+def _adapt(programs, work, policy, moves, rate):
+    """Raises the weights of a sequence (int32[n]) from the root, at the cost of the other legal moves.
+
+    `programs` is a `CircuitPrograms`, `work` a `_Work`, `policy` a `_Policy`; `rate` a float.
+    """
+    slots = work.slots
+    of_move, at_ply = policy.of_move, policy.at_ply
+    legal_slot, set_start, set_slot = programs.legal_slot, programs.set_start, programs.set_slot
+    _start(work.root, slots, work.goal_slots)
+    for ply in range(len(moves)):
+        evaluate(programs.legal, slots, _WIDTH)
+        total = 0.0
+        for m in range(len(legal_slot)):
+            if slots[legal_slot[m]] != ZERO:
+                total += of_move[m] * at_ply[ply, m]
+        for m in range(len(legal_slot)):
+            if slots[legal_slot[m]] != ZERO:
+                factor = math.exp(-rate * of_move[m] * at_ply[ply, m] / total)
+                of_move[m] *= factor
+                at_ply[ply, m] *= factor
+        raised = math.exp(rate)
+        of_move[moves[ply]] *= raised
+        at_ply[ply, moves[ply]] *= raised
+        clear_sets(programs.first_set, programs.n_sets, slots, _WIDTH)
+        enter_move(set_start, set_slot, slots, _WIDTH, FIRST_WORD, moves[ply], ALL)
+        _advance(programs.next, programs.next_slot, slots, work.following)
+
+
+def warm_kernels(machine: CircuitMachine) -> None:
+    """Makes this process compile the kernels, or load them from the cache, by a round on a small game."""
+    rollouts = Rollouts(machine)
+    found = rollouts._roll(rollouts._policies[0])
+    _adapt(machine.programs, rollouts._work, rollouts._policies[0], found.moves, RATE)

@@ -1,0 +1,314 @@
+"""Plans as formulas: the circuit unrolled over time, with one move a step or with independent moves at once.
+
+The first is planning as satisfiability (Kautz and Selman, 1992); the second has a step for moves that can be made in
+any order ("for all" steps; Rintanen, Heljanko and Niemela: Planning as satisfiability: parallel plans and algorithms
+for plan search, 2006), so that puzzles in which things are filled in need only a few steps, and the order in which that
+is done is no part of the search.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+
+from agent.search.planning.circuit import Block, Circuit
+from agent.search.planning.formula import FALSE, TRUE, Formula, Literal
+from agent.search.planning.independence import Independence, Reachable, bits
+from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
+
+
+class Unrolling(ABC):
+    """A formula whose models are plans from a state: moves of steps 0, 1, ... that may be made."""
+
+    def __init__(self, circuit: Circuit, state: Sequence[int]) -> None:
+        """`state` is 0 or 1 per fluent."""
+        self.formula = Formula()
+        self.steps: list[dict[int, Literal]] = []
+        """Per step, the literals that say which moves are made."""
+        self._circuit = circuit
+        self._fluents = [TRUE if value else FALSE for value in state]
+
+    @abstractmethod
+    def extend(self) -> bool:
+        """Adds a step; False where there is none to add, since every match is over by now."""
+
+    @abstractmethod
+    def ends(self) -> dict[int, Literal]:
+        """Per goal value, whether a match made of these moves ends with it. To be asked for once, after all steps."""
+
+    def _state_slots(self, n_slots: int) -> list[Literal]:
+        slots = [FALSE] * n_slots
+        slots[SLOT_TRUE], slots[SLOT_FALSE] = TRUE, FALSE
+        slots[FIRST_FLUENT : FIRST_FLUENT + len(self._fluents)] = self._fluents
+        return slots
+
+    def _legal_slots(self) -> list[Literal]:
+        """The slots after the legal program."""
+        slots = self._state_slots(self._circuit.n_slots)
+        unroll(self.formula, self._circuit.legal, slots)
+        return slots
+
+    def _goals(self) -> dict[int, Literal]:
+        """Per goal value, whether the present state is worth it."""
+        slots = self._state_slots(self._circuit.n_goal_slots)
+        unroll(self.formula, self._circuit.goal, slots)
+        holds: dict[int, list[Literal]] = {}
+        for value, slot in zip(self._circuit.goal_value, self._circuit.goal_slot, strict=True):
+            holds.setdefault(value, []).append(slots[slot])
+        found = {value: self.formula.any_of(literals) for value, literals in holds.items()}
+        # A state with several goals has none.
+        return {
+            value: self.formula.all_of([literal, *(-other for v, other in found.items() if v != value)])
+            for value, literal in found.items()
+        }
+
+
+class Sequential(Unrolling):
+    """One move a step; a match that is over has no more moves."""
+
+    def __init__(self, circuit: Circuit, state: Sequence[int]) -> None:
+        super().__init__(circuit, state)
+        self._slots = self._legal_slots()
+        self._over: list[tuple[Literal, list[Literal]]] = []
+        """Per step, whether the match is over, and the fluents."""
+
+    def extend(self) -> bool:
+        circuit, formula, slots = self._circuit, self.formula, self._slots
+        over = slots[circuit.terminal_slot]
+        self._over.append((over, self._fluents))
+        if over == TRUE:
+            return False
+        legal = [(m, slots[circuit.legal_slot[m]]) for m in range(circuit.n_moves)]
+        legal = [(m, literal) for m, literal in legal if literal != FALSE]
+        if not legal:
+            return False
+        if len(legal) == 1:
+            # No more than "if it is legal" is lost: a plan that goes wrong here is found out when it is tried.
+            made = {legal[0][0]: TRUE}
+            formula.forbid((-over, -legal[0][1]))
+        else:
+            made = {m: formula.choice(literal) for m, literal in legal}
+            formula.at_most_one(list(made.values()))
+            formula.forbid([-over, *(-literal for literal in made.values())])
+        self.steps.append(made)
+        members: list[list[Literal]] = [[] for _ in range(circuit.n_sets)]
+        for m, literal in made.items():
+            for s in circuit.sets_of[m]:
+                members[s].append(literal)
+        for s, literals in enumerate(members):
+            all_moves = len(literals) == len(made)
+            slots[circuit.first_set + s] = TRUE if all_moves else formula.any_of(literals)
+        unroll(formula, circuit.next, slots)
+        self._fluents = [slots[slot] for slot in circuit.next_slot]
+        self._slots = self._legal_slots()
+        return True
+
+    def ends(self) -> dict[int, Literal]:
+        if len(self._over) == len(self.steps):
+            self._over.append((self._slots[self._circuit.terminal_slot], self._fluents))
+        formula = self.formula
+        ends: dict[int, list[Literal]] = {}
+        before = FALSE
+        for over, fluents in self._over:
+            if over == FALSE:
+                continue
+            self._fluents = fluents
+            first = formula.all_of((over, -before))
+            for value, literal in self._goals().items():
+                ends.setdefault(value, []).append(formula.all_of((first, literal)))
+            before = formula.any_of((before, over))
+        return {value: formula.any_of(literals) for value, literals in ends.items()}
+
+
+class Parallel(Unrolling):
+    """Independent moves in one step, or none; `clocks` says what the clock fluents are after so many moves."""
+
+    def __init__(
+        self,
+        circuit: Circuit,
+        state: Sequence[int],
+        within: Reachable,
+        independence: Independence,
+        clocks: Sequence[Sequence[int]],
+    ) -> None:
+        super().__init__(circuit, state)
+        self._within = within
+        self._independence = independence
+        self._clocks = clocks
+        self._affecting: list[list[int]] = [[] for _ in range(circuit.n_fluents)]
+        self._reading: list[list[int]] = [[] for _ in range(circuit.n_fluents)]
+        for m in within.moves:
+            for f in bits(independence.affects[m]):
+                self._affecting[f].append(m)
+            for f in bits(independence.reads[m]):
+                self._reading[f].append(m)
+        self._members: list[list[int]] = [[] for _ in range(circuit.n_sets)]
+        for m in within.moves:
+            for s in circuit.sets_of[m]:
+                self._members[s].append(m)
+        self._by_cone = _cones(circuit)
+
+    def extend(self) -> bool:
+        circuit, formula = self._circuit, self.formula
+        slots = self._legal_slots()
+        over = slots[circuit.terminal_slot]
+        made: dict[int, Literal] = {}
+        for m in self._within.moves:
+            literal = formula.choice(formula.all_of((slots[circuit.legal_slot[m]], -over)))
+            if literal != FALSE:
+                made[m] = literal
+        self.steps.append(made)
+        following = list(self._fluents)
+        for f, affecting in enumerate(self._affecting):
+            writers = [m for m in affecting if m in made]
+            if not writers:
+                continue
+            formula.at_most_one([made[m] for m in writers])
+            changed = formula.any_of([made[m] for m in writers])
+            for m in self._reading[f]:
+                if m in made and not self._independence.affects[m] >> f & 1:
+                    formula.forbid((changed, made[m]))
+            following[f] = formula.either(changed, self._next_of(f, slots, made, set(writers)), self._fluents[f])
+        self._fluents = following
+        return True
+
+    def _next_of(self, fluent: int, slots: list[Literal], made: dict[int, Literal], writers: set[int]) -> Literal:
+        """The fluent's next value where one of the writers is made: only those count as members of move sets."""
+        own = list(slots)
+        sets, blocks = self._by_cone[fluent]
+        for s in sets:
+            inside = [m for m in self._members[s] if m in writers]
+            whole = len(inside) == len(writers)
+            own[self._circuit.first_set + s] = TRUE if whole else self.formula.any_of([made[m] for m in inside])
+        unroll(self.formula, blocks, own)
+        return own[self._circuit.next_slot[fluent]]
+
+    def ends(self) -> dict[int, Literal]:
+        formula = self.formula
+        fluents = self._fluents
+        clock = [f for f, is_clock in enumerate(self._independence.clock) if is_clock]
+        counts: dict[int, dict[Literal, list[int]]] = {}
+        """Per goal value, what has to hold at the end, and after how many moves."""
+        for count, values in enumerate(self._clocks):
+            self._fluents = list(fluents)
+            for f in clock:
+                self._fluents[f] = TRUE if values[f] else FALSE
+            over = self._legal_slots()[self._circuit.terminal_slot]
+            for value, literal in self._goals().items():
+                end = formula.all_of((over, literal))
+                if end != FALSE:
+                    counts.setdefault(value, {}).setdefault(end, []).append(count)
+            if over == TRUE:
+                break
+        if not clock:
+            # However many moves there are.
+            return {value: formula.any_of(ends) for value, ends in counts.items()}
+        moves = [literal for made in self.steps for literal in made.values()]
+
+        def within(first: int, last: int) -> Literal:
+            return formula.all_of((formula.at_least(first, moves), -formula.at_least(last + 1, moves)))
+
+        return {
+            value: formula.any_of(
+                formula.all_of((end, formula.any_of([within(*span) for span in _spans(numbers)])))
+                for end, numbers in ends.items()
+            )
+            for value, ends in counts.items()
+        }
+
+
+def _spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Ascending numbers as ranges (first, last)."""
+    spans: list[tuple[int, int]] = []
+    for number in numbers:
+        if spans and spans[-1][1] == number - 1:
+            spans[-1] = (spans[-1][0], number)
+        else:
+            spans.append((number, number))
+    return spans
+
+
+def _cones(circuit: Circuit) -> list[tuple[list[int], list[Block]]]:
+    """Per fluent, the move sets that its next value depends on, and the blocks of the next program that compute it."""
+    of_slot: dict[int, tuple[int, int]] = {}
+    for b, block in enumerate(circuit.next):
+        for g, gate in enumerate(block.gates):
+            of_slot[gate.out] = (b, g)
+        for loop, _ in block.loops:
+            of_slot[loop] = (b, -1)
+    result = []
+    for slot in circuit.next_slot:
+        sets: set[int] = set()
+        gates: dict[int, set[int]] = {}
+        stack = [slot]
+        seen = {slot}
+        while stack:
+            at = stack.pop()
+            if circuit.first_set <= at < circuit.first_set + circuit.n_sets:
+                sets.add(at - circuit.first_set)
+                continue
+            if at not in of_slot:
+                continue
+            b, g = of_slot[at]
+            block = circuit.next[b]
+            inputs: list[int] = []
+            if block.loops:
+                if b not in gates:
+                    gates[b] = set(range(len(block.gates)))
+                    inputs = [i for gate in block.gates for i in gate.inputs] + [slot for _, slot in block.loops]
+            else:
+                gates.setdefault(b, set()).add(g)
+                inputs = list(block.gates[g].inputs)
+            for i in inputs:
+                if i not in seen:
+                    seen.add(i)
+                    stack.append(i)
+        blocks = [
+            Block([circuit.next[b].gates[g] for g in sorted(members)], circuit.next[b].loops)
+            for b, members in sorted(gates.items())
+        ]
+        result.append((sorted(sets), blocks))
+    return result
+
+
+def unroll(formula: Formula, blocks: list[Block], slots: list[Literal]) -> None:
+    """Fills the slots of a program with literals of a formula."""
+    all_of: Callable[[Iterable[Literal]], Literal] = formula.all_of
+    for block in blocks:
+        if block.loops:
+            _unroll_cycle(formula, block, slots)
+            continue
+        for out, flip, inputs in block.gates:
+            literal = all_of([slots[i] for i in inputs])
+            slots[out] = -literal if flip else literal
+
+
+def _unroll_cycle(formula: Formula, block: Block, slots: list[Literal]) -> None:
+    """The same for a cyclic component: atoms that hold only as far as they have to.
+
+    For that, definitions must not go through negation: what falls as the cycle's signals rise (an AND of negations) is
+    the negation of an atom that is defined by alternatives.
+    """
+    inner: set[int] = set()
+    """Slots that depend on the cycle's signals."""
+    for loop, _ in block.loops:
+        slots[loop] = formula.atom()
+        inner.add(loop)
+    for out, flip, inputs in block.gates:
+        literals = [slots[i] for i in inputs]
+        dependent = [slots[i] for i in inputs if i in inner]
+        if not dependent or FALSE in literals:
+            literal = formula.all_of(literals)
+        else:
+            inner.add(out)
+            atom = formula.atom()
+            if dependent[0] > 0:
+                formula.define(atom, literals)
+                literal = atom
+            else:
+                for each in literals:
+                    formula.define(atom, (-each,))
+                literal = -atom
+        slots[out] = -literal if flip else literal
+    for loop, definition in block.loops:
+        formula.define(slots[loop], (slots[definition],))

@@ -1,0 +1,100 @@
+"""Rulesheets of small puzzles, each hard for another reason."""
+
+from __future__ import annotations
+
+from itertools import product
+
+
+def latin_square(size: int) -> str:
+    """Fill a grid, in any order; whether each row and column has all numbers is asked at the end."""
+    numbers = range(1, size + 1)
+    return "\n".join(
+        [
+            "(role solver)",
+            *(f"(number {n})" for n in numbers),
+            "(<= (used ?x ?y) (true (cell ?x ?y ?n)))",
+            "(<= (legal solver (put ?x ?y ?n)) (number ?x) (number ?y) (number ?n) (not (used ?x ?y)))",
+            "(<= (next (cell ?x ?y ?n)) (does solver (put ?x ?y ?n)))",
+            "(<= (next (cell ?x ?y ?n)) (true (cell ?x ?y ?n)))",
+            "(<= bad (true (cell ?x ?y ?n)) (true (cell ?x ?z ?n)) (distinct ?y ?z))",
+            "(<= bad (true (cell ?y ?x ?n)) (true (cell ?z ?x ?n)) (distinct ?y ?z))",
+            "(<= free (number ?x) (number ?y) (not (used ?x ?y)))",
+            "(<= terminal (not free))",
+            "(<= (goal solver 100) (not free) (not bad))",
+            "(<= (goal solver 0) free)",
+            "(<= (goal solver 0) bad)",
+        ]
+    )
+
+
+WALK = """
+(role r) (init (at 0)) (init (step 0))
+(succ 0 1) (succ 1 2) (succ 2 3) (succ 3 4) (succ 4 5) (succ 5 6)
+(<= (legal r right) (true (at ?x)) (succ ?x ?y))
+(<= (legal r left) (true (at ?y)) (succ ?x ?y))
+(<= (next (at ?y)) (does r right) (true (at ?x)) (succ ?x ?y))
+(<= (next (at ?x)) (does r left) (true (at ?y)) (succ ?x ?y))
+(<= (next (step ?y)) (true (step ?x)) (succ ?x ?y))
+(<= terminal (true (step 6)))
+(<= terminal (true (at 3)))
+(<= (goal r 60) (true (at 3)) (not (true (step 5))))
+(<= (goal r 90) (true (at 3)) (true (step 5)))
+(<= (goal r 100) (true (at 5)))
+(<= (goal r 10) (not (true (at 3))) (not (true (at 5))))
+"""
+"""A walk on a line that ends at 3, or after six steps; 90 for getting there in five. Nothing leads to 100."""
+
+BRIDGES = """
+(role builder) (init (built 0))
+(succ 0 1) (succ 1 2) (succ 2 3)
+(bridge a b) (bridge b a) (bridge b c) (bridge c b) (bridge c d) (bridge d c) (bridge d e) (bridge e d)
+(bridge a c)
+(<= (legal builder (build ?x ?y)) (bridge ?x ?y) (not (true (open ?x ?y))))
+(<= (next (open ?x ?y)) (does builder (build ?x ?y)))
+(<= (next (open ?x ?y)) (true (open ?x ?y)))
+(<= (next (built ?n)) (true (built ?m)) (succ ?m ?n))
+(reached a)
+(<= (reached ?y) (reached ?x) (true (open ?x ?y)))
+(<= terminal (true (built 3)))
+(<= (goal builder 100) (reached e))
+(<= (goal builder 30) (reached d) (not (reached e)))
+(<= (goal builder 0) (not (reached d)))
+"""
+"""Three bridges suffice from a to e by way of c; a ring of open bridges reaches itself, but nothing else does."""
+
+LOCK = """
+(role r) (init (left 0)) (succ 0 1) (succ 1 2) (succ 2 3) (succ 3 4)
+(switch s1) (switch s2) (switch s3) (switch s4)
+(<= (legal r (press ?s)) (switch ?s))
+(<= (next (on ?s)) (does r (press ?s)) (not (true (on ?s))))
+(<= (next (on ?s)) (true (on ?s)) (not (does r (press ?s))))
+(<= (next (left ?y)) (true (left ?x)) (succ ?x ?y))
+(<= terminal (true (left 4)))
+(<= (goal r 100) (true (on s1)) (true (on s2)) (true (on s3)) (not (true (on s4))))
+(<= (goal r 20) (not (true (on s1))))
+(<= (goal r 20) (true (on s1)) (not (true (on s2))))
+(<= (goal r 20) (true (on s1)) (true (on s2)) (not (true (on s3))))
+(<= (goal r 20) (true (on s1)) (true (on s2)) (true (on s3)) (true (on s4)))
+"""
+"""Three switches are to be on after four presses: that cannot be, and no random match says so."""
+
+
+def counting(size: int) -> str:
+    """Put stones that do not touch on a row: the goal is how many, so that there is something to climb."""
+    cells = range(size)
+    best = (size + 1) // 2
+    lines = [f"(next_to {x} {y})" for x, y in product(cells, cells) if abs(x - y) == 1]
+    lines += [f"(cell {x})" for x in cells] + [f"(succ {n} {n + 1})" for n in range(best)]
+    lines += [
+        "(role r) (init (count 0))",
+        "(<= (blocked ?x) (true (stone ?x)))",
+        "(<= (blocked ?x) (true (stone ?y)) (next_to ?x ?y))",
+        "(<= (legal r (put ?x)) (cell ?x) (not (blocked ?x)))",
+        "(<= (next (stone ?x)) (does r (put ?x)))",
+        "(<= (next (stone ?x)) (true (stone ?x)))",
+        "(<= (next (count ?m)) (true (count ?n)) (succ ?n ?m))",
+        "(<= able (legal r ?m))",
+        "(<= terminal (not able))",
+    ]
+    lines += [f"(<= (goal r {100 * n // best}) (true (count {n})))" for n in range(best + 1)]
+    return "\n".join(lines)

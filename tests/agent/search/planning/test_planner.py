@@ -1,0 +1,110 @@
+"""Plans for small puzzles, and proofs that there is none."""
+
+from __future__ import annotations
+
+from agent.search.planning.circuit import read_circuit
+from agent.search.planning.independence import find_independence, reachable
+from agent.search.planning.plan import Bound, Known, Plan
+from agent.search.planning.planner import Planner
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State
+from tests.agent.search.planning.conftest import Compile
+from tests.agent.search.planning.puzzles import BRIDGES, LOCK, WALK, latin_square
+
+
+def _find(machine: CircuitMachine, state: State | None = None, known: int = -1) -> list[Plan | Bound]:
+    """What the planner finds until it ends."""
+    planner = Planner(machine)
+    state = machine.initial() if state is None else state
+    return [finding for finding in planner.plans(state, Known(known), lambda: False) if finding is not None]
+
+
+def _play(machine: CircuitMachine, plan: Plan, state: State | None = None) -> None:
+    """Checks that a plan is made of legal moves, and ends as it says."""
+    state = machine.initial() if state is None else state
+    for move in plan.moves:
+        assert not machine.terminal(state)
+        term = machine.game.moves[0][move]
+        assert term in machine.legal(state, 0)
+        state = machine.next(state, (term,))
+    assert machine.terminal(state)
+    assert machine.goal(state, 0) == plan.goal
+
+
+def test_fills_in_a_grid(machine_of: Compile) -> None:
+    """Random play hardly ever ends with a Latin square of size 5."""
+    machine = machine_of(latin_square(5))
+    found = _find(machine)
+    plan = found[-1]
+    assert isinstance(plan, Plan)
+    assert plan.goal == 100
+    assert len(plan.moves) == 25
+    _play(machine, plan)
+
+
+def test_plans_from_any_state(machine_of: Compile) -> None:
+    """What is filled in already is not changed."""
+    machine = machine_of(latin_square(4))
+    state = machine.initial()
+    for x, number in (("1", "2"), ("2", "4"), ("3", "1")):
+        state = machine.next(state, [("put", x, x, number)])
+    (plan,) = _find(machine, state)
+    assert isinstance(plan, Plan)
+    assert plan.goal == 100
+    _play(machine, plan, state)
+
+
+def test_proves_that_the_best_goal_is_out_of_reach(machine_of: Compile) -> None:
+    """The walk's 100 has no match; its 90 takes exactly five steps."""
+    machine = machine_of(WALK)
+    found = _find(machine)
+    assert Bound(90) in found
+    plans = [finding for finding in found if isinstance(finding, Plan)]
+    assert plans[-1].goal == 90
+    assert len(plans[-1].moves) == 5
+    for plan in plans:
+        _play(machine, plan)
+
+
+def test_finds_nothing_where_nothing_better_can_be(machine_of: Compile) -> None:
+    """The parity of four presses forbids three switches."""
+    assert _find(machine_of(LOCK)) == [Bound(20)]
+
+
+def test_does_not_look_for_what_is_known(machine_of: Compile) -> None:
+    """Nothing is better than the best."""
+    assert _find(machine_of(latin_square(4)), known=100) == []
+
+
+def test_recursive_rules_need_a_reason(machine_of: Compile) -> None:
+    """Bridges in a ring do not reach each other out of nothing: only a, c, d, e in this direction is a way."""
+    machine = machine_of(BRIDGES)
+    assert read_circuit(machine).cyclic
+    plan = _find(machine)[-1]
+    assert isinstance(plan, Plan)
+    assert plan.goal == 100
+    built = {machine.game.moves[0][move] for move in plan.moves}
+    assert built == {("build", "a", "c"), ("build", "c", "d"), ("build", "d", "e")}
+    _play(machine, plan)
+
+
+def test_moves_on_different_cells_are_independent(machine_of: Compile) -> None:
+    """Two numbers in one cell exclude each other, all else can be done in any order."""
+    machine = machine_of(latin_square(3))
+    circuit = read_circuit(machine)
+    within = reachable(circuit, [0] * circuit.n_fluents)
+    found = find_independence(machine, circuit, within)
+    assert found is not None
+    assert found.independent_pairs() == 27 * 26 // 2 - 9 * 3
+
+
+def test_moves_of_a_walk_depend_on_each_other(machine_of: Compile) -> None:
+    """The step counter is a clock; left and right both change the place."""
+    machine = machine_of(WALK)
+    circuit = read_circuit(machine)
+    within = reachable(circuit, [int(value != 0) for value in machine.programs.initial])
+    found = find_independence(machine, circuit, within)
+    assert found is not None
+    clock = {machine.game.fluents[f] for f, is_clock in enumerate(found.clock) if is_clock}
+    assert clock == {("step", str(n)) for n in range(7)}
+    assert found.independent_pairs() == 0

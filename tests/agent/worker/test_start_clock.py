@@ -1,0 +1,118 @@
+"""Engines that make use of the start clock: the match begins late, unless there is a proof."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from agent.search.engine import Engine, Opinion, StopFlag
+from agent.worker.gamer import Gamer
+from agent.worker.messages import Begin, Channel, Checkpoint, Command, Prepared, Report, Thought
+from agent.worker.session import Session
+from games.machine import State, Term
+from protocol.kif import read_rulesheet
+from protocol.messages import Start
+
+PATIENCE = 120.0
+"""Seconds after which what a test waits for will not come any more."""
+
+PUZZLE = """
+(role x) (init (at 0)) (succ 0 1) (succ 1 2) (succ 2 3) (succ 3 4)
+(legal x on) (legal x back)
+(<= (next (at ?y)) (does x on) (true (at ?x)) (succ ?x ?y))
+(<= (next (at 0)) (does x back))
+(<= terminal (true (at 4)))
+(<= (goal x 50) (true (at 4)))
+(<= (goal x 0) (not (true (at 4))))
+"""
+
+
+class Pensive(Engine):
+    """Says that a move is proven when it is told to."""
+
+    name = "pensive"
+    uses_start_clock = True
+
+    def __init__(self, sure: threading.Event) -> None:
+        self._sure = sure
+
+    def begin(self, state: State) -> None:
+        """Nothing."""
+
+    def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
+        """Nothing."""
+
+    def think(self, stop: StopFlag, report: Callable[[Opinion], None], seconds: float | None) -> None:
+        """Until it is sure, or stopped."""
+        report(Opinion("on"))
+        while not stop[0]:
+            if self._sure.wait(0.001):
+                report(Opinion("on", 50.0, proven=True))
+                return
+
+
+class Line(Channel):
+    """A channel without descriptors."""
+
+    def __init__(self) -> None:
+        self.commands: queue.Queue[Command | None] = queue.Queue()
+        self.reports: queue.Queue[Report] = queue.Queue()
+
+    def send(self, report: Report) -> None:
+        """To the test."""
+        self.reports.put(report)
+
+    def receive(self, timeout: float | None = None) -> Command | None:
+        """From the test; `Begin` is the end."""
+        with contextlib.suppress(queue.Empty):
+            command = self.commands.get(timeout=timeout)
+            if isinstance(command, Begin):
+                raise EOFError
+            return command
+        return None
+
+    def wake(self) -> None:
+        """Nothing is as good as any command."""
+        self.commands.put(None)
+
+
+@pytest.mark.parametrize("proof", [True, False])
+def test_match_begins_with_a_proof_or_near_the_end_of_the_clock(proof: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long clock is not waited for once all is known, a short one is used up."""
+    sure = threading.Event()
+    monkeypatch.setitem(Gamer.__init__.__kwdefaults__, "engines", lambda machine, role: iter([Pensive(sure)]))
+    line = Line()
+    start = Start("m", "x", read_rulesheet(PUZZLE), 10_000 if proof else 1, 10, source=PUZZLE)
+    session = Session(line, Begin(start, Checkpoint(), None, True, compile=False))
+
+    def run() -> None:
+        with contextlib.suppress(EOFError):
+            session.run()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thoughts = 0
+    while not isinstance(report := line.reports.get(timeout=PATIENCE), Prepared):
+        if isinstance(report, Thought):
+            thoughts += 1
+            if proof:
+                sure.set()
+    assert thoughts
+    line.commands.put(session._begin)
+    thread.join(PATIENCE)
+    assert session._gamer is not None
+    session._gamer.retire()
+
+
+def test_a_match_that_is_under_way_is_not_held_up() -> None:
+    """Who joins during a turn is prepared at once, whatever the engine."""
+    for seconds, checkpoint in ((5.0, Checkpoint()), (None, Checkpoint(since=(("on",),)))):
+        gamer = Gamer(
+            lambda: pytest.fail("not started"), "x", checkpoint, lambda report: None, thinking=True, seconds=seconds
+        )
+        gamer._engine = Pensive(threading.Event())
+        assert not gamer.uses_start_clock
