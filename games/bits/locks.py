@@ -37,9 +37,19 @@ def _yield_core(typing_context: Any) -> Any:
     return types.void(), generate
 
 
+def _fence(typing_context: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        builder.fence("acq_rel")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
 try_lock: Any = intrinsic(_try_lock)
 """`try_lock(array: int64[:], index: int64) -> bool`: atomically turns a 0 into a 1; False where it was 1 already."""
 unlock: Any = intrinsic(_unlock)
 """`unlock(array: int64[:], index: int64)`: sets the lock back to 0."""
 yield_core: Any = intrinsic(_yield_core)
 """`yield_core()`: lets another thread have the core (POSIX `sched_yield`)."""
+fence: Any = intrinsic(_fence)
+"""`fence()`: what was written before it is seen by every thread that sees what is written after it."""

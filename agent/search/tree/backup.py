@@ -1,118 +1,248 @@
-"""From a finished match back to the root: goals and proofs along its path, and the best line of a single player.
+"""From finished matches back to the root: goals and proofs along a descent's path, the best line of a single player.
 
-In all kernels `programs` is a `CircuitPrograms`, `tree` a `SearchTree`, `lanes` a `SearchWorkspace`,
-`parameters` a `Parameters`; `goals` is float64[roles], 0..1.
+In all kernels `programs` is a `CircuitPrograms`, `tree` a `SearchTree`, `lanes` a `SearchWorkspace`, `descents` its
+`Descents`, `parameters` a `Parameters`; `descent` is an integer, `goals` float64[roles], 0..1.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from agent.search.tree.lock import lock
-from agent.search.tree.store import LOCK, N_PLAYOUTS, PROVEN, prove
-from agent.search.tree.workspace import ACTIVE, HELD, WIDTH
+from agent.search.tree.proofs import note_proven_child, prove
+from agent.search.tree.store import N_PLAYOUTS, OPEN, choosers
+from agent.search.tree.workspace import ACTIVE, HELD, N_FREE, WIDTH
 from games.bits.inner import inner_kernel, step
-from games.bits.locks import unlock
-from games.bits.words import lowest
+from games.bits.words import lowest, popcount
 from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import ONE, ZERO
 from games.gdl.running.layout import FIRST_FLUENT
 
-
-@inner_kernel(forceinline=True)
-def back_up(tree, paths, lane, path, goals, bit, played, parameters):
-    """Adds a finished match's goals along its path, and proves what can be proven, leaf to root.
-
-    `paths` is a `Paths`; `path` says which of the lane's paths it is. `played` (uint64[moves]) says which moves were
-    made in which lanes; `bit` is the lane's bit in its words, or 0 where the path ended in a proven node and nothing
-    was played out. Above a node that is worth what a proven child is, that child's goals count (`goals` is
-    overwritten).
-    """
-    roles = len(goals)
-    depth = paths.depth[path, lane]
-    leaf = paths.leaf[path, lane]
-    if leaf >= 0 and tree.node[leaf].status != PROVEN:
-        for role in range(roles):
-            tree.stats[leaf, role].goal = goals[role]
-        tree.node[leaf].status = PROVEN
-    amaf = parameters.rave_equivalence > 0.0 and bit != ZERO
-    proving = leaf >= 0 or bit == ZERO
-    for d in range(depth - 1, -1, -1):
-        node = paths.node[path, lane, d]
-        proven_child = paths.proven_child[path, lane, d]
-        for role in range(roles):
-            if tree.stats[node, role].n_edges > 1:
-                tree.edge[paths.edge[path, lane, d, role]].total += goals[role]
-                if amaf:
-                    begin = tree.stats[node, role].first_edge
-                    for edge in range(begin, begin + tree.stats[node, role].n_edges):
-                        if played[tree.edge[edge].move] & bit != ZERO:
-                            tree.edge[edge].amaf_visits += np.float32(1.0)
-                            tree.edge[edge].amaf_total += np.float32(goals[role])
-        for role in range(roles):
-            if proven_child >= 0:
-                goals[role] = tree.stats[proven_child, role].goal
-            tree.stats[node, role].total += goals[role]
-        if proving:
-            proving = prove(tree, node, parameters.best_goal, parameters.random_role)
-    tree.counts[N_PLAYOUTS] += 1
+AMAF_VISITS = 200.0
+"""Visits of a node from which on its all-moves-as-first values are left as they are, as a multiple of RAVE's
+equivalence parameter: most of its moves are judged by their own results by then. Set by hand; not tuned."""
 
 
 @step
-def _note_best_line(tree, paths, lane, path, goal, best_line, best_goal):
+def _take_best_proven(tree, leaf, descents, descent, parameters):
+    """Where a leaf has a proven child that is better for its chooser than its results, counts that one's goals."""
+    count, chooser = choosers(tree.stats, leaf)
+    if count != 1 or chooser == parameters.random_role or descents.results[descent] == 0:
+        return
+    best = np.int64(-1)
+    best_goal = descents.sums[descent, chooser] / descents.results[descent]
+    begin = tree.stats[leaf, chooser].first_edge
+    for edge in range(begin, begin + tree.stats[leaf, chooser].n_edges):
+        if tree.edge[edge].proven > best_goal:
+            best = edge
+            best_goal = tree.edge[edge].proven
+    if best >= 0:
+        child = tree.edge[best].child
+        for role in range(tree.stats.shape[1]):
+            descents.sums[descent, role] = tree.stats[child, role].goal * descents.results[descent]
+
+
+@inner_kernel()
+def back_up(tree, lanes, descent, parameters):
+    """Adds the results of a descent along its path, proves what can be proven, leaf to root, and frees the descent.
+
+    A proven leaf counts as all the results that were expected. Above a node that is worth what a proven child is, that
+    child's goals count.
+    """
+    descents, goals = lanes.descents, lanes.goals
+    roles = tree.stats.shape[1]
+    depth = np.int64(descents.depth[descent])
+    expected = descents.expected[descent]
+    leaf = descents.node[descent, depth]
+    proving = False
+    if leaf >= 0:
+        proving = prove(tree, leaf, parameters.best_goal, parameters.random_role, goals)
+        if proving:
+            descents.results[descent] = expected
+            for role in range(roles):
+                descents.sums[descent, role] = tree.stats[leaf, role].goal * expected
+        elif tree.node[leaf].status == OPEN:
+            _take_best_proven(tree, leaf, descents, descent, parameters)
+        tree.node[leaf].pending -= expected
+        tree.node[leaf].visits += descents.results[descent]
+        for role in range(roles):
+            tree.stats[leaf, role].total += descents.sums[descent, role]
+    if descents.missing[descent] == 0 and descents.played[descent] == 0:
+        tree.counts[N_PLAYOUTS] += 1
+    results = descents.results[descent]
+    for d in range(depth - 1, -1, -1):
+        node = descents.node[descent, d]
+        proven_child = descents.proven_child[descent, d]
+        if proving:
+            note_proven_child(tree, node, descents.edge[descent, d], descents.node[descent, d + 1])
+        tree.node[node].pending -= expected
+        tree.node[node].visits += results
+        for role in range(roles):
+            total = descents.sums[descent, role]
+            if tree.stats[node, role].n_edges > 1:
+                edge = descents.edge[descent, d, role]
+                tree.edge[edge].pending -= expected
+                tree.edge[edge].visits += results
+                tree.edge[edge].total += total
+            if proven_child >= 0:
+                total = tree.stats[proven_child, role].goal * results
+                descents.sums[descent, role] = total
+            tree.stats[node, role].total += total
+        if proving:
+            proving = prove(tree, node, parameters.best_goal, parameters.random_role, goals)
+    descents.free[lanes.counts[N_FREE]] = descent
+    lanes.counts[N_FREE] += 1
+
+
+@step
+def _add_amaf(tree, lanes, descent, which, played, parameters):
+    """All moves as first (RAVE, Gelly & Silver 2007): credits the moves that the lanes in `which` (a word) have played.
+
+    At every node on the descent's path; `played` is uint64[moves], `lanes.lane_goals` has the goals.
+    """
+    descents = lanes.descents
+    settled = AMAF_VISITS * parameters.rave_equivalence
+    for d in range(descents.depth[descent] + 1):
+        node = descents.node[descent, d]
+        if node < 0:
+            break
+        if tree.node[node].visits > settled:
+            continue
+        for role in range(tree.stats.shape[1]):
+            size = tree.stats[node, role].n_edges
+            if size <= 1 or role == parameters.random_role:
+                continue
+            begin = tree.stats[node, role].first_edge
+            for edge in range(begin, begin + size):
+                word = played[tree.edge[edge].move] & which
+                if word != ZERO:
+                    total = 0.0
+                    for i in range(lanes.n_goals[role]):
+                        total += lanes.goal_value[role, i] * popcount(word & lanes.goal_word[role, i])
+                    tree.amaf[edge].visits += np.float32(popcount(word))
+                    tree.amaf[edge].total += np.float32(total)
+
+
+@step
+def _sort_goals(lanes, which, roles):
+    """Lists which goals above 0 came up in the lanes of `which` (a word), and where, for each role."""
+    for role in range(roles):
+        n = 0
+        rest = which
+        while rest != ZERO:
+            goal = lanes.lane_goals[lowest(rest), role]
+            same = ZERO
+            others = rest
+            while others != ZERO:
+                lane = lowest(others)
+                others &= others - ONE
+                if lanes.lane_goals[lane, role] == goal:
+                    same |= ONE << np.uint64(lane)
+            rest &= ~same
+            if goal != 0.0:
+                lanes.goal_value[role, n] = goal
+                lanes.goal_word[role, n] = same
+                n += 1
+        lanes.n_goals[role] = n
+
+
+@inner_kernel()
+def add_results(tree, lanes, which, path, played, parameters):
+    """Counts the matches of the lanes in `which` (a word), whose goals are `lanes.lane_goals`.
+
+    At the edges by which they left the tree, and at their descents, which are backed up as soon as nothing is missing.
+    `path` says which of the lanes' two matches it is: 0 the one under way, 1 the finished one. `played` (uint64[moves])
+    has the moves that were made in it.
+    """
+    descents, descent_of = lanes.descents, lanes.descent
+    amaf = parameters.rave_equivalence > 0.0
+    rest = which
+    while rest != ZERO:
+        lane = lowest(rest)
+        rest &= rest - ONE
+        match = np.int64(lanes.current[lane]) ^ path
+        descent = descent_of[match, lane]
+        descents.lanes[descent] |= ONE << np.uint64(lane)
+        descents.missing[descent] -= 1
+        descents.played[descent] += 1
+        descents.results[descent] += 1
+        for role in range(tree.stats.shape[1]):
+            goal = lanes.lane_goals[lane, role]
+            descents.sums[descent, role] += goal
+            edge = lanes.edge[match, lane, role]
+            if edge >= 0:
+                tree.edge[edge].visits += 1
+                tree.edge[edge].total += goal
+        tree.counts[N_PLAYOUTS] += 1
+    if amaf:
+        _sort_goals(lanes, which, tree.stats.shape[1])
+    rest = which
+    while rest != ZERO:
+        lane = lowest(rest)
+        descent = descent_of[np.int64(lanes.current[lane]) ^ path, lane]
+        together = descents.lanes[descent]
+        descents.lanes[descent] = ZERO
+        rest &= ~together
+        if amaf:
+            _add_amaf(tree, lanes, descent, together, played, parameters)
+        if descents.missing[descent] == 0:
+            back_up(tree, lanes, descent, parameters)
+
+
+@inner_kernel()
+def note_best_line(tree, lanes, descent, edge, trail, trail_size, goal):
     """Keeps the whole match of a single player, which ended with `goal` (0..1), if it is the best so far.
 
-    `paths` is a `Paths`; `best_line` and `best_goal` are those of the `SearchWorkspace`.
+    It is the descent's path, the edge by which the match left the tree (-1 for none), and `trail` (int32[n]), of which
+    `trail_size` moves count.
     """
-    if goal <= best_goal[0]:
+    best_line = lanes.best_line
+    if goal <= lanes.best_goal[0]:
         return
     # Another thread may read the line at any time: it is empty while it is written.
     best_line[0] = 0
     n = 0
-    for d in range(paths.depth[path, lane]):
-        best_line[n + 1] = tree.edge[paths.edge[path, lane, d, 0]].move
+    for d in range(lanes.descents.depth[descent]):
+        best_line[n + 1] = tree.edge[lanes.descents.edge[descent, d, 0]].move
         n += 1
-    for i in range(paths.trail_size[path, lane]):
-        best_line[n + 1] = paths.trail[path, lane, i]
+    if edge >= 0:
+        best_line[n + 1] = tree.edge[edge].move
         n += 1
-    best_goal[0] = goal
+    for i in range(trail_size):
+        best_line[n + 1] = trail[i]
+        n += 1
+    lanes.best_goal[0] = goal
     best_line[0] = n
 
 
 @inner_kernel()
-def collect(programs, tree, lanes, parameters, goals):
-    """Evaluates the goals of all held matches and backs them up; `goals` is overwritten."""
+def collect(programs, tree, lanes, parameters):
+    """Evaluates the goals of all held matches and backs them up."""
     held = lanes.mask[HELD]
     if held == ZERO:
         return
-    paths = lanes.paths
     first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
     evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, lanes.goal_slots, WIDTH)
-    lock(tree.counts)
+    roles = tree.stats.shape[1]
     rest = held
     while rest != ZERO:
         lane = lowest(rest)
-        bit = ONE << np.uint64(lane)
-        rest &= ~bit
-        read_goals(first_goal, goal_role, goal_value, lanes.goal_slots, lane, goals)
-        for role in range(len(goals)):
-            goals[role] /= 100.0
-        path = 1 - np.int64(lanes.current[lane])
-        if paths.trail.shape[2] > 0:
-            _note_best_line(tree, paths, lane, path, goals[0], lanes.best_line, lanes.best_goal)
-        back_up(tree, paths, lane, path, goals, bit, lanes.held_played, parameters)
-    unlock(tree.counts, LOCK)
+        rest &= rest - ONE
+        read_goals(first_goal, goal_role, goal_value, lanes.goal_slots, lane, lanes.goals)
+        for role in range(roles):
+            lanes.lane_goals[lane, role] = lanes.goals[role] / 100.0
+        if lanes.trail.shape[2] > 0:
+            match = 1 - np.int64(lanes.current[lane])
+            edge, trail, size = lanes.edge[match, lane, 0], lanes.trail[match, lane], lanes.trail_size[match, lane]
+            note_best_line(tree, lanes, lanes.descent[match, lane], edge, trail, size, lanes.lane_goals[lane, 0])
+    add_results(tree, lanes, held, 1, lanes.held_played, parameters)
     lanes.mask[HELD] = ZERO
 
 
 @step
-def judge_lanes(tree, lanes, parameters, due, goals, sums):
-    """Backs up the linear evaluation of the states of the lanes in `due` (a word), and ends their matches.
-
-    `goals` and `sums` (float64[64, roles]) are overwritten.
-    """
-    roles = len(goals)
-    weights = parameters.judge_weights
+def judge_lanes(tree, lanes, parameters, due):
+    """Backs up the linear evaluation of the states of the lanes in `due` (a word), and ends their matches."""
+    roles = tree.stats.shape[1]
+    weights, sums = parameters.judge_weights, lanes.lane_goals
     for lane in range(64):
         for role in range(roles):
             sums[lane, role] = parameters.judge_bias[role]
@@ -123,22 +253,18 @@ def judge_lanes(tree, lanes, parameters, due, goals, sums):
             rest &= rest - ONE
             for role in range(roles):
                 sums[lane, role] += weights[f, role]
-    lock(tree.counts)
     rest = due
     while rest != ZERO:
         lane = lowest(rest)
-        bit = ONE << np.uint64(lane)
-        rest &= ~bit
+        rest &= rest - ONE
         for role in range(roles):
             # As far ahead as the weights may see a role, the best goal stays ahead.
             worst, best = parameters.worst_goal[role], parameters.best_goal[role]
             half = max(0.5 * (best - worst), 1e-3)
             middle = worst + half
-            goals[role] = middle + half * np.tanh((sums[lane, role] - middle) / half)
-        path = np.int64(lanes.current[lane])
-        back_up(tree, lanes.paths, lane, path, goals, bit, lanes.played, parameters)
+            sums[lane, role] = middle + half * np.tanh((sums[lane, role] - middle) / half)
         lanes.playout_counts[0] += 1.0
-    unlock(tree.counts, LOCK)
+    add_results(tree, lanes, due, 0, lanes.played, parameters)
     for move in range(len(lanes.played)):
         lanes.played[move] &= ~due
     lanes.mask[ACTIVE] &= ~due

@@ -1,4 +1,4 @@
-"""Compaction: a tree without what the match has left behind."""
+"""Compaction: a tree without what the match has left behind, or without what was hardly visited."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.tree.store import N_EDGES, N_JOINT, N_NODES, SearchTree, find_state
+from agent.search.tree.store import N_EDGES, N_JOINT, N_NODES, ROOT, SearchTree, find_state
 from games.bits.compiling import KERNEL
 from games.bits.inner import step
 
@@ -28,10 +28,12 @@ class _Workspace(NamedTuple):
     """(nodes) the new number of each node that is kept; -1 for the others."""
 
 
-def keep_reachable(tree: SearchTree, root: int) -> int:
+def keep_reachable(tree: SearchTree, root: int, least_visits: int = 0) -> int:
     """Moves what can be reached from node `root` to the front of the tree and forgets the rest.
 
-    Returns the root's new number. Nodes that are kept keep their order, statistics and edges.
+    Nodes with fewer than `least_visits` visits are forgotten, too, with what only they lead to; what their parents know
+    of them, visits, goals and proofs, stays with the parents' edges. Returns the root's new number. Nodes that are kept
+    keep their order, statistics and edges. Nobody may be searching.
     """
     nodes = int(tree.counts[N_NODES])
     workspace = _Workspace(
@@ -41,7 +43,7 @@ def keep_reachable(tree: SearchTree, root: int) -> int:
         stack=np.empty(nodes, np.int32),
         number=np.full(nodes, -1, np.int32),
     )
-    _compact(tree, np.int64(root), workspace)
+    _compact(tree, np.int64(root), np.int64(least_visits), workspace)
     # Joint children are keyed by edge numbers, which changed: those nodes find their children again through the state
     # table.
     tree.joint_node[:] = -1
@@ -49,9 +51,16 @@ def keep_reachable(tree: SearchTree, root: int) -> int:
     return int(workspace.number[root])
 
 
+def forget_least_visited(tree: SearchTree) -> None:
+    """Makes room in a full tree: about half of the nodes go, those with the fewest visits. Nobody may be searching."""
+    visits = tree.node["visits"][: int(tree.counts[N_NODES])]
+    median = int(np.partition(visits, len(visits) // 2)[len(visits) // 2])
+    tree.counts[ROOT] = keep_reachable(tree, int(tree.counts[ROOT]), median + 1)
+
+
 @step
-def _mark_reachable(tree, root, workspace):
-    """Sets `workspace.reached` for all nodes of a `SearchTree` that can be reached from `root`.
+def _mark_reachable(tree, root, least_visits, workspace):
+    """Sets `workspace.reached` for all nodes of a `SearchTree` that are to be kept, see `keep_reachable`.
 
     `workspace` is a `_Workspace`.
     """
@@ -72,14 +81,17 @@ def _mark_reachable(tree, root, workspace):
             begin = tree.stats[node, role].first_edge
             for edge in range(begin, begin + tree.stats[node, role].n_edges):
                 child = tree.edge[edge].child
-                if child >= 0 and not reached[child]:
+                if child < 0 or reached[child]:
+                    continue
+                # A proof at an edge refers to the child.
+                if tree.node[child].visits >= least_visits or tree.edge[edge].proven >= 0.0:
                     reached[child] = True
                     stack[top] = child
                     top += 1
         slot = first_joint[node]
         while slot >= 0:
             child = tree.joint_child[slot]
-            if not reached[child]:
+            if not reached[child] and tree.node[child].visits >= least_visits:
                 reached[child] = True
                 stack[top] = child
                 top += 1
@@ -87,12 +99,13 @@ def _mark_reachable(tree, root, workspace):
 
 
 @njit(**KERNEL)
-def _compact(tree, root, workspace):
-    """Moves the nodes that can be reached from `root` (int64), and their edges, to the front of a `SearchTree`.
+def _compact(tree, root, least_visits, workspace):
+    """Moves the nodes to be kept, and their edges, to the front of a `SearchTree`.
 
-    Builds the state table anew; joint children are left to the caller. `workspace` is a `_Workspace`.
+    `root` and `least_visits` (int64) are as in `keep_reachable`. Builds the state table anew; joint children are left
+    to the caller. `workspace` is a `_Workspace`.
     """
-    _mark_reachable(tree, root, workspace)
+    _mark_reachable(tree, root, least_visits, workspace)
     reached, number = workspace.reached, workspace.number
     # Nodes and their edges were allocated in the same order, so that moving them down never overwrites what is still
     # to move.
@@ -112,6 +125,7 @@ def _compact(tree, root, workspace):
             tree.stats[kept, role].first_edge = edge_out
             for edge in range(begin, begin + size):
                 tree.edge[edge_out] = tree.edge[edge]
+                tree.amaf[edge_out] = tree.amaf[edge]
                 edge_out += 1
         kept += 1
     for edge in range(edge_out):

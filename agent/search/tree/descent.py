@@ -1,18 +1,17 @@
-"""From the root to a leaf: which edge each role follows at a node, and the path that a lane takes.
+"""From the root to a leaf: which edge each role follows at a node, and the path of a descent.
 
 In all kernels `tree` is a `SearchTree`, `lanes` a `SearchWorkspace`, `parameters` a `Parameters`; nodes, edges, roles
-and lanes are integers.
+and descents are integers.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from agent.search.tree.store import OPEN, PROVEN, ROOT, TERMINAL, choosers, get_child
-from agent.search.tree.workspace import FORCED, MAX_DEPTH
+from agent.search.tree.store import OPEN, PROVEN, ROOT, choosers, get_child
+from agent.search.tree.workspace import MAX_DEPTH
 from games.bits.inner import step
 from games.bits.splitmix import random32
-from games.gdl.running.kernels import ONE
 
 PROVEN_DISCOUNT = 1e-3
 """Taken off a proven child's goal when it is compared with the bounds of open edges: of equals, the open one is
@@ -22,15 +21,20 @@ EXPLORATION_OFFSET = 0.25
 """Added to an edge's visits in the exploration term, so that an unvisited edge has a finite bound and
 all-moves-as-first values can order unvisited edges. Set by hand; not tuned."""
 
+VIRTUAL_LOSS = 0.5
+"""What a pending result counts as in an edge's mean, in results with the worst goal. Set by hand; not tuned."""
+
 
 @step
 def _select(tree, node, role, only_chooser, parameters, rng):
     """The edge to follow for a role, by the highest upper confidence bound, and the proven child that is better.
 
     UCB1 (Auer et al. 2002) on values that mix an edge's own mean with its all-moves-as-first mean by the schedule of
-    RAVE. Ties are broken by a random start. Following a proven child tells nothing new: where one is best, the most
-    promising open edge is followed instead, and the second result is the proven child that the node is worth (else
-    -1). `only_chooser` says whether no other role has a choice, so that edges have children; `rng` is uint64[1].
+    RAVE. Pending results count in the exploration term, as in WU-UCT (Liu et al. 2020), and as a share of a loss
+    (Chaslot et al. 2008). Ties are broken by a random start. Following a proven child tells nothing new: where one is
+    best, the most promising open edge is followed instead, and the second result is the proven child that the node is
+    worth (else -1). `only_chooser` says whether no other role has a choice, so that edges have children; `rng` is
+    uint64[1].
     """
     begin = tree.stats[node, role].first_edge
     size = tree.stats[node, role].n_edges
@@ -39,34 +43,35 @@ def _select(tree, node, role, only_chooser, parameters, rng):
     start = np.int64((random32(rng) * np.uint64(size)) >> np.uint64(32))
     if role == parameters.random_role:
         return begin + start, np.int32(-1)
-    node_visits = max(1, tree.node[node].visits)
-    log_visits = np.log(node_visits + 1.0)
-    c = parameters.exploration[role]
+    node_visits = tree.node[node].visits
+    c = parameters.exploration[role] * np.sqrt(np.log(node_visits + tree.node[node].pending + 2.0))
     equivalence = parameters.rave_equivalence
-    node_mean = tree.stats[node, role].total / node_visits
+    worst = parameters.worst_goal[role]
+    node_mean = tree.stats[node, role].total / node_visits if node_visits > 0 else worst
     best = np.int64(-1)
     best_bound = -1e30
     exact = np.int64(-1)
-    exact_goal = parameters.worst_goal[role]
+    exact_goal = worst
     for k in range(size):
         edge = begin + start + k
         if edge >= begin + size:
             edge -= size
-        if only_chooser:
-            child = tree.edge[edge].child
-            if child >= 0 and tree.node[child].status == PROVEN:
-                goal = tree.stats[child, role].goal - PROVEN_DISCOUNT
-                if goal > exact_goal:
-                    exact_goal = goal
-                    exact = edge
-                continue
+        if only_chooser and tree.edge[edge].proven >= 0.0:
+            goal = tree.edge[edge].proven - PROVEN_DISCOUNT
+            if goal > exact_goal:
+                exact_goal = goal
+                exact = edge
+            continue
         visits = tree.edge[edge].visits
+        pending = tree.edge[edge].pending
         value = tree.edge[edge].total / visits if visits > 0 else node_mean
-        if equivalence > 0.0 and tree.edge[edge].amaf_visits > 0.0:
-            n = tree.edge[edge].amaf_visits
+        if equivalence > 0.0 and tree.amaf[edge].visits > 0.0:
+            n = tree.amaf[edge].visits
             beta = n / (n + visits + visits * n / equivalence)
-            value += beta * (tree.edge[edge].amaf_total / n - value)
-        bound = value + c * np.sqrt(log_visits / (visits + EXPLORATION_OFFSET))
+            value += beta * (tree.amaf[edge].total / n - value)
+        if pending > 0:
+            value -= (value - worst) * (VIRTUAL_LOSS * pending / (visits + VIRTUAL_LOSS * pending))
+        bound = value + c / np.sqrt(visits + pending + EXPLORATION_OFFSET)
         if bound > best_bound:
             best_bound = bound
             best = edge
@@ -75,55 +80,56 @@ def _select(tree, node, role, only_chooser, parameters, rng):
     return best, tree.edge[exact].child if exact >= 0 and exact_goal >= best_bound else np.int32(-1)
 
 
-LEAF, EXACT = 0, 1
+NEW, UNEXPANDED, EXACT = 0, 1, 2
 """How a descent can end; see `descend`."""
 
 
 @step
-def descend(tree, lanes, lane, parameters, threshold):
-    """Leads a lane from the root to where the tree ends (`LEAF`), or to a node whose value is proven (`EXACT`).
+def descend(tree, lanes, descent, parameters, expected, threshold):
+    """Leads a descent from the root to where the tree ends.
 
-    Adds the virtual loss on the way: visits of nodes and edges count from here on, goals when they are backed up. The
-    state after the last edge may become a node if each of its edges has at least `threshold` visits.
+    That is at an edge without a child (`NEW`: the leaf is still to be made), at a node whose value is proven (`EXACT`),
+    or at one whose children are to be looked at, as it is the root, has `threshold` visits for each of them, or the
+    path can be no longer (`UNEXPANDED`). Nodes and edges on the way have `expected` results pending from here on, until
+    they are backed up.
+
+    Nothing is locked: other threads may change what is read here, and a count may be lost (Enzenberger & Müller 2010:
+    A lock-free multithreaded Monte-Carlo tree search).
     """
-    paths = lanes.paths
-    path = lanes.current[lane]
+    descents = lanes.descents
     roles = tree.stats.shape[1]
     node = np.int32(tree.counts[ROOT])
     depth = 0
-    bit = ONE << np.uint64(lane)
-    paths.leaf[path, lane] = -1
-    lanes.grow[lane] = False
-    paths.trail_size[path, lane] = 0
+    descents.expected[descent] = expected
+    descents.missing[descent] = 0
+    descents.played[descent] = 0
+    descents.results[descent] = 0
+    for role in range(roles):
+        descents.sums[descent, role] = 0.0
     while True:
-        tree.node[node].visits += 1
-        paths.node[path, lane, depth] = node
-        paths.depth[path, lane] = depth
-        if tree.node[node].status != OPEN or depth == MAX_DEPTH:
-            if tree.node[node].status == PROVEN:
-                return EXACT
-            if tree.node[node].status == TERMINAL:
-                paths.leaf[path, lane] = node
-            lanes.mask[FORCED] &= ~bit
-            return LEAF
-        count, _ = choosers(tree.stats, node)
-        edges = paths.edge[path, lane, depth]
-        paths.proven_child[path, lane, depth] = -1
+        tree.node[node].pending += expected
+        descents.node[descent, depth] = node
+        descents.depth[descent] = depth
+        if tree.node[node].status == PROVEN:
+            return EXACT
+        count, chooser = choosers(tree.stats, node)
+        unexpanded = tree.node[node].expanded == 0 and (
+            depth == 0 or tree.node[node].visits >= threshold * tree.stats[node, chooser].n_edges
+        )
+        if unexpanded or depth == MAX_DEPTH or tree.node[node].status != OPEN:
+            return UNEXPANDED
+        edges = descents.edge[descent, depth]
+        descents.proven_child[descent, depth] = -1
         for role in range(roles):
             edge, proven_child = _select(tree, node, role, count <= 1, parameters, lanes.rng)
             if proven_child >= 0:
-                paths.proven_child[path, lane, depth] = proven_child
+                descents.proven_child[descent, depth] = proven_child
             edges[role] = edge
-            tree.edge[edge].visits += 1
-            lanes.played[tree.edge[edge].move] |= bit
+            if tree.stats[node, role].n_edges > 1:
+                tree.edge[edge].pending += expected
         child = get_child(tree, node, edges)
-        if child < 0:
-            lanes.mask[FORCED] |= bit
-            paths.depth[path, lane] = depth + 1
-            least = tree.edge[edges[0]].visits
-            for role in range(roles):
-                least = min(least, tree.edge[edges[role]].visits)
-            lanes.grow[lane] = least >= threshold
-            return LEAF
-        node = child
         depth += 1
+        if child < 0:
+            descents.depth[descent] = depth
+            return NEW
+        node = child

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from agent.search.engine import Engine, Opinion, Report, StopFlag
 from agent.search.tree.best_lines import BestLines
 from agent.search.tree.breadth import BreadthFirst
-from agent.search.tree.compaction import keep_reachable
+from agent.search.tree.compaction import forget_least_visited, keep_reachable
 from agent.search.tree.judge import fit
 from agent.search.tree.kernels import finish, root_node, search
 from agent.search.tree.root_policy import choose, read_root
 from agent.search.tree.scheduler import Scheduler
 from agent.search.tree.store import (
-    N_EDGES,
     N_NODES,
     N_PLAYOUTS,
     OPEN,
     ROOT,
     clear_tree,
+    filled,
     find_node,
     new_tree,
 )
@@ -39,6 +39,11 @@ MEMORY_BYTES = 1 << 30
 RAVE_EQUIVALENCE = 300.0
 """Number of visits at which an all-moves-as-first value and the move's own count alike (k of Gelly & Silver 2007). Set
 by hand; not tuned."""
+
+FULL = 0.98
+"""Share of the tree's memory from which on the least visited nodes are forgotten."""
+CROWDED = 0.8
+"""Share that is still used then, from which on that is not worth while. Set by hand; not tuned."""
 
 REPORT_SECONDS = 0.25
 """An unchanged opinion is reported again after this time, with newer figures."""
@@ -98,7 +103,24 @@ class TreeSearch(Engine):
             lines=self._lines,
             random=self._random,
         )
+        self._growing = True
+        """Whether room for new nodes can be made when the tree is full."""
         clear_tree(self._tree)
+
+    @property
+    def machine(self) -> CircuitMachine:
+        """The game."""
+        return self._machine
+
+    @property
+    def threads(self) -> int:
+        """How many threads search."""
+        return len(self._workspaces)
+
+    @property
+    def playouts(self) -> int:
+        """Playouts finished so far, those that an evaluation cut short included."""
+        return sum(int(workspace.playout_counts[0]) - 1 for workspace in self._workspaces)
 
     # -- the engine contract ------------------------------------------------------------------------------------------
 
@@ -112,12 +134,13 @@ class TreeSearch(Engine):
         packed = self._machine.pack(state)
         tree = self._tree
         root, _ = find_node(tree, packed)
-        nearly_full = self._filled() > 0.5
+        nearly_full = filled(self._tree) > 0.5
         if root >= 0 and nearly_full:
             root = keep_reachable(tree, root)
-            nearly_full = self._filled() > 0.75
+            nearly_full = filled(self._tree) > 0.75
         if root < 0 and nearly_full:
             clear_tree(tree)
+        self._growing = True
         tree.counts[ROOT] = root if root >= 0 else self._make_root(packed)
         if len(joint_move) == 1:
             followed = self._lines.follow(self._machine.move_index(0, joint_move[0]))
@@ -131,6 +154,18 @@ class TreeSearch(Engine):
         if not self._scheduler.exploration_scaled:
             report(self._opinion())
             self._scheduler.scale_exploration(stop)
+        self._search_with_all_threads(stop, report)
+        while not stop[0] and self._open() and self._growing and filled(self._tree) >= FULL:
+            forget_least_visited(self._tree)
+            # Where hardly anything can go, the search goes on with the nodes that there are.
+            self._growing = filled(self._tree) < CROWDED
+            self._search_with_all_threads(stop, report)
+        report(self._opinion())
+
+    # -- searching ----------------------------------------------------------------------------------------------------
+
+    def _search_with_all_threads(self, stop: StopFlag, report: Report) -> None:
+        """Searches until it is told to stop, the root's value is known, or the tree is full."""
         done = np.zeros(1, np.uint8)
         helpers = [
             threading.Thread(target=self._help, args=(thread, stop, done), daemon=True)
@@ -146,15 +181,12 @@ class TreeSearch(Engine):
                 helper.join()
             for workspace in self._workspaces:
                 finish(self._machine.programs, self._tree, workspace, self._parameters)
-        report(self._opinion())
-
-    # -- searching ----------------------------------------------------------------------------------------------------
 
     def _search_and_report(self, stop: StopFlag, report: Report) -> None:
         """What the first thread does."""
         last: Opinion | None = None
         reported = 0.0
-        while not stop[0] and self._open():
+        while not stop[0] and self._open() and not (self._growing and filled(self._tree) >= FULL):
             self._scheduler.run_slice(0, stop)
             opinion = self._opinion()
             now = time.monotonic()
@@ -172,11 +204,6 @@ class TreeSearch(Engine):
     def _open(self) -> bool:
         """Whether the root is neither terminal nor proven."""
         return bool(self._tree.node["status"][self._tree.counts[ROOT]] == OPEN)
-
-    def _filled(self) -> float:
-        """The share of the tree's memory that is used."""
-        tree = self._tree
-        return max(float(tree.counts[N_NODES] / len(tree.node)), float(tree.counts[N_EDGES] / len(tree.edge)))
 
     def _make_root(self, packed: NDArray[np.uint64]) -> int:
         programs, workspace = self._machine.programs, self._workspaces[0]

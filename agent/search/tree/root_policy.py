@@ -63,15 +63,12 @@ def read_root(tree: SearchTree, role: int) -> RootStatistics:
     edges = tree.edge[begin : begin + int(tree.stats["n_edges"][root, role])]
     visits = edges["visits"].astype(float)
     simultaneous = int((tree.stats["n_edges"][root] > 1).sum()) > 1
-    children = np.full(len(edges), -1) if simultaneous else edges["child"]
-    some_node = np.maximum(children, 0)
-    known = (children >= 0) & (tree.node["status"][some_node] == PROVEN)
     mean = tree.stats["total"][root, role] / max(1, int(tree.node["visits"][root]))
     return RootStatistics(
         moves=edges["move"],
         visits=visits,
         means=edges["total"] / np.maximum(visits, 1),
-        proven_goals=np.where(known, tree.stats["goal"][some_node, role], -1.0),
+        proven_goals=np.where(edges["proven"] >= 0, tree.stats["goal"][np.maximum(edges["child"], 0), role], -1.0),
         simultaneous=simultaneous,
         proven=proven,
         value=float(tree.stats["goal"][root, role] if proven else mean),

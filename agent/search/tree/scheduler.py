@@ -36,8 +36,8 @@ LEARNING_SHARE = 0.25
 """Share of its time that the first thread spends on fitting the evaluation, until that is done. Set by hand; not
 tuned."""
 
-HORIZON = 4
-"""Random plies between the tree and a judged state. Set by hand; not tuned."""
+HORIZON = 3
+"""Random plies between a leaf's child and a judged state. Set by hand; not tuned."""
 
 
 class Scheduler:

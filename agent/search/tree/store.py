@@ -14,20 +14,24 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.compiling import KERNEL
-from games.bits.inner import inner_kernel, step
+from games.bits.inner import inner_kernel
+from games.bits.locks import fence
 from games.gdl.running.layout import CircuitPrograms
 
 OPEN, TERMINAL, PROVEN = 0, 1, 2
 """Status of a node. TERMINAL: the match is over, goals not evaluated yet. PROVEN: `goal` is what best play brings."""
 
-N_NODES, N_EDGES, ROOT, N_JOINT, N_PLAYOUTS, LOCK = range(6)
-"""Indices into `SearchTree.counts`: used nodes and edges, the root's node, joint children, playouts backed up, the spin
-lock."""
+N_NODES, N_EDGES, ROOT, N_JOINT, N_PLAYOUTS, LOCK, MEMORY, NODE_MEMORY = range(8)
+"""Indices into `SearchTree.counts`: used nodes and edges, the root's node, joint children, playouts backed up (and
+descents that ended without any), the spin lock; the bytes that nodes and edges may take, and what a node takes without
+its edges."""
 
 NODE = np.dtype(
     [
-        ("visits", np.int64),  # descents through the node, those under way included (virtual loss)
-        ("status", np.int64),  # OPEN, TERMINAL or PROVEN
+        ("visits", np.int64),  # results that were backed up through the node
+        ("pending", np.int32),  # results that descents under way will bring
+        ("status", np.int16),  # OPEN, TERMINAL or PROVEN
+        ("expanded", np.int16),  # whether its children have been looked at: terminal ones are known
     ]
 )
 
@@ -42,22 +46,31 @@ ROLE_STATS = np.dtype(
 
 EDGE = np.dtype(
     [
-        ("total", np.float64),  # sum of the role's goals (0..1) of the playouts by this edge
+        ("total", np.float64),  # sum of the role's goals (0..1) of the results by this edge
+        ("visits", np.int64),  # how many there are
         ("move", np.int32),  # numbered over all roles
-        ("visits", np.int32),  # how often it was followed, playouts under way included (virtual loss)
         ("child", np.int32),  # of the only chooser's edge (role 0's where nobody has a choice); -1 while there is none
-        ("amaf_visits", np.float32),  # all moves as first: playouts in which the role made this move here or later
-        ("amaf_total", np.float32),  # sum of the role's goals (0..1) of these
-        ("unused", np.int32),  # two edges to a cache line
+        ("pending", np.int32),  # results that descents under way will bring
+        ("proven", np.float32),  # the role's proven goal (0..1) after the move, -1 while open; set where `child` is
     ]
 )
+
+AMAF = np.dtype(
+    [
+        ("visits", np.float32),  # all moves as first: playouts in which the role made this move here or later
+        ("total", np.float32),  # sum of the role's goals (0..1) of these
+    ]
+)
+
+EDGE_MEMORY = EDGE.itemsize + AMAF.itemsize
+"""Bytes of an edge."""
 
 
 class SearchTree(NamedTuple):
     """Flat arrays; `counts` says how much of them is used."""
 
     counts: NDArray[np.int64]
-    """(8) see `N_NODES` and what follows it; the rest is unused."""
+    """(8) see `N_NODES` and what follows it."""
     state: NDArray[np.uint64]
     """(nodes, words) packed states."""
     node: NDArray[np.void]
@@ -66,6 +79,8 @@ class SearchTree(NamedTuple):
     """(nodes, roles) records of `ROLE_STATS`; a cache line for two roles."""
     edge: NDArray[np.void]
     """(edges) records of `EDGE`."""
+    amaf: NDArray[np.void]
+    """(edges) records of `AMAF`."""
     table: NDArray[np.int32]
     """(2^k, at least twice the nodes): open-addressing hash table of nodes by state, -1 where empty."""
     joint_key: NDArray[np.uint64]
@@ -76,23 +91,48 @@ class SearchTree(NamedTuple):
     """(slots) node that it leads to."""
 
 
+class Candidates(NamedTuple):
+    """The moves that are legal in any of 64 states; what `list_candidates` writes to."""
+
+    start: NDArray[np.int64]
+    """(roles + 1) where each role's moves begin."""
+    move: NDArray[np.int32]
+    """(moves) numbered over all roles."""
+    word: NDArray[np.uint64]
+    """(moves) the lanes in which the move is legal."""
+
+
+def new_candidates(programs: CircuitPrograms) -> Candidates:
+    """Room for all moves of a game."""
+    moves = len(programs.legal_slot)
+    return Candidates(
+        np.zeros(len(programs.role_start), np.int64), np.zeros(moves, np.int32), np.zeros(moves, np.uint64)
+    )
+
+
 def new_tree(programs: CircuitPrograms, words: int, memory_bytes: int) -> SearchTree:
     """An empty tree for states of `words` 64-bit words that takes about `memory_bytes` at most.
 
-    At least 1024 nodes, though. The system hands out only the memory that is written to. `clear_tree` comes first.
+    At least 1024 nodes, though. Nodes and edges share the memory as they need it: the arrays are long enough for either
+    share, as the system hands out only the memory that is written to. `clear_tree` comes first.
     """
     roles = len(programs.role_start) - 1
-    moves_per_node = max(4, min(64, len(programs.legal_slot)))
-    node_bytes = 8 * words + NODE.itemsize + roles * ROLE_STATS.itemsize + 16
-    nodes = max(1024, min(1 << 22, int(memory_bytes / (node_bytes + moves_per_node * EDGE.itemsize))))
-    edges = max(nodes * moves_per_node, 4 * len(programs.legal_slot))
+    moves = len(programs.legal_slot)
+    # The state, the node with its tables' entries (at most four of four bytes each), and what each role has of it.
+    node_memory = 8 * words + NODE.itemsize + roles * ROLE_STATS.itemsize + 16
+    nodes = max(1024, memory_bytes // (node_memory + 2 * roles * EDGE_MEMORY))
+    edges = max(memory_bytes // EDGE_MEMORY, 1024 * min(64, moves), 4 * moves)
     table = 1 << (2 * nodes - 1).bit_length()
+    counts = np.zeros(8, np.int64)
+    counts[MEMORY] = max(memory_bytes, 1024 * (node_memory + min(64, moves) * EDGE_MEMORY) + 4 * moves * EDGE_MEMORY)
+    counts[NODE_MEMORY] = node_memory
     return SearchTree(
-        counts=np.zeros(8, np.int64),
+        counts=counts,
         state=np.zeros((nodes, words), np.uint64),
         node=np.zeros(nodes, NODE),
         stats=np.zeros((nodes, roles), ROLE_STATS),
         edge=np.zeros(edges, EDGE),
+        amaf=np.zeros(edges, AMAF),
         table=np.full(table, -1, np.int32),
         joint_key=np.zeros(table if roles > 1 else 1, np.uint64),
         joint_node=np.full(table if roles > 1 else 1, -1, np.int32),
@@ -100,9 +140,16 @@ def new_tree(programs: CircuitPrograms, words: int, memory_bytes: int) -> Search
     )
 
 
+def filled(tree: SearchTree) -> float:
+    """The share of the tree's memory that is used, 0..1."""
+    counts = tree.counts
+    memory = float(counts[N_NODES] * counts[NODE_MEMORY] + counts[N_EDGES] * EDGE_MEMORY) / float(counts[MEMORY])
+    return max(memory, float(counts[N_NODES] / len(tree.node)), float(counts[N_EDGES] / len(tree.edge)))
+
+
 def clear_tree(tree: SearchTree) -> None:
     """Forgets everything."""
-    tree.counts[:] = 0
+    tree.counts[:MEMORY] = 0
     tree.counts[ROOT] = -1
     tree.table[:] = -1
     tree.joint_node[:] = -1
@@ -147,38 +194,61 @@ def find_node(tree: SearchTree, state: NDArray[np.uint64]) -> tuple[int, int]:
 
 
 @njit(**KERNEL)
-def add_node(role_start, legal_slot, tree, state, slots, lane, over):
-    """The node of a state that is in a lane (0..63) of slots one word wide; -1 if it does not fit.
+def list_candidates(role_start, legal_slot, slots, which, candidates):
+    """Lists the moves that are legal in any of the lanes in `which` (a word), role by role.
 
-    `role_start` and `legal_slot` are those of `CircuitPrograms`. `state` (uint64[words]) is the state, packed; in
-    `slots` (uint64[slots]) the legal program has been evaluated. `over` says whether the state is terminal. A role
-    without a legal move ends the match as well.
+    `role_start` and `legal_slot` are those of `CircuitPrograms`; in `slots` (uint64[slots]) the legal program has been
+    evaluated. `candidates` is a `Candidates`.
+    """
+    n = 0
+    roles = len(role_start) - 1
+    for role in range(roles):
+        candidates.start[role] = n
+        for move in range(role_start[role], role_start[role + 1]):
+            word = slots[legal_slot[move]] & which
+            if word != np.uint64(0):
+                candidates.move[n] = move
+                candidates.word[n] = word
+                n += 1
+    candidates.start[roles] = n
+
+
+@njit(**KERNEL)
+def add_node(tree, state, candidates, lane, over):
+    """The node of a state whose legal moves are those that `candidates` has for a lane (0..63); -1 if it does not fit.
+
+    `state` (uint64[words]) is the state, packed. `over` says whether the state is terminal. A role without a legal move
+    ends the match as well.
     """
     node, slot = find_state(tree.table, tree.state, state)
     if node >= 0:
         return node
     counts = tree.counts
-    if counts[N_NODES] >= len(tree.node):
+    used = (counts[N_NODES] + 1) * counts[NODE_MEMORY] + counts[N_EDGES] * EDGE_MEMORY
+    if counts[N_NODES] >= len(tree.node) or used > counts[MEMORY]:
         return np.int32(-1)
     bit = np.uint64(lane)
     edge = counts[N_EDGES]
     node = np.int32(counts[N_NODES])
-    roles = len(role_start) - 1
+    limit = min(len(tree.edge), edge + (counts[MEMORY] - used) // EDGE_MEMORY)
+    roles = tree.stats.shape[1]
     ended = over
     for role in range(roles):
         tree.stats[node, role].first_edge = edge
         begin = edge
         if not over:
-            for move in range(role_start[role], role_start[role + 1]):
-                if (slots[legal_slot[move]] >> bit) & np.uint64(1) != np.uint64(0):
-                    if edge >= len(tree.edge):
+            for i in range(candidates.start[role], candidates.start[role + 1]):
+                if (candidates.word[i] >> bit) & np.uint64(1) != np.uint64(0):
+                    if edge >= limit:
                         return np.int32(-1)
-                    tree.edge[edge].move = move
-                    tree.edge[edge].visits = 0
                     tree.edge[edge].total = 0.0
+                    tree.edge[edge].visits = 0
+                    tree.edge[edge].move = candidates.move[i]
                     tree.edge[edge].child = -1
-                    tree.edge[edge].amaf_visits = 0.0
-                    tree.edge[edge].amaf_total = 0.0
+                    tree.edge[edge].pending = 0
+                    tree.edge[edge].proven = -1.0
+                    tree.amaf[edge].visits = 0.0
+                    tree.amaf[edge].total = 0.0
                     edge += 1
         tree.stats[node, role].n_edges = edge - begin
         if edge == begin:
@@ -187,8 +257,10 @@ def add_node(role_start, legal_slot, tree, state, slots, lane, over):
         tree.stats[node, role].goal = 0.0
     for word in range(len(state)):
         tree.state[node, word] = state[word]
-    tree.node[node].status = TERMINAL if ended else OPEN
     tree.node[node].visits = 0
+    tree.node[node].pending = 0
+    tree.node[node].status = TERMINAL if ended else OPEN
+    tree.node[node].expanded = 0
     tree.table[slot] = node
     counts[N_EDGES] = edge
     counts[N_NODES] += 1
@@ -237,11 +309,15 @@ def get_child(tree, node, edges):
     return tree.joint_child[slot] if tree.joint_node[slot] >= 0 else np.int32(-1)
 
 
-@step
+@inner_kernel()
 def set_child(tree, node, edges, child):
-    """Notes the child after one edge per role (int32[roles]); drops it where the joint table is 3/4 full."""
+    """Notes the child after one edge per role (int32[roles]); drops it where the joint table is 3/4 full.
+
+    Threads that descend do not hold the lock: they must find a child only when it is complete, hence the fences.
+    """
     count, chooser = choosers(tree.stats, node)
     if count <= 1:
+        fence()
         tree.edge[edges[chooser]].child = child
         return
     slot, key = _joint_slot(tree.joint_key, tree.joint_node, node, edges)
@@ -249,44 +325,9 @@ def set_child(tree, node, edges, child):
         if 4 * tree.counts[N_JOINT] > 3 * len(tree.joint_node):
             return
         tree.counts[N_JOINT] += 1
-        tree.joint_node[slot] = node
         tree.joint_key[slot] = key
-    tree.joint_child[slot] = child
-
-
-@inner_kernel()
-def prove(tree, node, best_goal, random_role):
-    """Marks a node PROVEN if its children say so: its chooser has one worth `best_goal` to it, or all are proven.
-
-    Where nobody has a choice the only child decides. Nodes at which several roles choose at once, or the random role,
-    stay open; so do those where the chooser's best children are worth the same to it but not to the others, who cannot
-    know what it will do. `best_goal` is float64[roles]: the highest goals (0..1) that the rules name. Returns whether
-    the node is proven. MCTS-Solver (Winands et al. 2008) for goals instead of wins, and any number of roles.
-    """
-    if tree.node[node].status == PROVEN:
-        return True
-    count, chooser = choosers(tree.stats, node)
-    if count > 1 or tree.node[node].status == TERMINAL or (count == 1 and chooser == random_role):
-        return False
-    roles = tree.stats.shape[1]
-    begin = tree.stats[node, chooser].first_edge
-    best = np.int32(-1)
-    complete = True
-    agreed = True
-    for edge in range(begin, begin + tree.stats[node, chooser].n_edges):
-        child = tree.edge[edge].child
-        if child < 0 or tree.node[child].status != PROVEN:
-            complete = False
-        elif best < 0 or tree.stats[child, chooser].goal > tree.stats[best, chooser].goal:
-            best = child
-            agreed = True
-        elif tree.stats[child, chooser].goal == tree.stats[best, chooser].goal:
-            for role in range(roles):
-                if tree.stats[child, role].goal != tree.stats[best, role].goal:
-                    agreed = False
-    if best < 0 or not agreed or not (complete or tree.stats[best, chooser].goal >= best_goal[chooser]):
-        return False
-    for role in range(roles):
-        tree.stats[node, role].goal = tree.stats[best, role].goal
-    tree.node[node].status = PROVEN
-    return True
+        tree.joint_child[slot] = child
+        fence()
+        tree.joint_node[slot] = node
+    else:
+        tree.joint_child[slot] = child

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.search.tree.store import Candidates, new_candidates
 from games.bits.words import aligned_words
 from games.gdl.running.batches import load_initial
 from games.gdl.running.kernels import ALL, WIDTHS
@@ -22,52 +23,127 @@ MAX_HORIZON = 32
 MAX_PLIES = 4096
 """A playout longer than this is cut off; its goals count as they stand. Set by hand; not tuned."""
 
-ACTIVE, FORCED, FRESH, HELD = range(4)
-"""Indices into `SearchWorkspace.mask`: lanes that play; that have a move to make from the tree; that just made it, so
-that their state may become a node; whose finished match waits for its goals."""
+DESCENTS = 256
+"""Descents that can be under way: those of 64 matches under way, of 64 finished ones, and a batch of new ones."""
+MAX_BATCH = 64
+"""Descents of a batch at most: their leaves are made in one pass of the lanes."""
+MAX_STARTS = 512
+"""Starts that can wait for a lane."""
+
+ACTIVE, HELD = range(2)
+"""Indices into `SearchWorkspace.mask`: lanes that play; whose finished match waits for its goals."""
+
+N_FREE, FIRST_START, N_STARTS, WAITING = range(4)
+"""Indices into `SearchWorkspace.counts`: descents that are free, the first start that waits, the end of them, and how
+many playouts they wait for."""
+
+TREE_TIME, DESCENTS_MADE, PLAYOUT_TIME, PLAYOUTS_MADE, PASS_TIME, PASSES, LANES_USED, BATCHES = range(8)
+"""Indices into `SearchWorkspace.costs`: recent nanoseconds spent on descents, with their leaves and children, and how
+many there were; on playouts, and how many; on passes of the lanes in the former, and how many; lanes that children took
+in them, and batches of descents. All of them fade (`expansion.FADING`)."""
 
 
-class Paths(NamedTuple):
-    """What 64 matches did in the tree and after it, twice per lane: the match under way and the finished one."""
+class Descents(NamedTuple):
+    """Paths from the root to leaves whose playouts are under way; a descent is a number below `DESCENTS`."""
 
     depth: NDArray[np.int32]
-    """(2, 64) number of edges on the path."""
+    """(DESCENTS) number of edges on the path."""
     node: NDArray[np.int32]
-    """(2, 64, MAX_DEPTH + 1) nodes on the path; one more than edges if it ends in a node."""
+    """(DESCENTS, MAX_DEPTH + 1) nodes on the path; the last one is the leaf, -1 where it did not fit into the tree."""
     edge: NDArray[np.int32]
-    """(2, 64, MAX_DEPTH, roles) edges on the path."""
+    """(DESCENTS, MAX_DEPTH, roles) edges on the path."""
     proven_child: NDArray[np.int32]
-    """(2, 64, MAX_DEPTH) the proven child that a node is worth where the path goes on only to look for more; or -1."""
-    leaf: NDArray[np.int32]
-    """(2, 64) the terminal node that the match ended in, if it is one of the tree; else -1."""
-    trail: NDArray[np.int32]
-    """(2, 64, n) moves of a one-player match after the tree; n = 0 with more players."""
-    trail_size: NDArray[np.int32]
-    """(2, 64) how many there are."""
+    """(DESCENTS, MAX_DEPTH) the proven child that a node is worth where the path goes on only to look for more; or
+    -1."""
+    expected: NDArray[np.int32]
+    """(DESCENTS) how many results its nodes and edges have as pending."""
+    missing: NDArray[np.int32]
+    """(DESCENTS) playouts that are not finished."""
+    played: NDArray[np.int32]
+    """(DESCENTS) playouts that are."""
+    results: NDArray[np.int64]
+    """(DESCENTS) results so far."""
+    sums: NDArray[np.float64]
+    """(DESCENTS, roles) their goals (0..1), added up."""
+    lanes: NDArray[np.uint64]
+    """(DESCENTS) lanes whose goals are just read; 0 in between."""
+    free: NDArray[np.int32]
+    """(DESCENTS) the unused descents come first."""
+    batch: NDArray[np.int32]
+    """(MAX_BATCH) the descents of a batch."""
+
+
+class Starts(NamedTuple):
+    """States that playouts are to start from, next in line first."""
+
+    descent: NDArray[np.int32]
+    """(MAX_STARTS)"""
+    edge: NDArray[np.int32]
+    """(MAX_STARTS, roles) the edges from the leaf to the state; -1 for a role without a choice, and where the state is
+    the leaf's own."""
+    state: NDArray[np.uint64]
+    """(MAX_STARTS, words) packed."""
+    copies: NDArray[np.int32]
+    """(MAX_STARTS) how many playouts are still to start here."""
+
+
+class Expansion(NamedTuple):
+    """Up to 64 states that are made at once: leaves from their parents, or children from leaves."""
+
+    slots: NDArray[np.uint64]
+    """(slots) a word of 64 lanes per signal of the circuit's legal and next programs."""
+    descent: NDArray[np.int32]
+    """(64) the descent that each lane belongs to."""
+    node: NDArray[np.int32]
+    """(64) the node that the state is made from."""
+    edge: NDArray[np.int32]
+    """(64, roles) the move that is made there."""
+    copies: NDArray[np.int32]
+    """(64) how many playouts are to start from the child."""
+    state: NDArray[np.uint64]
+    """(64, words) the states, packed."""
+    candidates: Candidates
+    """The moves that are legal in them."""
 
 
 class SearchWorkspace(NamedTuple):
     """One thread's memory: 64 matches under way, and 64 finished ones that wait for their goals to be evaluated.
 
-    Kernels call it `lanes`: lane i is match i. `current[lane]` is the index of the path that belongs to the match under
-    way, the other belongs to the finished one.
+    Kernels call it `lanes`: lane i is match i. `current[lane]` is the index of what belongs to the match under way in
+    arrays that have two of it, the other one belongs to the finished match.
     """
 
     slots: NDArray[np.uint64]
     """(slots) a word of 64 lanes per signal of the circuit's legal and next programs."""
     goal_slots: NDArray[np.uint64]
-    """(goal slots) the same for the goal program: final states of the finished matches."""
+    """(goal slots) the same for the goal program: final states."""
+    expansion_goal_slots: NDArray[np.uint64]
+    """(goal slots) the same for the states of the `expansion`."""
     move_workspace: MoveWorkspace
     """For drawing random moves."""
     rng: NDArray[np.uint64]
     """(1) state of the random generator."""
     mask: NDArray[np.uint64]
-    """(4) sets of lanes: ACTIVE, FORCED, FRESH, HELD."""
+    """(2) sets of lanes: ACTIVE, HELD."""
+    counts: NDArray[np.int64]
+    """(4) see `N_FREE` and what follows it."""
+    costs: NDArray[np.float64]
+    """(8) see `TREE_TIME` and what follows it."""
     current: NDArray[np.int8]
-    """(64) which of the two paths is that of the match under way: 0 or 1."""
-    paths: Paths
-    grow: NDArray[np.bool_]
-    """(64) whether the state after the forced move is to become a node."""
+    """(64) 0 or 1."""
+    descent: NDArray[np.int32]
+    """(2, 64) the descent that a match belongs to."""
+    edge: NDArray[np.int32]
+    """(2, 64, roles) the edges by which it left the tree, see `Starts.edge`."""
+    trail: NDArray[np.int32]
+    """(2, 64, n) moves of a one-player match after the tree; n = 0 with more players."""
+    trail_size: NDArray[np.int32]
+    """(2, 64) how many there are."""
+    descents: Descents
+    starts: Starts
+    expansion: Expansion
+    source: NDArray[np.int32]
+    """(64) the start (see `Starts`) that each lane took its state from last."""
     plies: NDArray[np.int32]
     """(64) plies played since the lane left the tree."""
     left_tree: NDArray[np.uint64]
@@ -82,12 +158,16 @@ class SearchWorkspace(NamedTuple):
     """(1) its goal (0..1), -1 before there is one."""
     playout_counts: NDArray[np.float64]
     """(2) [0] finished playouts, [1] plies played in them; they start as if one of 20 plies had been played."""
-    state: NDArray[np.uint64]
-    """(words) a packed state; this and what follows is overwritten at every use."""
     goals: NDArray[np.float64]
-    """(roles) those of one match, 0..1."""
-    sums: NDArray[np.float64]
-    """(64, roles) the linear evaluation of each lane."""
+    """(roles) those of one match, 0..1; this and what follows is overwritten at every use."""
+    lane_goals: NDArray[np.float64]
+    """(64, roles) those of each lane, 0..1."""
+    n_goals: NDArray[np.int64]
+    """(roles) how many different goals above 0 the lanes have."""
+    goal_value: NDArray[np.float64]
+    """(roles, 64) these goals, 0..1."""
+    goal_word: NDArray[np.uint64]
+    """(roles, 64) the lanes with each of them."""
     block: NDArray[np.uint64]
     """(64) a bit matrix to transpose."""
     keep: NDArray[np.uint64]
@@ -123,24 +203,52 @@ def make_workspace(programs: CircuitPrograms, seed: int) -> SearchWorkspace:
     """A workspace for a game, with a random generator of its own."""
     roles = len(programs.role_start) - 1
     moves = len(programs.legal_slot)
+    words = (len(programs.initial) + 63) // 64 or 1
     trail = MAX_PLIES if roles == 1 else 0
     workspace = SearchWorkspace(
         slots=aligned_words(programs.n_slots),
         goal_slots=aligned_words(programs.n_goal_slots),
+        expansion_goal_slots=aligned_words(programs.n_goal_slots),
         move_workspace=new_move_workspace(programs),
         rng=np.array([seed], np.uint64),
-        mask=np.zeros(4, np.uint64),
+        mask=np.zeros(2, np.uint64),
+        counts=np.zeros(4, np.int64),
+        costs=np.zeros(8),
         current=np.zeros(64, np.int8),
-        paths=Paths(
-            depth=np.zeros((2, 64), np.int32),
-            node=np.zeros((2, 64, MAX_DEPTH + 1), np.int32),
-            edge=np.zeros((2, 64, MAX_DEPTH, roles), np.int32),
-            proven_child=np.full((2, 64, MAX_DEPTH), -1, np.int32),
-            leaf=np.full((2, 64), -1, np.int32),
-            trail=np.zeros((2, 64, trail), np.int32),
-            trail_size=np.zeros((2, 64), np.int32),
+        descent=np.zeros((2, 64), np.int32),
+        edge=np.zeros((2, 64, roles), np.int32),
+        trail=np.zeros((2, 64, trail), np.int32),
+        trail_size=np.zeros((2, 64), np.int32),
+        descents=Descents(
+            depth=np.zeros(DESCENTS, np.int32),
+            node=np.zeros((DESCENTS, MAX_DEPTH + 1), np.int32),
+            edge=np.zeros((DESCENTS, MAX_DEPTH, roles), np.int32),
+            proven_child=np.zeros((DESCENTS, MAX_DEPTH), np.int32),
+            expected=np.zeros(DESCENTS, np.int32),
+            missing=np.zeros(DESCENTS, np.int32),
+            played=np.zeros(DESCENTS, np.int32),
+            results=np.zeros(DESCENTS, np.int64),
+            sums=np.zeros((DESCENTS, roles)),
+            lanes=np.zeros(DESCENTS, np.uint64),
+            free=np.zeros(DESCENTS, np.int32),
+            batch=np.zeros(MAX_BATCH, np.int32),
         ),
-        grow=np.zeros(64, np.bool_),
+        starts=Starts(
+            descent=np.zeros(MAX_STARTS, np.int32),
+            edge=np.zeros((MAX_STARTS, roles), np.int32),
+            state=np.zeros((MAX_STARTS, words), np.uint64),
+            copies=np.zeros(MAX_STARTS, np.int32),
+        ),
+        expansion=Expansion(
+            slots=aligned_words(programs.n_slots),
+            descent=np.zeros(64, np.int32),
+            node=np.zeros(64, np.int32),
+            edge=np.zeros((64, roles), np.int32),
+            copies=np.zeros(64, np.int32),
+            state=np.zeros((64, words), np.uint64),
+            candidates=new_candidates(programs),
+        ),
+        source=np.zeros(64, np.int32),
         plies=np.zeros(64, np.int32),
         left_tree=np.zeros(MAX_HORIZON + 1, np.uint64),
         played=np.zeros(moves, np.uint64),
@@ -148,9 +256,11 @@ def make_workspace(programs: CircuitPrograms, seed: int) -> SearchWorkspace:
         best_line=np.zeros(trail + MAX_DEPTH + 2, np.int32),
         best_goal=np.full(1, -1.0),
         playout_counts=np.array([1.0, 20.0]),
-        state=np.zeros((len(programs.initial) + 63) // 64 or 1, np.uint64),
         goals=np.zeros(roles, np.float64),
-        sums=np.zeros((64, roles), np.float64),
+        lane_goals=np.zeros((64, roles), np.float64),
+        n_goals=np.zeros(roles, np.int64),
+        goal_value=np.zeros((roles, 64)),
+        goal_word=np.zeros((roles, 64), np.uint64),
         block=np.zeros(64, np.uint64),
         keep=np.full(1, ALL),
         following=np.zeros(len(programs.next_slot), np.uint64),
@@ -162,9 +272,15 @@ def make_workspace(programs: CircuitPrograms, seed: int) -> SearchWorkspace:
 def clear_workspace(programs: CircuitPrograms, workspace: SearchWorkspace) -> None:
     """Drops all matches under way."""
     load_initial(programs, workspace.slots)
-    workspace.goal_slots[:] = 0
-    workspace.goal_slots[SLOT_TRUE] = ALL
+    load_initial(programs, workspace.expansion.slots)
+    for goal_slots in (workspace.goal_slots, workspace.expansion_goal_slots):
+        goal_slots[:] = 0
+        goal_slots[SLOT_TRUE] = ALL
     workspace.mask[:] = 0
+    workspace.counts[:] = 0
+    workspace.counts[N_FREE] = DESCENTS
+    workspace.descents.free[:] = np.arange(DESCENTS)
+    workspace.descents.lanes[:] = 0
     workspace.left_tree[:] = 0
     workspace.played[:] = 0
     workspace.held_played[:] = 0

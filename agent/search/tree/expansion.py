@@ -1,0 +1,359 @@
+"""Leaves and their children, made on 64 lanes at once; each descent brings several playouts.
+
+A batch of descents is led to leaves one after the other; the leaves' states are made in one pass of the lanes. Then all
+children of the leaves are made, 64 in a pass, so that children in which the match is over are known at once: a leaf
+with a winning move is proven as soon as it is made (decisive moves, Teytaud & Teytaud 2010). Playouts start from the
+others: several for each descent (leaf parallelisation, Cazenave & Jouandeau 2007), where they are cheap beside it.
+
+In all kernels `programs` is a `CircuitPrograms`, `tree` a `SearchTree`, `lanes` a `SearchWorkspace`, `parameters` a
+`Parameters`; `n_fluents` is the number of the game's fluents.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agent.search.tree.backup import back_up, note_best_line
+from agent.search.tree.descent import EXACT, NEW, descend
+from agent.search.tree.lock import lock
+from agent.search.tree.proofs import note_proven_child, set_proven
+from agent.search.tree.store import (
+    LOCK,
+    OPEN,
+    ROOT,
+    TERMINAL,
+    add_node,
+    choosers,
+    list_candidates,
+    set_child,
+)
+from agent.search.tree.workspace import (
+    BATCHES,
+    DESCENTS_MADE,
+    LANES_USED,
+    MAX_BATCH,
+    N_FREE,
+    N_STARTS,
+    PASS_TIME,
+    PASSES,
+    PLAYOUT_TIME,
+    PLAYOUTS_MADE,
+    TREE_TIME,
+    WAITING,
+    WIDTH,
+)
+from games.bits.clock import nanoseconds
+from games.bits.inner import inner_kernel, step
+from games.bits.locks import unlock
+from games.bits.splitmix import random32
+from games.bits.words import lowest, transpose
+from games.gdl.running.goals import evaluate_goals, read_goals
+from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, ZERO, advance, clear_sets, enter_move, evaluate
+from games.gdl.running.layout import FIRST_FLUENT
+
+PLAYOUT_SHARE = 0.5
+"""Time for a descent's playouts, as a multiple of the time for the descent, its leaf and children. More playouts are
+made at higher values, but fewer nodes: at 1, matches against single playouts from 64 descents at once showed no gain;
+at 0.25 there was some."""
+MAX_PLAYOUTS = 64
+"""Playouts of a descent at most. Set by hand; not tuned."""
+FIRST_PLAYOUTS = 8
+"""Playouts of a descent before costs are known. Set by hand; not tuned."""
+MIN_BATCH = 8
+"""Descents of a batch at least, in a tree that is large enough: a pass makes 64 leaves as fast as one. Set by hand; not
+tuned."""
+MAX_PENDING = 192
+"""Results that a batch of descents may expect. Set by hand; not tuned."""
+EXPANSION_SHARE = 0.5
+"""Time for making all children of a new leaf at most, as a share of the time for its playouts; where it is longer, they
+are made when the leaf has enough visits, at `LATE_EXPANSION_SHARE`. Set by hand; not tuned."""
+LATE_EXPANSION_SHARE = 0.25
+"""The same as a share of the time spent on all playouts below a node. Set by hand; not tuned."""
+FADING = 0.995
+"""What is left of the measured costs after a batch. Set by hand; not tuned."""
+
+
+@inner_kernel()
+def _make_states(programs, tree, lanes, n, n_fluents):
+    """Makes the states after `expansion.edge` at `expansion.node` in lanes 0 .. n - 1, and packs them.
+
+    Returns the lanes (a word) in which the match is over.
+    """
+    expansion, block = lanes.expansion, lanes.block
+    slots, set_start, set_slot = expansion.slots, programs.set_start, programs.set_slot
+    words = tree.state.shape[1]
+    for word in range(words):
+        for lane in range(64):
+            block[lane] = tree.state[expansion.node[lane], word] if lane < n else ZERO
+        transpose(block)
+        for f in range(64 * word, min(64 * word + 64, n_fluents)):
+            slots[FIRST_FLUENT + f] = block[f - 64 * word]
+    evaluate(programs.legal, slots, WIDTH)
+    clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
+    for lane in range(n):
+        bit = ONE << np.uint64(lane)
+        for role in range(tree.stats.shape[1]):
+            move = tree.edge[expansion.edge[lane, role]].move
+            enter_move(set_start, set_slot, slots, WIDTH, FIRST_WORD, np.int64(move), bit)
+    evaluate(programs.next, slots, WIDTH)
+    advance(programs.next_slot, programs.initial, slots, WIDTH, lanes.keep, lanes.following)
+    evaluate(programs.legal, slots, WIDTH)
+    for word in range(words):
+        for f in range(64 * word, 64 * word + 64):
+            block[f - 64 * word] = slots[FIRST_FLUENT + f] if f < n_fluents else ZERO
+        transpose(block)
+        for lane in range(n):
+            expansion.state[lane, word] = block[lane]
+    return slots[programs.terminal_slot] & (ALL >> np.uint64(64 - n))
+
+
+@inner_kernel()
+def _evaluate_goals(programs, lanes, n_fluents):
+    """Evaluates the goals of all states of the expansion."""
+    goal_slots = lanes.expansion_goal_slots
+    for f in range(FIRST_FLUENT, FIRST_FLUENT + n_fluents):
+        goal_slots[f] = lanes.expansion.slots[f]
+    evaluate_goals(programs.goal, programs.goal_slot, programs.first_goal, programs.goal_role, goal_slots, WIDTH)
+
+
+@inner_kernel()
+def _read_goals(programs, lanes, lane):
+    """Puts the goals of one state of the expansion into `lanes.goals`, 0..1."""
+    goals = lanes.goals
+    read_goals(programs.first_goal, programs.goal_role, programs.goal_value, lanes.expansion_goal_slots, lane, goals)
+    for role in range(len(goals)):
+        goals[role] /= 100.0
+
+
+@inner_kernel()
+def _add_start(lanes, lane, descent, copies):
+    """Queues `copies` playouts from one state of the expansion."""
+    starts = lanes.starts
+    at = lanes.counts[N_STARTS]
+    starts.descent[at] = descent
+    starts.copies[at] = copies
+    for word in range(starts.state.shape[1]):
+        starts.state[at, word] = lanes.expansion.state[lane, word]
+    lanes.descents.missing[descent] += copies
+    lanes.counts[N_STARTS] += 1
+    lanes.counts[WAITING] += copies
+    return at
+
+
+@step
+def _stuck(candidates, which):
+    """The lanes of `which` (a word) in which some role has no legal move."""
+    stuck = ZERO
+    for role in range(len(candidates.start) - 1):
+        some = ZERO
+        for i in range(candidates.start[role], candidates.start[role + 1]):
+            some |= candidates.word[i]
+        stuck |= which & ~some
+    return stuck
+
+
+@step
+def _make_leaves(programs, tree, lanes, n, n_fluents):
+    """Makes leaves at the ends of the first n descents of the batch; queues playouts of those that do not fit."""
+    descents, expansion, candidates = lanes.descents, lanes.expansion, lanes.expansion.candidates
+    roles = tree.stats.shape[1]
+    for lane in range(n):
+        descent = descents.batch[lane]
+        last = descents.depth[descent] - 1
+        expansion.node[lane] = descents.node[descent, last]
+        for role in range(roles):
+            expansion.edge[lane, role] = descents.edge[descent, last, role]
+    over = _make_states(programs, tree, lanes, n, n_fluents)
+    which = (ALL >> np.uint64(64 - n)) & ~over
+    list_candidates(programs.role_start, programs.legal_slot, expansion.slots, which, candidates)
+    over |= _stuck(candidates, which)
+    if over != ZERO:
+        _evaluate_goals(programs, lanes, n_fluents)
+    lock(tree.counts)
+    for lane in range(n):
+        descent = descents.batch[lane]
+        depth = descents.depth[descent]
+        ended = over >> np.uint64(lane) & ONE != ZERO
+        node = add_node(tree, expansion.state[lane], candidates, lane, ended)
+        descents.node[descent, depth] = node
+        if node >= 0:
+            if tree.node[node].status == TERMINAL:
+                _read_goals(programs, lanes, lane)
+                set_proven(tree, node, lanes.goals)
+                if roles == 1:
+                    note_best_line(tree, lanes, descent, -1, lanes.best_line, 0, lanes.goals[0])
+            tree.node[node].pending += descents.expected[descent]
+            set_child(tree, expansion.node[lane], expansion.edge[lane], node)
+    unlock(tree.counts, LOCK)
+    for lane in range(n):
+        descent = descents.batch[lane]
+        if descents.node[descent, descents.depth[descent]] < 0:
+            at = _add_start(lanes, lane, descent, descents.expected[descent])
+            for role in range(roles):
+                lanes.starts.edge[at, role] = -1
+
+
+@step
+def _make_children(programs, tree, lanes, n, n_fluents):
+    """Makes the children in lanes 0 .. n - 1 of the expansion: nodes where the match is over, else playouts' starts."""
+    begin = nanoseconds()
+    descents, expansion, starts = lanes.descents, lanes.expansion, lanes.starts
+    roles = tree.stats.shape[1]
+    over = _make_states(programs, tree, lanes, n, n_fluents)
+    if over != ZERO:
+        _evaluate_goals(programs, lanes, n_fluents)
+        lock(tree.counts)
+        rest = over
+        while rest != ZERO:
+            lane = lowest(rest)
+            rest &= rest - ONE
+            node, edges, descent = expansion.node[lane], expansion.edge[lane], expansion.descent[lane]
+            _read_goals(programs, lanes, lane)
+            child = add_node(tree, expansion.state[lane], expansion.candidates, lane, True)
+            if child >= 0:
+                set_proven(tree, child, lanes.goals)
+                set_child(tree, node, edges, child)
+                note_proven_child(tree, node, edges, child)
+            if roles == 1:
+                note_best_line(tree, lanes, descent, edges[0], lanes.best_line, 0, lanes.goals[0])
+            count, _ = choosers(tree.stats, node)
+            if count > 1 or child < 0:
+                descents.results[descent] += 1
+                for role in range(roles):
+                    descents.sums[descent, role] += lanes.goals[role]
+                    if tree.stats[node, role].n_edges > 1:
+                        tree.edge[edges[role]].visits += 1
+                        tree.edge[edges[role]].total += lanes.goals[role]
+        unlock(tree.counts, LOCK)
+    for lane in range(n):
+        if over >> np.uint64(lane) & ONE == ZERO and expansion.copies[lane] > 0:
+            at = _add_start(lanes, lane, expansion.descent[lane], expansion.copies[lane])
+            for role in range(roles):
+                edge = expansion.edge[lane, role]
+                starts.edge[at, role] = edge if tree.stats[expansion.node[lane], role].n_edges > 1 else -1
+    lanes.costs[PASS_TIME] += nanoseconds() - begin
+    lanes.costs[PASSES] += 1.0
+
+
+@step
+def _expand(programs, tree, lanes, n, playouts, affordable, n_fluents):
+    """Makes children of the leaves of the first n descents of the batch; returns how many.
+
+    All children, where there are `affordable` or fewer or the leaf has waited for it (see `descend`), else a sample.
+    About `playouts` playouts are queued for each leaf, spread evenly over its children.
+    """
+    descents, expansion = lanes.descents, lanes.expansion
+    roles = tree.stats.shape[1]
+    total = 0
+    i = 0
+    k = 0
+    leaf = np.int32(-1)
+    descent, count, chooser, size, made, whole = 0, 0, 0, np.int64(0), np.int64(0), False
+    shift = ZERO
+    offset = 0.0
+    each = 0.0
+    while i < n:
+        used = 0
+        while used < 64 and i < n:
+            if k == 0:
+                descent = np.int64(descents.batch[i])
+                leaf = descents.node[descent, descents.depth[descent]]
+                if leaf < 0 or tree.node[leaf].status != OPEN:
+                    i += 1
+                    continue
+                count, chooser = choosers(tree.stats, leaf)
+                size = tree.stats[leaf, chooser].n_edges
+                for role in range(roles):
+                    size = max(size, tree.stats[leaf, role].n_edges)
+                whole = tree.node[leaf].expanded == 0 and (size <= affordable or tree.node[leaf].visits > 0)
+                if whole:
+                    tree.node[leaf].expanded = 1
+                made = size if whole else min(size, playouts)
+                shift = random32(lanes.rng)
+                offset = shift / 4294967296.0
+                each = playouts / made
+            index = k if whole else min(size - 1, np.int64((k + offset) * size / made))
+            for role in range(roles):
+                n_edges = tree.stats[leaf, role].n_edges
+                turn = index if role == chooser else index + np.int64(shift >> np.uint64(4 * role & 15))
+                expansion.edge[used, role] = tree.stats[leaf, role].first_edge + turn % n_edges
+            if count > 1 or tree.edge[expansion.edge[used, chooser]].proven < 0.0:
+                expansion.descent[used] = descent
+                expansion.node[used] = leaf
+                expansion.copies[used] = np.int64((k + 1) * each + offset) - np.int64(k * each + offset)
+                used += 1
+            k += 1
+            if k == made:
+                i += 1
+                k = 0
+        if used > 0:
+            _make_children(programs, tree, lanes, used, n_fluents)
+            total += used
+    return total
+
+
+@step
+def _playouts_per_descent(costs):
+    """How many playouts are worth a descent, by what both have cost lately."""
+    if costs[DESCENTS_MADE] < 1.0 or costs[PLAYOUTS_MADE] < 1.0:
+        return FIRST_PLAYOUTS
+    descent = costs[TREE_TIME] / costs[DESCENTS_MADE]
+    playout = costs[PLAYOUT_TIME] / costs[PLAYOUTS_MADE]
+    return min(MAX_PLAYOUTS, max(1, np.int64(PLAYOUT_SHARE * descent / max(1.0, playout) + 0.5)))
+
+
+@inner_kernel()
+def grow(programs, tree, lanes, parameters, n_fluents):
+    """Makes a batch of descents; their playouts are queued. Returns how many results were had without playouts."""
+    descents, costs = lanes.descents, lanes.costs
+    playouts = _playouts_per_descent(costs)
+    batch = 4
+    affordable = 64
+    threshold = 4.0
+    if costs[BATCHES] >= 1.0:
+        batch = max(MIN_BATCH, np.int64(64.0 * costs[DESCENTS_MADE] / max(1.0, costs[LANES_USED])))
+        playout = max(1.0, costs[PLAYOUT_TIME] / max(1.0, costs[PLAYOUTS_MADE]))
+        per_child = costs[PASS_TIME] / max(1.0, costs[PASSES]) / 64.0
+        affordable = np.int64(EXPANSION_SHARE * playouts * playout / max(1.0, per_child))
+        threshold = per_child / playout / LATE_EXPANSION_SHARE
+    root_visits = tree.node[tree.counts[ROOT]].visits
+    batch = min(batch, MAX_PENDING // playouts, 1 + root_visits // (4 * playouts), MAX_BATCH)
+    n_new = 0
+    n_old = 0
+    exact = 0
+    for _ in range(max(1, batch)):
+        if tree.node[tree.counts[ROOT]].status != OPEN:
+            break
+        lanes.counts[N_FREE] -= 1
+        descent = descents.free[lanes.counts[N_FREE]]
+        end = descend(tree, lanes, descent, parameters, playouts, threshold)
+        if end == EXACT:
+            # At once: where several choose at once, what all descents of a batch know of the others' choices is old.
+            back_up(tree, lanes, descent, parameters)
+            exact += 1
+        elif end == NEW:
+            # New leaves come first in the batch.
+            descents.batch[n_new + n_old] = descents.batch[n_new]
+            descents.batch[n_new] = descent
+            n_new += 1
+        else:
+            descents.batch[n_new + n_old] = descent
+            n_old += 1
+    if n_new > 0:
+        _make_leaves(programs, tree, lanes, n_new, n_fluents)
+    n = n_new + n_old
+    children = 0
+    if n > 0:
+        children = _expand(programs, tree, lanes, n, playouts, affordable, n_fluents)
+    costs[DESCENTS_MADE] += n + exact
+    results = exact
+    for i in range(n):
+        descent = descents.batch[i]
+        if descents.missing[descent] == 0:
+            back_up(tree, lanes, descent, parameters)
+            results += 1
+    costs[LANES_USED] += children
+    costs[BATCHES] += 1.0
+    for i in range(len(costs)):
+        costs[i] *= FADING
+    return results
