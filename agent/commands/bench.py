@@ -1,4 +1,4 @@
-"""`ggp-agent bench`: random playouts per second; what compiling the kernels costs."""
+"""`ggp-agent bench`: playouts per second, raw and in the tree search; what compiling the kernels costs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent.commands.options import DIFFERENT, OK, add_command, seconds
 from agent.errors import InputError
-from agent.kernels.groups import CIRCUIT, PLAYOUTS
+from agent.kernels.groups import CIRCUIT, PLAYOUTS, TREE
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
@@ -19,13 +19,19 @@ def add(commands: Commands) -> None:
         commands,
         "bench",
         run,
-        "measure random playouts per second, or what compiling costs",
-        "Measures set-up time and random playouts (goals included) per game and engine, per CPU second of one core; or,"
-        " with --kernels, what compiling all kernels costs.",
+        "measure playouts per second, or what compiling costs",
+        "Measures set-up time and random playouts (goals included) per game and engine, per CPU second of one core;"
+        " with --search, how many the tree search makes on one core and on two; or, with --kernels, what compiling all"
+        " kernels costs.",
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="rulesheets, files or names (default: all own ones)")
     parser.add_argument(
         "--seconds", type=seconds, default=2.0, metavar="S", help="to measure each engine for (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--search",
+        action="store_true",
+        help="measure the tree search as well, 20 s on one core and on two, for each sheet (by its circuit)",
     )
     parser.add_argument(
         "--kernels",
@@ -41,11 +47,17 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         if options.check:
             raise InputError("--check needs --kernels")
         from agent.kernels.progress import prepare
+
+        if options.search:
+            from agent.measuring.search_speed import bench_search
+
+            prepare((CIRCUIT, PLAYOUTS, TREE)).close()
+            return OK, bench_search(options.files, options.seconds)
         from agent.measuring.bench import bench
 
         prepare((CIRCUIT, PLAYOUTS)).close()
         return OK, bench(options.files, options.seconds)
-    if options.files:
+    if options.files or options.search:
         raise InputError("--kernels measures no games")
     from agent.measuring.compile_cost import measure, over_budget, print_table
 

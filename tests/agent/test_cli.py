@@ -133,6 +133,20 @@ def test_result_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
     assert str(file) in fails(["bench", "tic_tac_toe", "--seconds", "0", "--json", str(file)], capsys)
 
 
+def test_bench_search_measures_the_tree_until_a_game_is_solved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Raw playouts and those in the tree, on one core and, where there are two, on two."""
+    result = tmp_path / "bench.json"
+    assert main(["bench", "tic_tac_toe", "--search", "--seconds", "0.1", "--json", str(result)]) == OK
+    (row,) = json.loads(result.read_text())["rows"]
+    assert row["game"] == "tic_tac_toe"
+    assert row["raw_playouts_per_s"] > row["search_playouts_per_s"] > 0
+    assert row["solved"]
+    assert (row["search_playouts_per_s_two_cores"] is not None) == (len(os.sched_getaffinity(0)) > 1)
+    assert "solved" in capsys.readouterr().out
+
+
 def test_bench_has_a_row_per_game_and_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The benchmark measures circuit and interpreter of each game."""
     result = tmp_path / "bench.json"
