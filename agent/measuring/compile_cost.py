@@ -32,7 +32,7 @@ class Budget:
     ir_lines: int
 
 
-BUDGET = Budget(specialisations=210, ir_lines=310_000)
+BUDGET = Budget(specialisations=210, ir_lines=365_000)
 """A little more than `ggp-agent bench --kernels` counts. Who makes kernels cheaper lowers it; who raises it says in the
 commit message what that buys."""
 
