@@ -154,18 +154,16 @@ class TreeSearch(Engine):
         if not self._scheduler.exploration_scaled:
             report(self._opinion())
             self._scheduler.scale_exploration(stop)
-        self._search_with_all_threads(stop, report)
-        while not stop[0] and self._open() and self._growing and filled(self._tree) >= FULL:
+        while self._search_with_all_threads(stop, report):
             forget_least_visited(self._tree)
             # Where hardly anything can go, the search goes on with the nodes that there are.
             self._growing = filled(self._tree) < CROWDED
-            self._search_with_all_threads(stop, report)
         report(self._opinion())
 
     # -- searching ----------------------------------------------------------------------------------------------------
 
-    def _search_with_all_threads(self, stop: StopFlag, report: Report) -> None:
-        """Searches until it is told to stop, the root's value is known, or the tree is full."""
+    def _search_with_all_threads(self, stop: StopFlag, report: Report) -> bool:
+        """Searches until it is told to stop, nothing is left to find out, or the tree is full: True only then."""
         done = np.zeros(1, np.uint8)
         helpers = [
             threading.Thread(target=self._help, args=(thread, stop, done), daemon=True)
@@ -174,7 +172,7 @@ class TreeSearch(Engine):
         for helper in helpers:
             helper.start()
         try:
-            self._search_and_report(stop, report)
+            return self._search_and_report(stop, report)
         finally:
             done[0] = 1
             for helper in helpers:
@@ -182,11 +180,13 @@ class TreeSearch(Engine):
             for workspace in self._workspaces:
                 finish(self._machine.programs, self._tree, workspace, self._parameters)
 
-    def _search_and_report(self, stop: StopFlag, report: Report) -> None:
-        """What the first thread does."""
+    def _search_and_report(self, stop: StopFlag, report: Report) -> bool:
+        """What the first thread does; returns whether it ends because the tree is full."""
         last: Opinion | None = None
         reported = 0.0
-        while not stop[0] and self._open() and not (self._growing and filled(self._tree) >= FULL):
+        while not stop[0] and self._open():
+            if self._growing and filled(self._tree) >= FULL:
+                return True
             self._scheduler.run_slice(0, stop)
             opinion = self._opinion()
             now = time.monotonic()
@@ -195,6 +195,7 @@ class TreeSearch(Engine):
                 last, reported = opinion, now
             if opinion.proven:
                 break
+        return False
 
     def _help(self, thread: int, stop: StopFlag, done: StopFlag) -> None:
         """What the other threads do, until the first one is done."""

@@ -361,6 +361,19 @@ def test_makes_room_by_forgetting_what_is_hardly_visited(own: Compile, think: Th
     assert edges["visits"].sum() > 40_000
 
 
+def test_ends_in_a_full_tree_when_nothing_better_is_possible(own: Compile, think: Think) -> None:
+    """Making room for nodes does not go on for ever once a puzzle's best match is known to be the best."""
+    machine = own("eight_puzzle")
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1, seed=1)
+    engine.begin(machine.initial())
+    think(engine, 20_000)
+    assert filled(engine._tree) > 0.5
+    line = engine._lines.best()
+    assert line is not None
+    engine._lines.limit(line.goal)
+    assert think(engine).proven
+
+
 def test_several_threads_search_one_tree(own: Compile, think: Think) -> None:
     """Two threads leave a consistent tree and the same proof as one."""
     machine = own("connect_four")
