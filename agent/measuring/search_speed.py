@@ -26,8 +26,11 @@ WINDOW = 2.0
 
 @dataclass(frozen=True)
 class Row:
-    """One game. Nothing but game and error where it has no circuit. All per CPU second of one core but for two cores,
-    which are two threads on one tree, per second in which both have their core."""
+    """One game. Nothing but game and error where it has no circuit.
+
+    Raw playouts are per CPU second of one core, the search's per second of the clock: nothing else should be running.
+    Two cores are two threads on one tree.
+    """
 
     game: str
     raw_playouts_per_s: float | None = None
@@ -81,20 +84,18 @@ def _speeds(engine: TreeSearch) -> tuple[float, float, bool]:
     engine.begin(engine.machine.initial())
     stop = np.zeros(1, np.uint8)
     thread = threading.Thread(target=engine.think, args=(stop, lambda opinion: None, None))
-    samples = [(0.0, time.process_time(), 0)]
+    samples = [(0.0, 0)]
     begin = time.monotonic()
     thread.start()
     for at in (EARLY, LATE - WINDOW, LATE):
         thread.join(max(0.0, begin + at - time.monotonic()))
-        samples.append((time.monotonic() - begin, time.process_time(), engine.playouts))
+        samples.append((time.monotonic() - begin, engine.playouts))
         if not thread.is_alive():
             break
     solved = not thread.is_alive()
     stop[0] = 1
     thread.join()
-    rates = [
-        (after[2] - before[2]) * engine.threads / max(after[1] - before[1], 1e-3) for before, after in pairwise(samples)
-    ]
+    rates = [(after[1] - before[1]) / max(after[0] - before[0], 1e-3) for before, after in pairwise(samples)]
     return rates[0], rates[-1], solved
 
 

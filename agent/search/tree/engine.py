@@ -113,11 +113,6 @@ class TreeSearch(Engine):
         return self._machine
 
     @property
-    def threads(self) -> int:
-        """How many threads search."""
-        return len(self._workspaces)
-
-    @property
     def playouts(self) -> int:
         """Playouts finished so far, those that an evaluation cut short included."""
         return sum(int(workspace.playout_counts[0]) - 1 for workspace in self._workspaces)
