@@ -24,7 +24,7 @@ from games.bits.inner import step
 from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest
 from games.gdl.running.goals import evaluate_goals, read_goals
-from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, WIDTHS, ZERO, clear_sets, enter_move, evaluate
+from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, WIDTHS, ZERO, advance, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
@@ -66,6 +66,8 @@ class _Work(NamedTuple):
     goal_slots: NDArray[np.uint64]
     following: NDArray[np.uint64]
     """(fluents) the next state."""
+    keep: NDArray[np.uint64]
+    """(1) all lanes: none begins again when states advance."""
     wanted: NDArray[np.int64]
     """Goal slots that have to be true for the best goal: how many are decides between rollouts with the same goal."""
     candidates: NDArray[np.int64]
@@ -102,6 +104,7 @@ class Rollouts:
             slots=aligned_words(programs.n_slots),
             goal_slots=aligned_words(programs.n_goal_slots),
             following=np.zeros(n_fluents, np.uint64),
+            keep=np.full(1, ALL),
             wanted=np.array(_parts_of_best_goal(programs), np.int64),
             candidates=np.zeros(n_moves, np.int64),
             total=np.zeros(64),
@@ -182,16 +185,6 @@ def _start(root, slots, goal_slots):
         slots[FIRST_FLUENT + f] = root[f]
 
 
-@step
-def _advance(next_program, next_slot, slots, following):
-    """Makes the moves that were entered in `slots` (uint64[n_slots]); `following` (uint64[fluents]) is overwritten."""
-    evaluate(next_program, slots, _WIDTH)
-    for f in range(len(next_slot)):
-        following[f] = slots[next_slot[f]]
-    for f in range(len(next_slot)):
-        slots[FIRST_FLUENT + f] = following[f]
-
-
 @njit(**KERNEL)
 def _roll(programs, work, policy):
     """Plays a match in each lane, moves drawn by the policy, into `move`, `length` and `score` of `work`.
@@ -261,7 +254,8 @@ def _roll(programs, work, policy):
             undecided &= undecided - ONE
             last = ONE << np.uint64(lane)
             enter_move(set_start, set_slot, slots, _WIDTH, FIRST_WORD, move[lane, ply], last)
-        _advance(programs.next, programs.next_slot, slots, work.following)
+        evaluate(programs.next, slots, _WIDTH)
+        advance(programs.next_slot, programs.initial, slots, _WIDTH, work.keep, work.following)
     first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
     evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, _WIDTH)
     for lane in range(64):
@@ -301,7 +295,8 @@ def _adapt(programs, work, policy, moves, rate):
         at_ply[ply, moves[ply]] *= raised
         clear_sets(programs.first_set, programs.n_sets, slots, _WIDTH)
         enter_move(set_start, set_slot, slots, _WIDTH, FIRST_WORD, moves[ply], ALL)
-        _advance(programs.next, programs.next_slot, slots, work.following)
+        evaluate(programs.next, slots, _WIDTH)
+        advance(programs.next_slot, programs.initial, slots, _WIDTH, work.keep, work.following)
 
 
 def warm_kernels(machine: CircuitMachine) -> None:

@@ -66,7 +66,7 @@ def back_up(tree, lanes, descent, parameters):
         tree.node[leaf].visits += descents.results[descent]
         for role in range(roles):
             tree.stats[leaf, role].total += descents.sums[descent, role]
-    if descents.missing[descent] == 0 and descents.played[descent] == 0:
+    if descents.played[descent] == 0:
         tree.counts[N_PLAYOUTS] += 1
     results = descents.results[descent]
     for d in range(depth - 1, -1, -1):

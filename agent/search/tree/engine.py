@@ -121,6 +121,7 @@ class TreeSearch(Engine):
 
     def begin(self, state: State) -> None:
         clear_tree(self._tree)
+        self._growing = True
         self._lines.forget()
         self._tree.counts[ROOT] = self._make_root(self._machine.pack(state))
         self._scheduler.enumerate_from(state)

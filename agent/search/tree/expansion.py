@@ -25,6 +25,7 @@ from agent.search.tree.store import (
     add_node,
     choosers,
     list_candidates,
+    load_rows,
     set_child,
 )
 from agent.search.tree.workspace import (
@@ -81,13 +82,8 @@ def _make_states(programs, tree, lanes, n, n_fluents):
     """
     expansion, block = lanes.expansion, lanes.block
     slots, set_start, set_slot = expansion.slots, programs.set_start, programs.set_slot
-    words = tree.state.shape[1]
-    for word in range(words):
-        for lane in range(64):
-            block[lane] = tree.state[expansion.node[lane], word] if lane < n else ZERO
-        transpose(block)
-        for f in range(64 * word, min(64 * word + 64, n_fluents)):
-            slots[FIRST_FLUENT + f] = block[f - 64 * word]
+    which = ALL >> np.uint64(64 - n)
+    load_rows(tree.state, expansion.node, which, slots, block, n_fluents)
     evaluate(programs.legal, slots, WIDTH)
     clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
     for lane in range(n):
@@ -98,13 +94,13 @@ def _make_states(programs, tree, lanes, n, n_fluents):
     evaluate(programs.next, slots, WIDTH)
     advance(programs.next_slot, programs.initial, slots, WIDTH, lanes.keep, lanes.following)
     evaluate(programs.legal, slots, WIDTH)
-    for word in range(words):
+    for word in range(tree.state.shape[1]):
         for f in range(64 * word, 64 * word + 64):
             block[f - 64 * word] = slots[FIRST_FLUENT + f] if f < n_fluents else ZERO
         transpose(block)
         for lane in range(n):
             expansion.state[lane, word] = block[lane]
-    return slots[programs.terminal_slot] & (ALL >> np.uint64(64 - n))
+    return slots[programs.terminal_slot] & which
 
 
 @inner_kernel()

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from agent.search.tree.backup import collect, judge_lanes
 from agent.search.tree.expansion import grow
-from agent.search.tree.store import OPEN, ROOT, SearchTree, add_node, list_candidates
+from agent.search.tree.store import OPEN, ROOT, SearchTree, add_node, list_candidates, load_rows
 from agent.search.tree.workspace import (
     ACTIVE,
     DESCENTS,
@@ -44,7 +44,7 @@ from agent.search.tree.workspace import (
 from games.bits.clock import nanoseconds
 from games.bits.compiling import KERNEL
 from games.bits.inner import step
-from games.bits.words import lowest, popcount, transpose
+from games.bits.words import lowest, popcount
 from games.gdl.running.batches import load_lanes
 from games.gdl.running.kernels import FIRST_WORD, ONE, ZERO, advance, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms
@@ -67,8 +67,8 @@ STEP_OVERHEAD = 500
 
 @step
 def _start_playouts(tree, lanes, amaf, n_fluents):
-    """Puts the states of the next starts into idle lanes, 64 fluents at a time (bit transposition)."""
-    descents, starts, block = lanes.descents, lanes.starts, lanes.block
+    """Puts the states of the next starts into idle lanes."""
+    descents, starts = lanes.descents, lanes.starts
     roles = tree.stats.shape[1]
     rest = ~lanes.mask[ACTIVE]
     started = ZERO
@@ -99,13 +99,7 @@ def _start_playouts(tree, lanes, amaf, n_fluents):
         started |= taken
         if starts.copies[at] == 0:
             at += 1
-    for word in range(starts.state.shape[1]):
-        for lane in range(64):
-            block[lane] = starts.state[lanes.source[lane], word]
-        transpose(block)
-        for f in range(64 * word, min(64 * word + 64, n_fluents)):
-            slot = FIRST_FLUENT + f
-            lanes.slots[slot] = (lanes.slots[slot] & ~started) | (block[f - 64 * word] & started)
+    load_rows(starts.state, lanes.source, started, lanes.slots, lanes.block, n_fluents)
     if at == end:
         at = 0
         lanes.counts[N_STARTS] = 0

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from games.bits.compiling import KERNEL
 from games.bits.inner import inner_kernel
 from games.bits.locks import fence
-from games.gdl.running.layout import CircuitPrograms
+from games.bits.words import transpose
+from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms
 
 OPEN, TERMINAL, PROVEN = 0, 1, 2
 """Status of a node. TERMINAL: the match is over, goals not evaluated yet. PROVEN: `goal` is what best play brings."""
@@ -185,6 +186,22 @@ def find_state(table, states, state):
             return index, np.int64(slot)
         slot = (slot + np.uint64(1)) & mask
     return np.int32(-1), np.int64(slot)
+
+
+@inner_kernel()
+def load_rows(states, rows, which, slots, block, n_fluents):
+    """Puts packed states, 64 fluents at a time (bit transposition), into the lanes of `which` (a word).
+
+    `states` is uint64[n, words]; lane i gets row `rows[i]` (int32[64]; any row where it is not in `which`). `slots` is
+    uint64[slots]; `block` (uint64[64]) is overwritten.
+    """
+    for word in range(states.shape[1]):
+        for lane in range(64):
+            block[lane] = states[rows[lane], word]
+        transpose(block)
+        for f in range(64 * word, min(64 * word + 64, n_fluents)):
+            slot = FIRST_FLUENT + f
+            slots[slot] = (slots[slot] & ~which) | (block[f - 64 * word] & which)
 
 
 def find_node(tree: SearchTree, state: NDArray[np.uint64]) -> tuple[int, int]:

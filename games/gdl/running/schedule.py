@@ -118,7 +118,7 @@ def _levels(pool: Pool, live: NDArray[np.bool_], definition: NDArray[np.int32]) 
     first = np.concatenate(([0], np.flatnonzero(np.diff(owner[cyclic])) + 1, [len(cyclic)])).astype(np.int64)
     component = np.full(n, -1, np.int32)
     component[cyclic] = np.repeat(np.arange(len(first) - 1, dtype=np.int32), np.diff(first))
-    found: NDArray[np.int32] = _longest_paths(pool, inside, definition, component, cyclic, first)
+    found: NDArray[np.int32] = _longest_paths(pool, inside, definition, component, cyclic, first, True)
     return found
 
 
@@ -126,17 +126,19 @@ def local_levels(pool: Pool, live: NDArray[np.bool_]) -> NDArray[np.int32]:
     """The level of each live gate of a cyclic component (signals), where its loop signals count as given; else -1."""
     n = len(live)
     inside = live & (pool.kind[:n] == GATE) & (pool.owner[:n] >= 0)
-    found: NDArray[np.int32] = _local_paths(pool, inside)
+    # No signal counts as one with others here, and no loop is inside.
+    alone, none, ends = np.full(n, -1, np.int32), np.empty(0, np.int32), np.zeros(1, np.int64)
+    found: NDArray[np.int32] = _longest_paths(pool, inside, none, alone, none, ends, False)
     return found
 
 
 @njit(cache=True, nogil=True)
-def _longest_paths(pool, inside, definition, component, members, first):
+def _longest_paths(pool, inside, definition, component, members, first, across):
     """The edges of the longest path to each signal that is `inside` (bool[signals]) from one that is not; else -1.
 
     `pool` is a `Pool`; `definition` (int32[signals]) are the literals of loops. Signals of one `component`
     (int32[signals], -1 for none) count as one: component c has `members[first[c] : first[c + 1]]` (int32, int64).
-    Returns int32[signals].
+    Where paths do not lead `across` blocks (bool), what another block has counts as outside. Returns int32[signals].
     """
     n = len(inside)
     level = np.full(n, -1, np.int32)
@@ -165,6 +167,8 @@ def _longest_paths(pool, inside, definition, component, members, first):
                     other = (definition[member] if loop else pool.items[i]) >> 1
                     if not inside[other] or (here >= 0 and component[other] == here):
                         continue
+                    if not across and pool.owner[other] != pool.owner[member]:
+                        continue
                     if level[other] >= 0:
                         deepest = max(deepest, level[other] + np.int32(1))
                         continue
@@ -175,40 +179,5 @@ def _longest_paths(pool, inside, definition, component, members, first):
             if top == before:
                 for member in group:
                     level[member] = deepest
-                top -= 1
-    return level
-
-
-@njit(cache=True, nogil=True)
-def _local_paths(pool, inside):
-    """The same for gates that are `inside` (bool[signals]), along paths within their own cyclic components."""
-    n = len(inside)
-    level = np.full(n, -1, np.int32)
-    stack = np.empty(1024, np.int32)
-    for root in range(n):
-        if not inside[root] or level[root] >= 0:
-            continue
-        stack[0] = root
-        top = 1
-        while top > 0:
-            gate = stack[top - 1]
-            if level[gate] >= 0:
-                top -= 1
-                continue
-            before = top
-            deepest = np.int32(0)
-            for i in range(pool.start[gate], pool.start[gate] + pool.size[gate]):
-                other = pool.items[i] >> 1
-                if not inside[other] or pool.owner[other] != pool.owner[gate]:
-                    continue
-                if level[other] >= 0:
-                    deepest = max(deepest, level[other] + np.int32(1))
-                    continue
-                if top == len(stack):
-                    stack = np.concatenate((stack, np.empty(len(stack), np.int32)))
-                stack[top] = other
-                top += 1
-            if top == before:
-                level[gate] = deepest
                 top -= 1
     return level

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import queue
 import random
 import re
 import threading
@@ -17,9 +16,7 @@ from agent.worker import crosschecker
 from agent.worker import gamer as gamers
 from agent.worker.messages import (
     Begin,
-    Channel,
     Checkpoint,
-    Command,
     Distrusted,
     Prepared,
     Report,
@@ -36,6 +33,7 @@ from games.gdl.rules.check import CheckedRules, check
 from games.machine import StateMachine, Term
 from protocol.kif import read_rulesheet
 from protocol.messages import Start
+from tests.agent.worker.line import Line
 
 PATIENCE = 120.0
 """Seconds after which what a test waits for will not come any more."""
@@ -105,32 +103,6 @@ def compile_wrongly(source: str, always: bool = False) -> Compile:
 def compile_wrong_circuit(checked: CheckedRules, limits: Limits) -> CompilationLike:
     """A real circuit of other rules, then a real circuit of the right ones."""
     return start_compilation(checked if limits.variants is not None else check(read_rulesheet(FORGETFUL)), limits)
-
-
-class Line(Channel):
-    """A channel without descriptors."""
-
-    def __init__(self) -> None:
-        self.commands: queue.Queue[Command | None] = queue.Queue()
-        self.reports: queue.Queue[Report] = queue.Queue()
-
-    def send(self, report: Report) -> None:
-        """To the test."""
-        self.reports.put(report)
-
-    def receive(self, timeout: float | None = None) -> Command | None:
-        """From the test; `Begin` is the end."""
-        try:
-            command = self.commands.get(timeout=timeout)
-        except queue.Empty:
-            return None
-        if isinstance(command, Begin):
-            raise EOFError
-        return command
-
-    def wake(self) -> None:
-        """Nothing is as good as any command."""
-        self.commands.put(None)
 
 
 class Match:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import queue
 import threading
 from collections.abc import Callable
 
@@ -11,11 +10,12 @@ import pytest
 
 from agent.search.engine import Engine, Opinion, StopFlag
 from agent.worker.gamer import Gamer
-from agent.worker.messages import Begin, Channel, Checkpoint, Command, Prepared, Report, Thought
+from agent.worker.messages import Begin, Checkpoint, Prepared, Thought
 from agent.worker.session import Session
 from games.machine import State, Term
 from protocol.kif import read_rulesheet
 from protocol.messages import Start
+from tests.agent.worker.line import Line
 
 PATIENCE = 120.0
 """Seconds after which what a test waits for will not come any more."""
@@ -53,31 +53,6 @@ class Pensive(Engine):
             if self._sure.wait(0.001):
                 report(Opinion("on", 50.0, proven=True))
                 return
-
-
-class Line(Channel):
-    """A channel without descriptors."""
-
-    def __init__(self) -> None:
-        self.commands: queue.Queue[Command | None] = queue.Queue()
-        self.reports: queue.Queue[Report] = queue.Queue()
-
-    def send(self, report: Report) -> None:
-        """To the test."""
-        self.reports.put(report)
-
-    def receive(self, timeout: float | None = None) -> Command | None:
-        """From the test; `Begin` is the end."""
-        with contextlib.suppress(queue.Empty):
-            command = self.commands.get(timeout=timeout)
-            if isinstance(command, Begin):
-                raise EOFError
-            return command
-        return None
-
-    def wake(self) -> None:
-        """Nothing is as good as any command."""
-        self.commands.put(None)
 
 
 @pytest.mark.parametrize("proof", [True, False])

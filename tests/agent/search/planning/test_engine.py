@@ -12,7 +12,7 @@ from agent.search.planning.engine import PuzzleSearch, make_engine
 from agent.search.registry import engines_for
 from games import rulesheets
 from games.gdl.running.machine import CircuitMachine
-from tests.agent.search.planning.conftest import Compile
+from tests.agent.search.conftest import Compile
 from tests.agent.search.planning.puzzles import LOCK, latin_square
 from tests.agent.search.stopping import PATIENCE
 

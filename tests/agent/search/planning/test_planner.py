@@ -8,7 +8,7 @@ from agent.search.planning.plan import Bound, Known, Plan
 from agent.search.planning.planner import Planner
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
-from tests.agent.search.planning.conftest import Compile
+from tests.agent.search.conftest import Compile
 from tests.agent.search.planning.puzzles import BRIDGES, LOCK, WALK, latin_square
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from agent.search.planning.plan import Known, Plan
 from agent.search.planning.rollouts import RATE, Rollouts, _adapt
-from tests.agent.search.planning.conftest import Compile
+from tests.agent.search.conftest import Compile
 from tests.agent.search.planning.puzzles import WALK, counting
 
 

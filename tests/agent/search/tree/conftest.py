@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
 import pytest
 
@@ -12,12 +11,8 @@ from agent.search.tree.engine import TreeSearch, warm_kernels
 from agent.search.tree.scheduler import Scheduler
 from agent.search.tree.store import N_PLAYOUTS
 from games import rulesheets
-from games.gdl.circuit.circuit import build_circuit
 from games.gdl.compile import warm_kernels as warm_circuits
-from games.gdl.grounding.ground import ground
-from games.gdl.rules.check import check
-from games.gdl.running.machine import CircuitMachine, compiled_game
-from protocol import kif
+from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.stopping import StopWhen, never
 
 Compile = Callable[[str], CircuitMachine]
@@ -33,22 +28,10 @@ def _kernels() -> None:
     warm_kernels(warm_circuits())
 
 
-@cache
-def _machine_of(text: str) -> CircuitMachine:
-    checked = check(kif.read_rulesheet(text))
-    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
-
-
 @pytest.fixture(scope="session")
-def machine_of() -> Compile:
-    """The circuit of a rulesheet's text."""
-    return _machine_of
-
-
-@pytest.fixture(scope="session")
-def own() -> Compile:
+def own(machine_of: Compile) -> Compile:
     """The circuit of one of the package's sheets, by its name."""
-    return lambda name: _machine_of(rulesheets.text(name))
+    return lambda name: machine_of(rulesheets.text(name))
 
 
 @pytest.fixture(scope="session")
