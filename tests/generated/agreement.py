@@ -25,7 +25,7 @@ from games.gdl.rules import normalise as normal_form
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.terms import Rule
 from games.gdl.running.machine import CircuitMachine, compiled_game
-from games.machine import GameError, StateMachine
+from games.machine import GameError, LimitError, StateMachine
 from tests.generated.naive import Naive
 
 Term = Any
@@ -38,6 +38,13 @@ MATCHES = 10
 TOO_LARGE = "too many callers"
 """With what a sheet is refused whose relations with unsafe heads would have to be put into too many bodies: that is no
 difference."""
+
+REFUSED = "too large"
+"""The stage that is watched where a sheet, or one variant of its grounding, is refused as too large."""
+
+
+_MOST_LITERALS = 2_000_000
+"""Beyond it a grounding is refused; one sheet in some ten thousand grows so in one variant, and would take minutes."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +188,14 @@ def compare(
             if frozenset(rules) in seen:
                 continue
             seen.add(frozenset(rules))
-            circuit = build_circuit(ground(rules, checked.roles, variant="plain"))
+            try:
+                ground_rules = ground(rules, checked.roles, variant="plain", limit_literals=_MOST_LITERALS)
+            except LimitError:
+                # Another variant is played then: nothing is wrong, but nothing was compared either.
+                if watch:
+                    watch(REFUSED, name)
+                continue
+            circuit = build_circuit(ground_rules)
             machine = CircuitMachine(compiled_game(circuit))
             if watch:
                 watch(name, rules)
@@ -193,7 +207,10 @@ def compare(
             if found:
                 return f"circuit, {name}: {found}"
     except GameError as error:
-        return None if TOO_LARGE in str(error) else f"{type(error).__name__}: {error}"
+        if TOO_LARGE not in str(error):
+            return f"{type(error).__name__}: {error}"
+        if watch:
+            watch(REFUSED, "all")
     return None
 
 

@@ -20,7 +20,7 @@ from games.gdl.grounding import ground as grounding
 from games.gdl.grounding import split_moves
 from games.gdl.interpreter.unfolding import UnfoldedRules
 from games.gdl.running.layout import ARITY, FLIP, MAX_ARITY
-from tests.generated.agreement import Record
+from tests.generated.agreement import REFUSED, Record
 
 Term = Any
 
@@ -98,6 +98,8 @@ CIRCUITS = (
     "a state of several words",
 )
 
+TOO_LARGE = ("the sheet", "a variant of its grounding")
+
 INTERPRETER = ("functions unfolded", "recursive predicates", "facts beside rules")
 
 
@@ -164,6 +166,8 @@ class Coverage:
                 note("gates stored as complements")
             if (arity == MAX_ARITY).any():
                 note("gates of the largest arity")
+        elif stage == REFUSED:
+            note(TOO_LARGE[made != "all"])
         else:
             self._note_steps(made, MOVED if stage.startswith("eager") else "")
 
@@ -231,6 +235,7 @@ class Coverage:
             ),
             "circuits": CIRCUITS,
             "interpreter": INTERPRETER,
+            "refused as too large, and not compared": TOO_LARGE,
         }
         lines = []
         for title, names in parts.items():
