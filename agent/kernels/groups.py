@@ -41,6 +41,13 @@ def _load_tree() -> None:
     warm_planning_kernels(warm_circuit_kernels())
 
 
+def _load_alpha_beta() -> None:
+    from agent.search.pvs.engine import warm_kernels
+    from games.gdl.compile import warm_kernels as warm_circuit_kernels
+
+    warm_kernels(warm_circuit_kernels())
+
+
 def _load_family(name: str) -> None:
     import_module(f"agent.search.{name}.engine").warm_kernels()
 
@@ -55,7 +62,10 @@ CIRCUIT = "circuit"
 """From ground rules to the steps of a match: with these, any game can be played decently."""
 
 TREE = "tree"
-"""The general engine."""
+"""The general engine for any number of players."""
+
+ALPHA_BETA = "alpha-beta"
+"""Alpha-beta for two-player games on the circuit."""
 
 PLAYOUTS = "playouts"
 """Long runs of random playouts: what benchmarks and descriptions of games need, and no match."""
@@ -67,6 +77,7 @@ GROUPS = {
     for group in (
         KernelGroup(CIRCUIT, _load_circuit, None, 114, 13.0),
         KernelGroup(TREE, _load_tree, CIRCUIT, 29, 9.0),
+        KernelGroup(ALPHA_BETA, _load_alpha_beta, TREE, 6, 8.0),
         *(
             KernelGroup(family.name, partial(_load_family, family.name), None, *_FAMILY_COSTS[family.name])
             for family in FAMILIES

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterator
 from importlib import import_module
 from typing import TypeAlias
 
-from agent.kernels.groups import CIRCUIT, GROUPS, TREE
+from agent.kernels.groups import ALPHA_BETA, CIRCUIT, GROUPS, TREE
+from agent.search import general
 from agent.search.engine import Engine
 from agent.search.montecarlo import MonteCarlo
 from agent.search.planning import engine as planning
@@ -26,13 +27,13 @@ NATIVE_FACTORIES: list[EngineFactory] = list(_NATIVE.values())
 """Those of the native families."""
 
 
-def _make_general(machine: StateMachine, role: int) -> Engine | None:
+def _make_tree(machine: StateMachine, role: int) -> Engine | None:
     return planning.make_engine(machine, role) or tree.make_engine(machine, role)
 
 
-_FACTORIES: dict[str, EngineFactory] = {**_NATIVE, TREE: _make_general}
-"""Best first: native families, tree search on the circuit (with a planner for one player); each by the group of its
-kernels."""
+_FACTORIES: dict[str, EngineFactory] = {**_NATIVE, ALPHA_BETA: general.make_engine, TREE: _make_tree}
+"""Best first: native families, alpha-beta or tree search on the circuit for two players, tree search for any number
+(with a planner for one); each by the group of its kernels."""
 
 _held_back: frozenset[str] = frozenset()
 _loaded: set[str] = set()
@@ -66,7 +67,7 @@ def warm_up(without: Collection[str] = ()) -> None:
     """
     global _held_back
     _held_back = frozenset(without)
-    for group in (CIRCUIT, TREE):
+    for group in (CIRCUIT, TREE, ALPHA_BETA):
         if group not in _held_back:
             _load(group)
 

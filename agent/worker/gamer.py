@@ -52,13 +52,15 @@ class Gamer:
         *,
         thinking: bool,
         seconds: float | None,
+        start_ends: float | None = None,
         engines: Callable[[StateMachine, int], Iterator[Engine]] = engines_for,
         observed: Callable[[Observation], None] | None = None,
         settle: Settle = lambda seconds, stopped: True,
         ended: Callable[[], None] = lambda: None,
     ) -> None:
         """`make_machine` runs in the gamer's thread. `thinking` is whether to think before the next turn begins,
-        `seconds` how long the present turn lasts where one is running, `engines` the choice of engines, best first.
+        `seconds` how long the present turn lasts where one is running, `start_ends` until when (`time.monotonic`) the
+        start clock may be used, `engines` the choice of engines, best first.
         `observed` is told what the machine says of each state of the match; `settle` waits until it was found right or
         wrong, before something is reported that ends the turn or the match. `ended` is called when the gamer plays no
         more."""
@@ -76,6 +78,7 @@ class Gamer:
         self._stop = np.zeros(1, np.uint8)
         self._thinking = thinking
         self._seconds = seconds
+        self._start_ends = start_ends
         self._retired = False
         self._turned = checkpoint.turn > 0 or bool(checkpoint.since) or seconds is not None
         """Whether the match has begun."""
@@ -260,13 +263,20 @@ class Gamer:
     def _think(self, state: State) -> None:
         while self._engine is not None and not self._stop[0]:
             try:
-                self._engine.think(self._stop, self._report, self._seconds)
+                self._engine.think(self._stop, self._report, self._left())
                 return
             except (BrokenPipeError, EOFError):
                 raise
             except Exception:
                 log.exception("engine %s fails: dropped", self._engine.name)
                 self._next_engine(state)
+
+    def _left(self) -> float | None:
+        """How long the engine may think: this turn, what is left of the start clock before the first one, or None."""
+        if self._turned or self._start_ends is None:
+            return self._seconds
+        left = self._start_ends - time.monotonic()
+        return left if left > 0 else None
 
     def _report(self, opinion: Opinion) -> None:
         situation = self._situation

@@ -155,6 +155,7 @@ class Session:
             self._channel.send,
             thinking=thinking,
             seconds=self._seconds,
+            start_ends=self._start_ends,
             observed=observed,
             settle=settle,
             ended=self._channel.wake,
@@ -282,8 +283,12 @@ class Session:
     def _thinks_before_the_match(self) -> bool:
         """Whether the gamer makes use of the start clock, and there is some left."""
         assert self._gamer is not None
-        enough = USED_OF_START_CLOCK * self._begin.start.start_clock - LEFT_OF_START_CLOCK
-        return self._gamer.uses_start_clock and time.monotonic() - self._started < enough
+        return self._gamer.uses_start_clock and time.monotonic() < self._start_ends
+
+    @property
+    def _start_ends(self) -> float:
+        """Until when the start clock may be used, by `time.monotonic`."""
+        return self._started + USED_OF_START_CLOCK * self._begin.start.start_clock - LEFT_OF_START_CLOCK
 
     def _take_over(self, successor: Gamer) -> None:
         self._successor = None

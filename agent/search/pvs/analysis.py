@@ -1,0 +1,180 @@
+"""Iterative deepening at the root: deeper and deeper until told to stop, or until nothing is left to find out.
+
+Helper threads search the same root into the same transposition table (lazy SMP: they only warm it up); the main thread
+goes through the root moves one by one, so that a better move is known as soon as it is found.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.engine import StopFlag
+from agent.search.pvs.expansion import place_root
+from agent.search.pvs.search import STOPPED, search
+from agent.search.pvs.table import new_table
+from agent.search.pvs.workspace import (
+    BIAS,
+    DATE,
+    EXPANSIONS,
+    JUDGED,
+    PLIES,
+    ROOT_CHILDREN,
+    SIDE,
+    UNKNOWN,
+    WIN,
+    WON,
+    PvsGame,
+    new_workspace,
+)
+from games.gdl.running.machine import CircuitMachine
+
+MAX_DEPTH = PLIES - 8
+"""Deeper iterations are left out."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The best move known, from the side that chooses."""
+
+    move: int
+    """Numbered over all roles."""
+    score: int
+    """In the units of `workspace`."""
+    depth: int
+    """In plies."""
+    proven: bool
+    """Whether the move wins, or all moves lose."""
+
+
+class Searcher:
+    """One thread's search of a game."""
+
+    def __init__(self, machine: CircuitMachine, table: NDArray[np.uint64], zobrist: NDArray[np.uint64]) -> None:
+        """`table` is one of `table.new_table`, `zobrist` a random word for each fluent: threads may share both."""
+        self.work = new_workspace(machine.programs)
+        self.game = PvsGame(
+            machine.programs,
+            self.work,
+            table,
+            np.zeros(len(machine.game.fluents), np.int32),
+            zobrist,
+            np.array([max(values, default=100) for values in machine.game.goals], np.float64),
+            np.zeros(3, np.int64),
+        )
+
+    @property
+    def nodes(self) -> int:
+        """States looked at so far: expanded ones, and leaves."""
+        return int(self.work.counts[EXPANSIONS] + self.work.counts[JUDGED])
+
+    def set_evaluation(self, weights: NDArray[np.int32], bias: int) -> None:
+        """Judges states by `bias` plus the weights (fluents) of the facts that hold, in the units of `workspace`.
+
+        What the table knows is then worthless: whoever owns it clears it.
+        """
+        self.game.weights[:] = weights
+        self.game.settings[BIAS] = bias
+
+    def analyse(
+        self, state: NDArray[np.uint64], stop: StopFlag, publish: Callable[[Verdict], None], max_depth: int = MAX_DEPTH
+    ) -> bool:
+        """Searches a packed state until `stop[0]`, or until nothing is left to find out.
+
+        Every change of the best move, and every finished iteration, is published. Returns whether the state can be
+        searched at all (see `expansion.expand`).
+        """
+        work, game = self.work, self.game
+        game.settings[DATE] = (game.settings[DATE] + 1) & 255
+        count = place_root(game, state)
+        if count == 0:
+            return False
+        # What is known of moves fades from one turn to the next.
+        work.history[:] >>= 2
+        side = int(work.move[ROOT_CHILDREN, 0] >= game.programs.role_start[1])
+        game.settings[SIDE] = 1 - side
+        results, evaluations = work.result[ROOT_CHILDREN, :count], work.evaluation[ROOT_CHILDREN, :count]
+        judged = np.where(results == UNKNOWN, evaluations, results) * (1 - 2 * side)
+        order: list[int] = np.argsort(-judged, kind="stable").tolist()
+        for depth in range(1, max_depth + 1):
+            found = self._iterate(order, depth, stop, publish)
+            if found is None or abs(found) > WON or stop[0]:
+                break
+        return True
+
+    def _iterate(self, order: list[int], depth: int, stop: StopFlag, publish: Callable[[Verdict], None]) -> int | None:
+        """Searches all root moves, best first, and sorts them for the next iteration; returns the score.
+
+        None after `stop`, or when no depth is left.
+        """
+        best, best_child = -WIN - 1, order[0]
+        effort = {}
+        for index, child in enumerate(order):
+            before = self.nodes
+            score = self._score(child, -WIN if index == 0 else best, WIN if index == 0 else best + 1, depth, stop)
+            if score is not None and index > 0 and best < score < WIN:
+                score = self._score(child, best, WIN, depth, stop)
+            if score is None:
+                return None
+            effort[child] = self.nodes - before
+            if score > best:
+                best, best_child = score, child
+                if index > 0 or depth == 1:
+                    publish(self._verdict(child, best, depth, finished=False))
+                if best > WON:
+                    break
+        publish(self._verdict(best_child, best, depth, finished=True))
+        # A move that took many nodes to refute is likely to become the best one.
+        order.sort(key=lambda child: (child != best_child, -effort.get(child, 0)))
+        return best
+
+    def _score(self, child: int, alpha: int, beta: int, depth: int, stop: StopFlag) -> int | None:
+        score = int(search(self.game, ROOT_CHILDREN, child, -beta, -alpha, depth - 1, stop))
+        return None if score == STOPPED else -score
+
+    def _verdict(self, child: int, score: int, depth: int, *, finished: bool) -> Verdict:
+        move = int(self.work.move[ROOT_CHILDREN, child])
+        return Verdict(move, score, depth, score > WON or (finished and score < -WON))
+
+
+class Analyser:
+    """Searches on several cores; keeps its transposition table from one search to the next."""
+
+    def __init__(self, machine: CircuitMachine, *, threads: int = 1, megabytes: int = 128, seed: int = 0) -> None:
+        self._table = new_table(megabytes)
+        fluents = len(machine.game.fluents)
+        zobrist = np.random.default_rng(seed).integers(0, 1 << 64, fluents, np.uint64)
+        self.searchers = [Searcher(machine, self._table, zobrist) for _ in range(threads)]
+
+    @property
+    def nodes(self) -> int:
+        """States looked at so far, by all threads."""
+        return sum(searcher.nodes for searcher in self.searchers)
+
+    def set_evaluation(self, weights: NDArray[np.int32], bias: int) -> None:
+        """See `Searcher.set_evaluation`; forgets what was searched with another one."""
+        self._table[:] = 0
+        for searcher in self.searchers:
+            searcher.set_evaluation(weights, bias)
+
+    def analyse(
+        self, state: NDArray[np.uint64], stop: StopFlag, publish: Callable[[Verdict], None], max_depth: int = MAX_DEPTH
+    ) -> bool:
+        """See `Searcher.analyse`."""
+        halt = np.zeros(1, np.uint8)
+        helpers = [
+            threading.Thread(target=searcher.analyse, args=(state, halt, lambda verdict: None, max_depth), daemon=True)
+            for searcher in self.searchers[1:]
+        ]
+        for helper in helpers:
+            helper.start()
+        try:
+            return self.searchers[0].analyse(state, stop, publish, max_depth)
+        finally:
+            halt[0] = 1
+            for helper in helpers:
+                helper.join()

@@ -1,0 +1,75 @@
+"""`AlphaBetaSearch`: alpha-beta for two-player games with turns, on any circuit."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from agent.search.engine import Engine, Opinion, Report, StopFlag
+from agent.search.pvs.analysis import Analyser, Verdict
+from agent.search.pvs.learning import LogisticEvaluation, probability
+from agent.search.pvs.selfplay import play_match
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State, Term
+
+
+class CannotSearchError(Exception):
+    """The state is none that alpha-beta can search: several roles choose at once, or too many moves."""
+
+
+class AlphaBetaSearch(Engine):
+    """Alpha-beta for one role of a two-player game with turns; see `survey` for which games these are.
+
+    `threads` is the number of cores if it is None; `megabytes` bounds the transposition table.
+    """
+
+    name = "alpha-beta"
+
+    def __init__(
+        self, machine: CircuitMachine, role: int, *, threads: int | None = None, megabytes: int = 256, seed: int = 0
+    ) -> None:
+        self._machine, self._role = machine, role
+        threads = threads or len(os.sched_getaffinity(0))
+        self._analyser = Analyser(machine, threads=threads, megabytes=megabytes, seed=seed)
+        self._state = machine.initial()
+        self._moves = [move for moves in machine.game.moves for move in moves]
+        self._evaluation: LogisticEvaluation | None = None
+
+    def use(self, evaluation: LogisticEvaluation) -> None:
+        """Judges leaves by another evaluation from now on."""
+        if evaluation is not self._evaluation:
+            self._evaluation = evaluation
+            self._analyser.set_evaluation(*evaluation.in_units)
+
+    def begin(self, state: State) -> None:
+        self._state = state
+
+    def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
+        self._state = state
+
+    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        """See `Engine.think`. Raises `CannotSearchError` where the state is none for alpha-beta."""
+        machine, role = self._machine, self._role
+        moves = machine.legal(self._state, role)
+        forced = len(moves) == 1
+        if forced:
+            report(Opinion(moves[0], None, proven=True))
+
+        def publish(verdict: Verdict) -> None:
+            if not forced:
+                info = {"depth": verdict.depth, "score": verdict.score, "nodes": self._analyser.nodes}
+                move = self._moves[verdict.move]
+                report(Opinion(move, 100 * probability(verdict.score), verdict.proven, info))
+
+        if not self._analyser.analyse(machine.pack(self._state), stop, publish):
+            raise CannotSearchError("several roles choose at once, or one has too many moves")
+
+
+def warm_kernels(machine: CircuitMachine) -> None:
+    """Makes this process compile the kernels of alpha-beta and of learning, or load them from the cache."""
+    root, stop = machine.pack(machine.initial()), np.zeros(1, np.uint8)
+    searcher = Analyser(machine, megabytes=1).searchers[0]
+    searcher.analyse(root, stop, lambda verdict: None, 2)
+    rng, states, scores = np.ones(1, np.uint64), np.zeros((4, machine.words), np.uint64), np.zeros(4, np.int64)
+    play_match(searcher.game, searcher.game, root, 1, 0, 0, rng, states, scores, stop)

@@ -1,0 +1,234 @@
+"""Makes all children of a state in one pass of the lanes, with what the search asks of them.
+
+In all kernels `game` is a `PvsGame`. A pass makes 64 children: it evaluates the circuit's legal program for the state,
+enters a move per lane, evaluates the next state, and the legal program again for the children, which says whether they
+are terminal and who moves. Keys and evaluations follow from the facts that a child changes (incremental, as in chess
+programs).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from agent.search.pvs.workspace import (
+    BIAS,
+    BOTH,
+    EXPANSIONS,
+    MAX_CHILDREN,
+    MOST,
+    NOBODY,
+    REFUSED,
+    ROOT,
+    ROOT_CHILDREN,
+    UNKNOWN,
+    WIDTH,
+    WIN,
+)
+from games.bits.compiling import KERNEL
+from games.bits.inner import inner_kernel, step
+from games.bits.words import lowest
+from games.gdl.running.goals import evaluate_goals, read_goals
+from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, ZERO, clear_sets, enter_move, evaluate
+from games.gdl.running.layout import FIRST_FLUENT
+
+
+@step
+def _load(game, row, child):
+    """Puts a child's state into all lanes and evaluates the legal program."""
+    work = game.work
+    chunk, bit = child >> 6, np.uint64(child & 63)
+    slots, node = work.slots, work.node
+    for f in range(len(node)):
+        word = ZERO - ((work.state[row, chunk, f] >> bit) & ONE)
+        node[f] = word
+        slots[FIRST_FLUENT + f] = word
+    evaluate(game.programs.legal, slots, WIDTH)
+
+
+@step
+def _list_moves(game, into):
+    """Lists the moves of the role that chooses in row `into`; returns how many, and the other role's only move.
+
+    The number is 0 where a state cannot be expanded.
+    """
+    programs, work = game.programs, game.work
+    slots, legal_slot = work.slots, programs.legal_slot
+    single = np.int64(-1)
+    chooser = np.int64(-1)
+    count = np.int64(0)
+    for role in range(2):
+        first = np.int64(-1)
+        n = np.int64(0)
+        for move in range(programs.role_start[role], programs.role_start[role + 1]):
+            if slots[legal_slot[move]] & ONE != ZERO:
+                if n == 0:
+                    first = move
+                else:
+                    if n == 1:
+                        if chooser >= 0 or count > 1:
+                            return np.int64(0), single
+                        chooser = np.int64(role)
+                        work.move[into, 0] = first
+                    if n >= MAX_CHILDREN:
+                        return np.int64(0), single
+                    work.move[into, n] = move
+                n += 1
+        if n == 0:
+            return np.int64(0), single
+        if n > 1:
+            count = n
+        elif role == 0 or chooser == 0:
+            single = first
+        else:
+            # Nobody has a choice: role 0's only move stays `single`, role 1's is listed.
+            work.move[into, 0] = first
+            count = np.int64(1)
+            chooser = np.int64(1)
+    return count, single
+
+
+@step
+def _follow_changes(game, into, chunk, mask, row, child):
+    """Keys and evaluations of the children of a chunk, from those of their parent; takes their states to the slots."""
+    work = game.work
+    slots, node, state = work.slots, work.node, work.state
+    weights, zobrist = game.weights, game.zobrist
+    begin = 64 * chunk
+    key, value = work.key[row, child], work.evaluation[row, child]
+    rest = mask
+    while rest != ZERO:
+        lane = lowest(rest)
+        rest &= rest - ONE
+        work.key[into, begin + lane] = key
+        work.evaluation[into, begin + lane] = value
+    for f in range(len(node)):
+        word = state[into, chunk, f]
+        slots[FIRST_FLUENT + f] = word
+        changed = (word ^ node[f]) & mask
+        if changed != ZERO:
+            weight = -weights[f] if node[f] != ZERO else weights[f]
+            number = zobrist[f]
+            while changed != ZERO:
+                at = begin + lowest(changed)
+                changed &= changed - ONE
+                work.key[into, at] ^= number
+                work.evaluation[into, at] += weight
+
+
+@step
+def _judge_ends(game, into, chunk, over):
+    """Results of the children in `over` (a word)."""
+    programs, work = game.programs, game.work
+    goal_slots, goals = work.goal_slots, work.goals
+    for f in range(len(work.node)):
+        goal_slots[FIRST_FLUENT + f] = work.slots[FIRST_FLUENT + f]
+    first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
+    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, WIDTH)
+    while over != ZERO:
+        lane = lowest(over)
+        over &= over - ONE
+        read_goals(first_goal, goal_role, goal_value, goal_slots, lane, goals)
+        if goals[0] >= game.best_goal[0] and goals[0] > goals[1]:
+            score = WIN
+        elif goals[1] >= game.best_goal[1] and goals[1] > goals[0]:
+            score = -WIN
+        else:
+            score = np.int64((goals[0] - goals[1]) * (MOST / 100.0))
+        work.result[into, 64 * chunk + lane] = score
+
+
+@step
+def _note_movers(game, into, chunk, mask):
+    """Who chooses in the children of a chunk; returns the lanes in which a role has no move."""
+    programs, work = game.programs, game.work
+    slots, legal_slot = work.slots, programs.legal_slot
+    stuck = ZERO
+    several = ZERO
+    other = ZERO
+    for role in range(2):
+        once = ZERO
+        twice = ZERO
+        for move in range(programs.role_start[role], programs.role_start[role + 1]):
+            word = slots[legal_slot[move]]
+            twice |= once & word
+            once |= word
+        stuck |= mask & ~once
+        several, other = other, twice
+    for lane in range(64):
+        if mask >> np.uint64(lane) & ONE != ZERO:
+            first = (several >> np.uint64(lane)) & ONE != ZERO
+            second = (other >> np.uint64(lane)) & ONE != ZERO
+            who = NOBODY
+            if first:
+                who = BOTH if second else 0
+            elif second:
+                who = 1
+            work.mover[into, 64 * chunk + lane] = who
+    return stuck
+
+
+@inner_kernel()
+def expand(game, row, child, into):
+    """Makes the children of a child of row `row` in row `into`; returns how many, 0 where that cannot be done."""
+    programs, work = game.programs, game.work
+    slots = work.slots
+    work.counts[EXPANSIONS] += 1
+    begin = np.int64(0)
+    count = np.int64(1)
+    single = np.int64(0)
+    while begin < count:
+        _load(game, row, child)
+        if begin == 0:
+            count, single = _list_moves(game, into)
+            if count == 0:
+                work.counts[REFUSED] += 1
+                break
+        chunk = begin >> 6
+        n = min(np.int64(64), count - begin)
+        mask = ALL >> np.uint64(64 - n)
+        clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
+        enter_move(programs.set_start, programs.set_slot, slots, WIDTH, FIRST_WORD, single, mask)
+        for lane in range(n):
+            move = np.int64(work.move[into, begin + lane])
+            bit = ONE << np.uint64(lane)
+            enter_move(programs.set_start, programs.set_slot, slots, WIDTH, FIRST_WORD, move, bit)
+        evaluate(programs.next, slots, WIDTH)
+        next_slot, state = programs.next_slot, work.state
+        for f in range(len(next_slot)):
+            state[into, chunk, f] = slots[next_slot[f]]
+        _follow_changes(game, into, chunk, mask, row, child)
+        evaluate(programs.legal, slots, WIDTH)
+        over = slots[programs.terminal_slot] & mask
+        for lane in range(n):
+            work.result[into, begin + lane] = UNKNOWN
+        over |= _note_movers(game, into, chunk, mask)
+        if over != ZERO:
+            _judge_ends(game, into, chunk, over)
+        begin += 64
+    return count
+
+
+@njit(**KERNEL)
+def place_root(game, state):
+    """Makes a packed state (uint64[words]) child 0 of row `ROOT`, and its children row `ROOT_CHILDREN`.
+
+    Returns how many there are, 0 where the state cannot be searched.
+    """
+    work = game.work
+    key = ZERO
+    value = np.int64(0)
+    for f in range(len(work.node)):
+        bit = (state[f >> 6] >> np.uint64(f & 63)) & ONE
+        work.state[ROOT, 0, f] = bit
+        if bit != ZERO:
+            key ^= game.zobrist[f]
+            value += game.weights[f]
+    work.key[ROOT, 0] = key
+    work.evaluation[ROOT, 0] = value + game.settings[BIAS]
+    work.result[ROOT, 0] = UNKNOWN
+    work.mover[ROOT, 0] = NOBODY
+    count = expand(game, ROOT, np.int64(0), np.int64(ROOT_CHILDREN))
+    if count > 1:
+        work.mover[ROOT, 0] = 0 if work.move[ROOT_CHILDREN, 0] < game.programs.role_start[1] else 1
+    return count

@@ -1,0 +1,236 @@
+"""Learns the evaluation from matches of shallow searches: logistic regression of results on the facts that hold.
+
+Policy iteration: the search with the newest evaluation plays against itself, the next one is fitted to how these
+matches went, and takes its place if it wins more than half of the points against it. Targets are lambda-returns of
+TD(lambda) (Sutton 1988), as the values of later positions vary less than results do. The prior is the evaluation
+before, and facts that match a pattern share a part of their weight, as in the fit to random play
+(`agent.search.tree.judge`), which is the first evaluation.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.engine import StopFlag
+from agent.search.pvs.analysis import Searcher
+from agent.search.pvs.selfplay import NO_RESULT, play_match
+from agent.search.pvs.table import new_table
+from agent.search.pvs.workspace import MOST, WIN, WON
+from agent.search.tree.judge.fit import shared_patterns
+from games.gdl.running.machine import CircuitMachine
+
+LOGIT = 2000
+"""The evaluation's units per unit of log odds. Set by hand; not tuned."""
+DEPTH = 2
+"""Plies that the players of the matches search. Set by hand; not tuned."""
+MATCHES = 512
+"""Matches that an evaluation is fitted to at least. Set by hand; not tuned."""
+GATE = 64
+"""Matches of a new evaluation against the one before. Set by hand; not tuned."""
+OPENING = 8
+"""Most random plies at the start of a match. Set by hand; not tuned."""
+RANDOM_MOVES = 3000
+"""Chance of a random move, in 65536ths, in matches that are learnt from. Set by hand; not tuned."""
+MAX_PLIES = 400
+"""Longer matches count for nothing. Set by hand; not tuned."""
+SAMPLES = 8
+"""Positions of a match that are learnt from: neighbours tell the same. Set by hand; not tuned."""
+LAMBDA = 0.8
+"""Weight of what comes after the next position in a position's target. Set by hand; not tuned."""
+FACT_DEVIATION, PATTERN_DEVIATION = 0.1, 0.2
+"""Prior standard deviations of the change of a fact's own weight and of that which the facts of a pattern share, in log
+odds. Set by hand: without the evaluation before as the centre, and with wider ones, new evaluations lost."""
+MAX_POSITIONS, MAX_FACTS = 20_000, 4_000_000
+"""Positions that are kept at most, and facts of all of them (true or not). Set by hand; not tuned."""
+NEWTON_STEPS = 3
+
+
+@dataclass(frozen=True)
+class LogisticEvaluation:
+    """The log odds of a win of role 0."""
+
+    weights: NDArray[np.float64]
+    """(fluents) what a fact adds."""
+    bias: float
+
+    @property
+    def in_units(self) -> tuple[NDArray[np.int32], int]:
+        """Weights and bias in the units of `workspace`."""
+        return np.round(LOGIT * self.weights).astype(np.int32), round(LOGIT * self.bias)
+
+
+def probability(score: int) -> float:
+    """The expected result, 0..1, of a score in the units of `workspace`."""
+    if abs(score) > WON:
+        return float(score > 0)
+    return float(1 / (1 + np.exp(-score / LOGIT)))
+
+
+def points_of(result: int) -> float:
+    """What the result of a match (see `PvsWorkspace.result`) is worth to role 0, 0..1."""
+    if abs(result) == WIN:
+        return float(result > 0)
+    return 0.5 + 0.5 * result / MOST
+
+
+class _Table:
+    """One thread's pair of players."""
+
+    def __init__(self, machine: CircuitMachine, seed: int, zobrist: NDArray[np.uint64]) -> None:
+        self.players = [Searcher(machine, new_table(1), zobrist) for _ in range(2)]
+        self.random = np.random.default_rng(seed)
+        self.rng = np.array([seed], np.uint64)
+        self.states = np.zeros((MAX_PLIES, machine.words), np.uint64)
+        self.scores = np.zeros(MAX_PLIES, np.int64)
+
+    def set_evaluation(self, player: int, evaluation: LogisticEvaluation) -> None:
+        """What a player goes by from now on."""
+        searcher = self.players[player]
+        searcher.set_evaluation(*evaluation.in_units)
+        searcher.game.table[:] = 0
+
+    def play(self, first: int, root: NDArray[np.uint64], opening: int, random: int, stop: StopFlag) -> tuple[int, int]:
+        """A match, player `first` being role 0; see `selfplay.play_match`."""
+        games = [self.players[first].game, self.players[1 - first].game]
+        n, result = play_match(*games, root.copy(), DEPTH, opening, random, self.rng, self.states, self.scores, stop)
+        return int(n), int(result)
+
+
+class Learner:
+    """Improves the evaluation of a game, one generation at a time."""
+
+    def __init__(self, machine: CircuitMachine, start: LogisticEvaluation, *, threads: int = 1, seed: int = 0) -> None:
+        n = len(machine.game.fluents)
+        self.evaluation = start
+        self.generations = 0
+        """Evaluations that were fitted."""
+        self.accepted = 0
+        """Those that won."""
+        self.matches = 0
+        """Matches that were learnt from."""
+        self._prior = PATTERN_DEVIATION**2 * shared_patterns(machine.game.fluents).astype(np.float64)
+        self._prior[np.diag_indices(n)] += FACT_DEVIATION**2
+        self._facts = np.zeros((0, n), np.bool_)
+        self._targets = np.zeros(0)
+        self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, n))
+        zobrist = np.random.default_rng(seed).integers(0, 1 << 64, n, np.uint64)
+        self._tables = [_Table(machine, seed + i, zobrist) for i in range(threads)]
+        self._lock = threading.Lock()
+
+    def run(self, root: NDArray[np.uint64], stop: StopFlag) -> None:
+        """Learns from matches that start at a packed state until `stop[0]`: at the latest when a fit is done.
+
+        A second thread that calls it waits for the first.
+        """
+        with self._lock, ThreadPoolExecutor(len(self._tables), "learning") as pool:
+            while not stop[0]:
+                before = self.matches
+                self._generation(pool, root, stop)
+                if self.matches == before:
+                    # Matches without an end, or stopped: nothing to learn from.
+                    break
+
+    def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> None:
+        for table in self._tables:
+            table.set_evaluation(0, self.evaluation)
+        share = -(-MATCHES // len(self._tables))
+        parts = list(pool.map(lambda table: self._record(table, root, share, stop), self._tables))
+        facts = [part for some, _ in parts for part in some]
+        if stop[0] or not facts:
+            return
+        self.matches += len(facts)
+        targets = [part for _, some in parts for part in some]
+        self._facts = np.concatenate([self._facts, *facts])[-self._kept :]
+        self._targets = np.concatenate([self._targets, *targets])[-self._kept :]
+        candidate = self._fit(stop)
+        if candidate is None:
+            return
+        for table in self._tables:
+            table.set_evaluation(1, candidate)
+        share = -(-GATE // (2 * len(self._tables)))
+        results = list(pool.map(lambda table: self._compare(table, root, share, stop), self._tables))
+        points, played = (sum(column) for column in zip(*results, strict=True))
+        if stop[0]:
+            return
+        self.generations += 1
+        if points > 0.5 * played:
+            self.accepted += 1
+            self.evaluation = candidate
+
+    def _record(
+        self, table: _Table, root: NDArray[np.uint64], matches: int, stop: StopFlag
+    ) -> tuple[list[NDArray[np.bool_]], list[NDArray[np.float64]]]:
+        """Plays matches; positions of each (n, fluents), and their targets (n), 0..1."""
+        facts, targets = [], []
+        for _ in range(matches):
+            n, result = table.play(0, root, int(table.random.integers(0, OPENING + 1)), RANDOM_MOVES, stop)
+            if stop[0]:
+                break
+            if result == NO_RESULT or n == 0:
+                continue
+            chosen = table.random.choice(n, min(n, SAMPLES), replace=False)
+            bits = np.unpackbits(table.states[chosen].view(np.uint8), axis=1, bitorder="little")
+            facts.append(bits[:, : self._facts.shape[1]] != 0)
+            targets.append(_returns(table.scores[:n], result)[chosen])
+        return facts, targets
+
+    def _compare(self, table: _Table, root: NDArray[np.uint64], pairs: int, stop: StopFlag) -> tuple[float, int]:
+        """The points of player 1 against player 0 in pairs of matches with the same opening, and their number."""
+        points, played = 0.0, 0
+        for _ in range(pairs):
+            opening, seed = int(table.random.integers(2, OPENING + 1)), table.rng[0]
+            for first in (0, 1):
+                table.rng[0] = seed
+                _, result = table.play(first, root, opening, 0, stop)
+                if stop[0]:
+                    return points, played
+                if result != NO_RESULT:
+                    points += points_of(result) if first == 1 else 1 - points_of(result)
+                    played += 1
+        return points, played
+
+    def _fit(self, stop: StopFlag) -> LogisticEvaluation | None:
+        """Logistic regression with a normal prior around the present evaluation; None if it is stopped.
+
+        Newton's method (iteratively reweighted least squares). The covariance of the prior may be singular, so that it
+        is not inverted: what is solved for is the change in multiples of it.
+        """
+        x, y = self._facts.astype(np.float32), self._targets
+        old = self.evaluation
+        base = x @ old.weights
+        odds = base + old.bias
+        for _ in range(NEWTON_STEPS):
+            p = 1 / (1 + np.exp(-np.clip(odds, -8, 8)))
+            importance = np.maximum(p * (1 - p), 0.01)
+            wanted = odds + (y - p) / importance - base
+            total = importance.sum()
+            mean = (importance @ x) / total
+            centre = float(importance @ wanted / total)
+            centred = x - mean.astype(np.float32)
+            covariance = (centred.T @ (centred * importance.astype(np.float32)[:, None])).astype(np.float64)
+            if stop[0]:
+                return None
+            inner = covariance @ self._prior
+            inner[np.diag_indices(len(inner))] += 1
+            change = self._prior @ np.linalg.solve(inner, centred.T @ (importance * (wanted - centre)))
+            bias = centre - float(mean @ change)
+            odds = base + x @ change + bias
+            if stop[0]:
+                return None
+        return LogisticEvaluation(old.weights + change, bias)
+
+
+def _returns(scores: NDArray[np.int64], result: int) -> NDArray[np.float64]:
+    """The lambda-returns (n), 0..1, of positions with these scores (n), NO_RESULT where nothing was searched."""
+    targets = np.empty(len(scores))
+    after = points_of(result)
+    for i in range(len(scores) - 1, -1, -1):
+        targets[i] = after
+        if scores[i] != NO_RESULT:
+            after = LAMBDA * after + (1 - LAMBDA) * probability(int(scores[i]))
+    return targets

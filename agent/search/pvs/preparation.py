@@ -1,0 +1,171 @@
+"""What happens while the start clock runs: is the game one for alpha-beta, learn its evaluation, try it out."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from random import Random
+
+import numpy as np
+
+from agent.search.engine import StopFlag
+from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
+from agent.search.pvs.learning import Learner, LogisticEvaluation
+from agent.search.pvs.survey import survey
+from agent.search.pvs.trial import play
+from agent.search.tree.engine import TreeSearch
+from agent.search.tree.judge import fit
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State
+
+log = logging.getLogger(__name__)
+
+FIT_SHARE, LEARNING_SHARE, TRIAL_SHARE = 0.08, 0.5, 0.3
+"""Shares of the time for the fit to random play, for learning, for matches against tree search. Set by hand; not
+tuned."""
+TRIAL_SECONDS = 0.04
+"""Time for a move in these matches. Set by hand; not tuned."""
+TRIAL_MEMORY = 1 << 26
+"""Bytes that each engine has in these matches."""
+
+
+class Preparation:
+    """Finds out which search plays a two-player game, and with which evaluation."""
+
+    def __init__(self, machine: CircuitMachine, *, threads: int, seed: int) -> None:
+        self._machine = machine
+        self._threads = threads
+        self._random = Random(seed)
+        self._trainer: fit.EvaluationTrainer | None = None
+        self._learner: Learner | None = None
+        self._lock = threading.Lock()
+        self.suits: bool | None = None
+        """Whether alpha-beta can play the game; None as long as that is not known."""
+        self.points, self.matches = 0.0, 0
+        """What alpha-beta got in matches against tree search, and their number."""
+
+    @property
+    def evaluation(self) -> LogisticEvaluation | None:
+        """The best evaluation so far; None before the first one."""
+        return self._learner.evaluation if self._learner is not None else None
+
+    @property
+    def generations(self) -> int:
+        """Evaluations that were learnt, not counting the fit to random play."""
+        return self._learner.generations if self._learner is not None else 0
+
+    @property
+    def prefers_alpha_beta(self) -> bool:
+        """Whether alpha-beta is to play: where it can, unless it has lost most of its matches."""
+        return bool(self.suits) and self.evaluation is not None and 2 * self.points >= self.matches
+
+    def run(self, state: State, seconds: float, stop: StopFlag, *, trial: bool = True) -> None:
+        """Does all that is left to do, in about so many seconds; ends a second after `stop` at the latest."""
+        with self._lock:
+            begin = time.monotonic()
+            if self.suits is None:
+                self.suits = self._examine()
+            if not self.suits:
+                return
+            self._fit(state, FIT_SHARE * seconds, stop)
+            if self._learner is None or stop[0]:
+                return
+            self._learn(state, begin + (FIT_SHARE + LEARNING_SHARE) * seconds - time.monotonic(), stop)
+            if trial and not stop[0]:
+                self._try_out(state, begin + (FIT_SHARE + LEARNING_SHARE + TRIAL_SHARE) * seconds, stop)
+            log.info(
+                "alpha-beta: %d generations, %d of them better, from %d matches; %.1f of %d points against tree search",
+                self._learner.generations,
+                self._learner.accepted,
+                self._learner.matches,
+                self.points,
+                self.matches,
+            )
+
+    def _examine(self) -> bool:
+        if len(self._machine.game.fluents) > fit.MAX_FLUENTS:
+            return False
+        found = survey(self._machine, self._random.getrandbits(32))
+        return found is not None and found.suits
+
+    def _fit(self, state: State, seconds: float, stop: StopFlag) -> None:
+        """The first evaluation, from random play."""
+        if self._learner is not None:
+            return
+        if self._trainer is None:
+            self._trainer = fit.EvaluationTrainer(self._machine, self._random.getrandbits(63))
+        trainer, root = self._trainer, self._machine.pack(state)
+        end = time.monotonic() + seconds
+        while not stop[0] and not trainer.done and (time.monotonic() < end or trainer.evaluation is None):
+            trainer.step(root, stop)
+        found = trainer.evaluation
+        if found is None:
+            self.suits = False
+            return
+        # The slope of log odds at even chances.
+        weights = 2 * (found.weights[:, 0] - found.weights[:, 1])
+        start = LogisticEvaluation(weights, float(2 * (found.bias[0] - found.bias[1])))
+        self._learner = Learner(self._machine, start, threads=self._threads, seed=self._random.getrandbits(63))
+        self._trainer = None
+
+    def _learn(self, state: State, seconds: float, stop: StopFlag) -> None:
+        assert self._learner is not None
+        with _limited(stop, seconds) as limited:
+            self._learner.run(self._machine.pack(state), limited)
+
+    def _try_out(self, state: State, end: float, stop: StopFlag) -> None:
+        """Plays matches of alpha-beta against tree search, with both seatings, on all cores."""
+        with _limited(stop, end - time.monotonic()) as limited:
+            threads = [
+                threading.Thread(target=self._play_matches, args=(state, first, limited), daemon=True)
+                for first in range(self._threads)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+    def _play_matches(self, state: State, first: int, stop: StopFlag) -> None:
+        machine, evaluation = self._machine, self.evaluation
+        assert evaluation is not None
+        random = Random(self._random.getrandbits(63))
+        role = first & 1
+        while not stop[0]:
+            alpha_beta = AlphaBetaSearch(machine, role, threads=1, megabytes=TRIAL_MEMORY >> 20)
+            alpha_beta.use(evaluation)
+            tree = TreeSearch(machine, 1 - role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))
+            engines = (alpha_beta, tree) if role == 0 else (tree, alpha_beta)
+            try:
+                share = play(machine, state, engines, TRIAL_SECONDS, random, stop)
+            except CannotSearchError:
+                self.suits = False
+                return
+            if share is not None:
+                self.points += share if role == 0 else 1 - share
+                self.matches += 1
+            role = 1 - role
+
+
+class _limited:
+    """A stop flag that is set when another one is, or after some seconds."""
+
+    def __init__(self, stop: StopFlag, seconds: float) -> None:
+        self._stop, self._seconds = stop, seconds
+        self._flag = np.zeros(1, np.uint8)
+        self._over = threading.Event()
+
+    def __enter__(self) -> StopFlag:
+        end = time.monotonic() + self._seconds
+
+        def watch() -> None:
+            while not self._over.wait(0.002):
+                if self._stop[0] or time.monotonic() >= end:
+                    self._flag[0] = 1
+                    return
+
+        threading.Thread(target=watch, daemon=True).start()
+        return self._flag
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()

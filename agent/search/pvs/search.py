@@ -1,0 +1,218 @@
+"""The steps of principal variation search on a circuit; `alphabeta.search` walks the tree.
+
+A node's children are all made at once, with their evaluations: a node one ply above the leaves costs one pass of the
+lanes, and the evaluations order the moves of the others. Scores are from the side to move, in the units of `workspace`.
+Even and odd plies have opposite sides; where the side of a ply has nothing to choose because the other one moves again,
+a ply without a move is put between.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from agent.search.alphabeta.frames import FAMILY, NO_MOVE, set_window, start_moves
+from agent.search.alphabeta.search import DESCEND, RETURN, SELECT
+from agent.search.alphabeta.search import search as search_frames
+from agent.search.pvs.expansion import expand
+from agent.search.pvs.table import EXACT, LOWER, UPPER, child_of, depth_of, kind_of, probe, store, value_of
+from agent.search.pvs.workspace import BOTH, DATE, JUDGED, MOST, PLIES, SIDE, SIDE_KEY, UNKNOWN, WIN, WON
+from games.bits.compiling import KERNEL
+
+STOPPED = 1 << 20
+"""What `search` returns when it was told to stop: no score."""
+
+LMR_DEPTH, LMR_MOVES = 3, 3
+"""Late move reductions: from which depth on, and after how many moves. Set by hand; not tuned."""
+_HASH_MOVE, _KILLER, _SECOND_KILLER = 1 << 24, 2000, 1000
+"""Urgency of moves, in units of the evaluation. Set by hand; not tuned."""
+_MOST_HISTORY = 1 << 12
+"""Scores of the history heuristic stay below it. Set by hand; not tuned."""
+
+
+@njit(inline="always")
+def _judged(game, row, child, sign):
+    """The evaluation of a child of a row (int64 each) for the side with `sign` 1 (role 0) or -1."""
+    value = np.int64(game.work.evaluation[row, child])
+    return sign * max(-MOST, min(MOST, value))
+
+
+@njit(inline="always")
+def _ended(result, ply, sign):
+    """A terminal state's score at a ply: what wins sooner is better."""
+    value = np.int64(result)
+    if value == WIN:
+        value -= ply
+    elif value == -WIN:
+        value += ply
+    return sign * value
+
+
+@njit(inline="always")
+def _from_table(value, ply):
+    """A stored score as it is at a ply: wins are stored as seen from their own node."""
+    if value > WON:
+        return value - ply
+    if value < -WON:
+        return value + ply
+    return value
+
+
+@njit(inline="always")
+def _to_table(value, ply):
+    """The reverse of `_from_table`."""
+    if value > WON:
+        return value + ply
+    if value < -WON:
+        return value - ply
+    return value
+
+
+@njit(inline="always")
+def _enter(game, frames, ply):
+    """`alphabeta.search.enter` for a PvsGame, FRAME[PLIES] and int64."""
+    frame, work = frames[ply], game.work
+    row, child = np.int64(work.place[ply, 0]), np.int64(work.place[ply, 1])
+    side = game.settings[SIDE] ^ (ply & 1)
+    sign = 1 - 2 * side
+    result = work.result[row, child]
+    if result != UNKNOWN:
+        frame.value = _ended(result, ply, sign)
+        return RETURN
+    mover = work.mover[row, child]
+    if frame.depth <= 0 or ply >= PLIES - 2 or mover == BOTH:
+        work.counts[JUDGED] += 1
+        frame.value = _judged(game, row, child, sign)
+        return RETURN
+    if mover == 1 - side:
+        # The other role moves again: no move, no depth.
+        frame.stage = FAMILY
+        work.place[ply + 1, 0] = row
+        work.place[ply + 1, 1] = child
+        set_window(frames[ply + 1], -frame.beta, -frame.alpha, frame.depth)
+        return DESCEND
+    key = work.key[row, child] ^ (SIDE_KEY if side else np.uint64(0))
+    data = probe(game.table, key)
+    hash_child = np.int64(-1)
+    if data:
+        value, kind = _from_table(value_of(data), ply), kind_of(data)
+        decides = kind == EXACT or (kind == LOWER and value >= frame.beta) or (kind == UPPER and value <= frame.alpha)
+        if decides and (depth_of(data) >= frame.depth or abs(value) > WON):
+            frame.value = value
+            return RETURN
+        hash_child = child_of(data)
+    count = expand(game, row, child, ply)
+    if count == 0:
+        frame.value = _judged(game, row, child, sign)
+        return RETURN
+    if frame.depth == 1:
+        work.counts[JUDGED] += count
+        best = np.int64(-WIN)
+        best_child = np.int64(0)
+        for i in range(count):
+            result = work.result[ply, i]
+            value = _ended(result, ply + 1, sign) if result != UNKNOWN else _judged(game, ply, i, sign)
+            if value > best:
+                best, best_child = value, i
+        frame.value = best
+        store(game.table, key, _to_table(best, ply), 1, EXACT, best_child, game.settings[DATE])
+        return RETURN
+    for i in range(count):
+        result = work.result[ply, i]
+        if result != UNKNOWN and sign * result == WIN:
+            frame.value = WIN - ply - 1
+            store(game.table, key, WIN - 1, 255, EXACT, i, game.settings[DATE])
+            return RETURN
+    order, urgency = work.order[ply], work.urgency[ply]
+    first, second = work.killer[ply, 0], work.killer[ply, 1]
+    for i in range(count):
+        move = work.move[ply, i]
+        result = work.result[ply, i]
+        value = sign * np.int64(result) if result != UNKNOWN else _judged(game, ply, i, sign)
+        value += work.history[move]
+        if i == hash_child:
+            value = _HASH_MOVE
+        elif move == first:
+            value += _KILLER
+        elif move == second:
+            value += _SECOND_KILLER
+        order[i] = i
+        urgency[i] = value
+    start_moves(frame, count)
+    return SELECT
+
+
+@njit(inline="always")
+def _resume(game, frames, ply):
+    """`alphabeta.search.resume` for a PvsGame, FRAME[PLIES] and int64: after a ply without a move."""
+    frames[ply].value = -frames[ply + 1].value
+    return RETURN
+
+
+@njit(inline="always")
+def _make_move(game, frames, ply):
+    """`alphabeta.search.make_move` for a PvsGame, FRAME[PLIES] and int64: the most urgent move first."""
+    frame, work = frames[ply], game.work
+    order, urgency = work.order[ply], work.urgency[ply]
+    index = frame.tried
+    pick = index
+    for other in range(index + 1, frame.count):
+        if urgency[other] > urgency[pick]:
+            pick = other
+    order[index], order[pick] = order[pick], order[index]
+    urgency[index], urgency[pick] = urgency[pick], urgency[index]
+    frame.move = order[index]
+    work.place[ply + 1, 0] = ply
+    work.place[ply + 1, 1] = frame.move
+    if frame.depth < LMR_DEPTH or index < LMR_MOVES or frame.best < -WON:
+        return 0
+    return 1 + (index >= 4 * LMR_MOVES and frame.depth >= 2 * LMR_DEPTH)
+
+
+@njit(inline="always")
+def _scored(game, frames, ply):
+    """`alphabeta.search.scored`: root moves are searched one by one (see `analysis`), so there is nothing to report."""
+
+
+@njit(inline="always")
+def _finish(game, frames, ply):
+    """`alphabeta.search.finish` for a PvsGame, FRAME[PLIES] and int64: table, killers, history."""
+    frame, work = frames[ply], game.work
+    best, move = frame.best, frame.best_move
+    kind = EXACT
+    if best >= frame.beta:
+        kind = LOWER
+    elif best <= frame.alpha:
+        kind = UPPER
+    row, child = work.place[ply, 0], work.place[ply, 1]
+    key = work.key[row, child] ^ (SIDE_KEY if game.settings[SIDE] ^ (ply & 1) else np.uint64(0))
+    store(game.table, key, _to_table(best, ply), frame.depth, kind, max(0, move), game.settings[DATE])
+    if best >= frame.beta and move != NO_MOVE:
+        made = work.move[ply, move]
+        if work.killer[ply, 0] != made:
+            work.killer[ply, 1] = work.killer[ply, 0]
+            work.killer[ply, 0] = made
+        # What was tried in vain loses what the move that cuts gains; both fade as they grow.
+        bonus = min(frame.depth * frame.depth * 8, _MOST_HISTORY // 4)
+        work.history[made] += bonus - work.history[made] * bonus // _MOST_HISTORY
+        for i in range(frame.tried - 1):
+            tried = work.move[ply, work.order[ply, i]]
+            if tried != made:
+                work.history[tried] -= bonus + work.history[tried] * bonus // _MOST_HISTORY
+
+
+@njit(**KERNEL)
+def search(game, row, child, alpha, beta, depth, stop):
+    """The fail-soft score of a child of a row (`ROOT_CHILDREN`, or `ROOT` and 0), for the side in `settings`.
+
+    `game` is a `PvsGame` after `expansion.place_root`, `depth` is in plies. Returns STOPPED soon after `stop[0]`
+    (uint8[1]) becomes non-zero.
+    """
+    work = game.work
+    work.place[0, 0] = row
+    work.place[0, 1] = child
+    frames = work.frames
+    set_window(frames[0], alpha, beta, depth)
+    if not search_frames(_enter, _resume, _make_move, _scored, _finish, game, frames, np.int64(WON), stop):
+        return STOPPED
+    return frames[0].value

@@ -1,0 +1,127 @@
+"""What one thread of the alpha-beta search works on, and what the search knows of the game."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.alphabeta.frames import new_frames
+from games.bits.words import aligned_words
+from games.gdl.running.kernels import ALL, WIDTHS
+from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
+
+WIDTH = WIDTHS[1]
+"""Kernels' width: slots of one 64-bit word."""
+
+PLIES = 96
+"""Longest line of a search. Bounds memory; not tuned."""
+MAX_CHILDREN = 512
+"""A state with more moves is not searched further. Bounds memory; not tuned."""
+CHUNKS = MAX_CHILDREN // 64
+ROOT_CHILDREN, ROOT = PLIES, PLIES + 1
+"""Rows of `PvsWorkspace` beside those of plies: the root's children, and the root itself (as child 0)."""
+
+WIN = 30000
+"""The score of a match that is won at once; one ply later it is one point less."""
+WON = WIN - 1000
+"""Scores beyond it are proven wins."""
+MOST = 10000
+"""The highest score that an evaluation gives: a sure win; a draw is 0."""
+UNKNOWN = -(1 << 20)
+"""In place of the score of a state that is not terminal."""
+SIDE_KEY = np.uint64(0x9E3779B97F4A7C15)
+"""Tells apart the keys of a state seen by role 1 from those seen by role 0."""
+NOBODY, BOTH = 2, 3
+"""Who chooses in a state, where it is not one of the roles 0 and 1."""
+
+SIDE, DATE, BIAS = range(3)
+"""Indices into `PvsGame.settings`: the role whose view the scores of ply 0 are in, the transposition table's
+generation, and what is added to the evaluation for role 0."""
+
+EXPANSIONS, JUDGED, REFUSED = range(3)
+"""Indices into `PvsWorkspace.counts`: nodes whose children were made, leaves that were evaluated, and nodes that could
+not be searched: too many moves, or several roles with a choice."""
+
+
+class PvsWorkspace(NamedTuple):
+    """One thread's memory. Rows are plies, then `ROOT_CHILDREN` and `ROOT`; row p describes the children of ply p."""
+
+    frames: NDArray[Any]
+    """FRAME[PLIES]"""
+    slots: NDArray[np.uint64]
+    """(slots) a word of 64 lanes per signal of the circuit's legal and next programs."""
+    goal_slots: NDArray[np.uint64]
+    """(goal slots) the same for the goal program."""
+    node: NDArray[np.uint64]
+    """(fluents) the state that is expanded, 0 or all ones."""
+    state: NDArray[np.uint64]
+    """(rows, CHUNKS, fluents) the states of children: child i is bit i % 64 of the words of chunk i // 64."""
+    place: NDArray[np.int32]
+    """(PLIES, 2) the node of a ply: which row and child it is."""
+    move: NDArray[np.int32]
+    """(rows, MAX_CHILDREN) the move that leads to a child, numbered over all roles."""
+    evaluation: NDArray[np.int32]
+    """(rows, MAX_CHILDREN) of a child, for role 0."""
+    result: NDArray[np.int32]
+    """(rows, MAX_CHILDREN) the score of a terminal child for role 0, else UNKNOWN."""
+    mover: NDArray[np.int8]
+    """(rows, MAX_CHILDREN) the role that chooses there, NOBODY or BOTH."""
+    key: NDArray[np.uint64]
+    """(rows, MAX_CHILDREN) Zobrist key of a child's state."""
+    order: NDArray[np.int32]
+    """(PLIES, MAX_CHILDREN) the children in the order in which they are searched."""
+    urgency: NDArray[np.int32]
+    """(PLIES, MAX_CHILDREN) by place in `order`: the highest comes first."""
+    killer: NDArray[np.int32]
+    """(PLIES, 2) moves that cut a node of that ply lately."""
+    history: NDArray[np.int32]
+    """(moves) how well a move did (history heuristic, Schaeffer 1989)."""
+    goals: NDArray[np.float64]
+    """(2) the goals of one lane, 0..100."""
+    counts: NDArray[np.int64]
+    """(3) see EXPANSIONS ff., never reset by the search."""
+
+
+class PvsGame(NamedTuple):
+    """What the search's steps work with."""
+
+    programs: CircuitPrograms
+    work: PvsWorkspace
+    table: NDArray[np.uint64]
+    """Of `table.new_table`; threads share it."""
+    weights: NDArray[np.int32]
+    """(fluents) what a fact adds to the evaluation for role 0."""
+    zobrist: NDArray[np.uint64]
+    """(fluents) random words."""
+    best_goal: NDArray[np.float64]
+    """(2) per role, 0..100: a terminal state with it is a win."""
+    settings: NDArray[np.int64]
+    """(3) see SIDE ff."""
+
+
+def new_workspace(programs: CircuitPrograms) -> PvsWorkspace:
+    """Memory for one thread and game."""
+    n, rows = len(programs.next_slot), PLIES + 2
+    slots, goal_slots = aligned_words(programs.n_slots), aligned_words(programs.n_goal_slots)
+    slots[SLOT_TRUE] = goal_slots[SLOT_TRUE] = ALL
+    return PvsWorkspace(
+        frames=new_frames(PLIES),
+        slots=slots,
+        goal_slots=goal_slots,
+        node=np.zeros(n, np.uint64),
+        state=np.zeros((rows, CHUNKS, n), np.uint64),
+        place=np.zeros((PLIES, 2), np.int32),
+        move=np.zeros((rows, MAX_CHILDREN), np.int32),
+        evaluation=np.zeros((rows, MAX_CHILDREN), np.int32),
+        result=np.full((rows, MAX_CHILDREN), UNKNOWN, np.int32),
+        mover=np.zeros((rows, MAX_CHILDREN), np.int8),
+        key=np.zeros((rows, MAX_CHILDREN), np.uint64),
+        order=np.zeros((PLIES, MAX_CHILDREN), np.int32),
+        urgency=np.zeros((PLIES, MAX_CHILDREN), np.int32),
+        killer=np.full((PLIES, 2), -1, np.int32),
+        history=np.zeros(len(programs.legal_slot), np.int32),
+        goals=np.zeros(2),
+        counts=np.zeros(3, np.int64),
+    )
