@@ -28,9 +28,9 @@ LOGIT = 2000
 """The evaluation's units per unit of log odds. Set by hand; not tuned."""
 DEPTH = 2
 """Plies that the players of the matches search. Set by hand; not tuned."""
-MATCHES = 512
+MATCHES = 256
 """Matches that an evaluation is fitted to at least. Set by hand; not tuned."""
-GATE = 64
+GATE = 32
 """Matches of a new evaluation against the one before. Set by hand; not tuned."""
 OPENING = 8
 """Most random plies at the start of a match. Set by hand; not tuned."""
