@@ -71,10 +71,10 @@ class GeneralSearch(Engine):
             if stop[0]:
                 return
         self.uses_start_clock = bool(preparation.suits)
-        evaluation = preparation.evaluation
-        if preparation.prefers_alpha_beta and evaluation is not None:
+        evaluation, features = preparation.evaluation, preparation.features
+        if preparation.prefers_alpha_beta and evaluation is not None and features is not None:
             if self._alpha_beta is None:
-                self._alpha_beta = AlphaBetaSearch(self._machine, self._role, threads=self._threads)
+                self._alpha_beta = AlphaBetaSearch(self._machine, self._role, features, threads=self._threads)
             self._alpha_beta.use(evaluation)
             self._alpha_beta.begin(self._state)
             self.name = self._alpha_beta.name

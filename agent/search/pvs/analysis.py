@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
 from agent.search.pvs.expansion import place_root
+from agent.search.pvs.features import Features
 from agent.search.pvs.search import STOPPED, search
 from agent.search.pvs.table import new_table
 from agent.search.pvs.workspace import (
@@ -54,14 +55,18 @@ class Verdict:
 class Searcher:
     """One thread's search of a game."""
 
-    def __init__(self, machine: CircuitMachine, table: NDArray[np.uint64], zobrist: NDArray[np.uint64]) -> None:
+    def __init__(
+        self, machine: CircuitMachine, features: Features, table: NDArray[np.uint64], zobrist: NDArray[np.uint64]
+    ) -> None:
         """`table` is one of `table.new_table`, `zobrist` a random word for each fluent: threads may share both."""
+        self._features = features
         self.work = new_workspace(machine.programs)
         self.game = PvsGame(
             machine.programs,
             self.work,
             table,
             np.zeros(len(machine.game.fluents), np.int32),
+            features.kernel_form(),
             zobrist,
             np.array([max(values, default=100) for values in machine.game.goals], np.float64),
             np.zeros(3, np.int64),
@@ -73,11 +78,13 @@ class Searcher:
         return int(self.work.counts[EXPANSIONS] + self.work.counts[JUDGED])
 
     def set_evaluation(self, weights: NDArray[np.int32], bias: int) -> None:
-        """Judges states by `bias` plus the weights (fluents) of the facts that hold, in the units of `workspace`.
+        """Judges states by `bias` plus the weights (features) of what holds, in the units of `workspace`.
 
         What the table knows is then worthless: whoever owns it clears it.
         """
-        self.game.weights[:] = weights
+        self.game.weights[:] = weights[: self._features.n_fluents]
+        if len(self._features.column):
+            self.game.conjunctions.weight[:] = weights[self._features.column]
         self.game.settings[BIAS] = bias
 
     def analyse(
@@ -144,11 +151,13 @@ class Searcher:
 class Analyser:
     """Searches on several cores; keeps its transposition table from one search to the next."""
 
-    def __init__(self, machine: CircuitMachine, *, threads: int = 1, megabytes: int = 128, seed: int = 0) -> None:
+    def __init__(
+        self, machine: CircuitMachine, features: Features, *, threads: int = 1, megabytes: int = 128, seed: int = 0
+    ) -> None:
         self._table = new_table(megabytes)
         fluents = len(machine.game.fluents)
         zobrist = np.random.default_rng(seed).integers(0, 1 << 64, fluents, np.uint64)
-        self.searchers = [Searcher(machine, self._table, zobrist) for _ in range(threads)]
+        self.searchers = [Searcher(machine, features, self._table, zobrist) for _ in range(threads)]
 
     @property
     def nodes(self) -> int:

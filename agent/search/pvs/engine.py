@@ -8,6 +8,7 @@ import numpy as np
 
 from agent.search.engine import Engine, Opinion, Report, StopFlag
 from agent.search.pvs.analysis import Analyser, Verdict
+from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import LogisticEvaluation, probability
 from agent.search.pvs.selfplay import play_match
 from games.gdl.running.machine import CircuitMachine
@@ -27,11 +28,18 @@ class AlphaBetaSearch(Engine):
     name = "alpha-beta"
 
     def __init__(
-        self, machine: CircuitMachine, role: int, *, threads: int | None = None, megabytes: int = 256, seed: int = 0
+        self,
+        machine: CircuitMachine,
+        role: int,
+        features: Features,
+        *,
+        threads: int | None = None,
+        megabytes: int = 256,
+        seed: int = 0,
     ) -> None:
         self._machine, self._role = machine, role
         threads = threads or len(os.sched_getaffinity(0))
-        self._analyser = Analyser(machine, threads=threads, megabytes=megabytes, seed=seed)
+        self._analyser = Analyser(machine, features, threads=threads, megabytes=megabytes, seed=seed)
         self._state = machine.initial()
         self._moves = [move for moves in machine.game.moves for move in moves]
         self._evaluation: LogisticEvaluation | None = None
@@ -69,7 +77,7 @@ class AlphaBetaSearch(Engine):
 def warm_kernels(machine: CircuitMachine) -> None:
     """Makes this process compile the kernels of alpha-beta and of learning, or load them from the cache."""
     root, stop = machine.pack(machine.initial()), np.zeros(1, np.uint8)
-    searcher = Analyser(machine, megabytes=1).searchers[0]
+    searcher = Analyser(machine, find_features(machine, 1), megabytes=1).searchers[0]
     searcher.analyse(root, stop, lambda verdict: None, 2)
     rng, states, scores = np.ones(1, np.uint64), np.zeros((4, machine.words), np.uint64), np.zeros(4, np.int64)
     play_match(searcher.game, searcher.game, root, 1, 0, 0, rng, states, scores, stop)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from agent.search.pvs.features import MISSING
 from agent.search.pvs.workspace import (
     BIAS,
     BOTH,
@@ -95,13 +96,13 @@ def _follow_changes(game, into, chunk, mask, row, child):
     slots, node, state = work.slots, work.node, work.state
     weights, zobrist = game.weights, game.zobrist
     begin = 64 * chunk
-    key, value = work.key[row, child], work.evaluation[row, child]
+    key, value = work.key[row, child], work.linear[row, child]
     rest = mask
     while rest != ZERO:
         lane = lowest(rest)
         rest &= rest - ONE
         work.key[into, begin + lane] = key
-        work.evaluation[into, begin + lane] = value
+        work.linear[into, begin + lane] = value
     for f in range(len(node)):
         word = state[into, chunk, f]
         slots[FIRST_FLUENT + f] = word
@@ -113,7 +114,45 @@ def _follow_changes(game, into, chunk, mask, row, child):
                 at = begin + lowest(changed)
                 changed &= changed - ONE
                 work.key[into, at] ^= number
-                work.evaluation[into, at] += weight
+                work.linear[into, at] += weight
+
+
+@inner_kernel()
+def _add_conjunctions(game, into, begin, mask):
+    """Evaluations of the children in the lanes of `mask` (a word), whose states are in the slots; `begin` is lane 0."""
+    work, conjunctions = game.work, game.conjunctions
+    slots, evaluation, linear = work.slots, work.evaluation, work.linear
+    first, fact, weights = conjunctions.first, conjunctions.fact, conjunctions.weight
+    rest = mask
+    while rest != ZERO:
+        at = begin + lowest(rest)
+        rest &= rest - ONE
+        evaluation[into, at] = linear[into, at]
+    for c in range(len(weights)):
+        # How many of its facts hold, in all lanes at once: a counter of three bits.
+        ones, twos, fours = ZERO, ZERO, ZERO
+        for i in range(first[c], first[c + 1]):
+            word = slots[FIRST_FLUENT + fact[i]]
+            carry = ones & word
+            ones ^= word
+            fours ^= twos & carry
+            twos ^= carry
+        size = np.int64(first[c + 1] - first[c])
+        for k in range(MISSING):
+            weight = weights[c, k]
+            held = size - 1 - k
+            found = mask
+            found &= ones if held & 1 else ~ones
+            found &= twos if held & 2 else ~twos
+            found &= fours if held & 4 else ~fours
+            if found == ZERO or weight == 0:
+                continue
+            for i in range(conjunctions.blocked_first[c], conjunctions.blocked_first[c + 1]):
+                found &= ~slots[FIRST_FLUENT + conjunctions.blocker[i]]
+            while found != ZERO:
+                at = begin + lowest(found)
+                found &= found - ONE
+                evaluation[into, at] += weight
 
 
 @step
@@ -198,6 +237,7 @@ def expand(game, row, child, into):
         for f in range(len(next_slot)):
             state[into, chunk, f] = slots[next_slot[f]]
         _follow_changes(game, into, chunk, mask, row, child)
+        _add_conjunctions(game, into, begin, mask)
         evaluate(programs.legal, slots, WIDTH)
         over = slots[programs.terminal_slot] & mask
         for lane in range(n):
@@ -224,8 +264,10 @@ def place_root(game, state):
         if bit != ZERO:
             key ^= game.zobrist[f]
             value += game.weights[f]
+        work.slots[FIRST_FLUENT + f] = bit
     work.key[ROOT, 0] = key
-    work.evaluation[ROOT, 0] = value + game.settings[BIAS]
+    work.linear[ROOT, 0] = value + game.settings[BIAS]
+    _add_conjunctions(game, np.int64(ROOT), np.int64(0), ONE)
     work.result[ROOT, 0] = UNKNOWN
     work.mover[ROOT, 0] = NOBODY
     count = expand(game, ROOT, np.int64(0), np.int64(ROOT_CHILDREN))

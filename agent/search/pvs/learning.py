@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
 from agent.search.pvs.analysis import Searcher
+from agent.search.pvs.features import Features
 from agent.search.pvs.selfplay import NO_RESULT, play_match
 from agent.search.pvs.table import new_table
 from agent.search.pvs.workspace import MOST, WIN, WON
-from agent.search.tree.judge.fit import shared_patterns
 from games.gdl.running.machine import CircuitMachine
 
 LOGIT = 2000
@@ -55,7 +55,7 @@ class LogisticEvaluation:
     """The log odds of a win of role 0."""
 
     weights: NDArray[np.float64]
-    """(fluents) what a fact adds."""
+    """(features) what a feature adds."""
     bias: float
 
     @property
@@ -81,8 +81,8 @@ def points_of(result: int) -> float:
 class _Table:
     """One thread's pair of players."""
 
-    def __init__(self, machine: CircuitMachine, seed: int, zobrist: NDArray[np.uint64]) -> None:
-        self.players = [Searcher(machine, new_table(1), zobrist) for _ in range(2)]
+    def __init__(self, machine: CircuitMachine, features: Features, seed: int, zobrist: NDArray[np.uint64]) -> None:
+        self.players = [Searcher(machine, features, new_table(1), zobrist) for _ in range(2)]
         self.random = np.random.default_rng(seed)
         self.rng = np.array([seed], np.uint64)
         self.states = np.zeros((MAX_PLIES, machine.words), np.uint64)
@@ -104,8 +104,17 @@ class _Table:
 class Learner:
     """Improves the evaluation of a game, one generation at a time."""
 
-    def __init__(self, machine: CircuitMachine, start: LogisticEvaluation, *, threads: int = 1, seed: int = 0) -> None:
+    def __init__(
+        self,
+        machine: CircuitMachine,
+        features: Features,
+        start: LogisticEvaluation,
+        *,
+        threads: int = 1,
+        seed: int = 0,
+    ) -> None:
         n = len(machine.game.fluents)
+        self._features = features
         self.evaluation = start
         self.generations = 0
         """Evaluations that were fitted."""
@@ -113,13 +122,13 @@ class Learner:
         """Those that won."""
         self.matches = 0
         """Matches that were learnt from."""
-        self._prior = PATTERN_DEVIATION**2 * shared_patterns(machine.game.fluents).astype(np.float64)
-        self._prior[np.diag_indices(n)] += FACT_DEVIATION**2
+        self._prior = PATTERN_DEVIATION**2 * features.patterns.astype(np.float64)
+        self._prior[np.diag_indices(features.n)] += FACT_DEVIATION**2
         self._facts = np.zeros((0, n), np.bool_)
         self._targets = np.zeros(0)
-        self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, n))
+        self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, features.n))
         zobrist = np.random.default_rng(seed).integers(0, 1 << 64, n, np.uint64)
-        self._tables = [_Table(machine, seed + i, zobrist) for i in range(threads)]
+        self._tables = [_Table(machine, features, seed + i, zobrist) for i in range(threads)]
         self._lock = threading.Lock()
 
     def run(self, root: NDArray[np.uint64], stop: StopFlag) -> None:
@@ -200,7 +209,7 @@ class Learner:
         Newton's method (iteratively reweighted least squares). The covariance of the prior may be singular, so that it
         is not inverted: what is solved for is the change in multiples of it.
         """
-        x, y = self._facts.astype(np.float32), self._targets
+        x, y = self._features.of(self._facts), self._targets
         old = self.evaluation
         base = x @ old.weights
         odds = base + old.bias

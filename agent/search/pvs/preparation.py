@@ -11,6 +11,7 @@ import numpy as np
 
 from agent.search.engine import StopFlag
 from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
+from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import Learner, LogisticEvaluation
 from agent.search.pvs.survey import survey
 from agent.search.pvs.trial import play
@@ -40,6 +41,8 @@ class Preparation:
         self._trainer: fit.EvaluationTrainer | None = None
         self._learner: Learner | None = None
         self._lock = threading.Lock()
+        self.features: Features | None = None
+        """What evaluations are made of; None before the first one."""
         self.suits: bool | None = None
         """Whether alpha-beta can play the game; None as long as that is not known."""
         self.points, self.matches = 0.0, 0
@@ -105,8 +108,12 @@ class Preparation:
             return
         # The slope of log odds at even chances.
         weights = 2 * (found.weights[:, 0] - found.weights[:, 1])
+        self.features = find_features(self._machine, self._random.getrandbits(63))
+        weights = np.concatenate([weights, np.zeros(self.features.n - len(weights))])
         start = LogisticEvaluation(weights, float(2 * (found.bias[0] - found.bias[1])))
-        self._learner = Learner(self._machine, start, threads=self._threads, seed=self._random.getrandbits(63))
+        self._learner = Learner(
+            self._machine, self.features, start, threads=self._threads, seed=self._random.getrandbits(63)
+        )
         self._trainer = None
 
     def _learn(self, state: State, seconds: float, stop: StopFlag) -> None:
@@ -127,12 +134,13 @@ class Preparation:
                 thread.join()
 
     def _play_matches(self, state: State, first: int, stop: StopFlag) -> None:
-        machine, evaluation = self._machine, self.evaluation
+        machine, evaluation, features = self._machine, self.evaluation, self.features
         assert evaluation is not None
+        assert features is not None
         random = Random(self._random.getrandbits(63))
         role = first & 1
         while not stop[0]:
-            alpha_beta = AlphaBetaSearch(machine, role, threads=1, megabytes=TRIAL_MEMORY >> 20)
+            alpha_beta = AlphaBetaSearch(machine, role, features, threads=1, megabytes=TRIAL_MEMORY >> 20)
             alpha_beta.use(evaluation)
             tree = TreeSearch(machine, 1 - role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))
             engines = (alpha_beta, tree) if role == 0 else (tree, alpha_beta)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.alphabeta.frames import new_frames
+from agent.search.pvs.features import Conjunctions
 from games.bits.words import aligned_words
 from games.gdl.running.kernels import ALL, WIDTHS
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
@@ -62,8 +63,10 @@ class PvsWorkspace(NamedTuple):
     """(PLIES, 2) the node of a ply: which row and child it is."""
     move: NDArray[np.int32]
     """(rows, MAX_CHILDREN) the move that leads to a child, numbered over all roles."""
+    linear: NDArray[np.int32]
+    """(rows, MAX_CHILDREN) what the facts that hold in a child add up to, for role 0."""
     evaluation: NDArray[np.int32]
-    """(rows, MAX_CHILDREN) of a child, for role 0."""
+    """(rows, MAX_CHILDREN) the same with what conjunctions add."""
     result: NDArray[np.int32]
     """(rows, MAX_CHILDREN) the score of a terminal child for role 0, else UNKNOWN."""
     mover: NDArray[np.int8]
@@ -93,6 +96,8 @@ class PvsGame(NamedTuple):
     """Of `table.new_table`; threads share it."""
     weights: NDArray[np.int32]
     """(fluents) what a fact adds to the evaluation for role 0."""
+    conjunctions: Conjunctions
+    """What else counts."""
     zobrist: NDArray[np.uint64]
     """(fluents) random words."""
     best_goal: NDArray[np.float64]
@@ -114,6 +119,7 @@ def new_workspace(programs: CircuitPrograms) -> PvsWorkspace:
         state=np.zeros((rows, CHUNKS, n), np.uint64),
         place=np.zeros((PLIES, 2), np.int32),
         move=np.zeros((rows, MAX_CHILDREN), np.int32),
+        linear=np.zeros((rows, MAX_CHILDREN), np.int32),
         evaluation=np.zeros((rows, MAX_CHILDREN), np.int32),
         result=np.full((rows, MAX_CHILDREN), UNKNOWN, np.int32),
         mover=np.zeros((rows, MAX_CHILDREN), np.int8),

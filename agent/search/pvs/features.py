@@ -1,0 +1,232 @@
+"""What the evaluation sees of a state: the facts that hold, and how near it is to what the rules reward.
+
+The rules of `terminal` and `goal` often ask for several facts at once: four discs in a row, a piece on each of some
+cells. Such conjunctions of facts are read off the circuit; one of which all facts but one or two hold counts for the
+evaluation, unless a fact stands in the way: one after which, in random play, a missing fact never came true. (Goal
+formulas as evaluation: Schiffel and Thielscher, Fluxplayer, 2007.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.tree.judge.fit import shared_patterns
+from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, CircuitPrograms, GateProgram
+from games.gdl.running.machine import CircuitMachine
+from games.machine import Term
+
+MIN_FACTS, MAX_FACTS = 3, 7
+"""Sizes of conjunctions that are looked at: smaller ones are too common; the kernel counts to 7."""
+MISSING = 2
+"""Up to so many facts may be missing. Set by hand; not tuned."""
+MAX_CONJUNCTIONS = 2000
+"""Where there are more they are not used: they would take more time than the circuit. Set by hand; not tuned."""
+MAX_OWN_WEIGHTS = 400
+"""Up to so many conjunctions have weights of their own, more share those of their pattern. Set by hand; not tuned."""
+MAX_EDGES = 300_000
+"""Larger programs are not searched for conjunctions: it is done in Python. Set by hand; not tuned."""
+MATCHES = 256
+"""Random matches that show which fact stands in the way of which. Set by hand; not tuned."""
+SEEN = 12
+"""Matches in which both facts must have come true. Set by hand; not tuned."""
+
+
+class Conjunctions(NamedTuple):
+    """Sets of facts, and what stands in their way, for kernels. Set c is `fact[first[c] : first[c + 1]]`."""
+
+    first: NDArray[np.int32]
+    """(n + 1)"""
+    fact: NDArray[np.int32]
+    """Indices of fluents."""
+    blocked_first: NDArray[np.int32]
+    """(n + 1) the same for `blocker`."""
+    blocker: NDArray[np.int32]
+    """Indices of fluents: a set is out of reach where one of its blockers holds."""
+    weight: NDArray[np.int32]
+    """(n, MISSING): what a set of which 1, 2 ... facts are missing adds to the evaluation for role 0."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """The features of a game's states: its fluents, then what is counted of conjunctions."""
+
+    n_fluents: int
+    first: NDArray[np.int32]
+    fact: NDArray[np.int32]
+    blocked_first: NDArray[np.int32]
+    blocker: NDArray[np.int32]
+    column: NDArray[np.int32]
+    """(conjunctions, MISSING) the feature that a conjunction with so many missing facts counts for."""
+    patterns: NDArray[np.float32]
+    """(features, features): how many patterns two features share."""
+
+    @property
+    def n(self) -> int:
+        """Number of features."""
+        return len(self.patterns)
+
+    def kernel_form(self) -> Conjunctions:
+        """The conjunctions for kernels, with weights of their own, all 0."""
+        weight = np.zeros(self.column.shape, np.int32)
+        return Conjunctions(self.first, self.fact, self.blocked_first, self.blocker, weight)
+
+    def of(self, facts: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The features (n, features) of states (n, fluents)."""
+        result = np.zeros((len(facts), self.n), np.float32)
+        result[:, : self.n_fluents] = facts
+        for c in range(len(self.column)):
+            wanted = self.fact[self.first[c] : self.first[c + 1]]
+            blockers = self.blocker[self.blocked_first[c] : self.blocked_first[c + 1]]
+            missing = len(wanted) - facts[:, wanted].sum(axis=1)
+            free = ~facts[:, blockers].any(axis=1)
+            for k in range(MISSING):
+                result[:, self.column[c, k]] += (missing == k + 1) & free
+        return result
+
+
+def find_features(machine: CircuitMachine, seed: int) -> Features:
+    """The features of a game, by its circuit and some random matches."""
+    fluents = machine.game.fluents
+    n = len(fluents)
+    sets = find_conjunctions(machine.programs)
+    blockers = _blockers(machine, sets, seed)
+    own = len(sets) <= MAX_OWN_WEIGHTS
+    members: dict[tuple[object, ...], list[int]] = {}
+    column = np.zeros((len(sets), MISSING), np.int32)
+    count = n
+    shared: dict[tuple[object, ...], int] = {}
+    for c, chosen in enumerate(sets):
+        signature = _signature([fluents[f] for f in chosen])
+        for k in range(MISSING):
+            keys = [(len(chosen), k, relation, *common) for relation, *common in signature]
+            place = count if own else shared.setdefault(tuple(keys[-1:]), count)
+            column[c, k] = place
+            if place == count:
+                count += 1
+                for key in keys:
+                    members.setdefault(key, []).append(place)
+    patterns = np.zeros((count, count), np.float32)
+    patterns[:n, :n] = shared_patterns(fluents)
+    for group in members.values():
+        if len(group) > 1:
+            patterns[np.ix_(group, group)] += 1
+    return Features(
+        n,
+        _offsets(sets),
+        np.array([f for chosen in sets for f in chosen], np.int32),
+        _offsets(blockers),
+        np.array([f for some in blockers for f in some], np.int32),
+        column,
+        patterns,
+    )
+
+
+def find_conjunctions(programs: CircuitPrograms) -> list[tuple[int, ...]]:
+    """Sets of fluents (by index) whose conjunctions `terminal` and the goals ask for; none where there are too many."""
+    found: set[frozenset[int]] = set()
+    n = len(programs.next_slot)
+    for program, outputs in ((programs.legal, [programs.terminal_slot]), (programs.goal, programs.goal_slot.tolist())):
+        if len(program.inputs) <= MAX_EDGES:
+            found.update(_conjunctions(program, outputs, n))
+    by_fact: dict[int, list[frozenset[int]]] = {}
+    for chosen in found:
+        for fact in chosen:
+            by_fact.setdefault(fact, []).append(chosen)
+    # A part of a larger one is only how the circuit was factored.
+    whole = [chosen for chosen in found if not any(chosen < other for other in by_fact[min(chosen)])]
+    return sorted(tuple(sorted(chosen)) for chosen in whole) if len(whole) <= MAX_CONJUNCTIONS else []
+
+
+def _conjunctions(program: GateProgram, outputs: Sequence[int], n_fluents: int) -> Iterator[frozenset[int]]:
+    """Those that gates compute which the outputs (slots) depend on."""
+    gates = list(_gates(program))
+    needed = set(outputs)
+    for out, _, inputs in reversed(gates):
+        if out in needed:
+            needed.update(inputs)
+    facts: dict[int, frozenset[int]] = {FIRST_FLUENT + f: frozenset((f,)) for f in range(n_fluents)}
+    for out, flip, inputs in gates:
+        if out not in needed or not all(slot in facts for slot in inputs):
+            continue
+        chosen = frozenset().union(*[facts[slot] for slot in inputs])
+        if len(chosen) > MAX_FACTS:
+            continue
+        if not flip:
+            facts[out] = chosen
+        if len(chosen) >= MIN_FACTS:
+            yield chosen
+
+
+def _gates(program: GateProgram) -> Iterator[tuple[int, int, list[int]]]:
+    """Slot, whether it is the complement, and inputs (slots) of each gate, in an order in which they can be computed.
+
+    Signals of cycles have no gate.
+    """
+    for run in program.runs.tolist():
+        arity = run[ARITY]
+        if arity == 0:
+            continue
+        at = run[FIRST]
+        for i in range(run[COUNT]):
+            yield run[OUT] + i, run[FLIP], program.inputs[at : at + arity].tolist()
+            at += arity
+
+
+def _signature(facts: Sequence[Term]) -> list[tuple[object, ...]]:
+    """What these facts have in common: their relation, with none and with one of the arguments that they share."""
+    shapes = {(fact[0], len(fact)) if isinstance(fact, tuple) else (fact, 0) for fact in facts}
+    if len(shapes) > 1 or not all(isinstance(fact, tuple) for fact in facts):
+        return [(None,)]
+    ((relation, size),) = shapes
+    common = [(i, facts[0][i]) for i in range(1, size) if all(fact[i] == facts[0][i] for fact in facts)]
+    return [(relation,), *[(relation, i, value) for i, value in common]]
+
+
+def _blockers(machine: CircuitMachine, sets: Sequence[tuple[int, ...]], seed: int) -> list[list[int]]:
+    """For each set the facts after which one of its facts never comes true."""
+    if not sets:
+        return []
+    positions = machine.random_matches(MATCHES, seed, max_plies=400)
+    bits = np.unpackbits(positions.states.view(np.uint8), axis=1, bitorder="little")[:, : len(machine.game.fluents)]
+    wanted = np.unique([f for chosen in sets for f in chosen])
+    rivals = _rivals(machine.game.fluents)
+    followed = np.zeros((len(wanted), bits.shape[1]), np.float32)
+    seen = np.zeros(bits.shape[1], np.int64)
+    cuts = np.flatnonzero(np.diff(positions.match)) + 1
+    for match in np.split(bits, cuts):
+        before = np.maximum.accumulate(match, axis=0).astype(np.float32)
+        seen += match.any(axis=0)
+        followed += match[1:, wanted].astype(np.float32).T @ before[:-1]
+    place = {int(f): i for i, f in enumerate(wanted)}
+
+    def apart(f: int, g: int) -> bool:
+        """Whether neither came true after the other."""
+        return followed[place[f], g] == 0 and (g not in place or followed[place[g], f] == 0)
+
+    return [
+        sorted({g for f in chosen for g in rivals[f] if min(seen[f], seen[g]) >= SEEN and apart(f, g)})
+        for chosen in sets
+    ]
+
+
+def _rivals(fluents: Sequence[Term]) -> list[list[int]]:
+    """For each fact those that differ from it in one argument: two pieces on a cell, a piece on two cells."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for index, fluent in enumerate(fluents):
+        if isinstance(fluent, tuple):
+            for i in range(1, len(fluent)):
+                groups.setdefault((*fluent[:i], None, *fluent[i + 1 :]), []).append(index)
+    rivals: list[list[int]] = [[] for _ in fluents]
+    for group in groups.values():
+        for index in group:
+            rivals[index] += [other for other in group if other != index]
+    return rivals
+
+
+def _offsets(sets: Sequence[Sequence[int]]) -> NDArray[np.int32]:
+    return np.concatenate(([0], np.cumsum([len(chosen) for chosen in sets]))).astype(np.int32)
