@@ -64,9 +64,13 @@ class Engine(ABC):
         """Search from the root and report better and better opinions: one at once, then one at every change.
 
         Returns within 5 ms of `stop[0]` becoming non-zero, and earlier where nothing is gained by thinking on (the
-        result is proven). `seconds` is how long the turn lasts, or before the first one what is left of the start
-        clock, for engines that plan their time; None while pondering. A later call goes on where this one stopped.
+        result is proven). `seconds` is how long the turn lasts, for engines that plan their time; None while
+        pondering. A later call goes on where this one stopped.
         """
+
+    def prepare(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        """As `think`, while the start clock runs: `seconds` is what is left of it, None where nobody knows."""
+        self.think(stop, report, seconds)
 
 
 class EngineError(Exception):

@@ -22,8 +22,6 @@ START_SECONDS = 10.0
 """What the start clock is taken to be where nobody says."""
 LATE_SHARE = 0.3
 """Share of a turn's time for learning where the start clock was too short for it. Set by hand; not tuned."""
-FEW_GENERATIONS = 3
-"""Fewer learnt evaluations are too few. Set by hand; not tuned."""
 
 
 class GeneralSearch(Engine):
@@ -45,8 +43,8 @@ class GeneralSearch(Engine):
         self._alpha_beta: AlphaBetaSearch | None = None
         self._threads = threads
         self._preparation = Preparation(machine, threads=threads, seed=random.getrandbits(63))
+        self._preparing: threading.Thread | None = None
         self._state = machine.initial()
-        self._begun = False
         self.name = self._tree.name
 
     def begin(self, state: State) -> None:
@@ -55,21 +53,21 @@ class GeneralSearch(Engine):
 
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
         self._state = state
-        self._begun = True
         self._tree.advance(joint_move, state)
 
+    def prepare(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        self._get_ready(stop, report, seconds or START_SECONDS, trial=True)
+        self._search(stop, report, seconds)
+
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
-        moves = self._machine.legal(self._state, self._role)
+        if seconds is not None and len(self._machine.legal(self._state, self._role)) > 1:
+            self._get_ready(stop, report, LATE_SHARE * seconds, trial=False)
+        self._search(stop, report, seconds)
+
+    def _search(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        if stop[0]:
+            return
         preparation = self._preparation
-        if preparation.suits is not False:
-            if not self._begun and preparation.generations == 0:
-                report(Opinion(moves[0], None))
-                self._prepare(stop, seconds or START_SECONDS, trial=True)
-            elif seconds is not None and preparation.generations < FEW_GENERATIONS and len(moves) > 1:
-                report(Opinion(moves[0], None))
-                self._prepare(stop, LATE_SHARE * seconds, trial=False)
-            if stop[0]:
-                return
         self.uses_start_clock = bool(preparation.suits)
         evaluation, features = preparation.evaluation, preparation.features
         if preparation.prefers_alpha_beta and evaluation is not None and features is not None:
@@ -86,17 +84,35 @@ class GeneralSearch(Engine):
         self.name = self._tree.name
         self._tree.think(stop, report, seconds)
 
-    def _prepare(self, stop: StopFlag, seconds: float, *, trial: bool) -> None:
-        """Prepares in a thread of its own, as that may go on for longer than a search may after `stop`."""
+    def _get_ready(self, stop: StopFlag, report: Report, seconds: float, *, trial: bool) -> None:
+        """Prepares for so many seconds at most, if that is worth while.
+
+        In a thread of its own, as some steps go on for longer than a search may after `stop`. One that is still in such
+        a step is waited for, within the same time.
+        """
+        moves = self._machine.legal(self._state, self._role)
+        if not (moves and self._preparation.worth_while):
+            return
+        report(Opinion(moves[0], None))
+        end = time.monotonic() + seconds
+        self._wait(stop, end)
+        if stop[0] or self._preparing is not None:
+            return
         halt = np.zeros(1, np.uint8)
-        arguments = (self._state, seconds, halt)
-        thread = threading.Thread(
+        arguments = (self._state, end - time.monotonic(), halt)
+        self._preparing = threading.Thread(
             target=self._preparation.run, args=arguments, kwargs={"trial": trial}, name="preparation", daemon=True
         )
-        thread.start()
-        while thread.is_alive() and not stop[0]:
-            time.sleep(0.002)
+        self._preparing.start()
+        self._wait(stop, end)
         halt[0] = 1
+
+    def _wait(self, stop: StopFlag, end: float) -> None:
+        """Waits for the thread that prepares until it ends, or until `stop` or `end` (`time.monotonic`)."""
+        while self._preparing is not None and not stop[0] and time.monotonic() < end:
+            self._preparing.join(0.002)
+            if not self._preparing.is_alive():
+                self._preparing = None
 
 
 def make_engine(machine: StateMachine, role: int) -> GeneralSearch | None:

@@ -263,20 +263,17 @@ class Gamer:
     def _think(self, state: State) -> None:
         while self._engine is not None and not self._stop[0]:
             try:
-                self._engine.think(self._stop, self._report, self._left())
+                if self._turned or self._start_ends is None:
+                    self._engine.think(self._stop, self._report, self._seconds)
+                else:
+                    left = self._start_ends - time.monotonic()
+                    self._engine.prepare(self._stop, self._report, left if left > 0 else None)
                 return
             except (BrokenPipeError, EOFError):
                 raise
             except Exception:
                 log.exception("engine %s fails: dropped", self._engine.name)
                 self._next_engine(state)
-
-    def _left(self) -> float | None:
-        """How long the engine may think: this turn, what is left of the start clock before the first one, or None."""
-        if self._turned or self._start_ends is None:
-            return self._seconds
-        left = self._start_ends - time.monotonic()
-        return left if left > 0 else None
 
     def _report(self, opinion: Opinion) -> None:
         situation = self._situation

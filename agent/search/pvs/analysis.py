@@ -6,24 +6,25 @@ goes through the root moves one by one, so that a better move is known as soon a
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.search.alphabeta.table import new_table
 from agent.search.engine import StopFlag
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.features import Features
 from agent.search.pvs.search import STOPPED, search
-from agent.search.pvs.table import new_table
 from agent.search.pvs.workspace import (
     BIAS,
     DATE,
     EXPANSIONS,
     JUDGED,
     PLIES,
+    REFUSED,
     ROOT_CHILDREN,
     SIDE,
     UNKNOWN,
@@ -49,7 +50,7 @@ class Verdict:
     depth: int
     """In plies."""
     proven: bool
-    """Whether the move wins, or all moves lose."""
+    """Whether the score is certain: the move wins, all moves lose, or no evaluation played a part."""
 
 
 class Searcher:
@@ -60,6 +61,7 @@ class Searcher:
     ) -> None:
         """`table` is one of `table.new_table`, `zobrist` a random word for each fluent: threads may share both."""
         self._features = features
+        self._random = np.random.default_rng(len(zobrist))
         self.work = new_workspace(machine.programs)
         self.game = PvsGame(
             machine.programs,
@@ -77,6 +79,11 @@ class Searcher:
         """States looked at so far: expanded ones, and leaves."""
         return int(self.work.counts[EXPANSIONS] + self.work.counts[JUDGED])
 
+    @property
+    def _guesses(self) -> int:
+        """How often the evaluation was asked so far, because of the depth or because nothing else was possible."""
+        return int(self.work.counts[JUDGED] + self.work.counts[REFUSED])
+
     def set_evaluation(self, weights: NDArray[np.int32], bias: int) -> None:
         """Judges states by `bias` plus the weights (features) of what holds, in the units of `workspace`.
 
@@ -88,12 +95,19 @@ class Searcher:
         self.game.settings[BIAS] = bias
 
     def analyse(
-        self, state: NDArray[np.uint64], stop: StopFlag, publish: Callable[[Verdict], None], max_depth: int = MAX_DEPTH
+        self,
+        state: NDArray[np.uint64],
+        stop: StopFlag,
+        publish: Callable[[Verdict], None],
+        max_depth: int = MAX_DEPTH,
+        *,
+        confirm: bool = True,
     ) -> bool:
         """Searches a packed state until `stop[0]`, or until nothing is left to find out.
 
         Every change of the best move, and every finished iteration, is published. Returns whether the state can be
-        searched at all (see `expansion.expand`).
+        searched at all (see `expansion.expand`). `confirm` is whether to make sure of scores other than wins and
+        losses, at the cost of searching once more, where they seem to be certain.
         """
         work, game = self.work, self.game
         game.settings[DATE] = (game.settings[DATE] + 1) & 255
@@ -108,10 +122,32 @@ class Searcher:
         judged = np.where(results == UNKNOWN, evaluations, results) * (1 - 2 * side)
         order: list[int] = np.argsort(-judged, kind="stable").tolist()
         for depth in range(1, max_depth + 1):
+            before = self._guesses
             found = self._iterate(order, depth, stop, publish)
             if found is None or abs(found) > WON or stop[0]:
                 break
+            if confirm and self._guesses == before:
+                score = self._confirmed(state, order, depth, stop)
+                if score is not None:
+                    publish(Verdict(int(work.move[ROOT_CHILDREN, order[0]]), score, depth, proven=True))
+                    break
         return True
+
+    def _confirmed(self, state: NDArray[np.uint64], order: list[int], depth: int, stop: StopFlag) -> int | None:
+        """The score by an iteration that knows nothing of the table's entries, if it needs no evaluation.
+
+        An iteration that needs none proves nothing as long as it finds scores in the table that may be evaluations.
+        With other Zobrist words no entry is found but its own.
+        """
+        game, before = self.game, self._guesses
+        self.game = game._replace(zobrist=self._random.integers(0, 1 << 64, len(game.zobrist), np.uint64))
+        place_root(self.game, state)
+        try:
+            score = self._iterate(order, depth, stop, lambda verdict: None)
+        finally:
+            self.game = game
+            place_root(game, state)
+        return score if self._guesses == before else None
 
     def _iterate(self, order: list[int], depth: int, stop: StopFlag, publish: Callable[[Verdict], None]) -> int | None:
         """Searches all root moves, best first, and sorts them for the next iteration; returns the score.
@@ -154,10 +190,10 @@ class Analyser:
     def __init__(
         self, machine: CircuitMachine, features: Features, *, threads: int = 1, megabytes: int = 128, seed: int = 0
     ) -> None:
-        self._table = new_table(megabytes)
-        fluents = len(machine.game.fluents)
-        zobrist = np.random.default_rng(seed).integers(0, 1 << 64, fluents, np.uint64)
-        self.searchers = [Searcher(machine, features, self._table, zobrist) for _ in range(threads)]
+        self._random = np.random.default_rng(seed)
+        self._zobrist = self._random.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
+        table = new_table(megabytes)
+        self.searchers = [Searcher(machine, features, table, self._zobrist) for _ in range(threads)]
 
     @property
     def nodes(self) -> int:
@@ -166,7 +202,8 @@ class Analyser:
 
     def set_evaluation(self, weights: NDArray[np.int32], bias: int) -> None:
         """See `Searcher.set_evaluation`; forgets what was searched with another one."""
-        self._table[:] = 0
+        # Nothing that the table holds is found under these. To clear it would take longer than may pass after `stop`.
+        self._zobrist[:] = self._random.integers(0, 1 << 64, len(self._zobrist), np.uint64)
         for searcher in self.searchers:
             searcher.set_evaluation(weights, bias)
 
@@ -174,16 +211,17 @@ class Analyser:
         self, state: NDArray[np.uint64], stop: StopFlag, publish: Callable[[Verdict], None], max_depth: int = MAX_DEPTH
     ) -> bool:
         """See `Searcher.analyse`."""
+        main, *helpers = self.searchers
         halt = np.zeros(1, np.uint8)
-        helpers = [
-            threading.Thread(target=searcher.analyse, args=(state, halt, lambda verdict: None, max_depth), daemon=True)
-            for searcher in self.searchers[1:]
-        ]
-        for helper in helpers:
-            helper.start()
-        try:
-            return self.searchers[0].analyse(state, stop, publish, max_depth)
-        finally:
-            halt[0] = 1
-            for helper in helpers:
-                helper.join()
+        with ThreadPoolExecutor(len(self.searchers), "alpha-beta") as pool:
+            helping = [
+                pool.submit(helper.analyse, state, halt, lambda verdict: None, max_depth, confirm=False)
+                for helper in helpers
+            ]
+            try:
+                found = main.analyse(state, stop, publish, max_depth)
+            finally:
+                halt[0] = 1
+        for helped in helping:
+            helped.result()
+        return found

@@ -11,6 +11,7 @@ from agent.search.pvs.analysis import Analyser, Verdict
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import LogisticEvaluation, probability
 from agent.search.pvs.selfplay import play_match
+from agent.search.pvs.workspace import MOST, WON
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 
@@ -68,10 +69,17 @@ class AlphaBetaSearch(Engine):
             if not forced:
                 info = {"depth": verdict.depth, "score": verdict.score, "nodes": self._analyser.nodes}
                 move = self._moves[verdict.move]
-                report(Opinion(move, 100 * probability(verdict.score), verdict.proven, info))
+                report(Opinion(move, value_of(verdict), verdict.proven, info))
 
         if not self._analyser.analyse(machine.pack(self._state), stop, publish):
             raise CannotSearchError("several roles choose at once, or one has too many moves")
+
+
+def value_of(verdict: Verdict) -> float:
+    """The expected goal, 0..100: that of the ends to which a proof leads, else the chance to win."""
+    if verdict.proven and abs(verdict.score) <= WON:
+        return 50 + 50 * verdict.score / MOST
+    return 100 * probability(verdict.score)
 
 
 def warm_kernels(machine: CircuitMachine) -> None:

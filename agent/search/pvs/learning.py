@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.search.alphabeta.table import new_table
 from agent.search.engine import StopFlag
 from agent.search.pvs.analysis import Searcher
 from agent.search.pvs.features import Features
 from agent.search.pvs.selfplay import NO_RESULT, play_match
-from agent.search.pvs.table import new_table
 from agent.search.pvs.workspace import MOST, WIN, WON
 from games.gdl.running.machine import CircuitMachine
 
@@ -126,6 +126,8 @@ class Learner:
         self._prior[np.diag_indices(features.n)] += FACT_DEVIATION**2
         self._facts = np.zeros((0, n), np.bool_)
         self._targets = np.zeros(0)
+        self._fresh = 0
+        """Matches since the last evaluation was fitted."""
         self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, features.n))
         zobrist = np.random.default_rng(seed).integers(0, 1 << 64, n, np.uint64)
         self._tables = [_Table(machine, features, seed + i, zobrist) for i in range(threads)]
@@ -137,39 +139,40 @@ class Learner:
         A second thread that calls it waits for the first.
         """
         with self._lock, ThreadPoolExecutor(len(self._tables), "learning") as pool:
-            while not stop[0]:
-                before = self.matches
-                self._generation(pool, root, stop)
-                if self.matches == before:
-                    # Matches without an end, or stopped: nothing to learn from.
-                    break
+            while not stop[0] and self._generation(pool, root, stop):
+                pass
 
-    def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> None:
+    def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> bool:
+        """Records matches, and fits and tries out an evaluation; returns whether there was anything to learn from."""
         for table in self._tables:
             table.set_evaluation(0, self.evaluation)
-        share = -(-MATCHES // len(self._tables))
+        share = -(-max(0, MATCHES - self._fresh) // len(self._tables))
         parts = list(pool.map(lambda table: self._record(table, root, share, stop), self._tables))
         facts = [part for some, _ in parts for part in some]
-        if stop[0] or not facts:
-            return
-        self.matches += len(facts)
         targets = [part for _, some in parts for part in some]
+        # What was recorded before a stop counts: else nothing would ever be learnt where there is little time at once.
+        self._fresh += len(facts)
+        self.matches += len(facts)
         self._facts = np.concatenate([self._facts, *facts])[-self._kept :]
         self._targets = np.concatenate([self._targets, *targets])[-self._kept :]
+        if stop[0] or not self._fresh:
+            return False
         candidate = self._fit(stop)
         if candidate is None:
-            return
+            return False
         for table in self._tables:
             table.set_evaluation(1, candidate)
         share = -(-GATE // (2 * len(self._tables)))
         results = list(pool.map(lambda table: self._compare(table, root, share, stop), self._tables))
         points, played = (sum(column) for column in zip(*results, strict=True))
         if stop[0]:
-            return
+            return False
+        self._fresh = 0
         self.generations += 1
         if points > 0.5 * played:
             self.accepted += 1
             self.evaluation = candidate
+        return True
 
     def _record(
         self, table: _Table, root: NDArray[np.uint64], matches: int, stop: StopFlag

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import numpy as np
@@ -27,6 +28,8 @@ FIT_SHARE, LEARNING_SHARE, TRIAL_SHARE = 0.08, 0.5, 0.3
 tuned."""
 TRIAL_SECONDS = 0.04
 """Time for a move in these matches. Set by hand; not tuned."""
+FEW_GENERATIONS = 3
+"""Fewer learnt evaluations are too few. Set by hand; not tuned."""
 TRIAL_MEMORY = 1 << 26
 """Bytes that each engine has in these matches."""
 
@@ -61,30 +64,49 @@ class Preparation:
     @property
     def prefers_alpha_beta(self) -> bool:
         """Whether alpha-beta is to play: where it can, unless it has lost most of its matches."""
-        return bool(self.suits) and self.evaluation is not None and 2 * self.points >= self.matches
+        return bool(self.suits) and self.evaluation is not None and not self._loses
+
+    @property
+    def worth_while(self) -> bool:
+        """Whether `run` may still make a difference: alpha-beta is not out of the question, and has learnt little."""
+        return self.suits is not False and not self._loses and self.generations < FEW_GENERATIONS
+
+    @property
+    def _loses(self) -> bool:
+        return 2 * self.points < self.matches
 
     def run(self, state: State, seconds: float, stop: StopFlag, *, trial: bool = True) -> None:
-        """Does all that is left to do, in about so many seconds; ends a second after `stop` at the latest."""
-        with self._lock:
-            begin = time.monotonic()
-            if self.suits is None:
-                self.suits = self._examine()
-            if not self.suits:
-                return
-            self._fit(state, FIT_SHARE * seconds, stop)
-            if self._learner is None or stop[0]:
-                return
-            self._learn(state, begin + (FIT_SHARE + LEARNING_SHARE) * seconds - time.monotonic(), stop)
-            if trial and not stop[0]:
-                self._try_out(state, begin + (FIT_SHARE + LEARNING_SHARE + TRIAL_SHARE) * seconds, stop)
-            log.info(
-                "alpha-beta: %d generations, %d of them better, from %d matches; %.1f of %d points against tree search",
-                self._learner.generations,
-                self._learner.accepted,
-                self._learner.matches,
-                self.points,
-                self.matches,
-            )
+        """Does all that is left to do, in about so many seconds; ends a second after `stop` at the latest.
+
+        Where anything fails, the log says so, and alpha-beta is out of the question.
+        """
+        try:
+            with self._lock:
+                self._run(state, seconds, stop, trial=trial)
+        except Exception:
+            log.exception("alpha-beta cannot be prepared")
+            self.suits = False
+
+    def _run(self, state: State, seconds: float, stop: StopFlag, *, trial: bool) -> None:
+        begin = time.monotonic()
+        if self.suits is None:
+            self.suits = self._examine()
+        if not self.suits:
+            return
+        self._fit(state, FIT_SHARE * seconds, stop)
+        if self._learner is None or stop[0]:
+            return
+        self._learn(state, begin + (FIT_SHARE + LEARNING_SHARE) * seconds - time.monotonic(), stop)
+        if trial and not stop[0]:
+            self._try_out(state, begin + (FIT_SHARE + LEARNING_SHARE + TRIAL_SHARE) * seconds, stop)
+        log.info(
+            "alpha-beta: %d generations, %d of them better, from %d matches; %.1f of %d points against tree search",
+            self._learner.generations,
+            self._learner.accepted,
+            self._learner.matches,
+            self.points,
+            self.matches,
+        )
 
     def _examine(self) -> bool:
         if len(self._machine.game.fluents) > fit.MAX_FLUENTS:
@@ -102,9 +124,12 @@ class Preparation:
         end = time.monotonic() + seconds
         while not stop[0] and not trainer.done and (time.monotonic() < end or trainer.evaluation is None):
             trainer.step(root, stop)
+            if trainer.solving:
+                time.sleep(0.001)
         found = trainer.evaluation
         if found is None:
-            self.suits = False
+            if not stop[0]:
+                self.suits = False
             return
         # The slope of log odds at even chances.
         weights = 2 * (found.weights[:, 0] - found.weights[:, 1])
@@ -123,22 +148,20 @@ class Preparation:
 
     def _try_out(self, state: State, end: float, stop: StopFlag) -> None:
         """Plays matches of alpha-beta against tree search, with both seatings, on all cores."""
-        with _limited(stop, end - time.monotonic()) as limited:
-            threads = [
-                threading.Thread(target=self._play_matches, args=(state, first, limited), daemon=True)
-                for first in range(self._threads)
-            ]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+        limit = _limited(stop, end - time.monotonic())
+        with limit as limited, ThreadPoolExecutor(self._threads, "trial") as pool:
+            scores = list(pool.map(lambda first: self._play_matches(state, first, limited), range(self._threads)))
+        self.points += sum(points for points, _ in scores)
+        self.matches += sum(matches for _, matches in scores)
 
-    def _play_matches(self, state: State, first: int, stop: StopFlag) -> None:
+    def _play_matches(self, state: State, first: int, stop: StopFlag) -> tuple[float, int]:
+        """Plays matches until `stop`, alpha-beta as role `first` & 1 in the first one; its points, and how many."""
         machine, evaluation, features = self._machine, self.evaluation, self.features
         assert evaluation is not None
         assert features is not None
         random = Random(self._random.getrandbits(63))
         role = first & 1
+        points, matches = 0.0, 0
         while not stop[0]:
             alpha_beta = AlphaBetaSearch(machine, role, features, threads=1, megabytes=TRIAL_MEMORY >> 20)
             alpha_beta.use(evaluation)
@@ -148,11 +171,12 @@ class Preparation:
                 share = play(machine, state, engines, TRIAL_SECONDS, random, stop)
             except CannotSearchError:
                 self.suits = False
-                return
+                break
             if share is not None:
-                self.points += share if role == 0 else 1 - share
-                self.matches += 1
+                points += share if role == 0 else 1 - share
+                matches += 1
             role = 1 - role
+        return points, matches
 
 
 class _limited:

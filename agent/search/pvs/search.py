@@ -14,8 +14,9 @@ from numba import njit
 from agent.search.alphabeta.frames import FAMILY, NO_MOVE, set_window, start_moves
 from agent.search.alphabeta.search import DESCEND, RETURN, SELECT
 from agent.search.alphabeta.search import search as search_frames
+from agent.search.alphabeta.table import probe
 from agent.search.pvs.expansion import expand
-from agent.search.pvs.table import EXACT, LOWER, UPPER, child_of, depth_of, kind_of, probe, store, value_of
+from agent.search.pvs.table import EXACT, LOWER, UPPER, child_of, depth_of, kind_of, store, value_of
 from agent.search.pvs.workspace import BOTH, DATE, JUDGED, MOST, PLIES, SIDE, SIDE_KEY, UNKNOWN, WIN, WON
 from games.bits.compiling import KERNEL
 
@@ -106,11 +107,11 @@ def _enter(game, frames, ply):
         frame.value = _judged(game, row, child, sign)
         return RETURN
     if frame.depth == 1:
-        work.counts[JUDGED] += count
         best = np.int64(-WIN)
         best_child = np.int64(0)
         for i in range(count):
             result = work.result[ply, i]
+            work.counts[JUDGED] += result == UNKNOWN
             value = _ended(result, ply + 1, sign) if result != UNKNOWN else _judged(game, ply, i, sign)
             if value > best:
                 best, best_child = value, i

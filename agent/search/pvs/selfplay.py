@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from agent.search.alphabeta.table import probe
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.search import search
-from agent.search.pvs.table import child_of, probe
+from agent.search.pvs.table import child_of
 from agent.search.pvs.workspace import ROOT, ROOT_CHILDREN, SIDE, SIDE_KEY, UNKNOWN, WIN
 from games.bits.compiling import KERNEL
 from games.bits.inner import inner_kernel

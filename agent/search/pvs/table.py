@@ -1,29 +1,18 @@
-"""The transposition table: one NumPy array shared by all threads without locks.
-
-An entry is two words, `(key ^ data, data)`: an entry torn by two threads fails the comparison and is ignored (R. Hyatt,
-T. Mann, "A lockless transposition-table implementation for parallel search", 2002). Four entries share a cache line.
-"""
+"""What an entry of the transposition table holds of a position; see `alphabeta.table`."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from agent.search.alphabeta.table import BUCKET, first_of_bucket, put
 from games.bits.inner import inner_kernel
 
-BUCKET = 4
 LOWER, UPPER, EXACT = 1, 2, 3
 """Kinds of values: a lower bound, an upper bound, both."""
 
 _BIAS = 1 << 15
 _VALUE, _DEPTH, _KIND, _CHILD, _DATE = (np.uint64(shift) for shift in (0, 16, 24, 32, 48))
-
-
-def new_table(megabytes: int) -> NDArray[np.uint64]:
-    """An empty table (uint64[entries, 2]) of at most that size; the number of entries is a power of two."""
-    entries = 1 << max(10, ((megabytes << 20) // 16).bit_length() - 1)
-    return np.zeros((entries, 2), np.uint64)
 
 
 @njit(inline="always")
@@ -50,17 +39,6 @@ def child_of(data):
     return np.int64((data >> _CHILD) & np.uint64(0xFFFF))
 
 
-@njit(inline="always")
-def probe(table, key):
-    """The data (uint64) that `table` (uint64[entries, 2]) holds for `key` (uint64), or 0."""
-    slot = (key & np.uint64(table.shape[0] - BUCKET)) & ~np.uint64(BUCKET - 1)
-    for index in range(BUCKET):
-        data = table[slot + np.uint64(index), 1]
-        if table[slot + np.uint64(index), 0] ^ data == key and data:
-            return data
-    return np.uint64(0)
-
-
 @inner_kernel()
 def store(table, key, value, depth, kind, child, date):
     """Keeps a result: in the position's own entry, else in place of the oldest and shallowest of the bucket.
@@ -68,7 +46,7 @@ def store(table, key, value, depth, kind, child, date):
     `table` is uint64[entries, 2], `key` uint64; the others are int64: a score, plies, a kind, the index of the best
     child, and the generation (0..255).
     """
-    slot = (key & np.uint64(table.shape[0] - BUCKET)) & ~np.uint64(BUCKET - 1)
+    slot = first_of_bucket(table, key)
     victim = slot
     worst = np.int64(1 << 30)
     for index in range(BUCKET):
@@ -91,5 +69,4 @@ def store(table, key, value, depth, kind, child, date):
         | np.uint64(child) << _CHILD
         | np.uint64(date & 0xFF) << _DATE
     )
-    table[victim, 0] = key ^ data
-    table[victim, 1] = data
+    put(table, victim, key, data)

@@ -68,7 +68,9 @@ def _think(engine: Engine, seconds: float, stop: StopFlag, fallback: Term) -> Te
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
-    engine.think(halt, take, seconds)
-    done.set()
-    watcher.join()
+    try:
+        engine.think(halt, take, seconds)
+    finally:
+        done.set()
+        watcher.join()
     return newest[0]

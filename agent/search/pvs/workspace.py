@@ -42,8 +42,8 @@ SIDE, DATE, BIAS = range(3)
 generation, and what is added to the evaluation for role 0."""
 
 EXPANSIONS, JUDGED, REFUSED = range(3)
-"""Indices into `PvsWorkspace.counts`: nodes whose children were made, leaves that were evaluated, and nodes that could
-not be searched: too many moves, or several roles with a choice."""
+"""Indices into `PvsWorkspace.counts`: nodes whose children were made, leaves that the evaluation judged, and nodes that
+could not be searched: too many moves, or several roles with a choice."""
 
 
 class PvsWorkspace(NamedTuple):

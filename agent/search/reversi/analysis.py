@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from agent.search.alphabeta.aspiration import search_around
+from agent.search.alphabeta.table import new_table
 from agent.search.reversi.evaluation import BoardRules, PatternEvaluation
 from agent.search.reversi.search import STOPPED, Searcher
 from agent.search.reversi.selectivity import EXACT, Coefficients, margins
-from agent.search.reversi.table import new_table
 from games.native.reversi.rules import ReversiVariant, cells_of, play
 
 MIDGAME_LEVEL = 0

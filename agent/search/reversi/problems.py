@@ -7,10 +7,10 @@ import time
 from dataclasses import dataclass
 
 from agent.search.alphabeta.aspiration import search_around
+from agent.search.alphabeta.table import new_table
 from agent.search.reversi.evaluation import BoardRules
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import EXACT, margins
-from agent.search.reversi.table import new_table
 from agent.search.reversi.weights.shipped import weights_for
 from games.native.reversi.rules import ReversiVariant
 

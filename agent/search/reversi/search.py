@@ -17,6 +17,7 @@ from numba import njit
 from agent.search.alphabeta.frames import FAMILY, new_frames, set_window, start_moves
 from agent.search.alphabeta.search import DESCEND, RESUME, RETURN, SELECT
 from agent.search.alphabeta.search import search as search_frames
+from agent.search.alphabeta.table import probe
 from agent.search.reversi.endings import INFINITE, SMALL, small_stack, solve_small
 from agent.search.reversi.evaluation import BoardRules, EvaluationTables, evaluate, evaluate_1, pattern_workspace
 from agent.search.reversi.ordering import NO_SHALLOW_SEARCH, MoveList, order_moves
@@ -29,7 +30,6 @@ from agent.search.reversi.table import (
     level_of,
     lower_bound,
     position_key,
-    probe,
     second_move,
     store,
     upper_bound,

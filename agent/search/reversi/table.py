@@ -1,29 +1,18 @@
-"""The transposition table: one NumPy array shared by all threads without locks.
-
-An entry is two words, `(key ^ data, data)`: an entry torn by two threads fails the comparison and is ignored (R. Hyatt,
-T. Mann, "A lockless transposition-table implementation for parallel search", 2002). Four entries share a cache line.
-"""
+"""What an entry of the transposition table holds of a position; see `alphabeta.table`."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from agent.search.alphabeta.table import BUCKET, first_of_bucket, put
 from games.bits.compiling import INNER
 
-BUCKET = 4
 NO_MOVE = 64
 """Stands for "no move known" among the cells 0..63."""
 _MASK = np.uint64(0xFF)
 _BIAS = 128
 _LOWER, _UPPER, _DEPTH, _LEVEL, _FIRST, _SECOND, _DATE = (np.uint64(8 * index) for index in range(7))
-
-
-def new_table(megabytes: int) -> npt.NDArray[np.uint64]:
-    """An empty table (uint64[entries, 2]) of at most that size; the number of entries is a power of two."""
-    entries = 1 << max(10, ((megabytes << 20) // 16).bit_length() - 1)
-    return np.zeros((entries, 2), np.uint64)
 
 
 @njit(inline="always")
@@ -81,17 +70,6 @@ def second_move(data):
     return field(data, _SECOND)
 
 
-@njit(inline="always")
-def probe(table, key):
-    """The data (uint64) that `table` (uint64[entries, 2]) holds for `key` (uint64), or 0."""
-    slot = (key & np.uint64(table.shape[0] - BUCKET)) & ~np.uint64(BUCKET - 1)
-    for index in range(BUCKET):
-        data = table[slot + np.uint64(index), 1]
-        if table[slot + np.uint64(index), 0] ^ data == key and data:
-            return data
-    return np.uint64(0)
-
-
 @njit(**INNER)
 def store(table, key, lower, upper, depth, level, move, date):
     """Keep a result: in the position's own entry, else in place of the oldest and shallowest of the bucket.
@@ -99,7 +77,7 @@ def store(table, key, lower, upper, depth, level, move, date):
     `table` is uint64[entries, 2], `key` uint64; the others are int64: bounds in discs, depth in plies, selectivity
     level, the best move's cell or NO_MOVE, and the generation (0..255).
     """
-    slot = (key & np.uint64(table.shape[0] - BUCKET)) & ~np.uint64(BUCKET - 1)
+    slot = first_of_bucket(table, key)
     victim = slot
     worst = np.int64(1 << 30)
     second = np.int64(NO_MOVE)
@@ -137,5 +115,4 @@ def store(table, key, lower, upper, depth, level, move, date):
         | np.uint64(second) << _SECOND
         | np.uint64(date & 0xFF) << _DATE
     )
-    table[victim, 0] = key ^ data
-    table[victim, 1] = data
+    put(table, victim, key, data)

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
+from agent.search.alphabeta.table import new_table
 from agent.search.reversi.analysis import Analyser
 from agent.search.reversi.evaluation import BoardRules, PatternEvaluation, pattern_set
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, margins
-from agent.search.reversi.table import new_table
 from agent.search.reversi.training.errors import MIN_EMPTIES, fit_errors, measure
 from agent.search.reversi.training.fit import Design, finished, fit, held_out_error
 from agent.search.reversi.training.matches import Limited, compare

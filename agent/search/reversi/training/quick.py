@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from agent.search.alphabeta.table import new_table
 from agent.search.reversi.evaluation import BoardRules
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import margins
-from agent.search.reversi.table import new_table
 from agent.search.reversi.training.fit import Design, finished, fit
 from agent.search.reversi.training.self_play import LabelledPositions, SelfPlaySettings, play_games
 from agent.search.reversi.weights.shipped import WeightSet

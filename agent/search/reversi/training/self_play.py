@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from agent.search.alphabeta.table import probe
 from agent.search.reversi.endings import INFINITE, SMALL
 from agent.search.reversi.search import Searcher, search
 from agent.search.reversi.selectivity import EXACT
-from agent.search.reversi.table import NO_MOVE, first_move, position_key, probe
+from agent.search.reversi.table import NO_MOVE, first_move, position_key
 from games.bits.board8x8 import flips
 from games.bits.words import lowest, popcount
 from games.native.reversi.rules import ReversiVariant, final_score, legal_moves

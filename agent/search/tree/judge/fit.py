@@ -139,6 +139,11 @@ class EvaluationTrainer:
         self.evaluation: LinearEvaluation | None = None
 
     @property
+    def solving(self) -> bool:
+        """Whether equations are being solved: `step` does nothing meanwhile."""
+        return self._solver is not None and self._solver.is_alive()
+
+    @property
     def done(self) -> bool:
         """Whether no further fit will come."""
         if self._solver is not None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from agent.search.alphabeta.table import new_table
 from agent.search.blokbox.guiding.tuning import tuning_for
 from agent.search.blokbox.proving.alphabeta import MAX_DEPTH, WIN
 from agent.search.blokbox.proving.prover import Prover
@@ -20,7 +21,6 @@ from agent.search.blokbox.weights import general
 from agent.search.reversi.evaluation import BoardRules
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import EXACT, margins
-from agent.search.reversi.table import new_table
 from agent.search.reversi.weights.shipped import TRAINED, weights_for
 from games.native.blokbox.rules import play
 from games.native.blokbox.variant import BlokboxVariant, Cell, Shape

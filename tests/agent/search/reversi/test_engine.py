@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from agent.cli import main
+from agent.search.alphabeta.table import new_table
 from agent.search.engine import EngineMismatchError, Opinion
 from agent.search.registry import engines_for
 from agent.search.reversi.analysis import Analyser
@@ -16,7 +17,6 @@ from agent.search.reversi.engine import ReversiEngine, expected_goal, make_engin
 from agent.search.reversi.evaluation import UNIT, BoardRules
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import margins
-from agent.search.reversi.table import new_table
 from agent.search.reversi.training.campaign import ReversiCampaign, run
 from agent.search.reversi.training.fit import Design, held_out_error
 from agent.search.reversi.training.matches import Limited, compare, openings

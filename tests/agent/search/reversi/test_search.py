@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from agent.search.alphabeta.table import new_table
 from agent.search.reversi.analysis import Analyser, Verdict
 from agent.search.reversi.endings import SMALL, small_stack, solve_small
 from agent.search.reversi.evaluation import BoardRules, PatternEvaluation, evaluate, pattern_set, pattern_workspace
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, EXACT, margins
 from agent.search.reversi.stability import stable_discs
-from agent.search.reversi.table import new_table
 from agent.search.reversi.weights.shipped import INNER_CORNERS, TRAINED, weights_for
 from games.bits.board8x8 import FULL
 from games.native.reversi.rules import ReversiPosition, ReversiVariant, cells_of, rectangle

@@ -1,0 +1,44 @@
+"""The transposition table: one NumPy array shared by all threads without locks.
+
+An entry is two words, `(key ^ data, data)`: an entry torn by two threads fails the comparison and is ignored (R. Hyatt,
+T. Mann, "A lockless transposition-table implementation for parallel search", 2002). Four entries share a cache line.
+What `data` holds, and which entry of a bucket gives way to a new one, is the family's; 0 stands for no entry.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+BUCKET = 4
+
+
+def new_table(megabytes: int) -> NDArray[np.uint64]:
+    """An empty table (uint64[entries, 2]) of at most that size; the number of entries is a power of two."""
+    entries = 1 << max(10, ((megabytes << 20) // 16).bit_length() - 1)
+    return np.zeros((entries, 2), np.uint64)
+
+
+@njit(inline="always")
+def first_of_bucket(table, key):
+    """The first (uint64) of the BUCKET entries of `table` (uint64[entries, 2]) that may hold `key` (uint64)."""
+    return (key & np.uint64(table.shape[0] - BUCKET)) & ~np.uint64(BUCKET - 1)
+
+
+@njit(inline="always")
+def probe(table, key):
+    """The data (uint64) that `table` (uint64[entries, 2]) holds for `key` (uint64), or 0."""
+    slot = first_of_bucket(table, key)
+    for index in range(BUCKET):
+        data = table[slot + np.uint64(index), 1]
+        if table[slot + np.uint64(index), 0] ^ data == key and data:
+            return data
+    return np.uint64(0)
+
+
+@njit(inline="always")
+def put(table, place, key, data):
+    """Replaces entry `place` (uint64) of `table` (uint64[entries, 2]) by `data` for `key` (uint64 each)."""
+    table[place, 0] = key ^ data
+    table[place, 1] = data

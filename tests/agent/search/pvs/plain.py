@@ -1,0 +1,104 @@
+"""What the kernels should find, in plain Python on `CircuitMachine`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.alphabeta.table import new_table
+from agent.search.pvs.analysis import Searcher
+from agent.search.pvs.features import Features, find_features
+from agent.search.pvs.workspace import BOTH, MOST, NOBODY, UNKNOWN, WIN
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State
+
+
+def new_searcher(machine: CircuitMachine, seed: int, features: Features | None = None) -> Searcher:
+    """A searcher with a random evaluation."""
+    rng = np.random.default_rng(seed)
+    features = features or find_features(machine, 1)
+    zobrist = rng.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
+    searcher = Searcher(machine, features, new_table(1), zobrist)
+    searcher.set_evaluation(rng.integers(-300, 300, features.n).astype(np.int32), int(rng.integers(-300, 300)))
+    return searcher
+
+
+def bits_of(machine: CircuitMachine, state: State) -> NDArray[np.bool_]:
+    """(fluents) the facts that hold."""
+    packed = machine.pack(state).view(np.uint8)
+    return np.unpackbits(packed, bitorder="little")[: len(machine.game.fluents)].astype(np.bool_)
+
+
+@dataclass
+class Plain:
+    """Scores of one game by exhaustive search; the evaluation is the searcher's."""
+
+    machine: CircuitMachine
+    searcher: Searcher
+    known: dict[tuple[State, int, int, int], int] = field(default_factory=dict)
+
+    def evaluation(self, state: State) -> int:
+        """For role 0, computed from all facts."""
+        game, features = self.searcher.game, self.searcher._features
+        weights = np.zeros(features.n)
+        weights[: features.n_fluents] = game.weights
+        for c, columns in enumerate(features.column):
+            weights[columns] = game.conjunctions.weight[c]
+        return int((features.of(bits_of(self.machine, state)[None, :]) @ weights)[0]) + int(game.settings[2])
+
+    def key(self, state: State) -> int:
+        """The Zobrist key."""
+        return int(
+            np.bitwise_xor.reduce(self.searcher.game.zobrist[bits_of(self.machine, state)], initial=np.uint64(0))
+        )
+
+    def mover(self, state: State) -> int:
+        """The role that has a choice, NOBODY or BOTH."""
+        several = [len(self.machine.legal(state, role)) > 1 for role in (0, 1)]
+        return BOTH if all(several) else several.index(True) if any(several) else NOBODY
+
+    def result(self, state: State) -> int:
+        """The score of a state without a future, for role 0, else UNKNOWN."""
+        machine = self.machine
+        if not machine.terminal(state) and all(machine.legal(state, role) for role in (0, 1)):
+            return UNKNOWN
+        goals = [machine.goal(state, role) or 0 for role in (0, 1)]
+        for role, sign in ((0, 1), (1, -1)):
+            if goals[role] == max(machine.game.goals[role]) and goals[role] > goals[1 - role]:
+                return sign * WIN
+        return (goals[0] - goals[1]) * MOST // 100
+
+    def children(self, state: State) -> list[tuple[int, State]]:
+        """Moves, numbered over all roles, and where they lead: those of the role that has a choice."""
+        machine = self.machine
+        legal = [machine.legal(state, role) for role in (0, 1)]
+        found = []
+        for first in legal[0]:
+            for second in legal[1]:
+                role = 0 if len(legal[0]) > 1 else 1
+                index = machine.move_index(role, (first, second)[role]) + int(machine.programs.role_start[role])
+                found.append((index, machine.next(state, (first, second))))
+        return sorted(found)
+
+    def score(self, state: State, side: int, depth: int, ply: int = 0) -> int:
+        """Negamax, from the view of `side`; wins are worth less the later they come."""
+        at = (state, side, depth, ply)
+        if at not in self.known:
+            self.known[at] = self._score(*at)
+        return self.known[at]
+
+    def _score(self, state: State, side: int, depth: int, ply: int) -> int:
+        sign = 1 - 2 * side
+        result = self.result(state)
+        if result != UNKNOWN:
+            if abs(result) == WIN:
+                result += -ply if result > 0 else ply
+            return sign * result
+        mover = self.mover(state)
+        if depth <= 0 or mover == BOTH:
+            return sign * max(-MOST, min(MOST, self.evaluation(state)))
+        if mover == 1 - side:
+            return -self.score(state, 1 - side, depth, ply + 1)
+        return max(-self.score(child, 1 - side, depth - 1, ply + 1) for _, child in self.children(state))

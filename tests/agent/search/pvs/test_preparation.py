@@ -1,0 +1,240 @@
+"""Which games are for alpha-beta, and what happens before it plays."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from random import Random
+
+import numpy as np
+import pytest
+
+from agent.search.engine import Engine, Opinion, Report, StopFlag
+from agent.search.pvs import preparation as preparing
+from agent.search.pvs.engine import CannotSearchError
+from agent.search.pvs.preparation import FEW_GENERATIONS, Preparation
+from agent.search.pvs.survey import survey
+from agent.search.pvs.trial import play
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State, Term
+from tests.agent.search.pvs.sheets import COOPERATION, MARKS, heap
+
+Compile = Callable[[str], CircuitMachine]
+
+GO = np.zeros(1, np.uint8)
+
+
+def test_survey_tells_games_apart(own: Compile, machine_of: Compile) -> None:
+    """Alpha-beta is for turns and opposed goals."""
+    suits = {
+        "tic-tac-toe": own("tic_tac_toe"),
+        "heap": machine_of(heap(8)),
+        "marks": machine_of(MARKS),
+        "rock paper scissors": own("rock_paper_scissors"),
+        "cooperation": machine_of(COOPERATION),
+    }
+    found = {name: survey(machine) for name, machine in suits.items()}
+    assert all(found.values())
+    assert {name for name, one in found.items() if one is not None and one.suits} == {"tic-tac-toe", "heap", "marks"}
+    assert {name for name, one in found.items() if one is not None and not one.turns} == {"rock paper scissors"}
+    assert {name for name, one in found.items() if one is not None and not one.opposed} == {"cooperation"}
+    marks = found["marks"]
+    assert marks is not None
+    assert marks.most_moves == 144
+
+
+@pytest.mark.parametrize("name", ["eight_puzzle", "three_way_line"])
+def test_survey_is_for_two_players(own: Compile, name: str) -> None:
+    """One player, or three."""
+    assert survey(own(name)) is None
+
+
+class Scripted(Engine):
+    """Wants the first legal move, or the last one; what it was asked is noted."""
+
+    name = "scripted"
+
+    def __init__(self, machine: CircuitMachine, role: int, pick: int, error: type[Exception] | None = None) -> None:
+        self._machine, self._role, self._pick, self._error = machine, role, pick, error
+        self.states: list[State] = []
+
+    def begin(self, state: State) -> None:
+        self.states = [state]
+
+    def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
+        assert self._machine.next(self.states[-1], joint_move) == state
+        self.states.append(state)
+
+    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        if self._error is not None:
+            raise self._error
+        report(Opinion(self._machine.legal(self.states[-1], self._role)[self._pick]))
+
+
+class Fixed(Random):
+    """No random plies at the start."""
+
+    def randint(self, a: int, b: int) -> int:
+        return a
+
+
+def test_trial_counts_points(own: Compile) -> None:
+    """In tic-tac-toe, first cells in order against the last ones; both engines follow the match."""
+    machine = own("tic_tac_toe")
+    first, second = Scripted(machine, 0, 0), Scripted(machine, 1, -1)
+    assert play(machine, machine.initial(), (first, second), 0.01, Fixed(1), GO) == 1.0
+    assert first.states == second.states
+    assert len(first.states) == 5
+    assert play(machine, machine.initial(), (Scripted(machine, 0, 0), Scripted(machine, 1, 0)), 0.01, Fixed(1), GO) == 1
+
+
+def test_trial_without_a_result(own: Compile, machine_of: Compile) -> None:
+    """A stopped match, and one that the opening ends, count for nothing; what an engine raises is passed on."""
+    machine = own("tic_tac_toe")
+    engines = Scripted(machine, 0, 0), Scripted(machine, 1, -1)
+    assert play(machine, machine.initial(), engines, 0.01, Fixed(1), np.ones(1, np.uint8)) is None
+    short = machine_of(heap(1))
+
+    class Long(Random):
+        def randint(self, a: int, b: int) -> int:
+            return b
+
+    assert play(short, short.initial(), (Scripted(short, 0, 0), Scripted(short, 1, 0)), 0.01, Long(1), GO) is None
+    before = threading.active_count()
+    failing = Scripted(machine, 0, 0, CannotSearchError), Scripted(machine, 1, 0)
+    with pytest.raises(CannotSearchError):
+        play(machine, machine.initial(), failing, 100.0, Fixed(1), GO)
+    assert threading.active_count() == before
+
+
+@pytest.fixture
+def prepared(own: Compile) -> Preparation:
+    """Of tic-tac-toe."""
+    return Preparation(own("tic_tac_toe"), threads=2, seed=4)
+
+
+def run(preparation: Preparation, stop: Sequence[int] | StopFlag = (0,), *, trial: bool = True) -> None:
+    """Prepares without any time for learning and trial matches."""
+    machine = preparation._machine
+    preparation.run(machine.initial(), 0.0, np.array(stop, np.uint8), trial=trial)
+
+
+def test_first_evaluation_comes_however_short_the_time(prepared: Preparation) -> None:
+    """The fit to random play is waited for; the rest is left out."""
+    assert (prepared.suits, prepared.prefers_alpha_beta, prepared.worth_while) == (None, False, True)
+    run(prepared)
+    assert prepared.suits
+    assert prepared.prefers_alpha_beta
+    assert prepared.worth_while
+    assert (prepared.generations, prepared.matches) == (0, 0)
+    assert prepared.evaluation is not None
+    assert prepared.features is not None
+    assert np.abs(prepared.evaluation.weights[: prepared.features.n_fluents]).max() > 0.05
+
+
+def test_stop_during_the_fit_rules_nothing_out(prepared: Preparation) -> None:
+    """What was not found out in time is found out later."""
+    run(prepared, (1,))
+    assert prepared.suits
+    assert not prepared.prefers_alpha_beta
+    assert prepared.worth_while
+    run(prepared)
+    assert prepared.prefers_alpha_beta
+
+
+def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the points are enough, less are not; each thread takes both seats by turns."""
+    stop = np.zeros(1, np.uint8)
+    seats: list[int] = []
+
+    def played(machine: object, state: object, engines: tuple[Engine, Engine], *rest: object) -> float:
+        role = 0 if engines[0].name == "alpha-beta" else 1
+        seats.append(role)
+        if len(seats) == 6:
+            stop[0] = 1
+        return 0.0 if role == 0 else 0.75
+
+    monkeypatch.setattr(preparing, "play", played)
+    run(prepared)
+    prepared._threads = 1
+    with preparing._limited(stop, 1000.0) as limited:
+        stop_now = limited
+
+        def ended(*arguments: object) -> float:
+            share = played(*arguments)  # type: ignore[arg-type]
+            stop_now[0] |= stop[0]
+            return share
+
+        monkeypatch.setattr(preparing, "play", ended)
+        points, matches = prepared._play_matches(prepared._machine.initial(), 0, stop_now)
+    assert seats == [0, 1] * 3
+    assert (points, matches) == (0.75, 6)
+    prepared.points, prepared.matches = points, matches
+    assert not prepared.prefers_alpha_beta
+    assert not prepared.worth_while
+    prepared.points = 3.0
+    assert prepared.prefers_alpha_beta
+
+
+def test_states_that_cannot_be_searched_rule_alpha_beta_out(
+    prepared: Preparation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found out in a trial match, that is the end of it."""
+
+    def refuse(*arguments: object) -> float:
+        raise CannotSearchError
+
+    run(prepared)
+    monkeypatch.setattr(preparing, "play", refuse)
+    assert prepared._play_matches(prepared._machine.initial(), 0, np.zeros(1, np.uint8)) == (0.0, 0)
+    assert not prepared.prefers_alpha_beta
+
+
+@pytest.mark.parametrize("step", ["survey", "find_features", "Learner"])
+def test_failure_is_logged(
+    prepared: Preparation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, step: str
+) -> None:
+    """Whatever is raised rules alpha-beta out, and the log says why."""
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise MemoryError("too large")
+
+    monkeypatch.setattr(preparing, step, fail)
+    run(prepared)
+    assert not prepared.worth_while
+    assert not prepared.prefers_alpha_beta
+    assert "too large" in caplog.text
+
+
+def test_failure_in_a_trial_is_logged(
+    prepared: Preparation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That of the threads that play the matches, too."""
+
+    def fail(*arguments: object) -> float:
+        raise MemoryError("too large")
+
+    monkeypatch.setattr(preparing, "play", fail)
+    monkeypatch.setattr(preparing.Learner, "run", lambda *arguments: None)
+    prepared.run(prepared._machine.initial(), 1000.0, np.zeros(1, np.uint8))
+    assert not prepared.prefers_alpha_beta
+    assert "too large" in caplog.text
+
+
+def test_enough_is_learnt_at_some_time(prepared: Preparation) -> None:
+    """After some generations nothing more is prepared."""
+    run(prepared)
+    assert prepared._learner is not None
+    prepared._learner.generations = FEW_GENERATIONS
+    assert not prepared.worth_while
+
+
+@pytest.mark.parametrize("sheet", [COOPERATION, None], ids=["cooperation", "simultaneous"])
+def test_other_games_are_left_alone(own: Compile, machine_of: Compile, sheet: str | None) -> None:
+    """Nothing is learnt where alpha-beta is out of the question."""
+    machine = machine_of(sheet) if sheet is not None else own("rock_paper_scissors")
+    preparation = Preparation(machine, threads=1, seed=1)
+    run(preparation)
+    assert preparation.suits is False
+    assert not preparation.worth_while
+    assert preparation.evaluation is None
