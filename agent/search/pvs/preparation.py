@@ -189,6 +189,7 @@ class _limited:
 
     def __enter__(self) -> StopFlag:
         end = time.monotonic() + self._seconds
+        self._flag[0] = self._seconds <= 0
 
         def watch() -> None:
             while not self._over.wait(0.002):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -82,7 +83,7 @@ def test_plays_a_whole_match(own: Compile, machine_of: Compile, name: str, role:
     state, searched = machine.initial(), set()
     while not machine.terminal(state):
         legal = machine.legal(state, role)
-        opinions = think(engine)
+        opinions = think(engine, 3)
         assert opinions
         assert all(opinion.move in legal for opinion in opinions)
         searched.add(engine.name)
@@ -253,8 +254,12 @@ def test_start_clock_is_for_all_phases_and_a_turn_for_a_part(own: Compile, monke
     monkeypatch.setattr(preparing.Preparation, "run", run)
     machine = own("tic_tac_toe")
     engine = new_engine(machine)
+
+    def has_asked_after(before: int) -> bool:
+        return engine._preparing is None and len(asked) > before
+
     for method, seconds in ((engine.prepare, 1000.0), (engine.prepare, None), (engine.think, 1000.0)):
-        with StopWhen(lambda: engine._preparing is None and bool(asked)) as stop:
+        with StopWhen(partial(has_asked_after, len(asked))) as stop:
             method(stop.flag, lambda opinion: None, seconds)
     assert asked == [(1000, True), (general.START_SECONDS, True), (1000 * general.LATE_SHARE, False)]
     with StopWhen(lambda: engine._tree.playouts > 100) as stop:

@@ -153,6 +153,7 @@ def test_stopped_learning_keeps_its_matches(own: Compile, learner: Learner) -> N
 def test_nothing_can_be_learnt_without_ends(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no match comes to its end learning gives up by itself."""
     monkeypatch.setattr(learning, "MAX_PLIES", 4)
+    monkeypatch.setattr(learning, "OPENING", 2)
     monkeypatch.setattr(learning, "MATCHES", 8)
     machine = own("connect_four")
     features = find_features(machine, 1)

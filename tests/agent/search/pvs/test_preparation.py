@@ -35,9 +35,9 @@ def test_survey_tells_games_apart(own: Compile, machine_of: Compile) -> None:
     }
     found = {name: survey(machine) for name, machine in suits.items()}
     assert all(found.values())
-    assert {name for name, one in found.items() if one is not None and one.suits} == {"tic-tac-toe", "heap", "marks"}
+    assert {name for name, one in found.items() if one is not None and one.suits} == {"tic-tac-toe", "heap"}
     assert {name for name, one in found.items() if one is not None and not one.turns} == {"rock paper scissors"}
-    assert {name for name, one in found.items() if one is not None and not one.opposed} == {"cooperation"}
+    assert {name for name, one in found.items() if one is not None and not one.opposed} == {"cooperation", "marks"}
     marks = found["marks"]
     assert marks is not None
     assert marks.most_moves == 144
@@ -150,23 +150,12 @@ def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: p
     def played(machine: object, state: object, engines: tuple[Engine, Engine], *rest: object) -> float:
         role = 0 if engines[0].name == "alpha-beta" else 1
         seats.append(role)
-        if len(seats) == 6:
-            stop[0] = 1
+        stop[0] = len(seats) == 6
         return 0.0 if role == 0 else 0.75
 
-    monkeypatch.setattr(preparing, "play", played)
     run(prepared)
-    prepared._threads = 1
-    with preparing._limited(stop, 1000.0) as limited:
-        stop_now = limited
-
-        def ended(*arguments: object) -> float:
-            share = played(*arguments)  # type: ignore[arg-type]
-            stop_now[0] |= stop[0]
-            return share
-
-        monkeypatch.setattr(preparing, "play", ended)
-        points, matches = prepared._play_matches(prepared._machine.initial(), 0, stop_now)
+    monkeypatch.setattr(preparing, "play", played)
+    points, matches = prepared._play_matches(prepared._machine.initial(), 0, stop)
     assert seats == [0, 1] * 3
     assert (points, matches) == (0.75, 6)
     prepared.points, prepared.matches = points, matches
