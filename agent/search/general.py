@@ -12,7 +12,7 @@ import numpy as np
 
 from agent.search.engine import Engine, Opinion, Report, StopFlag
 from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
-from agent.search.pvs.preparation import Preparation
+from agent.search.pvs.preparation import Preparation, limited
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
@@ -20,6 +20,8 @@ from games.roles import is_random_role
 
 START_SECONDS = 10.0
 """What the start clock is taken to be where nobody says."""
+GLANCE_SHARE = 0.05
+"""Share of the time before preparing for tree search, which proves small games at once. Set by hand; not tuned."""
 LATE_SHARE = 0.3
 """Share of a turn's time for learning where the start clock was too short for it. Set by hand; not tuned."""
 
@@ -56,13 +58,13 @@ class GeneralSearch(Engine):
         self._tree.advance(joint_move, state)
 
     def prepare(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
-        self._get_ready(stop, report, seconds or START_SECONDS, trial=True)
-        self._search(stop, report, seconds)
+        if not self._get_ready(stop, report, seconds or START_SECONDS, trial=True):
+            self._search(stop, report, seconds)
 
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
-        if seconds is not None and len(self._machine.legal(self._state, self._role)) > 1:
-            self._get_ready(stop, report, LATE_SHARE * seconds, trial=False)
-        self._search(stop, report, seconds)
+        late = seconds is not None and len(self._machine.legal(self._state, self._role)) > 1
+        if not (late and self._get_ready(stop, report, LATE_SHARE * (seconds or 0.0), trial=False)):
+            self._search(stop, report, seconds)
 
     def _search(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
         if stop[0]:
@@ -84,20 +86,20 @@ class GeneralSearch(Engine):
         self.name = self._tree.name
         self._tree.think(stop, report, seconds)
 
-    def _get_ready(self, stop: StopFlag, report: Report, seconds: float, *, trial: bool) -> None:
-        """Prepares for so many seconds at most, if that is worth while.
+    def _get_ready(self, stop: StopFlag, report: Report, seconds: float, *, trial: bool) -> bool:
+        """Prepares for so many seconds at most, if that is worth while; returns whether that has proven a move.
 
         In a thread of its own, as some steps go on for longer than a search may after `stop`. One that is still in such
         a step is waited for, within the same time.
         """
-        moves = self._machine.legal(self._state, self._role)
-        if not (moves and self._preparation.worth_while):
-            return
-        report(Opinion(moves[0], None))
+        if not self._preparation.worth_while:
+            return False
         end = time.monotonic() + seconds
+        if self._glance(stop, report, GLANCE_SHARE * seconds):
+            return True
         self._wait(stop, end)
         if stop[0] or self._preparing is not None:
-            return
+            return False
         halt = np.zeros(1, np.uint8)
         arguments = (self._state, end - time.monotonic(), halt)
         self._preparing = threading.Thread(
@@ -106,6 +108,20 @@ class GeneralSearch(Engine):
         self._preparing.start()
         self._wait(stop, end)
         halt[0] = 1
+        return False
+
+    def _glance(self, stop: StopFlag, report: Report, seconds: float) -> bool:
+        """Tree search for so many seconds, for a first opinion; returns whether that is proven."""
+        proven = False
+
+        def take(opinion: Opinion) -> None:
+            nonlocal proven
+            proven |= opinion.proven
+            report(opinion)
+
+        with limited(stop, seconds) as halt:
+            self._tree.think(halt, take, seconds)
+        return proven
 
     def _wait(self, stop: StopFlag, end: float) -> None:
         """Waits for the thread that prepares until it ends, or until `stop` or `end` (`time.monotonic`)."""

@@ -1,4 +1,5 @@
-"""Alpha-beta, written once for all native families: `search` and its `frames`, and aspiration windows.
+"""Alpha-beta, written once for circuits and all native families.
 
-A family's folder imports from here and registers its own kernels (`search.register`); nothing here knows a family.
+`search` and its `frames`, aspiration windows, and the transposition `table`. `pvs` and each family's folder import from
+here and hand their own kernels to `search`; nothing here knows a game.
 """

@@ -1,6 +1,10 @@
-"""Alpha-beta for any two-player game with turns that compiles to a circuit, with a learnt linear evaluation.
+"""Alpha-beta for any two-player game with turns that compiles to a circuit, with an evaluation learnt before the match.
 
-`workspace` holds a thread's memory, `expansion` makes all children of a node in one pass of the lanes, `table` is the
-transposition table, `search` has the family's steps of `agent.search.alphabeta`, `analysis` deepens iteratively at the
-root, `engine` plays.
+`workspace` holds a thread's memory, `features` what the evaluation sees of a state, `expansion` makes all children of a
+node in one pass of the lanes, `table` says what an entry of the transposition table holds, `search` has the family's
+steps of `agent.search.alphabeta`, `analysis` deepens iteratively at the root, `engine` plays.
+
+`survey` says whether a game is one for alpha-beta, `selfplay` plays matches of shallow searches, `learning` fits the
+evaluation to them, `trial` plays matches against other engines, and `preparation` does all that while the start clock
+runs. Imported by `agent.search.general` and `agent.kernels.groups`: `engine` and `preparation`.
 """

@@ -143,14 +143,14 @@ class Preparation:
 
     def _learn(self, state: State, seconds: float, stop: StopFlag) -> None:
         assert self._learner is not None
-        with _limited(stop, seconds) as limited:
-            self._learner.run(self._machine.pack(state), limited)
+        with limited(stop, seconds) as halt:
+            self._learner.run(self._machine.pack(state), halt)
 
     def _try_out(self, state: State, end: float, stop: StopFlag) -> None:
         """Plays matches of alpha-beta against tree search, with both seatings, on all cores."""
-        limit = _limited(stop, end - time.monotonic())
-        with limit as limited, ThreadPoolExecutor(self._threads, "trial") as pool:
-            scores = list(pool.map(lambda first: self._play_matches(state, first, limited), range(self._threads)))
+        limit = limited(stop, end - time.monotonic())
+        with limit as halt, ThreadPoolExecutor(self._threads, "trial") as pool:
+            scores = list(pool.map(lambda first: self._play_matches(state, first, halt), range(self._threads)))
         self.points += sum(points for points, _ in scores)
         self.matches += sum(matches for _, matches in scores)
 
@@ -179,7 +179,7 @@ class Preparation:
         return points, matches
 
 
-class _limited:
+class limited:
     """A stop flag that is set when another one is, or after some seconds."""
 
     def __init__(self, stop: StopFlag, seconds: float) -> None:

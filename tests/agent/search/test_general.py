@@ -37,6 +37,12 @@ def _kernels() -> None:
     warm_kernels(warm_circuits())
 
 
+@pytest.fixture(autouse=True)
+def _no_glance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tree search does not prove the games of the tests before anything else happens."""
+    monkeypatch.setattr(general, "GLANCE_SHARE", 0.0)
+
+
 @pytest.fixture
 def own(machine_of: Compile) -> Compile:
     """The circuit of one of the package's sheets, by its name."""
@@ -115,6 +121,21 @@ def test_wins_what_can_be_won(machine_of: Compile) -> None:
     assert won == {0: 100, 1: 100}
 
 
+@pytest.mark.parametrize("role", [0, 1])
+def test_small_games_are_not_prepared_for(own: Compile, monkeypatch: pytest.MonkeyPatch, role: int) -> None:
+    """What a glance proves needs no evaluation: neither the match nor a turn waits for one."""
+    monkeypatch.setattr(general, "GLANCE_SHARE", 0.05)
+    engine = new_engine(own("tic_tac_toe"), role)
+    opinions: list[Opinion] = []
+    with StopWhen(never) as stop:
+        engine.prepare(stop.flag, opinions.append, 10_000.0)
+        assert (opinions[-1].proven, opinions[-1].value) == (True, 50)
+        opinions.clear()
+        engine.think(stop.flag, opinions.append, 10_000.0)
+        assert opinions[-1].proven
+    assert engine._preparation.suits is None
+
+
 def test_drawn_game_is_proven_before_it_begins(own: Compile) -> None:
     """The match need not wait for the end of the start clock."""
     engine = new_engine(own("tic_tac_toe"))
@@ -150,7 +171,7 @@ def test_stop_is_obeyed_while_a_step_takes_long(own: Compile, blocked: tuple[thr
     thread = engine._preparing
     assert thread is not None
     assert thread.is_alive()
-    assert [opinion.move in machine.legal(machine.initial(), 0) for opinion in opinions] == [True]
+    assert {opinion.move in machine.legal(machine.initial(), 0) for opinion in opinions} == {True}
     begun.clear()
     engine.think(np.zeros(1, np.uint8) + 1, opinions.append, 1000.0)
     assert engine._preparing is thread

@@ -41,7 +41,7 @@ def test_worker_lost_during_start(server: Server, tic_tac_toe: Game) -> None:
 
 def test_reply_waits_for_the_deadline(server: Server, connect_four: Game) -> None:
     """With a choice to make, a reply does not come before the clock less the margin is over."""
-    server.send(connect_four.start("m", clocks="600 2"))
+    server.send(connect_four.start("m", clocks="2 2"))
     reply = server.send("(PLAY m NIL)")
     assert reply.move in connect_four.legal()
     assert reply.seconds >= 1.5

@@ -43,6 +43,10 @@ class Scripted(Engine):
         """Set while it does not think."""
         self.thoughts = 0
         """How often it was told to."""
+        self.asked: list[float | None] = []
+        """For how many seconds each time."""
+        self.prepared: list[float | None] = []
+        """Of these, while the start clock ran."""
 
     def begin(self, state: State) -> None:
         if self.failing == "begin":
@@ -52,10 +56,15 @@ class Scripted(Engine):
         if self.failing == "advance":
             raise EngineMismatchError("seen otherwise")
 
+    def prepare(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        self.prepared.append(seconds)
+        super().prepare(stop, report, seconds)
+
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
         if self.failing == "think":
             raise ValueError("lost")
         self.idle.clear()
+        self.asked.append(seconds)
         self.thoughts += 1
         while not stop[0]:
             report(Opinion(self.move))
@@ -66,7 +75,9 @@ class Scripted(Engine):
 class Watched:
     """A gamer, and what it reports."""
 
-    def __init__(self, *engines: Engine, thinking: bool = True, right: bool = True) -> None:
+    def __init__(
+        self, *engines: Engine, thinking: bool = True, right: bool = True, start_ends: float | None = None
+    ) -> None:
         self.reports: queue.Queue[WorkerReport] = queue.Queue()
         self.settled: list[tuple[int, int]] = []
         """Each time that a state had to be found right: how many states were observed and situations reported."""
@@ -84,6 +95,7 @@ class Watched:
             self._report,
             thinking=thinking,
             seconds=None,
+            start_ends=start_ends,
             engines=choose,
             observed=self._observe,
             settle=self._settle,
@@ -176,6 +188,34 @@ def test_move_counts_as_proven_once_its_state_was_compared(right: bool) -> None:
     watched.gamer.turn(Turn(("walk",), 1.0))
     assert watched.thought() == Thought(1, Opinion("walk"), "sure")
     watched.gamer.retire()
+
+
+@pytest.mark.parametrize("left", [1000.0, -1.0])
+def test_engine_is_told_what_is_left_of_the_start_clock(left: float) -> None:
+    """Before the first turn it prepares, with what is left if anything is; then it thinks for as long as turns last."""
+    engine = Scripted("good", "walk")
+    watched = Watched(engine, start_ends=time.monotonic() + left)
+    assert watched.thought().turn == 0
+    watched.gamer.turn(Turn(None, 7.0))
+    watched.gamer.turn(Turn(("walk",), 8.0))
+    while watched.thought().turn == 0:
+        pass
+    watched.gamer.retire()
+    (before,) = engine.prepared
+    assert engine.asked[0] == before
+    assert (before is None) == (left < 0)
+    assert before is None or before <= left
+    assert set(engine.asked[1:]) <= {7.0, 8.0}
+    assert engine.asked[-1] == 8.0
+
+
+def test_engine_of_a_running_match_does_not_prepare() -> None:
+    """Where nobody knows of a start clock, or a turn is running already."""
+    engine = Scripted("good", "walk")
+    watched = Watched(engine)
+    assert watched.thought().turn == 0
+    watched.gamer.retire()
+    assert (engine.prepared, engine.asked) == ([], [None])
 
 
 def test_turn_is_followed_and_thought_about() -> None:
