@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from agent.search.pvs.analysis import Analyser, Searcher, Verdict
+from agent.search.pvs.expansion import place_root
 from agent.search.pvs.features import find_features
-from agent.search.pvs.workspace import WON
+from agent.search.pvs.workspace import WIN, WON
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.plain import Plain, new_searcher
@@ -41,8 +42,9 @@ def test_wins_and_losses_are_proven_as_soon_as_possible(machine_of: Compile, ran
         if (side := plain.mover(state)) > 1:
             continue
         searcher.game.table[:] = 0
-        last = verdicts_of(searcher, machine, state)[-1]
+        *before, last = verdicts_of(searcher, machine, state)
         assert last.proven
+        assert not any(verdict.proven and verdict.score < 0 for verdict in before)
         children = plain.children(state)
 
         best = [max(-plain.score(child, 1 - side, depth) for _, child in children) for depth in range(40)]
@@ -81,6 +83,50 @@ def test_evaluations_in_the_table_prove_nothing(own: Compile) -> None:
     verdicts_of(searcher, machine, state, 7)
     state = machine.next(state, (("drop", "4"), "noop"))
     assert not any(verdict.proven for verdict in verdicts_of(searcher, machine, state, 4))
+
+
+def test_iterations_find_the_score_of_their_depth(machine_of: Compile, random_states: States) -> None:
+    """Whichever root move is the best, the last verdict of a depth has its score."""
+    machine = machine_of(heap(16))
+    searcher = new_searcher(machine, 2)
+    plain = Plain(machine, searcher)
+    compared = 0
+    for state in random_states(machine, 40):
+        if (side := plain.mover(state)) > 1:
+            continue
+        searcher.game.table[:] = 0
+        found = {verdict.depth: verdict for verdict in verdicts_of(searcher, machine, state, 4)}
+        for depth, verdict in found.items():
+            scores = {move: -plain.score(child, 1 - side, depth - 1) for move, child in plain.children(state)}
+            if not verdict.proven:
+                assert verdict.score == max(scores.values()) == scores[verdict.move]
+                compared += 1
+    assert compared > 20
+
+
+def test_root_moves_are_searched_in_windows(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A move that may be better than the best one is searched again; a loss is proven once no move is left."""
+    machine = own("tic_tac_toe")
+    searcher = new_searcher(machine, 2)
+    assert place_root(searcher.game, machine.pack(machine.initial())) == 9
+    loss = 5 - WIN
+    exact = {0: loss - 2, 1: loss, 2: 70, 3: 60}
+    asked = []
+
+    def score(child: int, alpha: int, beta: int, depth: int, stop: object) -> int:
+        asked.append((child, alpha, beta))
+        return max(alpha, min(beta, exact[child]))
+
+    monkeypatch.setattr(searcher, "_score", score)
+    found: list[Verdict] = []
+    order = [0, 1, 2, 3]
+    assert searcher._iterate(order, 3, np.zeros(1, np.uint8), found.append) == 70
+    assert asked == [(0, -WIN, WIN), (1, loss - 2, loss - 1), (1, loss - 2, WIN), (2, loss, loss + 1), (2, loss, WIN), (3, 70, 71)]  # fmt: skip
+    assert [(verdict.score, verdict.proven) for verdict in found] == [(loss, False), (70, False), (70, False)]
+    assert order[0] == 2
+    exact |= {2: loss - 9, 3: loss - 1}
+    assert searcher._iterate([0, 1, 2, 3], 3, np.zeros(1, np.uint8), found.append) == loss
+    assert [(verdict.score, verdict.proven) for verdict in found[3:]] == [(loss, False), (loss, True)]
 
 
 def test_depth_is_the_limit(own: Compile) -> None:
