@@ -20,6 +20,8 @@ from agent.search.pvs.features import Features
 from agent.search.pvs.search import STOPPED, search
 from agent.search.pvs.workspace import (
     BIAS,
+    CHANGED,
+    CHANGES,
     DATE,
     EXPANSIONS,
     JUDGED,
@@ -93,6 +95,7 @@ class Searcher:
         if len(self._features.column):
             self.game.conjunctions.weight[:] = weights[self._features.column]
         self.game.settings[BIAS] = bias
+        self.work.counts[CHANGES] = self.work.counts[CHANGED] = 0
 
     def analyse(
         self,

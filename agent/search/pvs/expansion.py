@@ -270,7 +270,7 @@ def place_root(game, state):
     _add_conjunctions(game, np.int64(ROOT), np.int64(0), ONE)
     work.result[ROOT, 0] = UNKNOWN
     work.mover[ROOT, 0] = NOBODY
-    count = expand(game, ROOT, np.int64(0), np.int64(ROOT_CHILDREN))
+    count = expand(game, np.int64(ROOT), np.int64(0), np.int64(ROOT_CHILDREN))
     if count > 1:
         work.mover[ROOT, 0] = 0 if work.move[ROOT_CHILDREN, 0] < game.programs.role_start[1] else 1
     return count

@@ -41,9 +41,10 @@ SIDE, DATE, BIAS = range(3)
 """Indices into `PvsGame.settings`: the role whose view the scores of ply 0 are in, the transposition table's
 generation, and what is added to the evaluation for role 0."""
 
-EXPANSIONS, JUDGED, REFUSED = range(3)
-"""Indices into `PvsWorkspace.counts`: nodes whose children were made, leaves that the evaluation judged, and nodes that
-could not be searched: too many moves, or several roles with a choice."""
+EXPANSIONS, JUDGED, REFUSED, CHANGES, CHANGED = range(5)
+"""Indices into `PvsWorkspace.counts`: nodes whose children were made, leaves that the evaluation judged, nodes that
+could not be searched (too many moves, or several roles with a choice); by how much moves have changed the evaluation,
+and how many."""
 
 
 class PvsWorkspace(NamedTuple):
@@ -84,7 +85,7 @@ class PvsWorkspace(NamedTuple):
     goals: NDArray[np.float64]
     """(2) the goals of one lane, 0..100."""
     counts: NDArray[np.int64]
-    """(3) see EXPANSIONS ff., never reset by the search."""
+    """(5) see EXPANSIONS ff., never reset by the search."""
 
 
 class PvsGame(NamedTuple):
@@ -129,5 +130,5 @@ def new_workspace(programs: CircuitPrograms) -> PvsWorkspace:
         killer=np.full((PLIES, 2), -1, np.int32),
         history=np.zeros(len(programs.legal_slot), np.int32),
         goals=np.zeros(2),
-        counts=np.zeros(3, np.int64),
+        counts=np.zeros(5, np.int64),
     )

@@ -9,19 +9,21 @@ from numpy.typing import NDArray
 
 from agent.search.alphabeta.table import new_table
 from agent.search.pvs.analysis import Searcher
-from agent.search.pvs.features import Features, find_features
-from agent.search.pvs.workspace import BOTH, MOST, NOBODY, UNKNOWN, WIN
+from agent.search.pvs.features import find_features
+from agent.search.pvs.workspace import BOTH, CHANGES, MOST, NOBODY, UNKNOWN, WIN
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 
 
-def new_searcher(machine: CircuitMachine, seed: int, features: Features | None = None) -> Searcher:
-    """A searcher with a random evaluation."""
+def new_searcher(machine: CircuitMachine, seed: int, *, quiescence: bool = False) -> Searcher:
+    """A searcher with a random evaluation; without quiescence no change of it is taken to be large."""
     rng = np.random.default_rng(seed)
-    features = features or find_features(machine, 1)
+    features = find_features(machine, 1)
     zobrist = rng.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
     searcher = Searcher(machine, features, new_table(1), zobrist)
     searcher.set_evaluation(rng.integers(-300, 300, features.n).astype(np.int32), int(rng.integers(-300, 300)))
+    if not quiescence:
+        searcher.work.counts[CHANGES] = 1 << 60
     return searcher
 
 
@@ -97,8 +99,19 @@ class Plain:
                 result += -ply if result > 0 else ply
             return sign * result
         mover = self.mover(state)
-        if depth <= 0 or mover == BOTH:
-            return sign * max(-MOST, min(MOST, self.evaluation(state)))
+        static = sign * max(-MOST, min(MOST, self.evaluation(state)))
+        if mover == BOTH:
+            return static
         if mover == 1 - side:
             return -self.score(state, 1 - side, depth, ply + 1)
-        return max(-self.score(child, 1 - side, depth - 1, ply + 1) for _, child in self.children(state))
+        children = [child for _, child in self.children(state)]
+        if depth > 1:
+            return max(-self.score(child, 1 - side, depth - 1, ply + 1) for child in children)
+        # The last ply is judged from here; below it, the mover may leave it at that, but sees the end of the match.
+        scores = [static] if depth <= 0 else []
+        for child in children:
+            if self.result(child) != UNKNOWN:
+                scores.append(-self.score(child, 1 - side, 0, ply + 1))
+            elif depth == 1:
+                scores.append(sign * max(-MOST, min(MOST, self.evaluation(child))))
+        return max(scores)

@@ -10,7 +10,7 @@ import pytest
 from agent.search.pvs.analysis import Analyser, Searcher, Verdict
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.features import find_features
-from agent.search.pvs.workspace import WIN, WON
+from agent.search.pvs.workspace import CHANGES, WIN, WON
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.plain import Plain, new_searcher
@@ -48,7 +48,9 @@ def test_wins_and_losses_are_proven_as_soon_as_possible(machine_of: Compile, ran
         children = plain.children(state)
 
         best = [max(-plain.score(child, 1 - side, depth) for _, child in children) for depth in range(40)]
-        assert last.depth == 1 + next(depth for depth, score in enumerate(best) if abs(score) > WON)
+        # A null window may leave it a ply later, where the evaluation is good enough for it.
+        first = 1 + next(depth for depth, score in enumerate(best) if abs(score) > WON)
+        assert last.depth in (first, first + 1)
         assert np.sign(last.score) == np.sign(best[-1])
         assert np.sign(-plain.score(dict(children)[last.move], 1 - side, 99)) == np.sign(last.score)
         proven.add(last.score > 0)
@@ -58,7 +60,7 @@ def test_wins_and_losses_are_proven_as_soon_as_possible(machine_of: Compile, ran
 def test_draw_is_proven(own: Compile, random_states: States) -> None:
     """Once all lines were searched to their ends the score is certain; before, it is not."""
     machine = own("tic_tac_toe")
-    searcher = new_searcher(machine, 1)
+    searcher = new_searcher(machine, 1, quiescence=True)
     plain = Plain(machine, searcher)
     scores = set()
     for state in [machine.initial(), *random_states(machine, 25)]:
@@ -121,7 +123,8 @@ def test_root_moves_are_searched_in_windows(own: Compile, monkeypatch: pytest.Mo
     found: list[Verdict] = []
     order = [0, 1, 2, 3]
     assert searcher._iterate(order, 3, np.zeros(1, np.uint8), found.append) == 70
-    assert asked == [(0, -WIN, WIN), (1, loss - 2, loss - 1), (1, loss - 2, WIN), (2, loss, loss + 1), (2, loss, WIN), (3, 70, 71)]  # fmt: skip
+    again = [(1, loss - 2, loss - 1), (1, loss - 2, WIN), (2, loss, loss + 1), (2, loss, WIN)]
+    assert asked == [(0, -WIN, WIN), *again, (3, 70, 71)]
     assert [(verdict.score, verdict.proven) for verdict in found] == [(loss, False), (70, False), (70, False)]
     assert order[0] == 2
     exact |= {2: loss - 9, 3: loss - 1}
@@ -194,5 +197,6 @@ def test_new_evaluation_forgets_the_old_scores(own: Compile) -> None:
     scores = []
     for one in (analyser, fresh):
         one.set_evaluation(weights, 0)
+        one.searchers[0].work.counts[CHANGES] = 1 << 60
         scores.append({found.depth: found.score for found in verdicts_of(one, machine, machine.initial(), 2)})
     assert scores[0] == scores[1]

@@ -66,7 +66,7 @@ def test_same_scores_of_tic_tac_toe(own: Compile, random_states: States, depth: 
 def test_same_results_of_tic_tac_toe(own: Compile, random_states: States) -> None:
     """Wins, draws and losses at the end of all lines, whatever the evaluation says."""
     machine = own("tic_tac_toe")
-    plain = Plain(machine, new_searcher(machine, 4))
+    plain = Plain(machine, new_searcher(machine, 4, quiescence=True))
     results = set()
     for state in [machine.initial(), *random_states(machine, 30)]:
         expected = plain.score(state, 0, DEEP)
@@ -79,7 +79,7 @@ def test_same_results_of_tic_tac_toe(own: Compile, random_states: States) -> Non
 def test_wins_at_the_end_are_found(machine_of: Compile, size: int) -> None:
     """The heap is won or lost from the start."""
     machine = machine_of(heap(size))
-    plain = Plain(machine, new_searcher(machine, size))
+    plain = Plain(machine, new_searcher(machine, size, quiescence=True))
     found = score(plain, machine.initial(), DEEP, 0)
     assert abs(found) > WON
     assert same(found, plain.score(machine.initial(), 0, DEEP))
