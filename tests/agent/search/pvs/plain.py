@@ -50,6 +50,10 @@ class Plain:
             weights[columns] = game.conjunctions.weight[c]
         return int((features.of(bits_of(self.machine, state)[None, :]) @ weights)[0]) + int(game.settings[2])
 
+    def judged(self, state: State) -> int:
+        """The evaluation within its limits, for role 0."""
+        return max(-MOST, min(MOST, self.evaluation(state)))
+
     def key(self, state: State) -> int:
         """The Zobrist key."""
         return int(
@@ -99,19 +103,18 @@ class Plain:
                 result += -ply if result > 0 else ply
             return sign * result
         mover = self.mover(state)
-        static = sign * max(-MOST, min(MOST, self.evaluation(state)))
         if mover == BOTH:
-            return static
+            return sign * self.judged(state)
         if mover == 1 - side:
             return -self.score(state, 1 - side, depth, ply + 1)
         children = [child for _, child in self.children(state)]
         if depth > 1:
             return max(-self.score(child, 1 - side, depth - 1, ply + 1) for child in children)
         # The last ply is judged from here; below it, the mover may leave it at that, but sees the end of the match.
-        scores = [static] if depth <= 0 else []
+        scores = [sign * self.judged(state)] if depth <= 0 else []
         for child in children:
             if self.result(child) != UNKNOWN:
                 scores.append(-self.score(child, 1 - side, 0, ply + 1))
             elif depth == 1:
-                scores.append(sign * max(-MOST, min(MOST, self.evaluation(child))))
+                scores.append(sign * self.judged(child))
         return max(scores)
