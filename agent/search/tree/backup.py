@@ -86,7 +86,7 @@ def back_up(tree, lanes, descent, parameters):
             note_proven_child(tree, node, descents.edge[descent, d], descents.node[descent, d + 1])
         if tree.node[node].expanded == MIXED and results > 0:
             edges = descents.edge[descent, d]
-            add_regrets(tree, node, edges, descents.sums[descent], results, parameters.random_role)
+            add_regrets(tree, node, edges, descents.sums[descent], results, parameters.random_role, lanes.rng)
         tree.node[node].pending -= expected
         tree.node[node].visits += results
         for role in range(roles):

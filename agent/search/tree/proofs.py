@@ -61,7 +61,7 @@ def _guaranteed(tree, node, role, worst_goal, sum_of_goals, edges):
                 if abs(goal + tree.stats[child, other].goal - sum_of_goals) > SAME_GOAL:
                     return -1.0
             least = min(least, goal)
-            if least <= best - SAME_GOAL:
+            if least <= max(worst_goal[role], best - SAME_GOAL):
                 break
         tree.edge[edge].proven = least
         best = max(best, least)

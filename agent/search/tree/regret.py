@@ -31,6 +31,10 @@ again. Set by hand; not tuned."""
 FIRST_REGRET = 3.0
 """Sum of a role's regrets when a node becomes mixed, in goals (0..1), shared out by visits. Set by hand; not tuned."""
 
+MAX_ALTERNATIVES = 16
+"""Other edges of a role whose regrets a descent adds to at most, about; of more, a random part stands for all. Set by
+hand; not tuned."""
+
 EXPLORED = -2
 """In `Descents.proven_child`: at this node some role drew from all its edges alike."""
 
@@ -94,12 +98,13 @@ def draw_edge(tree, node, role, rng):
 
 
 @inner_kernel()
-def add_regrets(tree, node, edges, sums, results, random_role):
+def add_regrets(tree, node, edges, sums, results, random_role, rng):
     """Adds what each role would have got by each other edge, less what it got, to the regrets at a mixed node.
 
     `edges` (int32[roles]) is the joint move that was made, `sums` (float64[roles]) the goals (0..1) of its `results`,
     added up. What another edge would have brought against the others' is the mean of that child, or that of the edge
-    where there is no such child yet.
+    where there is no such child yet. Where a role has many edges, a random part of them counts as often as there are
+    parts. `rng` is uint64[1].
     """
     for role in range(tree.stats.shape[1]):
         size = tree.stats[node, role].n_edges
@@ -108,7 +113,11 @@ def add_regrets(tree, node, edges, sums, results, random_role):
         own = edges[role]
         got = sums[role] / results
         begin = tree.stats[node, role].first_edge
-        for edge in range(begin, begin + size):
+        parts = 1 + size // MAX_ALTERNATIVES
+        first = begin
+        if parts > 1:
+            first += np.int64((random32(rng) * np.uint64(parts)) >> np.uint64(32))
+        for edge in range(first, begin + size, parts):
             if edge == own:
                 continue
             edges[role] = edge
@@ -121,5 +130,5 @@ def add_regrets(tree, node, edges, sums, results, random_role):
                 value = tree.edge[edge].total / tree.edge[edge].visits
             else:
                 continue
-            tree.amaf[edge].total = np.float32(max(0.0, tree.amaf[edge].total + value - got))
+            tree.amaf[edge].total = np.float32(max(0.0, tree.amaf[edge].total + parts * (value - got)))
         edges[role] = own
