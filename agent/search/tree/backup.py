@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from agent.search.tree.proofs import note_proven_child, prove
-from agent.search.tree.store import N_PLAYOUTS, OPEN, choosers
-from agent.search.tree.workspace import ACTIVE, HELD, N_FREE, WIDTH
+from agent.search.tree.regret import EXPLORED, add_regrets
+from agent.search.tree.store import MIXED, N_PLAYOUTS, OPEN, choosers
+from agent.search.tree.workspace import ACTIVE, HELD, MAX_DEPTH, N_FREE, WIDTH
 from games.bits.inner import inner_kernel, step
 from games.bits.words import lowest, popcount
 from games.gdl.running.goals import evaluate_goals, read_goals
@@ -46,7 +47,8 @@ def back_up(tree, lanes, descent, parameters):
     """Adds the results of a descent along its path, proves what can be proven, leaf to root, and frees the descent.
 
     A proven leaf counts as all the results that were expected. Above a node that is worth what a proven child is, that
-    child's goals count.
+    child's goals count; above a node where a role explored, what the node is worth otherwise: trying poor moves says
+    nothing about its value.
     """
     descents, goals = lanes.descents, lanes.goals
     roles = tree.stats.shape[1]
@@ -55,7 +57,15 @@ def back_up(tree, lanes, descent, parameters):
     leaf = descents.node[descent, depth]
     proving = False
     if leaf >= 0:
-        proving = prove(tree, leaf, parameters.best_goal, parameters.random_role, goals)
+        proving = prove(
+            tree,
+            leaf,
+            parameters.best_goal,
+            parameters.worst_goal,
+            parameters.random_role,
+            descents.edge[descent, min(depth, MAX_DEPTH - 1)],
+            goals,
+        )
         if proving:
             descents.results[descent] = expected
             for role in range(roles):
@@ -74,6 +84,9 @@ def back_up(tree, lanes, descent, parameters):
         proven_child = descents.proven_child[descent, d]
         if proving:
             note_proven_child(tree, node, descents.edge[descent, d], descents.node[descent, d + 1])
+        if tree.node[node].expanded == MIXED and results > 0:
+            edges = descents.edge[descent, d]
+            add_regrets(tree, node, edges, descents.sums[descent], results, parameters.random_role, lanes.rng)
         tree.node[node].pending -= expected
         tree.node[node].visits += results
         for role in range(roles):
@@ -86,9 +99,20 @@ def back_up(tree, lanes, descent, parameters):
             if proven_child >= 0:
                 total = tree.stats[proven_child, role].goal * results
                 descents.sums[descent, role] = total
+            elif proven_child == EXPLORED and tree.node[node].visits > results:
+                total = tree.stats[node, role].total / (tree.node[node].visits - results) * results
+                descents.sums[descent, role] = total
             tree.stats[node, role].total += total
         if proving:
-            proving = prove(tree, node, parameters.best_goal, parameters.random_role, goals)
+            proving = prove(
+                tree,
+                node,
+                parameters.best_goal,
+                parameters.worst_goal,
+                parameters.random_role,
+                descents.edge[descent, d],
+                goals,
+            )
     descents.free[lanes.counts[N_FREE]] = descent
     lanes.counts[N_FREE] += 1
 
@@ -105,7 +129,7 @@ def _add_amaf(tree, lanes, descent, which, played, parameters):
         node = descents.node[descent, d]
         if node < 0:
             break
-        if tree.node[node].visits > settled:
+        if tree.node[node].visits > settled or tree.node[node].expanded == MIXED:
             continue
         for role in range(tree.stats.shape[1]):
             size = tree.stats[node, role].n_edges

@@ -1,4 +1,4 @@
-"""From the root to a leaf: which edge each role follows at a node, and the path of a descent.
+"""From the root to a leaf: which edge each role follows at a node (see `regret`, too), and the path of a descent.
 
 In all kernels `tree` is a `SearchTree`, `lanes` a `SearchWorkspace`, `parameters` a `Parameters`; nodes, edges, roles
 and descents are integers.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from agent.search.tree.regret import EXPLORED, draw_edge, is_mixed
 from agent.search.tree.store import OPEN, PROVEN, ROOT, choosers, get_child
 from agent.search.tree.workspace import MAX_DEPTH
 from games.bits.inner import step
@@ -120,10 +121,16 @@ def descend(tree, lanes, descent, parameters, expected, threshold):
             return UNEXPANDED
         edges = descents.edge[descent, depth]
         descents.proven_child[descent, depth] = -1
+        mixed = count > 1 and is_mixed(tree, node, expected, parameters.random_role)
         for role in range(roles):
-            edge, proven_child = _select(tree, node, role, count <= 1, parameters, lanes.rng)
-            if proven_child >= 0:
-                descents.proven_child[descent, depth] = proven_child
+            if mixed and role != parameters.random_role:
+                edge, explored = draw_edge(tree, node, role, lanes.rng)
+                if explored:
+                    descents.proven_child[descent, depth] = EXPLORED
+            else:
+                edge, proven_child = _select(tree, node, role, count <= 1, parameters, lanes.rng)
+                if proven_child >= 0:
+                    descents.proven_child[descent, depth] = proven_child
             edges[role] = edge
             if tree.stats[node, role].n_edges > 1:
                 tree.edge[edge].pending += expected

@@ -214,7 +214,7 @@ class TreeSearch(Engine):
 
     def _opinion(self) -> Opinion:
         tree, role = self._tree, self._role
-        root = read_root(tree, role)
+        root = read_root(tree, role, self._parameters.random_role)
         line = self._lines.best() if len(self._machine.roles) == 1 else None
         choice = choose(root, line, float(self._parameters.worst_goal[role]), self._random)
         move = int(root.moves[choice.edge]) - int(self._machine.programs.role_start[role])

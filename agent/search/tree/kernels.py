@@ -2,7 +2,7 @@
 
 Descents through the tree bring starts of playouts (`expansion`); each of 64 lanes takes over the next one and plays on
 at random. Goals come back when the lane's match is over, whatever the others do: no batch waits for its slowest lane.
-UCT (Kocsis & Szepesvari 2006) per role (decoupled where roles move at once: Shafiei et al. 2009), all-moves-as-first
+UCT (Kocsis & Szepesvari 2006) per role, regret matching where several choose at once (`regret`), all-moves-as-first
 values (RAVE, Gelly & Silver 2007), proven values (MCTS-Solver, Winands et al. 2008, for any number of roles),
 transpositions.
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from agent.search.tree.store import PROVEN, TERMINAL, choosers
-from games.bits.inner import inner_kernel
+from agent.search.tree.store import PROVEN, TERMINAL, choosers, get_child
+from games.bits.inner import inner_kernel, step
 from games.bits.locks import fence
 
 
@@ -23,7 +23,7 @@ def set_proven(tree, node, goals):
 
 @inner_kernel()
 def note_proven_child(tree, node, edges, child):
-    """Notes at the chooser's edge what a proven child brings; where several choose at once, nothing is proven."""
+    """Notes at the chooser's edge what a proven child brings; where several choose at once, no edge has a child."""
     count, chooser = choosers(tree.stats, node)
     if count <= 1:
         tree.edge[edges[chooser]].proven = tree.stats[child, chooser].goal
@@ -33,22 +33,83 @@ SAME_GOAL = 1e-6
 """Goals that differ by less are the same: edges keep them as 32-bit floats."""
 
 
+MAX_JOINT_MOVES = 256
+"""Joint moves of a node that are looked at for a proof at most, each time that one of them is proven. Set by hand; not
+tuned."""
+
+
 @inner_kernel()
-def prove(tree, node, best_goal, random_role, goals):
+def _guaranteed(tree, node, role, worst_goal, sum_of_goals, edges):
+    """What one of two roles that choose at once can make sure of: its best edge against the worst answer.
+
+    Children that are not proven are taken for the worst. What each edge makes sure of is noted there (no more than the
+    best one's, where another answer would be worse still). Returns -1 where the goals of a proven child do not add up
+    to `sum_of_goals`. `worst_goal` is float64[roles], 0..1; `edges` (int32[roles]) is overwritten.
+    """
+    other = 1 - role
+    begin, answers = tree.stats[node, role].first_edge, tree.stats[node, other].first_edge
+    best = -1.0
+    for edge in range(begin, begin + tree.stats[node, role].n_edges):
+        edges[role] = edge
+        least = 2.0
+        for answer in range(answers, answers + tree.stats[node, other].n_edges):
+            edges[other] = answer
+            child = get_child(tree, node, edges)
+            goal = worst_goal[role]
+            if child >= 0 and tree.node[child].status == PROVEN:
+                goal = tree.stats[child, role].goal
+                if abs(goal + tree.stats[child, other].goal - sum_of_goals) > SAME_GOAL:
+                    return -1.0
+            least = min(least, goal)
+            if least <= max(worst_goal[role], best - SAME_GOAL):
+                break
+        tree.edge[edge].proven = least
+        best = max(best, least)
+    return best
+
+
+@step
+def _prove_contested(tree, node, best_goal, worst_goal, edges, goals):
+    """`prove` for two roles that choose at once and want the opposite: where a pure move is best for each.
+
+    That is so where what both can make sure of adds up to what there is. Equilibria of mixed strategies stay open.
+    """
+    sum_of_goals = best_goal[0] + worst_goal[1]
+    if tree.stats[node, 0].n_edges * tree.stats[node, 1].n_edges > MAX_JOINT_MOVES:
+        return False
+    if abs(sum_of_goals - worst_goal[0] - best_goal[1]) > SAME_GOAL:
+        return False
+    own = (edges[0], edges[1])
+    for role in range(2):
+        goals[role] = _guaranteed(tree, node, role, worst_goal, sum_of_goals, edges)
+    edges[0], edges[1] = own
+    if min(goals[0], goals[1]) < 0.0 or goals[0] + goals[1] < sum_of_goals - SAME_GOAL:
+        return False
+    set_proven(tree, node, goals)
+    return True
+
+
+@inner_kernel()
+def prove(tree, node, best_goal, worst_goal, random_role, edges, goals):
     """Marks a node PROVEN if its children say so: its chooser has one worth `best_goal` to it, or all are proven.
 
     Where nobody has a choice the only child decides; where the random role moves and all children are proven, their
-    mean. Nodes at which several roles choose at once stay open; so do those where the chooser's best children are worth
-    the same to it but not to the others, who cannot know what it will do. `best_goal` is float64[roles]: the highest
-    goals (0..1) that the rules name; `goals` (float64[roles]) is overwritten. Returns whether the node is proven.
+    mean. Nodes at which several roles choose at once stay open, but for saddle points (`_prove_contested`); so do those
+    where the chooser's best children are worth the same to it but not to the others, who cannot know what it will do.
+    `best_goal` and `worst_goal` are float64[roles]: the highest and lowest goals (0..1) that the rules name; `edges`
+    (int32[roles]) is used and restored, `goals` (float64[roles]) is overwritten. Returns whether the node is proven.
     MCTS-Solver (Winands et al. 2008) for goals instead of wins, and any number of roles.
     """
     if tree.node[node].status == PROVEN:
         return True
     count, chooser = choosers(tree.stats, node)
-    if count > 1 or tree.node[node].status == TERMINAL:
+    if tree.node[node].status == TERMINAL:
         return False
     roles = tree.stats.shape[1]
+    if count > 1:
+        if roles > 2 or random_role >= 0:
+            return False
+        return _prove_contested(tree, node, best_goal, worst_goal, edges, goals)
     begin = tree.stats[node, chooser].first_edge
     end = begin + tree.stats[node, chooser].n_edges
     best = np.int32(-1)

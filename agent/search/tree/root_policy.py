@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.tree.best_lines import BestLine
-from agent.search.tree.store import PROVEN, ROOT, SearchTree
+from agent.search.tree.store import MIXED, PROVEN, ROOT, SearchTree
 
-MIXING_SHARE = 0.3
-"""Where several roles choose at once, moves with this share of the most visited one's visits are all candidates. Set
-by hand; not tuned."""
+MIXING_SHARE = 0.1
+"""Where several roles choose at once, moves with this share of the likeliest one's probability are all candidates.
+Of 0, 0.05, 0.1, 0.2, 0.3 and 0.5 the lower ones were harder to exploit in a bidding game, the higher ones in a game of
+walls where some moves lose at once."""
 
 
 class Choice(NamedTuple):
@@ -34,12 +35,15 @@ class RootStatistics(NamedTuple):
     moves: NDArray[np.int32]
     """Numbered over all roles."""
     visits: NDArray[np.float64]
+    strategy: NDArray[np.float64]
+    """Where others choose at once: how likely each move is to be good, up to a factor."""
     means: NDArray[np.float64]
     """Mean goal (0..1) of the playouts by each edge; 0 without any."""
     proven_goals: NDArray[np.float64]
-    """Goals (0..1) of the children whose value is proven, -1 for all others."""
+    """Goals (0..1) of the children whose value is proven, -1 for all others. Where others choose at once, all are -1
+    until the root is proven; then what each move makes sure of."""
     simultaneous: bool
-    """Whether other roles choose, too; edges have no children of their own then."""
+    """Whether others choose at once, who do not draw at random."""
     proven: bool
     """Whether the root's own value is proven."""
     value: float
@@ -54,22 +58,29 @@ class RootStatistics(NamedTuple):
         return int(np.lexsort((self.visits, self.proven_goals))[-1])
 
 
-def read_root(tree: SearchTree, role: int) -> RootStatistics:
+def read_root(tree: SearchTree, role: int, random_role: int) -> RootStatistics:
     """The statistics of the root's edges for a role that has at least one legal move. Other threads may be
-    searching."""
+    searching. `random_role` is the one that draws its moves, or -1."""
     root = int(tree.counts[ROOT])
     proven = bool(tree.node["status"][root] == PROVEN)
     begin = int(tree.stats["first_edge"][root, role])
-    edges = tree.edge[begin : begin + int(tree.stats["n_edges"][root, role])]
+    end = begin + int(tree.stats["n_edges"][root, role])
+    edges = tree.edge[begin:end]
     visits = edges["visits"].astype(float)
-    simultaneous = int((tree.stats["n_edges"][root] > 1).sum()) > 1
+    choosers = np.flatnonzero(tree.stats["n_edges"][root] > 1)
+    if len(choosers) <= 1:
+        child_goals = tree.stats["goal"][np.maximum(edges["child"], 0), role]
+        proven_goals = np.where(edges["proven"] >= 0, child_goals, -1.0)
+    else:
+        proven_goals = edges["proven"].astype(float) if proven else np.full(len(edges), -1.0)
     mean = tree.stats["total"][root, role] / max(1, int(tree.node["visits"][root]))
     return RootStatistics(
         moves=edges["move"],
         visits=visits,
+        strategy=tree.amaf["visits"][begin:end].astype(float) if tree.node["expanded"][root] == MIXED else visits,
         means=edges["total"] / np.maximum(visits, 1),
-        proven_goals=np.where(edges["proven"] >= 0, tree.stats["goal"][np.maximum(edges["child"], 0), role], -1.0),
-        simultaneous=simultaneous,
+        proven_goals=proven_goals,
+        simultaneous=len(np.setdiff1d(choosers, [random_role])) > 1,
         proven=proven,
         value=float(tree.stats["goal"][root, role] if proven else mean),
     )
@@ -115,15 +126,16 @@ def solved(root: RootStatistics) -> Choice | None:
 
 
 def mixed(root: RootStatistics, random: Random) -> Choice | None:
-    """Where others choose at once: a random move, in proportion to the visits, so that nobody can foresee it.
+    """Where others choose at once: a move drawn from the average strategy, so that nobody can foresee it.
 
-    Visit counts of decoupled UCT approximate a mixed strategy; rarely visited moves are left out as exploration only.
+    Improbable moves are left out as exploration only.
     """
     if not root.simultaneous:
         return None
-    candidates = np.flatnonzero(root.visits >= MIXING_SHARE * root.visits.max())
-    weights = root.visits[candidates] + 1
-    index = int(random.choices(candidates.tolist(), weights=weights.tolist())[0])
+    weights = np.where(root.strategy >= MIXING_SHARE * root.strategy.max(), root.strategy, 0.0)
+    if weights.sum() <= 0.0:
+        weights[:] = 1.0
+    index = random.choices(range(len(weights)), weights=weights.tolist())[0]
     return Choice(index, float(root.means[index]), False)
 
 

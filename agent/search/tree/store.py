@@ -22,6 +22,9 @@ from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms
 OPEN, TERMINAL, PROVEN = 0, 1, 2
 """Status of a node. TERMINAL: the match is over, goals not evaluated yet. PROVEN: `goal` is what best play brings."""
 
+MIXED = 2
+"""In a node's `expanded`: its edges are drawn by regret matching as well, see `regret`."""
+
 N_NODES, N_EDGES, ROOT, N_JOINT, N_PLAYOUTS, LOCK, MEMORY, NODE_MEMORY = range(8)
 """Indices into `SearchTree.counts`: used nodes and edges, the root's node, joint children, playouts backed up (and
 descents that ended without any), the spin lock; the bytes that nodes and edges may take, and what a node takes without
@@ -32,7 +35,7 @@ NODE = np.dtype(
         ("visits", np.int64),  # results that were backed up through the node
         ("pending", np.int32),  # results that descents under way will bring
         ("status", np.int16),  # OPEN, TERMINAL or PROVEN
-        ("expanded", np.int16),  # whether its children have been looked at: terminal ones are known
+        ("expanded", np.int16),  # 1 if its children have been looked at: terminal ones are known; or MIXED
     ]
 )
 
@@ -52,14 +55,19 @@ EDGE = np.dtype(
         ("move", np.int32),  # numbered over all roles
         ("child", np.int32),  # of the only chooser's edge (role 0's where nobody has a choice); -1 while there is none
         ("pending", np.int32),  # results that descents under way will bring
-        ("proven", np.float32),  # the role's proven goal (0..1) after the move, -1 while open; set where `child` is
+        # The role's proven goal (0..1) after the move, -1 while open; where several roles choose at once, what is
+        # proven to be the least, once somebody has looked.
+        ("proven", np.float32),
     ]
 )
 
 AMAF = np.dtype(
     [
-        ("visits", np.float32),  # all moves as first: playouts in which the role made this move here or later
-        ("total", np.float32),  # sum of the role's goals (0..1) of these
+        # All moves as first: playouts in which the role made this move here or later. At a MIXED node the sum of the
+        # probabilities with which the move was drawn.
+        ("visits", np.float32),
+        # Sum of the role's goals (0..1) of these. At a MIXED node the move's regret.
+        ("total", np.float32),
     ]
 )
 

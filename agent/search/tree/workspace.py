@@ -54,7 +54,7 @@ class Descents(NamedTuple):
     """(DESCENTS, MAX_DEPTH, roles) edges on the path."""
     proven_child: NDArray[np.int32]
     """(DESCENTS, MAX_DEPTH) the proven child that a node is worth where the path goes on only to look for more; or
-    -1."""
+    -1; or `regret.EXPLORED`."""
     expected: NDArray[np.int32]
     """(DESCENTS) how many results its nodes and edges have as pending."""
     missing: NDArray[np.int32]

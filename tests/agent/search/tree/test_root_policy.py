@@ -17,6 +17,7 @@ def root(
     means: Sequence[float],
     proven_goals: Sequence[float] | None = None,
     *,
+    strategy: Sequence[float] | None = None,
     simultaneous: bool = False,
     proven: bool = False,
     value: float = 0.5,
@@ -25,6 +26,7 @@ def root(
     return RootStatistics(
         moves=np.arange(10, 10 + len(visits), dtype=np.int32),
         visits=np.array(visits, float),
+        strategy=np.array(visits if strategy is None else strategy, float),
         means=np.array(means),
         proven_goals=np.array(proven_goals if proven_goals is not None else [-1.0] * len(visits)),
         simultaneous=simultaneous,
@@ -77,6 +79,22 @@ def test_where_others_choose_at_once_often_visited_moves_are_mixed() -> None:
     edges = [choice(statistics, seed=seed)[0] for seed in range(400)]
     assert set(edges) == {0, 1}
     assert edges.count(0) / len(edges) == pytest.approx(0.6, abs=0.08)
+
+
+def test_where_others_choose_at_once_the_average_strategy_is_played() -> None:
+    """Not the visits, which count what was only tried; without any, all moves are alike."""
+    statistics = root([60, 40, 50], [0.5, 0.4, 0.9], strategy=[30.0, 1.0, 90.0], simultaneous=True)
+    edges = [choice(statistics, seed=seed)[0] for seed in range(400)]
+    assert set(edges) == {0, 2}
+    assert edges.count(2) / len(edges) == pytest.approx(0.75, abs=0.08)
+    statistics = root([0, 0], [0.0, 0.0], simultaneous=True)
+    assert {choice(statistics, seed=seed)[0] for seed in range(40)} == {0, 1}
+
+
+def test_a_proven_root_is_not_mixed() -> None:
+    """A saddle point: the move that makes sure of the root's value."""
+    statistics = root([60, 40], [0.5, 0.4], [0.0, 1.0], simultaneous=True, proven=True, value=1.0)
+    assert {choice(statistics, seed=seed) for seed in range(40)} == {(1, 1.0, True)}
 
 
 def test_a_single_player_follows_its_best_line() -> None:

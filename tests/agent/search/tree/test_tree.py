@@ -12,6 +12,7 @@ import pytest
 from agent.search.engine import Opinion
 from agent.search.tree.compaction import keep_reachable
 from agent.search.tree.engine import TreeSearch
+from agent.search.tree.root_policy import read_root
 from agent.search.tree.store import N_EDGES, N_NODES, N_PLAYOUTS, ROOT, filled, find_node
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
@@ -78,6 +79,40 @@ LOCKS = """
 (<= (goal solver 0) (not (true (at 6))) (not (true wrong)))
 """
 """One of 4096 lines is right; the best goal is not 100."""
+
+RANSOM = """
+(role hider) (role seeker) (init hidden) (place near) (place far) (worth near 40) (worth far 80)
+(<= (legal ?r ?p) (role ?r) (place ?p))
+(<= (next (kept ?p)) (does hider ?p) (does seeker ?q) (distinct ?p ?q))
+(<= (next found) (does hider ?p) (does seeker ?p))
+(<= terminal (not (true hidden)))
+(<= (goal hider ?n) (true (kept ?p)) (worth ?p ?n))
+(<= (goal hider 0) (true found))
+(<= (goal hider 0) (true hidden))
+(<= (goal seeker 20) (true (kept far)))
+(<= (goal seeker 60) (true (kept near)))
+(<= (goal seeker 100) (true found))
+(<= (goal seeker 0) (true hidden))
+"""
+"""What is hidden far away is worth twice as much: in equilibrium it is hidden near two times of three, and sought far
+two times of three."""
+
+CHICKEN_RUN = """
+(role a) (role b) (init (left 2)) (opponent a b) (opponent b a)
+(<= (legal ?r ?x) (role ?r) (choice ?x))
+(choice hold) (choice dodge) (choice yield)
+(<= (next (left 1)) (true (left 2)))
+(<= (next (out ?r)) (does ?r yield))
+(<= (next (out ?r)) (does ?r dodge) (opponent ?r ?s) (does ?s hold))
+(<= terminal (true (out ?r)))
+(<= terminal (not (true (left 2))) (not (true (left 1))))
+(<= both (true (out a)) (true (out b)))
+(<= (goal ?r 0) (true (out ?r)) (not both))
+(<= (goal ?r 100) (opponent ?r ?s) (true (out ?s)) (not both))
+(<= (goal ?r 50) (role ?r) both)
+(<= (goal ?r 50) (role ?r) (not (true (out a))) (not (true (out b))))
+"""
+"""Both choose at once, twice; `hold` loses to nothing, so that the game is drawn."""
 
 
 Compile = Callable[[str], CircuitMachine]
@@ -205,6 +240,28 @@ def test_finds_the_dominant_choice_of_a_simultaneous_game(machine_of: Compile, o
     """What is best against everything is played without mixing."""
     machine = machine_of(DILEMMA)
     assert {opinion_at(machine, machine.initial(), role, 20_000).move for role in (0, 1)} == {("take", "3")}
+
+
+def test_mixes_in_the_proportions_of_the_equilibrium(machine_of: Compile, think: Think) -> None:
+    """Neither visits nor means would tell them: a move is played often so that the other side's moves are worth the
+    same."""
+    machine = machine_of(RANSOM)
+    for role, often in ((0, "near"), (1, "far")):
+        engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 22, seed=1)
+        engine.begin(machine.initial())
+        think(engine, 50_000)
+        root = read_root(engine._tree, role, -1)
+        moves = [machine.game.moves[role][int(move) - machine.programs.role_start[role]] for move in root.moves]
+        strategy = dict(zip(moves, root.strategy / root.strategy.sum(), strict=True))
+        assert strategy[often] == pytest.approx(2 / 3, abs=0.08)
+
+
+def test_proves_a_saddle_point_of_a_simultaneous_game(machine_of: Compile, opinion_at: OpinionAt) -> None:
+    """Where each side has a move that makes sure of its part, nothing is left to find out."""
+    machine = machine_of(CHICKEN_RUN)
+    for role in (0, 1):
+        opinion = opinion_at(machine, machine.initial(), role)
+        assert (opinion.move, opinion.value, opinion.proven) == ("hold", 50.0, True)
 
 
 def test_three_players_each_look_after_themselves(own: Compile, opinion_at: OpinionAt) -> None:
