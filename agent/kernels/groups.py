@@ -77,7 +77,7 @@ GROUPS = {
     for group in (
         KernelGroup(CIRCUIT, _load_circuit, None, 114, 13.0),
         KernelGroup(TREE, _load_tree, CIRCUIT, 29, 9.0),
-        KernelGroup(ALPHA_BETA, _load_alpha_beta, TREE, 6, 8.0),
+        KernelGroup(ALPHA_BETA, _load_alpha_beta, TREE, 11, 9.5),
         *(
             KernelGroup(family.name, partial(_load_family, family.name), None, *_FAMILY_COSTS[family.name])
             for family in FAMILIES
