@@ -13,6 +13,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import socket
+import struct
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
@@ -34,6 +36,9 @@ _MAX_HEADER = 1 << 20
 _PARSE_INLINE = 1 << 14
 """Bytes of a message that is parsed at once (a millisecond or so); a longer one goes to a thread."""
 
+_LAST_DATA_RECEIVED = struct.Struct("=52xI")
+"""tcpi_last_data_recv of Linux's struct tcp_info (linux/tcp.h): milliseconds."""
+
 _BODY_TIMEOUT = 60.0
 """Seconds until a body that does not arrive completely is given up."""
 
@@ -43,7 +48,7 @@ class Received:
     """The circumstances of a message."""
 
     at: float
-    """`time.monotonic()` when the request arrived: its header was complete, its body not yet read."""
+    """`time.monotonic()` when the request's header arrived at this machine, also while nothing here read it."""
     dialect: Dialect
     peer: str
     """Who sent it, for the log: the address of the other side."""
@@ -94,7 +99,7 @@ async def _preflight(request: web.Request) -> web.Response:
 
 
 async def _answer(request: web.Request) -> web.Response:
-    at = time.monotonic()
+    at = time.monotonic() - _waited(request)
     peer = request.remote or "unknown"
     try:
         text = await _text(request)
@@ -114,6 +119,22 @@ async def _answer(request: web.Request) -> web.Response:
     except Exception:
         log.exception("%s from %s failed, answered busy", type(message).__name__.upper(), peer)
         return _response(request, render(Busy(), dialect))
+
+
+def _waited(request: web.Request) -> float:
+    """Seconds since the request's data came in, as far as the system knows: it may have waited for this process to run,
+    or, in a backlog, to be started."""
+    connection = None if request.transport is None else request.transport.get_extra_info("socket")
+    if connection is None:
+        return 0.0
+    try:
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LAST_DATA_RECEIVED.size)
+        milliseconds: int
+        (milliseconds,) = _LAST_DATA_RECEIVED.unpack(info)
+    except (OSError, AttributeError, struct.error):
+        # No TCP, or no Linux.
+        return 0.0
+    return min(milliseconds / 1000, _BODY_TIMEOUT)
 
 
 class _RefusedError(Exception):
