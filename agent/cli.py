@@ -16,6 +16,7 @@ COMMANDS = (serve, match, inspect, conform, bench, perft, agree, strength, solve
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status."""
     options = _parser().parse_args(argv)
+    options.arguments = list(sys.argv[1:] if argv is None else argv)
     # Imported after parsing: a wrong option needs no aiohttp.
     from agent.errors import CommandError
     from games.machine import GameError

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 """Of the server process and its workers: they write to the same console."""
@@ -23,6 +26,9 @@ async def start_module(
     The streams are as for `subprocess.Popen`; None: this process's own. The process leads a session of its own, so that
     an interrupt at the keyboard does not reach it, and its process group is it with its children. Raises `OSError`.
     """
+    # The supervisor and light workers do without.
+    import asyncio
+
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
