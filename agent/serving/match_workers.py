@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from agent.kernels.groups import CIRCUIT
 from agent.serving.clock import now
-from agent.serving.worker_pool import Worker, WorkerPool
+from agent.serving.light_workers import LIGHT
+from agent.serving.worker_pool import LIGHT_AFTER, Worker, WorkerPool
 from agent.worker.messages import PULSE, Begin, Command, Prepared, Report, Rewind, Turn
 
 log = logging.getLogger(__name__)
@@ -60,10 +61,10 @@ class MatchWorkers:
         """Whether a worker plays the match at this moment."""
         return self._main is not None
 
-    def ensure_one(self) -> None:
-        """Gets a worker if there is none."""
+    def ensure_one(self, *, urgent: bool = False) -> None:
+        """Gets a worker if there is none; one that is not yet warm will not do where it is urgent."""
         if not self._released and self._main is None and self._joining is None and self._losses <= MAX_LOSSES:
-            self._joining = asyncio.create_task(self._join())
+            self._joining = asyncio.create_task(self._join(patience=0.0 if urgent else LIGHT_AFTER))
 
     def add_standby(self) -> None:
         """Gets a second worker beside one that does not answer."""
@@ -131,8 +132,8 @@ class MatchWorkers:
         self._main = self._standby = None
         self._turns_told.clear()
 
-    async def _join(self, bettering: bool = False) -> None:
-        worker = await self._pool.acquire(latest=bettering)
+    async def _join(self, bettering: bool = False, patience: float = LIGHT_AFTER) -> None:
+        worker = await self._pool.acquire(bettering, patience)
         self._joining = None
         if self._released:
             self._pool.release(worker)
@@ -164,7 +165,10 @@ class MatchWorkers:
                     log.error("%s: worker %d hangs", self._match_id, worker.pid)
                     self._on_lost(worker)
             alone = self._main if self._standby is None and self._joining is None else None
-            if alone is not None and self._losses < RECKLESS_LOSSES and self._pool.can_better(alone):
+            if alone is None or not self._pool.can_better(alone):
+                continue
+            # Lost workers may have died of the kernels; a light one is replaced all the same, by one without a circuit.
+            if self._losses < RECKLESS_LOSSES or alone.without >= LIGHT:
                 self._joining = asyncio.create_task(self._join(bettering=True))
 
     def _pass_on(self, worker: Worker, report: Report) -> None:
@@ -205,4 +209,4 @@ class MatchWorkers:
         log.error("%s: worker %d is lost", self._match_id, worker.pid)
         if self._losses > MAX_LOSSES:
             log.error("%s: that was too many: the match goes on without a worker", self._match_id)
-        self.ensure_one()
+        self.ensure_one(urgent=True)

@@ -7,8 +7,10 @@ import contextlib
 import logging
 import os
 import signal
+import socket
+import subprocess
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +18,11 @@ from aiohttp import web
 
 from agent.kernels.groups import CIRCUIT, PLAYING
 from agent.kernels.keeper import KernelKeeper
-from agent.kernels.progress import STEP_SECONDS, describe
 from agent.serving.clock import DEFAULT_MARGIN, Clock
 from agent.serving.journal import Journal
+from agent.serving.light_workers import memory_share
 from agent.serving.match import Match, MatchOptions
-from agent.serving.worker_pool import WorkerPool, memory_share
+from agent.serving.worker_pool import WorkerPool
 from protocol.messages import (
     Abort,
     Aborted,
@@ -47,9 +49,8 @@ NAME = "ggp-agent"
 MAX_MESSAGE = 1 << 20
 """Bytes of a message that are read; the largest rulesheet in use has 68,000."""
 
-PRIORITY = -5
-"""Niceness of the server process, where the system lets it choose and the user has not chosen: replies have to leave on
-time on a loaded machine. Workers do without it. Set by hand; not tuned."""
+EARLY_SECONDS = 1.0
+"""Seconds after which a light worker that was started early is not needed any more. Set by hand; not tuned."""
 
 PROGRESS_SECONDS = 10.0
 """Seconds between two lines of the log about kernels that are being compiled. Set by hand; not tuned."""
@@ -78,12 +79,13 @@ class ServeOptions:
 class Player:
     """Plays up to `workers` matches at a time. `handle` is what `protocol.server.make_app` wants."""
 
-    def __init__(self, options: ServeOptions) -> None:
+    def __init__(self, options: ServeOptions, early: Sequence[subprocess.Popen[bytes]] = ()) -> None:
+        """`early` are light workers that run already, for the matches of the journal."""
         self._options = options
         self._matches: dict[str, Match] = {}
         self._match_options = MatchOptions(Clock(options.margin), options.ponder)
         self._journal = Journal(options.journal) if options.journal is not None else None
-        self._pool = WorkerPool(memory_share(options.workers))
+        self._pool = WorkerPool(memory_share(options.workers), early)
         self._keeper = KernelKeeper(PLAYING)
         self._upkeep: list[asyncio.Task[None]] = []
 
@@ -104,18 +106,19 @@ class Player:
     async def open(self) -> None:
         """Starts the first worker, and the compilation of kernels that are missing; takes up what the journal holds."""
         self._pool.do_without(set(PLAYING) - self._keeper.ready)
-        self._pool.start()
+        found = [] if self._journal is None else list(self._journal.unfinished(time.time()))
+        self._pool.start(at_once=not found)
         self._upkeep = [asyncio.create_task(self._sweep()), asyncio.create_task(self._compile_kernels())]
-        if self._journal is None:
-            return
-        for found in self._journal.unfinished(time.time()):
-            match = Match(found.start, self._pool, self._match_options, found.journal, found.history, found.distrust)
-            match.heard -= found.age
+        for unfinished in found:
+            match = Match(unfinished.start, self._pool, self._match_options, found=unfinished)
             if match.overdue:
                 match.abort()
                 continue
             self._matches[match.match_id] = match
+            match.resume()
             log.info("%s: taken up again at turn %d", match.match_id, match.turn_number)
+        # Those that were taken are asked for in the next turn of the event loop.
+        asyncio.get_running_loop().call_later(EARLY_SECONDS, self._pool.end_early)
 
     async def close(self) -> None:
         """Ends all work. Matches that are still running stay in the journal."""
@@ -211,6 +214,9 @@ class Player:
         begin = told = time.monotonic()
         if keeper.finished:
             return
+        # It shows bars on consoles as well, and is slow to import.
+        from agent.kernels.progress import STEP_SECONDS, describe
+
         log.info("kernels are being compiled, once per installation")
         while not keeper.finished:
             await asyncio.sleep(STEP_SECONDS)
@@ -232,15 +238,18 @@ class Player:
             self._drop_overdue()
 
 
-async def serve(options: ServeOptions, started: Callable[[int], None] | None = None) -> None:
+async def serve(
+    options: ServeOptions,
+    started: Callable[[int], None] | None = None,
+    listener: socket.socket | None = None,
+    early: Sequence[subprocess.Popen[bytes]] = (),
+) -> None:
     """Serves until it is cancelled or the process is told to end (SIGINT, SIGTERM).
 
-    `started` is called with the port once messages are answered. Raises `OSError` where the port is taken.
+    `listener` is a socket to listen on in place of the options' host and port, `early` are light workers that run
+    already. `started` is called with the port once messages are answered. Raises `OSError` where the port is taken.
     """
-    if os.getpriority(os.PRIO_PROCESS, 0) == 0:
-        with contextlib.suppress(PermissionError):
-            os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
-    player = Player(options)
+    player = Player(options, early)
 
     async def playing(_: web.Application) -> AsyncIterator[None]:
         await player.open()
@@ -251,10 +260,10 @@ async def serve(options: ServeOptions, started: Callable[[int], None] | None = N
     await runner.setup()
     announcer: asyncio.Task[None] | None = None
     try:
-        site = web.TCPSite(runner, options.host, options.port)
+        site = web.TCPSite(runner, options.host, options.port) if listener is None else web.SockSite(runner, listener)
         await site.start()
-        port = runner.addresses[0][1]
-        log.info("listening on http://%s:%d (process %d)", options.host, port, os.getpid())
+        host, port = runner.addresses[0][:2]
+        log.info("listening on http://%s:%d (process %d)", host, port, os.getpid())
         if started is not None:
             started(port)
         announcer = asyncio.create_task(_announce(player))

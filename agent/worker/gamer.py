@@ -13,7 +13,6 @@ from typing import TypeAlias
 import numpy as np
 
 from agent.search.engine import Engine, Opinion
-from agent.search.registry import engines_for
 from agent.worker.messages import Checkpoint, Received, Report, Rewind, Situation, Thought, Turn
 from agent.worker.reference import Reference
 from games.gdl.crosscheck import Observation
@@ -23,6 +22,9 @@ log = logging.getLogger(__name__)
 
 Settle: TypeAlias = Callable[[float, Callable[[], bool]], bool]
 """See `CrossChecker.settle`: seconds to wait at most, and whether to stop waiting; False where a state is wrong."""
+
+EngineChoice: TypeAlias = Callable[[StateMachine, int], Iterator[Engine]]
+"""The engines that can play a game in a role, best first."""
 
 HOLD_SECONDS = 0.25
 """How long at most a report waits for its state to be compared that may be answered at once: there is nothing to think
@@ -52,16 +54,16 @@ class Gamer:
         *,
         thinking: bool,
         seconds: float | None,
-        engines: Callable[[StateMachine, int], Iterator[Engine]] = engines_for,
+        engines: EngineChoice | None = None,
         observed: Callable[[Observation], None] | None = None,
         settle: Settle = lambda seconds, stopped: True,
         ended: Callable[[], None] = lambda: None,
     ) -> None:
         """`make_machine` runs in the gamer's thread. `thinking` is whether to think before the next turn begins,
-        `seconds` how long the present turn lasts where one is running, `engines` the choice of engines, best first.
-        `observed` is told what the machine says of each state of the match; `settle` waits until it was found right or
-        wrong, before something is reported that ends the turn or the match. `ended` is called when the gamer plays no
-        more."""
+        `seconds` how long the present turn lasts where one is running, `engines` the choice of engines, best first
+        (None: those of `agent.search.registry`). `observed` is told what the machine says of each state of the match;
+        `settle` waits until it was found right or wrong, before something is reported that ends the turn or the match.
+        `ended` is called when the gamer plays no more."""
         self.prepared = threading.Event()
         """Set when the first situation was sent and the engine is at work, or when the gamer has failed."""
         self.failed: str | None = None
@@ -161,6 +163,11 @@ class Gamer:
             role = machine.roles.index(self._role_term)
             reference = Reference(machine, role, self._checkpoint)
             self._announce(reference)
+            if self._choose_engines is None:
+                # It imports all engines with their kernels: not before the legal moves are known.
+                from agent.search.registry import engines_for
+
+                self._choose_engines = engines_for
             self._engines = self._choose_engines(machine, role)
             self._next_engine(reference.state)
             self.prepared.set()
@@ -192,6 +199,7 @@ class Gamer:
             elif isinstance(task, Rewind):
                 reference = Reference(reference.machine, reference.role, Checkpoint())
                 self._announce(reference)
+                assert self._choose_engines is not None
                 self._engines = self._choose_engines(reference.machine, reference.role)
                 self._next_engine(reference.state)
             with self._changed:

@@ -15,7 +15,6 @@ import time
 from collections.abc import Sequence
 
 from agent.processes import LOG_FORMAT
-from agent.search import registry
 from agent.worker.messages import Begin, Channel, Warm
 from agent.worker.session import Session
 
@@ -25,10 +24,15 @@ by hand; not tuned."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Loads the kernels, says so, and plays the first match that it is given and that has a meaning."""
+    """Loads the kernels, says so, and plays the first match that it is given and that has a meaning.
+
+    A light worker loads nothing: the interpreter has legal moves a moment after the process was started, and plain
+    Monte-Carlo search thinks, until a worker with kernels takes over.
+    """
     parser = argparse.ArgumentParser(prog="agent.worker.main", description=__doc__)
     parser.add_argument("--memory", type=int, required=True, help="bytes of address space")
     parser.add_argument("--without", default="", help="groups of kernels not to use, separated by commas")
+    parser.add_argument("--light", action="store_true", help="load no kernels at all")
     options = parser.parse_args(argv)
 
     # Whatever else prints must not get between the reports.
@@ -45,7 +49,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
     started = time.monotonic()
-    registry.warm_up(options.without.split(","))
+    if not options.light:
+        from agent.search import registry
+
+        registry.warm_up(options.without.split(","))
     try:
         channel.send(Warm(time.monotonic() - started))
         while True:
@@ -53,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             if isinstance(command, Begin):
                 name = command.start.match_id.replace("%", "%%")
                 handler.setFormatter(logging.Formatter(LOG_FORMAT.replace("%(message)s", f"{name}: %(message)s")))
-                Session(channel, command).run()
+                Session(channel, command, light=options.light).run()
     except (EOFError, BrokenPipeError):
         pass
     finally:

@@ -11,7 +11,7 @@ import logging
 import random
 from collections.abc import Iterator, Sequence
 
-from agent.worker.messages import Checkpoint, JointMove, Received, Situation, Unseen
+from agent.worker.messages import Checkpoint, JointMove, Judged, Received, Situation, Unseen
 from games.gdl.crosscheck import Observation, Step, observe
 from games.machine import GameError, State, StateMachine, Term
 from protocol.kif import write
@@ -48,6 +48,8 @@ class Reference:
         """Takes the next turn's joint move in; returns the steps really made, each with the state after it."""
         self.turn += 1
         joint_move = self._complete(received) if isinstance(received, Unseen) else received
+        if isinstance(joint_move, Judged):
+            joint_move = joint_move.moves
         roles = len(self.machine.roles)
         if len(joint_move) != roles:
             log.error("turn %d: %d moves for %d roles: not applied", self.turn, len(joint_move), roles)
@@ -76,7 +78,6 @@ class Reference:
             terminal=terminal,
             goals=tuple(machine.goal(state, role) for role in range(len(machine.roles))) if terminal else None,
             checkpoint=Checkpoint(self.turn, machine.facts(state), self._disputed),
-            joint_move=last,
             repeatable=last is not None and not terminal and self._illegal(last, self.legal) is None,
         )
 

@@ -318,7 +318,7 @@ async def test_match_taken_up_again_is_told_of_wrong_circuits(tmp_path: Path, mo
     await asyncio.gather(*match._tasks)
     match.suspend()
     (found,) = Journal(tmp_path).unfinished(time.time())
-    again = Match(found.start, FakePool(after), options, found.journal, found.history, found.distrust)  # type: ignore[arg-type]
+    again = Match(found.start, FakePool(after), options, found=found)  # type: ignore[arg-type]
     assert await again.play(Play("m", None), now()) == "b"
     assert (told(before), told(after)) == (0, 1)
     again.abort()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.agent.conftest import Game, Server, StartServer
+    from tests.agent.conftest import Game, Server, StartServer, SupervisedServer
 
 
 def test_whole_match_is_played(server: Server, tic_tac_toe: Game) -> None:
@@ -92,3 +93,19 @@ def test_restarted_server_takes_matches_up_again(start_server: StartServer, tic_
     server.play_out("m", tic_tac_toe, tic_tac_toe.advance("noop", tic_tac_toe.legal(1)[0]))
     server.close()
     assert list(journal.iterdir()) == []
+
+
+def test_killed_server_is_not_noticed_by_its_manager(
+    tic_tac_toe: Game, tmp_path: Path, supervised_server: Callable[[Path], SupervisedServer]
+) -> None:
+    """A server that crashes between two turns is started again, and answers what was sent meanwhile."""
+    server = supervised_server(tmp_path / "journal")
+    assert server.send(tic_tac_toe.start("m")).text == "ready"
+    last = "NIL"
+    while not tic_tac_toe.machine.terminal(tic_tac_toe.state):
+        reply = server.send(f"(PLAY m {last})")
+        assert reply.move in tic_tac_toe.legal(), server.log()
+        last = tic_tac_toe.advance(reply.move, tic_tac_toe.legal(1)[-1])
+        server.kill_server()
+    assert server.send(f"(STOP m {last})").text == "done"
+    server.wait_for_log("m: over after [0-9]+ turns, goals")
