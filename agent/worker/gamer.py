@@ -13,8 +13,11 @@ from typing import TypeAlias
 import numpy as np
 
 from agent.search.engine import Engine, Opinion
+from agent.worker.belief_search import NAME as BELIEF_SEARCH
+from agent.worker.belief_search import BeliefSearch
+from agent.worker.evidence import Perceive
 from agent.worker.messages import Checkpoint, Received, Report, Rewind, Situation, Thought, Turn
-from agent.worker.reference import Reference
+from agent.worker.reference import BUDGET, Reference
 from games.gdl.crosscheck import Observation
 from games.machine import GameError, State, StateMachine, Term
 
@@ -32,6 +35,10 @@ about, or no more. Set by hand; not tuned."""
 
 HOLD_SHARE = 0.1
 """The same as a share of the turn; set by hand, below the one after which the match calls for another worker."""
+
+BUDGET_SHARE = 0.08
+"""Share of a turn for finding the states that fit a message; as much again for what is legal in them. Set by hand,
+below the share after which the match calls for another worker."""
 
 REPEAT_AFTER = 0.1
 """Seconds before an opinion is sent again whose move has not changed. Set by hand; not tuned."""
@@ -58,12 +65,14 @@ class Gamer:
         observed: Callable[[Observation], None] | None = None,
         settle: Settle = lambda seconds, stopped: True,
         ended: Callable[[], None] = lambda: None,
+        perceive: Perceive | None = None,
     ) -> None:
         """`make_machine` runs in the gamer's thread. `thinking` is whether to think before the next turn begins,
         `seconds` how long the present turn lasts where one is running, `engines` the choice of engines, best first
         (None: those of `agent.search.registry`). `observed` is told what the machine says of each state of the match;
         `settle` waits until it was found right or wrong, before something is reported that ends the turn or the match.
-        `ended` is called when the gamer plays no more."""
+        `ended` is called when the gamer plays no more. `perceive` says what the role sees in a game of imperfect
+        information."""
         self.prepared = threading.Event()
         """Set when the first situation was sent and the engine is at work, or when the gamer has failed."""
         self.failed: str | None = None
@@ -89,6 +98,9 @@ class Gamer:
         self._observed = observed
         self._settle = settle
         self._ended = ended
+        self._perceive = perceive
+        self._doubt: BeliefSearch | None = None
+        """What thinks in place of the engine while the state is in doubt."""
         self._situation: Situation | None = None
         self._sent: tuple[Opinion | None, float] = (None, 0.0)
         self._thread = threading.Thread(target=self._run, name="gamer", daemon=True)
@@ -103,6 +115,10 @@ class Gamer:
     def engine_name(self) -> str:
         """The engine that thinks here."""
         return self._engine.name if self._engine else "none"
+
+    @property
+    def _thinker_name(self) -> str:
+        return self.engine_name if self._doubt is None else BELIEF_SEARCH
 
     @property
     def uses_start_clock(self) -> bool:
@@ -153,7 +169,7 @@ class Gamer:
         situation = self._situation
         opinion, _ = self._sent
         if situation is not None and opinion is not None:
-            self._send(Thought(situation.turn, opinion, self.engine_name))
+            self._send(Thought(situation.turn, opinion, self._thinker_name))
 
     # --- the thread
 
@@ -161,7 +177,7 @@ class Gamer:
         try:
             machine = self._make_machine()
             role = machine.roles.index(self._role_term)
-            reference = Reference(machine, role, self._checkpoint)
+            reference = Reference(machine, role, self._checkpoint, self._perceive)
             self._announce(reference)
             if self._choose_engines is None:
                 # It imports all engines with their kernels: not before the legal moves are known.
@@ -170,6 +186,7 @@ class Gamer:
                 self._choose_engines = engines_for
             self._engines = self._choose_engines(machine, role)
             self._next_engine(reference.state)
+            self._weigh(reference)
             self.prepared.set()
             self._play(reference)
         except (BrokenPipeError, EOFError):
@@ -197,11 +214,12 @@ class Gamer:
                 if task.joint_move is not None:
                     self._follow(reference, task.joint_move, last=task.seconds is None)
             elif isinstance(task, Rewind):
-                reference = Reference(reference.machine, reference.role, Checkpoint())
+                reference = Reference(reference.machine, reference.role, Checkpoint(), self._perceive)
                 self._announce(reference)
                 assert self._choose_engines is not None
                 self._engines = self._choose_engines(reference.machine, reference.role)
                 self._next_engine(reference.state)
+                self._weigh(reference)
             with self._changed:
                 if self._tasks or self._retired or not self._thinking:
                     continue
@@ -213,8 +231,14 @@ class Gamer:
             self._exhausted = not self._stop[0]
 
     def _follow(self, reference: Reference, received: Received, *, last: bool) -> None:
+        before, doubtful = reference.state, self._doubt is not None
+        reference.budget = min(BUDGET, BUDGET_SHARE * (self._seconds or BUDGET))
         steps = reference.follow(received)
         self._announce(reference, last=last)
+        self._weigh(reference)
+        if reference.sure and (doubtful or (not steps and reference.state != before)):
+            self._begin_anew(reference.state)
+            return
         for joint_move, state in steps:
             engine = self._engine
             if engine is None:
@@ -225,6 +249,23 @@ class Gamer:
                 log.exception("engine %s cannot follow the match: dropped", engine.name)
                 self._next_engine(reference.state)
                 return
+
+    def _weigh(self, reference: Reference) -> None:
+        """Has someone else think where the engine, which needs to know the state, cannot."""
+        self._doubt = None
+        if not reference.sure and self._situation is not None:
+            self._doubt = BeliefSearch(reference.machine, reference.role, reference.belief, self._situation.legal)
+
+    def _begin_anew(self, state: State) -> None:
+        """Gives the engine a state that is known, but not how it was reached."""
+        engine = self._engine
+        if engine is None:
+            return
+        try:
+            engine.begin(state)
+        except Exception:
+            log.exception("engine %s cannot begin: dropped", engine.name)
+            self._next_engine(state)
 
     def _announce(self, reference: Reference, *, last: bool = False) -> None:
         """Reports the present state, and shows the machine's states to whoever observes them.
@@ -266,6 +307,9 @@ class Gamer:
         self._engine = None
 
     def _think(self, state: State) -> None:
+        if self._doubt is not None:
+            self._doubt.think(self._stop, self._report)
+            return
         while self._engine is not None and not self._stop[0]:
             try:
                 self._engine.think(self._stop, self._report, self._seconds)
@@ -291,11 +335,11 @@ class Gamer:
         if opinion.proven and not (before is not None and before.proven):
             unproven = replace(opinion, proven=False)
             self._sent = (unproven, now)
-            self._send(Thought(situation.turn, unproven, self.engine_name))
+            self._send(Thought(situation.turn, unproven, self._thinker_name))
             if not self._is_settled():
                 return
         self._sent = (opinion, now)
-        self._send(Thought(situation.turn, opinion, self.engine_name))
+        self._send(Thought(situation.turn, opinion, self._thinker_name))
 
     def _send(self, report: Report) -> None:
         with self._sending:

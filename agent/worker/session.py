@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from agent.worker.evidence import Perceive
 from agent.worker.gamer import EngineChoice, Gamer, Settle
 from agent.worker.messages import (
     PULSE,
@@ -37,7 +38,8 @@ from agent.worker.rules import check_rules, place
 from games.gdl.crosscheck import Observation
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules
-from games.machine import StateMachine
+from games.gdl.rules.terms import predicate
+from games.machine import StateMachine, Term
 
 if TYPE_CHECKING:
     # A light worker does without kernels and child processes.
@@ -110,6 +112,7 @@ class Session:
         """The one of these whose machine is a circuit."""
         self._compilation: CompilationLike | None = None
         self._crosschecker: CrossChecker | None = None
+        self._perceive: Perceive | None = None
         self._over = False
         """Whether the match is over and it was not yet said what was compared."""
         self._started = time.monotonic()
@@ -121,6 +124,7 @@ class Session:
             if isinstance(checked, Refused):
                 self._channel.send(checked)
                 return
+            self._perceive = _perception(checked, self._begin.start.role)
             if self._begin.compile and self._distrust < len(COMPILATIONS):
                 from agent.worker.crosschecker import CrossChecker
 
@@ -180,6 +184,7 @@ class Session:
             observed=observed,
             settle=settle,
             ended=self._channel.wake,
+            perceive=self._perceive,
             engines=self._engines,
         )
         gamer.start()
@@ -348,6 +353,16 @@ class Session:
         seconds = time.monotonic() - self._started
         log.info("ready after %.2f s, engine %s", seconds, self._gamer.engine_name)
         self._channel.send(Prepared(self._gamer.engine_name, self._gamer is self._circuit))
+
+
+def _perception(checked: CheckedRules, role: Term) -> Perceive | None:
+    """What the role perceives of a step; None in a game of perfect information."""
+    if not any(predicate(rule.head) == ("sees", 2) for rule in checked.rules):
+        return None
+    from games.perception import Perception
+
+    perception = Perception(checked)
+    return partial(perception.percepts, role=checked.roles.index(role))
 
 
 def _monte_carlo(machine: StateMachine, role: int) -> Iterator[Engine]:
