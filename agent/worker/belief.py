@@ -35,6 +35,9 @@ NEGLIGIBLE = 0.02
 """Probability below which it is not followed any further that some number of joint moves was missed. Set by hand; not
 tuned."""
 
+REFINED = 300
+"""States that a sample is extended to while there is time to think. Set by hand; not tuned."""
+
 FEW = 20
 """States of a sample below which others that fit are searched for. Set by hand; not tuned."""
 
@@ -97,12 +100,24 @@ class Belief:
         if not weights:
             return False
         self._evidence.append(evidence)
-        total = sum(weights.values())
-        self.weights = {state: weight / total for state, weight in weights.items()}
-        self.exhaustive = complete
-        if len(weights) == 1 and complete:
-            self.know(*weights)
+        self._take(weights, complete)
         return True
+
+    def refine(self, stopped: Callable[[], bool]) -> bool:
+        """Looks for further states that fit, where the present ones are a sample, until there are enough of them or it
+        is `stopped`; whether any were found."""
+        if self.exhaustive:
+            return False
+        before = len(self.weights)
+        counts = dict.fromkeys(self.weights, 1.0)
+        for _ in range(REFINED):
+            if len(counts) >= REFINED or stopped():
+                break
+            state = self._find_history(self._evidence, stopped)
+            if state is not None:
+                counts[state] = counts.get(state, 0.0) + 1.0
+        self._take(counts, False)
+        return len(counts) > before
 
     def moves(self, seconds: float) -> list[tuple[Term, float]]:
         """The own moves that are legal in some state, each with the probability that it is, the highest first.
@@ -143,6 +158,13 @@ class Belief:
         self.exhaustive = True
 
     # --- following
+
+    def _take(self, weights: Weights, complete: bool) -> None:
+        total = sum(weights.values())
+        self.weights = {state: weight / total for state, weight in weights.items()}
+        self.exhaustive = complete
+        if len(weights) == 1 and complete:
+            self.know(*weights)
 
     @staticmethod
     def _agree(weights: Weights, found: Weights) -> bool:
@@ -237,13 +259,13 @@ class Belief:
         """States at the end of histories that fit, from the sure state on."""
         found: Weights = {}
         for _ in range(ENOUGH):
-            state = self._find_history(evidence, deadline)
+            state = self._find_history(evidence, lambda: time.monotonic() > deadline)
             if state is None:
                 break
             found[state] = found.get(state, 0.0) + 1.0
         return found
 
-    def _find_history(self, evidence: list[Evidence], deadline: float) -> State | None:
+    def _find_history(self, evidence: list[Evidence], stopped: Callable[[], bool]) -> State | None:
         def branches(state: State, step: int) -> Iterator[State]:
             successors = evidence[step].successors(self._view, state)
             if isinstance(successors, list):
@@ -251,9 +273,9 @@ class Belief:
             return (successor for successor, _ in successors)
 
         try:
-            with self._interrupted(deadline):
+            with self._view.machine.interruptible(stopped):
                 open_branches = [branches(self.root, 0)]
-                while open_branches and time.monotonic() < deadline:
+                while open_branches and not stopped():
                     state = next(open_branches[-1], None)
                     if state is None:
                         open_branches.pop()

@@ -36,6 +36,9 @@ about, or no more. Set by hand; not tuned."""
 HOLD_SHARE = 0.1
 """The same as a share of the turn; set by hand, below the one after which the match calls for another worker."""
 
+REFINING_SHARE = 0.3
+"""Share of a turn for finding further states that fit, once some legal moves are reported. Set by hand; not tuned."""
+
 BUDGET_SHARE = 0.08
 """Share of a turn for finding the states that fit a message; as much again for what is legal in them. Set by hand,
 below the share after which the match calls for another worker."""
@@ -226,7 +229,7 @@ class Gamer:
                 self._stop[0] = 0
             assert self._situation is not None
             if not self._situation.terminal:
-                self._think(reference.state)
+                self._think(reference)
             # An engine that was not stopped has nothing to gain from thinking on.
             self._exhausted = not self._stop[0]
 
@@ -306,9 +309,24 @@ class Gamer:
             return
         self._engine = None
 
-    def _think(self, state: State) -> None:
+    def _think_in_doubt(self, reference: Reference) -> None:
+        """Looks for more states that are possible first: what is legal in a few of them may not be."""
+        assert self._situation is not None
+        end = time.monotonic() + REFINING_SHARE * (self._seconds or BUDGET)
+        forced = len(self._situation.legal) <= 1
+        if reference.refine(lambda: bool(self._stop[0]) or (not forced and time.monotonic() > end)):
+            situation = reference.situation()
+            if situation.legal != self._situation.legal and not self._stop[0]:
+                self._situation = situation
+                self._send(situation)
+            self._weigh(reference)
         if self._doubt is not None:
             self._doubt.think(self._stop, self._report)
+
+    def _think(self, reference: Reference) -> None:
+        state = reference.state
+        if self._doubt is not None:
+            self._think_in_doubt(reference)
             return
         while self._engine is not None and not self._stop[0]:
             try:

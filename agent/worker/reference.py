@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from agent.worker.belief import Belief
 from agent.worker.evidence import Hidden, Perceive, Resumed, Told
@@ -92,6 +92,13 @@ class Reference:
         if self.sure and not (isinstance(received, Judged) and received.missed is not None):
             return self._follow_sure(moves)
         return self._follow_doubtful(received if isinstance(received, Judged) else Judged(moves, None, None))
+
+    def refine(self, stopped: Callable[[], bool]) -> bool:
+        """Looks for more states that fit, until it is stopped; whether there are any."""
+        found = self.belief.refine(stopped)
+        self.state = self.belief.likeliest
+        self._legal = None
+        return found
 
     def situation(self) -> Situation:
         """The present state as the server process needs to know it."""
