@@ -16,6 +16,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from agent.kernels.discard import discard_kernels
 from agent.kernels.groups import CIRCUIT, PLAYING
 from agent.kernels.keeper import KernelKeeper
 from agent.serving.clock import DEFAULT_MARGIN, Clock
@@ -85,7 +86,7 @@ class Player:
         self._matches: dict[str, Match] = {}
         self._match_options = MatchOptions(Clock(options.margin), options.ponder)
         self._journal = Journal(options.journal) if options.journal is not None else None
-        self._pool = WorkerPool(memory_share(options.workers), early)
+        self._pool = WorkerPool(memory_share(options.workers), early, self._renew_kernels)
         self._keeper = KernelKeeper(PLAYING)
         self._upkeep: list[asyncio.Task[None]] = []
 
@@ -207,6 +208,23 @@ class Player:
             if match.overdue:
                 log.warning("%s: nothing heard of its manager for long: dropped", match.match_id)
                 self._drop(match)
+
+    def _renew_kernels(self) -> None:
+        """Has all kernels compiled once more: those in the cache cannot be loaded."""
+        log.error("the compiled kernels cannot be loaded: they are thrown away and compiled again")
+
+        async def renew() -> None:
+            try:
+                await asyncio.to_thread(discard_kernels)
+            except OSError as error:
+                log.error("the compiled kernels cannot be removed: %s", error)
+                return
+            self._keeper.close()
+            self._keeper = KernelKeeper(PLAYING)
+            self._pool.do_without(set(PLAYING) - self._keeper.ready)
+            await self._compile_kernels()
+
+        self._upkeep.append(asyncio.create_task(renew()))
 
     async def _compile_kernels(self) -> None:
         """Sees to it that all kernels get compiled, and that workers use them."""

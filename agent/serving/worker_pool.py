@@ -26,6 +26,10 @@ Set by hand; not tuned."""
 FAILURE_DELAY = 5.0
 """Seconds until a worker is tried again after one that could not even start. Set by hand; not tuned."""
 
+UNLOADABLE = 2
+"""Workers in a row that ended while they loaded their kernels, after which these are taken to be damaged. Set by hand;
+not tuned."""
+
 LIGHT_AFTER = 0.2
 """Seconds that a match waits for a warm worker before it gets a light one for the time being. Set by hand; not
 tuned."""
@@ -110,9 +114,20 @@ class Worker:
 class WorkerPool:
     """Keeps one warm spare beside the workers that were given out."""
 
-    def __init__(self, memory: int, early: Sequence[subprocess.Popen[bytes]] = ()) -> None:
-        """`memory` bounds the address space of each worker, in bytes; `early` are light workers that run already."""
+    def __init__(
+        self,
+        memory: int,
+        early: Sequence[subprocess.Popen[bytes]] = (),
+        on_unloadable: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`memory` bounds the address space of each worker, in bytes; `early` are light workers that run already.
+
+        `on_unloadable` is called when workers end, one after the other, while they load their kernels.
+        """
         self._memory = memory
+        self._on_unloadable = on_unloadable
+        self._failures = 0
+        """Workers in a row that ended while they loaded their kernels."""
         self._early = list(early)
         self._without: frozenset[str] = frozenset()
         self._spare: Worker | None = None
@@ -234,8 +249,12 @@ class WorkerPool:
                 continue
             if worker.lost.is_set():
                 log.error("a worker ended while it was loading its kernels")
+                self._failures += 1
+                if self._failures % UNLOADABLE == 0:
+                    self._on_unloadable()
                 await asyncio.sleep(FAILURE_DELAY)
                 continue
+            self._failures = 0
             log.info("worker %d is warm after %.1f s", worker.pid, time.monotonic() - started)
             await self._announce()
 
