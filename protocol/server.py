@@ -18,7 +18,7 @@ import struct
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import unquote_to_bytes
 
 from aiohttp import web
@@ -39,6 +39,12 @@ _PARSE_INLINE = 1 << 14
 _LAST_DATA_RECEIVED = struct.Struct("=52xI")
 """tcpi_last_data_recv of Linux's struct tcp_info (linux/tcp.h): milliseconds."""
 
+_HEADER_TIMEOUT = 20.0
+"""Seconds until a connection on which no request has come is ended."""
+
+_MOST_STRANGERS = 1000
+"""Addresses that are remembered to be logged once only."""
+
 _BODY_TIMEOUT = 60.0
 """Seconds until a body that does not arrive completely is given up."""
 
@@ -55,7 +61,14 @@ class Received:
 
 
 Handler: TypeAlias = Callable[[Message, Received], Awaitable[Reply]]
+Gatekeeper: TypeAlias = Callable[[str], bool]
+"""Whether requests from this address are answered."""
+
 HANDLER: web.AppKey[Handler] = web.AppKey("handler")
+GATEKEEPER: web.AppKey[Gatekeeper] = web.AppKey("gatekeeper")
+STRANGERS: web.AppKey[set[str]] = web.AppKey("strangers")
+ANSWERING: web.AppKey[set[Any]] = web.AppKey("answering")
+"""Connections on which a request has come."""
 BODY_LIMIT = web.AppKey("body_limit", int)
 
 
@@ -64,8 +77,9 @@ def make_app(
     *,
     max_body: int = MAX_BODY,
     cleanup_ctx: Iterable[Callable[[web.Application], AsyncIterator[None]]] = (),
+    allow: Gatekeeper = lambda address: True,
 ) -> web.Application:
-    """The application that answers managers on every path and method.
+    """The application that answers managers on every path and method; addresses that `allow` refuses get a 403.
 
     `handle` is awaited once per message, concurrently for messages that overlap. `cleanup_ctx` opens and closes what
     it needs with the application. Run it with `make_runner`, whose limits suit the protocol.
@@ -73,6 +87,10 @@ def make_app(
     app = web.Application(client_max_size=max_body)
     app[HANDLER] = handle
     app[BODY_LIMIT] = max_body
+    app[GATEKEEPER] = allow
+    app[STRANGERS] = set()
+    app[ANSWERING] = set()
+    app.middlewares.append(_only_allowed)
     app.cleanup_ctx.extend(cleanup_ctx)
     app.router.add_route("OPTIONS", "/{path:(?s:.*)}", _preflight)
     app.router.add_route("*", "/{path:(?s:.*)}", _answer)
@@ -84,7 +102,7 @@ def make_runner(app: web.Application, *, shutdown_timeout: float = 2.0) -> web.A
 
     On shutdown, messages being answered have `shutdown_timeout` seconds left.
     """
-    return web.AppRunner(
+    return _Runner(
         app,
         access_log=None,
         auto_decompress=False,
@@ -92,6 +110,48 @@ def make_runner(app: web.Application, *, shutdown_timeout: float = 2.0) -> web.A
         max_field_size=_MAX_HEADER,
         shutdown_timeout=shutdown_timeout,
     )
+
+
+@web.middleware
+async def _only_allowed(request: web.Request, handler: Callable[[web.Request], Awaitable[Any]]) -> Any:
+    """Notes that a request has come on its connection, and answers it if it comes from where it may."""
+    request.app[ANSWERING].add(request.protocol)
+    peer = request.remote
+    # A socket of this machine's own file system has no address.
+    if not peer or request.app[GATEKEEPER](peer):
+        return await handler(request)
+    strangers = request.app[STRANGERS]
+    if peer not in strangers and len(strangers) < _MOST_STRANGERS:
+        strangers.add(peer)
+        log.warning("requests from %s are refused", peer)
+    response = web.Response(status=403)
+    response.force_close()
+    return response
+
+
+class _Runner(web.AppRunner):
+    """Ends connections on which no request comes: each of them holds a descriptor."""
+
+    async def setup(self) -> None:
+        await super().setup()
+        self._watching = asyncio.create_task(self._watch())
+
+    async def cleanup(self) -> None:
+        self._watching.cancel()
+        await super().cleanup()
+
+    async def _watch(self) -> None:
+        since: dict[Any, float] = {}
+        answering = self.app[ANSWERING]
+        while True:
+            await asyncio.sleep(_HEADER_TIMEOUT / 4)
+            now = asyncio.get_running_loop().time()
+            connections = [] if self.server is None else self.server.connections
+            since = {connection: since.get(connection, now) for connection in connections}
+            answering.intersection_update(connections)
+            for connection, begin in since.items():
+                if now - begin > _HEADER_TIMEOUT and connection not in answering:
+                    connection.force_close()
 
 
 async def _preflight(request: web.Request) -> web.Response:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import socket
 
     from agent.commands.options import Commands
+    from agent.serving.player import Network
 
 DEFAULT_PORT = 9147
 
@@ -51,6 +52,14 @@ def add(commands: Commands) -> None:
         default=2,
         metavar="N",
         help="matches to play at the same time; further ones are refused (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--allow",
+        type=_network,
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="address or network (10.0.0.0/8) that is answered; may be given several times (default: all)",
     )
     parser.add_argument(
         "--no-ponder", dest="ponder", action="store_false", help="do not think while it is the opponents' time"
@@ -122,6 +131,7 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
         journal=options.journal,
         workers=options.workers,
         ponder=options.ponder,
+        allow=tuple(options.allow),
     )
     try:
         asyncio.run(serve(serving, started, listener, early))
@@ -134,6 +144,15 @@ def _result(options: argparse.Namespace, listener: socket.socket) -> dict[str, o
     address = listener.getsockname()
     port = address[1] if isinstance(address, tuple) else options.port
     return {"host": options.host, "port": port, "process": os.getpid()}
+
+
+def _network(text: str) -> Network:
+    import ipaddress
+
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is no address or network") from None
 
 
 def _port(text: str) -> int:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
 import os
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from aiohttp import web
 
@@ -60,6 +62,9 @@ SWEEP_SECONDS = 10.0
 """Seconds between two checks for matches that their manager has forgotten. Set by hand; not tuned."""
 
 
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
     """What `ggp-agent serve` can be told."""
@@ -75,6 +80,22 @@ class ServeOptions:
     """How many matches are played at the same time; each has its own process."""
     ponder: bool = True
     """Whether to think while others move."""
+    allow: tuple[Network, ...] = ()
+    """The networks that are answered; none: all."""
+
+
+def gatekeeper(networks: Collection[Network]) -> Callable[[str], bool]:
+    """Whether an address belongs to one of the networks, or there are none."""
+
+    def allowed(text: str) -> bool:
+        try:
+            address = ipaddress.ip_address(text.partition("%")[0])
+        except ValueError:
+            return False
+        mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+        return any((mapped or address) in network for network in networks)
+
+    return allowed if networks else lambda text: True
 
 
 class Player:
@@ -274,7 +295,9 @@ async def serve(
         yield
         await player.close()
 
-    runner = make_runner(make_app(player.handle, max_body=MAX_MESSAGE, cleanup_ctx=[playing]))
+    runner = make_runner(
+        make_app(player.handle, max_body=MAX_MESSAGE, cleanup_ctx=[playing], allow=gatekeeper(options.allow))
+    )
     await runner.setup()
     announcer: asyncio.Task[None] | None = None
     try:

@@ -35,7 +35,7 @@ NEGLIGIBLE = 0.02
 """Probability below which it is not followed any further that some number of joint moves was missed. Set by hand; not
 tuned."""
 
-REFINED = 300
+REFINED = LIMIT
 """States that a sample is extended to while there is time to think. Set by hand; not tuned."""
 
 FEW = 20

@@ -241,6 +241,49 @@ async def test_time_counts_from_the_header(player: Any, arrivals: Clock) -> None
     assert received.peer == "127.0.0.1"
 
 
+async def test_silent_connection_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One on which no request comes; not one on which a message is being answered, however long that takes."""
+    monkeypatch.setattr("protocol.server._HEADER_TIMEOUT", 0.1)
+    served = ServedPlayer()
+    answering = asyncio.Event()
+
+    async def handle(message: Message, received: Any) -> Reply:
+        await answering.wait()
+        return await served.handle(message, received)
+
+    runner = make_runner(make_app(handle))
+    await runner.setup()
+    listener = socket.create_server(("127.0.0.1", 0))
+    await web.SockSite(runner, listener).start()
+    answered, writer = await asyncio.open_connection(*listener.getsockname())
+    writer.write(b"POST / HTTP/1.0\r\nContent-Length: 12\r\n\r\n(play m nil)")
+    silent, other = await asyncio.open_connection(*listener.getsockname())
+    other.write(b"POST / HTTP/1.0\r\nX-Slow: ")
+    assert await silent.read() == b""
+    answering.set()
+    assert (await answered.read()).endswith(b"(mark 1 2)")
+    writer.close()
+    other.close()
+    await runner.cleanup()
+
+
+async def test_only_allowed_addresses_are_answered(caplog: pytest.LogCaptureFixture) -> None:
+    """Others learn nothing, and are logged once."""
+    served = ServedPlayer()
+    runner = make_runner(make_app(served.handle, allow=lambda address: address != "127.0.0.1"))
+    await runner.setup()
+    listener = socket.create_server(("127.0.0.1", 0))
+    await web.SockSite(runner, listener).start()
+    for _ in range(2):
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(b"POST / HTTP/1.0\r\nContent-Length: 12\r\n\r\n(play m nil)")
+        assert b" 403 " in (await reader.read()).splitlines()[0]
+        writer.close()
+    await runner.cleanup()
+    assert not served.received
+    assert caplog.text.count("127.0.0.1 are refused") == 1
+
+
 async def test_time_in_the_backlog_counts() -> None:
     """The clock of a message runs while nobody has accepted its connection yet."""
     served = ServedPlayer()
