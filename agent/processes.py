@@ -1,4 +1,4 @@
-"""What all processes of the agent have in common: how they are started, and how they log."""
+"""How processes of the agent are started."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import asyncio
-
-LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-"""Of the server process and its workers: they write to the same console."""
 
 
 async def start_module(

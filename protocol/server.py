@@ -11,12 +11,13 @@ to the end of the stream; they allow cross-origin requests, because there are ma
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import re
 import socket
 import struct
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import unquote_to_bytes
@@ -64,6 +65,9 @@ Handler: TypeAlias = Callable[[Message, Received], Awaitable[Reply]]
 Gatekeeper: TypeAlias = Callable[[str], bool]
 """Whether requests from this address are answered."""
 
+Page: TypeAlias = Callable[[], Awaitable[tuple[str, bytes]]]
+"""Makes a page: its content type and its body."""
+
 HANDLER: web.AppKey[Handler] = web.AppKey("handler")
 GATEKEEPER: web.AppKey[Gatekeeper] = web.AppKey("gatekeeper")
 STRANGERS: web.AppKey[set[str]] = web.AppKey("strangers")
@@ -78,8 +82,11 @@ def make_app(
     max_body: int = MAX_BODY,
     cleanup_ctx: Iterable[Callable[[web.Application], AsyncIterator[None]]] = (),
     allow: Gatekeeper = lambda address: True,
+    pages: Mapping[str, Page] | None = None,
 ) -> web.Application:
     """The application that answers managers on every path and method; addresses that `allow` refuses get a 403.
+
+    `pages` are answered to a GET of exactly their path, in place of a message.
 
     `handle` is awaited once per message, concurrently for messages that overlap. `cleanup_ctx` opens and closes what
     it needs with the application. Run it with `make_runner`, whose limits suit the protocol.
@@ -92,6 +99,8 @@ def make_app(
     app[ANSWERING] = set()
     app.middlewares.append(_only_allowed)
     app.cleanup_ctx.extend(cleanup_ctx)
+    for path, page in (pages or {}).items():
+        app.router.add_get(path, functools.partial(_show, page))
     app.router.add_route("OPTIONS", "/{path:(?s:.*)}", _preflight)
     app.router.add_route("*", "/{path:(?s:.*)}", _answer)
     return app
@@ -110,6 +119,13 @@ def make_runner(app: web.Application, *, shutdown_timeout: float = 2.0) -> web.A
         max_field_size=_MAX_HEADER,
         shutdown_timeout=shutdown_timeout,
     )
+
+
+async def _show(page: Page, request: web.Request) -> web.Response:
+    content_type, body = await page()
+    response = web.Response(body=body, headers={"Content-Type": content_type})
+    response.force_close()
+    return response
 
 
 @web.middleware

@@ -64,6 +64,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--no-ponder", dest="ponder", action="store_false", help="do not think while it is the opponents' time"
     )
+    parser.add_argument("--log-json", action="store_true", help="log one JSON object a line instead of text")
     parser.add_argument(
         "--no-supervisor",
         dest="supervised",
@@ -74,14 +75,14 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Serves until it is told to stop. Raises `InputError` where it cannot listen."""
-    import logging
-
-    from agent.processes import LOG_FORMAT
+    from agent.logs import JSON_LOGS, start_logging
     from agent.serving.supervisor import inherited_socket, listen, raise_priority
 
     # From the beginning: a match may wait for this process to be ready.
     raise_priority()
-    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
+    if options.log_json:
+        os.environ[JSON_LOGS] = "1"
+    start_logging()
     try:
         listener = inherited_socket() or listen(options.host, options.port)
     except OSError as error:
@@ -132,6 +133,7 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
         workers=options.workers,
         ponder=options.ponder,
         allow=tuple(options.allow),
+        restarts=int(os.environ.get(RESTARTS, "0")),
     )
     try:
         asyncio.run(serve(serving, started, listener, early))

@@ -17,6 +17,7 @@ from agent.serving.clock import Clock, Deadline, Instant, now
 from agent.serving.journal import MatchJournal, Unfinished
 from agent.serving.match_workers import MatchWorkers
 from agent.serving.pace import Pace
+from agent.serving.statistics import Statistics
 from agent.serving.turn import MatchTurn
 from agent.serving.worker_pool import WorkerPool
 from agent.worker.messages import (
@@ -70,6 +71,8 @@ class MatchOptions:
     clock: Clock
     ponder: bool = True
     """Whether to think while others move."""
+    statistics: Statistics | None = None
+    """Where to count what happens."""
 
 
 class Match:
@@ -98,7 +101,7 @@ class Match:
         clocks = start.start_clock, start.play_clock
         self._pace = Pace(*clocks, now()) if found is None else Pace(*clocks, now() - found.silence, found.intervals)
         self._imperfect = has_imperfect_information(start.rules)
-        self._workers = MatchWorkers(start.match_id, pool, self._make_begin, self._on_report)
+        self._workers = MatchWorkers(start.match_id, pool, self._make_begin, self._on_report, self._on_loss)
         self._playable: bool | None = None
         """Whether the match can be played; None until a worker has said so."""
         self._turn = MatchTurn(len(self._history))
@@ -111,6 +114,10 @@ class Match:
         self._tasks: set[asyncio.Task[None]] = set()
         self._starting: asyncio.Task[bool] | None = None
         """Answers START; a repeated one waits for the same answer."""
+        self._playouts = 0
+        """As the engine counted them last."""
+        if options.statistics is not None:
+            options.statistics.matches += 1
         self._checkpoint = Checkpoint() if found is None else found.checkpoint
         """The last state that is known."""
         if found is not None:
@@ -174,6 +181,8 @@ class Match:
             turn.answer = asyncio.create_task(self._find_answer(turn, deadline))
         move = await asyncio.shield(turn.answer)
         self.heard = now()
+        if self._options.statistics is not None:
+            self._options.statistics.lateness.add(self.heard - deadline.at)
         return move
 
     async def stop(self, message: Stop) -> None:
@@ -340,11 +349,25 @@ class Match:
         seconds = now() - begun
         log.info("%s: turn %d: %s after %.2f s (%s)", self.match_id, turn.number, write(move), seconds, turn.reasons())
         turn.deadline = None
+        self._count(turn)
         if self._journal is not None:
             self._spawn(self._journal.answered(move, turn.number))
         if not self._options.ponder:
             self._workers.send(Rest())
         return move
+
+    def _count(self, turn: MatchTurn) -> None:
+        statistics = self._options.statistics
+        if statistics is None:
+            return
+        statistics.turns += 1
+        statistics.guessed += turn.situation is None
+        statistics.doubtful += turn.situation is not None and turn.situation.states > 1
+        playouts = turn.thought.opinion.info.get("playouts") if turn.thought is not None else None
+        if isinstance(playouts, int):
+            # A search that goes on from the last turn counts on.
+            statistics.playouts += playouts - self._playouts if playouts >= self._playouts else playouts
+            self._playouts = playouts
 
     async def _know_legal_moves(self, turn: MatchTurn, until: Instant) -> None:
         while self._turn is turn and turn.situation is None and not (self.closed or self._playable is False):
@@ -385,6 +408,10 @@ class Match:
             self._playable = False
             log.error("%s: cannot be played: %s", self.match_id, report.reason)
         self._news.set()
+
+    def _on_loss(self) -> None:
+        if self._options.statistics is not None:
+            self._options.statistics.workers_lost += 1
 
     def _note_state(self, checkpoint: Checkpoint) -> None:
         if checkpoint != self._checkpoint:

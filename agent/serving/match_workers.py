@@ -39,13 +39,15 @@ class MatchWorkers:
         pool: WorkerPool,
         make_begin: Callable[[bool], Begin],
         on_report: Callable[[Report, bool], None],
+        on_loss: Callable[[], None] = lambda: None,
     ) -> None:
         """`make_begin(compile)` says what a new worker has to know by now; `on_report(report, main)` gets what workers
-        report, `main` being whether it comes from the worker that plays."""
+        report, `main` being whether it comes from the worker that plays; `on_loss` is called when that one is lost."""
         self._match_id = match_id
         self._pool = pool
         self._make_begin = make_begin
         self._on_report = on_report
+        self._on_loss = on_loss
         self._main: Worker | None = None
         self._standby: Worker | None = None
         self._bettering = False
@@ -206,6 +208,7 @@ class MatchWorkers:
         if self._released:
             return
         self._losses += 1
+        self._on_loss()
         log.error("%s: worker %d is lost", self._match_id, worker.pid)
         if self._losses > MAX_LOSSES:
             log.error("%s: that was too many: the match goes on without a worker", self._match_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import json
 import logging
 import os
 import signal
@@ -25,6 +26,7 @@ from agent.serving.clock import DEFAULT_MARGIN, Clock
 from agent.serving.journal import Journal
 from agent.serving.light_workers import memory_share
 from agent.serving.match import Match, MatchOptions
+from agent.serving.statistics import Statistics
 from agent.serving.worker_pool import WorkerPool
 from protocol.messages import (
     Abort,
@@ -82,6 +84,8 @@ class ServeOptions:
     """Whether to think while others move."""
     allow: tuple[Network, ...] = ()
     """The networks that are answered; none: all."""
+    restarts: int = 0
+    """How often a supervisor has started the server again."""
 
 
 def gatekeeper(networks: Collection[Network]) -> Callable[[str], bool]:
@@ -105,7 +109,8 @@ class Player:
         """`early` are light workers that run already, for the matches of the journal."""
         self._options = options
         self._matches: dict[str, Match] = {}
-        self._match_options = MatchOptions(Clock(options.margin), options.ponder)
+        self.statistics = Statistics(lambda: len(self._matches), options.restarts)
+        self._match_options = MatchOptions(Clock(options.margin), options.ponder, self.statistics)
         self._journal = Journal(options.journal) if options.journal is not None else None
         self._pool = WorkerPool(memory_share(options.workers), early, self._renew_kernels)
         self._keeper = KernelKeeper(PLAYING)
@@ -130,7 +135,11 @@ class Player:
         self._pool.do_without(set(PLAYING) - self._keeper.ready)
         found = [] if self._journal is None else list(self._journal.unfinished(time.time()))
         self._pool.start(at_once=not found)
-        self._upkeep = [asyncio.create_task(self._sweep()), asyncio.create_task(self._compile_kernels())]
+        self._upkeep = [
+            asyncio.create_task(self._sweep()),
+            asyncio.create_task(self._compile_kernels()),
+            asyncio.create_task(self.statistics.watch_loop()),
+        ]
         for unfinished in found:
             match = Match(unfinished.start, self._pool, self._match_options, found=unfinished)
             if match.overdue:
@@ -152,6 +161,15 @@ class Player:
             match.suspend()
         self._matches.clear()
         await self._pool.close()
+
+    async def health(self) -> tuple[str, bytes]:
+        """The page `/healthz`."""
+        return "application/json", json.dumps({**self.statistics.health(), "available": self.available}).encode()
+
+    async def metrics(self) -> tuple[str, bytes]:
+        """The page `/metrics`."""
+        text = await asyncio.to_thread(self.statistics.exposition)
+        return "text/plain; version=0.0.4; charset=utf-8", text
 
     async def handle(self, message: Message, received: Received) -> Reply:
         """The reply to a message, in time."""
@@ -191,6 +209,7 @@ class Player:
                 self._drop_overdue()
             if not self._free():
                 log.error("%s: START refused: all %d workers are playing", name, self._options.workers)
+                self.statistics.refused += 1
                 return Busy()
             journal = self._journal.match(name) if self._journal is not None else None
             running = self._matches[name] = Match(message, self._pool, self._match_options, journal)
@@ -296,7 +315,13 @@ async def serve(
         await player.close()
 
     runner = make_runner(
-        make_app(player.handle, max_body=MAX_MESSAGE, cleanup_ctx=[playing], allow=gatekeeper(options.allow))
+        make_app(
+            player.handle,
+            max_body=MAX_MESSAGE,
+            cleanup_ctx=[playing],
+            allow=gatekeeper(options.allow),
+            pages={"/healthz": player.health, "/metrics": player.metrics},
+        )
     )
     await runner.setup()
     announcer: asyncio.Task[None] | None = None

@@ -7,14 +7,13 @@ on standard output (see `agent.worker.messages`). What happens in between is `ag
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import resource
 import sys
 import time
 from collections.abc import Sequence
 
-from agent.processes import LOG_FORMAT
+from agent.logs import formatter, start_logging
 from agent.worker.messages import Begin, Channel, Warm
 from agent.worker.session import Session
 
@@ -40,8 +39,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.register_at_fork(after_in_child=channel.close)
-    handler = logging.StreamHandler()
-    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT, handlers=[handler])
+    handler = start_logging()
     if os.getpriority(os.PRIO_PROCESS, 0) < NICENESS:
         os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -58,8 +56,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         while True:
             command = channel.receive()
             if isinstance(command, Begin):
-                name = command.start.match_id.replace("%", "%%")
-                handler.setFormatter(logging.Formatter(LOG_FORMAT.replace("%(message)s", f"{name}: %(message)s")))
+                handler.setFormatter(formatter(command.start.match_id))
                 Session(channel, command, light=options.light).run()
     except (EOFError, BrokenPipeError):
         pass
