@@ -63,6 +63,12 @@ class MatchWorkers:
         """Whether a worker plays the match at this moment."""
         return self._main is not None
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether some worker has given a sign of life lately."""
+        heard = [worker.heard for worker in (self._main, self._standby) if worker is not None]
+        return any(instant is not None and now() - instant < 3 * PULSE for instant in heard)
+
     def ensure_one(self, *, urgent: bool = False) -> None:
         """Gets a worker if there is none; one that is not yet warm will not do where it is urgent."""
         if not self._released and self._main is None and self._joining is None and self._losses <= MAX_LOSSES:
