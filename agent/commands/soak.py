@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.commands.options import DIFFERENT, OK, SHEET_HELP, add_command, count, seconds
@@ -47,6 +48,7 @@ def add(commands: Commands) -> None:
         " journal torn, half a message (default: %(default)s)",
     )
     parser.add_argument("--load", type=int, default=0, metavar="N", help="busy processes beside (default: %(default)s)")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="keep the server's log")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="(default: %(default)s)")
 
 
@@ -68,6 +70,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         faults=options.faults,
         load=options.load,
         seed=options.seed,
+        log=options.log,
     )
     columns = (TextColumn("turns"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn())
     console = Console(stderr=True)

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -68,6 +69,8 @@ class SoakOptions:
     load: int = 0
     """Processes beside that do nothing but use a core."""
     seed: int = 0
+    log: Path | None = None
+    """Where to keep the server's log; None to forget it."""
 
 
 @dataclass(slots=True)
@@ -335,6 +338,8 @@ def soak(options: SoakOptions, progress: Callable[[SoakReport], None] = lambda r
             return run.report
         finally:
             server.end()
+            if options.log is not None:
+                shutil.copyfile(server.log, options.log)
 
 
 @contextlib.contextmanager

@@ -160,3 +160,23 @@ def test_number_of_a_turn_tells_how_many_were_missed(in_virtual_time: Run) -> No
         match.abort()
 
     in_virtual_time(course())
+
+
+@pytest.mark.parametrize(("late", "waits"), [(0.2, 0.2), (3.0, 0.75 * MARGIN)])
+def test_part_of_the_margin_is_waited_for_where_no_move_is_known(
+    in_virtual_time: Run, late: float, waits: float
+) -> None:
+    """A worker that is alive but slow may still say what is legal; not for longer than is safe."""
+
+    async def course() -> None:
+        worker = FakeWorker(1, delay=PLAY_CLOCK - MARGIN + late)
+        match = Match(START, FakePool(worker), MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        assert await match.start(now())
+        await asyncio.sleep(60.0)
+        await match.play(Play("m", None), now())
+        begin = now()
+        await match.play(Play("m", ("b", "c")), begin)
+        assert now() - begin == pytest.approx(PLAY_CLOCK - MARGIN + waits)
+        match.abort()
+
+    in_virtual_time(course())
