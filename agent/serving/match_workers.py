@@ -14,7 +14,7 @@ from agent.kernels.groups import CIRCUIT
 from agent.serving.clock import now
 from agent.serving.light_workers import LIGHT
 from agent.serving.worker_pool import LIGHT_AFTER, Worker, WorkerPool
-from agent.worker.messages import PULSE, Begin, Command, Prepared, Report, Rewind, Turn
+from agent.worker.messages import PULSE, Begin, Command, Prepared, Report, Rewind, Thought, Turn
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +53,8 @@ class MatchWorkers:
         self._bettering = False
         """Whether the stand-by is there for its kernels, and not because the main worker does not answer."""
         self._turns_told: dict[Worker, int] = {}
+        self._thoughts: dict[Worker, Thought] = {}
+        """What each worker thought last: one that takes over may have said all that it will."""
         self._joining: asyncio.Task[None] | None = None
         self._losses = 0
         self._released = False
@@ -128,9 +130,20 @@ class MatchWorkers:
         if not main and self._standby is not None:
             self._main, self._standby = self._standby, self._main
         if self._standby is not None:
-            self._turns_told.pop(self._standby, None)
-            self._pool.release(self._standby)
+            self._forget(self._standby)
             self._standby = None
+        if not main:
+            self._repeat_thought()
+
+    def _repeat_thought(self) -> None:
+        """Lets what the main worker has thought so far count, now that it is the main one."""
+        if self._main is not None and self._main in self._thoughts and not self._released:
+            self._on_report(self._thoughts[self._main], True)
+
+    def _forget(self, worker: Worker) -> None:
+        self._turns_told.pop(worker, None)
+        self._thoughts.pop(worker, None)
+        self._pool.release(worker)
 
     def _end_all(self) -> None:
         """Ends the present workers."""
@@ -139,6 +152,7 @@ class MatchWorkers:
                 self._pool.release(worker)
         self._main = self._standby = None
         self._turns_told.clear()
+        self._thoughts.clear()
 
     async def _join(self, bettering: bool = False, patience: float = LIGHT_AFTER) -> None:
         worker = await self._pool.acquire(bettering, patience)
@@ -176,12 +190,14 @@ class MatchWorkers:
             if alone is None or not self._pool.can_better(alone):
                 continue
             # Lost workers may have died of the kernels; a light one is replaced all the same, by one without a circuit.
-            if self._losses < RECKLESS_LOSSES or alone.without >= LIGHT:
+            if self._losses < (MAX_LOSSES if alone.without >= LIGHT else RECKLESS_LOSSES):
                 self._joining = asyncio.create_task(self._join(bettering=True))
 
     def _pass_on(self, worker: Worker, report: Report) -> None:
         if self._released:
             return
+        if isinstance(report, Thought):
+            self._thoughts[worker] = report
         self._on_report(report, worker is self._main)
         if isinstance(report, Prepared) and worker is self._standby and self._bettering:
             self._take_better(worker)
@@ -199,18 +215,22 @@ class MatchWorkers:
         self._end_one(main=not better)
 
     def _on_lost(self, worker: Worker) -> None:
-        self._pool.release(worker)
-        self._turns_told.pop(worker, None)
+        self._forget(worker)
         if worker is self._standby:
             self._standby = None
             if self._bettering and self._main is not None:
                 self._bettering = False
-                self._main.without = frozenset()
+                if self._main.without >= LIGHT:
+                    # Tried again, in the end without a circuit.
+                    self._losses += 1
+                else:
+                    self._main.without = frozenset()
             return
         if worker is not self._main:
             return
         self._main, self._standby = self._standby, None
         self._bettering = False
+        self._repeat_thought()
         if self._released:
             return
         self._losses += 1

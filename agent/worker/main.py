@@ -7,8 +7,10 @@ on standard output (see `agent.worker.messages`). What happens in between is `ag
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import resource
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -16,6 +18,9 @@ from collections.abc import Sequence
 from agent.logs import formatter, start_logging
 from agent.worker.messages import Begin, Channel, Warm
 from agent.worker.session import Session
+
+_PARENT_DEATH_SIGNAL = 1
+"""prctl(2)'s PR_SET_PDEATHSIG."""
 
 NICENESS = 1
 """Lets the server process, which only ever runs for moments, have its turn first; too little to matter otherwise. Set
@@ -33,6 +38,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--without", default="", help="groups of kernels not to use, separated by commas")
     parser.add_argument("--light", action="store_true", help="load no kernels at all")
     options = parser.parse_args(argv)
+    # One that is stopped would not notice that its server is gone, and stay for ever.
+    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
     # Whatever else prints must not get between the reports.
     channel = Channel(os.dup(0), os.dup(1))

@@ -14,7 +14,7 @@ from agent.serving.clock import Clock, now
 from agent.serving.journal import Journal
 from agent.serving.match import PATIENCE, Match, MatchOptions
 from agent.serving.match_workers import HUNG_AFTER
-from agent.worker.messages import PULSE, Begin, Rest, Turn
+from agent.worker.messages import PULSE, Begin, Command, Prepared, Rest, Turn
 from games.machine import Term
 from protocol.messages import Play, Start
 from tests.agent.serving.virtual import FakePool, FakeWorker, run
@@ -226,6 +226,32 @@ def test_worker_with_more_kernels_takes_over(in_virtual_time: Run) -> None:
         assert [begin.compile for worker in (first, second) for begin in begun(worker)] == [False, True]
         assert (await play(match, "b", "d"))[0] == "b"
         assert sum(isinstance(command, Turn) for command in second.commands) == 1
+        match.abort()
+
+    in_virtual_time(course())
+
+
+class Early(FakeWorker):
+    """A worker that has proven its move before it says that it is prepared."""
+
+    def send(self, command: Command) -> None:
+        """Takes a command."""
+        super().send(command)
+        if isinstance(command, Begin):
+            asyncio.get_running_loop().call_later(1.0, self._pass_on, Prepared("better", True))
+
+
+def test_proof_of_a_worker_that_takes_over_counts(in_virtual_time: Run) -> None:
+    """It was made beside the other worker's turn, and is not made again."""
+
+    async def course() -> None:
+        first = FakeWorker(1, engine="plain", without={"circuit"})
+        second = Early(2, engine="better", prepares=False, proves=True, delay=0.5)
+        pool = FakePool(first, second, without={"circuit"})
+        match = Match(START, pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        assert await match.start(now())
+        pool.without = frozenset()
+        assert (await play(match))[1] == pytest.approx(PULSE + 1.0, abs=PULSE)
         match.abort()
 
     in_virtual_time(course())

@@ -125,3 +125,28 @@ def test_hidden_cards_are_reckoned_with(server: Server, first: str, second: str)
     assert server.send(f"(PLAY m {second})").text in ("bet", "fold")
     server.wait_for_log("m: turn 1: 2 states fit; moves that are legal in 100 % of them: 2")
     assert server.send("(STOP m NIL)").text == "done"
+
+
+def test_turns_missed_during_an_outage_are_reckoned_with(
+    start_server: StartServer, connect_four: Game, tmp_path: Path
+) -> None:
+    """A manager that goes on while there is no server tells only the last joint move: what is played then is legal in
+    all states that may have been reached."""
+    journal = tmp_path / "journal"
+    server = start_server(journal=journal)
+    server.send(connect_four.start("m", clocks="600 2"))
+    mine = server.send("(PLAY m NIL)").move
+    server.send(f"(PLAY m {connect_four.advance(mine, 'noop')})")
+    mine = server.send(f"(PLAY m {connect_four.advance('noop', ('drop', '1'))})").move
+    server.wait_for_log("m: turn 2: ")
+    server.kill()
+    connect_four.advance(mine, "noop")
+    connect_four.advance("noop", ("drop", "2"))
+    instead = next(move for move in connect_four.legal() if move != mine)
+    last = connect_four.advance(instead, "noop")
+    server = start_server(journal=journal)
+    assert server.send(f"(PLAY m {last})").text == "noop"
+    server.wait_for_log("m: turn 3: .*states fit")
+    reply = server.send(f"(PLAY m {connect_four.advance('noop', ('drop', '3'))})")
+    assert reply.move in connect_four.legal()
+    server.wait_for_log("m: turn 4: .*states fit; moves that are legal in 100 % of them")
