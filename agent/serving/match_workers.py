@@ -26,6 +26,10 @@ HUNG_AFTER = 3.0
 """Seconds without a sign of life after which a worker is taken to hang. They come every half second, but a loaded
 machine may hold them up. Set by hand; not tuned."""
 
+BEGIN_SECONDS = 5.0
+"""What a worker gets in addition until its first sign of life: it checks the rules before it gives any. Set by hand;
+not tuned."""
+
 MAX_LOSSES = 20
 """Lost workers after which no more of them are spent on a match. Set by hand; not tuned."""
 
@@ -56,6 +60,8 @@ class MatchWorkers:
         self._thoughts: dict[Worker, Thought] = {}
         """What each worker thought last: one that takes over may have said all that it will."""
         self._joining: asyncio.Task[None] | None = None
+        self._bettering_join: asyncio.Task[None] | None = None
+        """Waits for a worker with more kernels, perhaps for long: one that is needed at once is not kept back by it."""
         self._losses = 0
         self._released = False
         self._watch = asyncio.create_task(self._watch_pulse())
@@ -156,9 +162,16 @@ class MatchWorkers:
 
     async def _join(self, bettering: bool = False, patience: float = LIGHT_AFTER) -> None:
         worker = await self._pool.acquire(bettering, patience)
-        self._joining = None
+        if bettering:
+            self._bettering_join = None
+        else:
+            self._joining = None
         if self._released:
             self._pool.release(worker)
+            return
+        if self._main is not None and self._standby is not None:
+            # Somebody else was faster.
+            self._pool.take_back(worker)
             return
         if self._main is None:
             self._main = worker
@@ -170,6 +183,8 @@ class MatchWorkers:
         self._turns_told[worker] = begin.checkpoint.turn + len(begin.checkpoint.since)
         worker.on_report = self._pass_on
         worker.on_lost = self._on_lost
+        # One that is stopped never says anything at all.
+        worker.heard = now() + BEGIN_SECONDS
         worker.send(begin)
         if worker.lost.is_set():
             self._on_lost(worker)
@@ -186,12 +201,13 @@ class MatchWorkers:
                 if worker is not None and worker.heard is not None and now() - worker.heard > HUNG_AFTER:
                     log.error("%s: worker %d hangs", self._match_id, worker.pid)
                     self._on_lost(worker)
-            alone = self._main if self._standby is None and self._joining is None else None
+            joining = self._joining is not None or self._bettering_join is not None
+            alone = self._main if self._standby is None and not joining else None
             if alone is None or not self._pool.can_better(alone):
                 continue
             # Lost workers may have died of the kernels; a light one is replaced all the same, by one without a circuit.
             if self._losses < (MAX_LOSSES if alone.without >= LIGHT else RECKLESS_LOSSES):
-                self._joining = asyncio.create_task(self._join(bettering=True))
+                self._bettering_join = asyncio.create_task(self._join(bettering=True))
 
     def _pass_on(self, worker: Worker, report: Report) -> None:
         if self._released:

@@ -26,6 +26,10 @@ Set by hand; not tuned."""
 FAILURE_DELAY = 5.0
 """Seconds until a worker is tried again after one that could not even start. Set by hand; not tuned."""
 
+WARM_SECONDS = 30.0
+"""Seconds that a worker may take to load its kernels from the cache: usually two. One that is stopped never does. Set
+by hand; not tuned."""
+
 UNLOADABLE = 2
 """Workers in a row that ended while they loaded their kernels, after which these are taken to be damaged. Set by hand;
 not tuned."""
@@ -242,7 +246,15 @@ class WorkerPool:
                     # One was given back in the meantime.
                     self.release(self._spare)
                 self._spare = worker
-                await worker.warm.wait()
+                async with asyncio.timeout(WARM_SECONDS):
+                    await worker.warm.wait()
+            except TimeoutError:
+                log.error("worker %d is not warm after %.0f s: another one is started", worker.pid, WARM_SECONDS)
+                if self._spare is worker:
+                    self._spare = None
+                self.release(worker)
+                self._wanted.set()
+                continue
             except OSError as error:
                 log.error("a worker cannot be started: %s", error)
                 await asyncio.sleep(FAILURE_DELAY)

@@ -231,6 +231,34 @@ def test_worker_with_more_kernels_takes_over(in_virtual_time: Run) -> None:
     in_virtual_time(course())
 
 
+class NoBetter(FakePool):
+    """A pool whose workers never get warm with all kernels."""
+
+    async def acquire(self, latest: bool = False, patience: float = 0.0) -> FakeWorker:
+        """The next worker, or none ever."""
+        if latest:
+            await asyncio.Event().wait()
+        return await super().acquire(latest, patience)
+
+
+def test_waiting_for_better_kernels_keeps_nobody_back(in_virtual_time: Run) -> None:
+    """A worker that is lost meanwhile is replaced at once."""
+
+    async def course() -> None:
+        first, second = FakeWorker(1, without={"circuit"}), FakeWorker(2, without={"circuit"})
+        pool = NoBetter(first, second, without={"circuit"})
+        match = Match(START, pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        assert await match.start(now())
+        pool.without = frozenset()
+        await play(match)
+        first.die()
+        assert (await play(match, "b", "c"))[0] == "b"
+        assert begun(second)
+        match.abort()
+
+    in_virtual_time(course())
+
+
 class Early(FakeWorker):
     """A worker that has proven its move before it says that it is prepared."""
 

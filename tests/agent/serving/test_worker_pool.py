@@ -18,6 +18,7 @@ class Doomed:
     """A worker process that ends while it loads its kernels."""
 
     without: frozenset[str] = frozenset()
+    pid = 0
 
     def __init__(self) -> None:
         self.warm = asyncio.Event()
@@ -45,6 +46,27 @@ async def test_kernels_that_nobody_can_load_are_reported(monkeypatch: pytest.Mon
     pool.start()
     await asyncio.wait_for(reported.wait(), 120)
     assert started >= UNLOADABLE
+    await pool.close()
+
+
+async def test_worker_that_never_gets_warm_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be stopped; another one is started in its place."""
+    monkeypatch.setattr(worker_pool, "WARM_SECONDS", 0.05)
+    started: list[Doomed] = []
+
+    async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
+        worker = Doomed()
+        worker.lost.clear()
+        if not started:
+            worker.warm.clear()
+        started.append(worker)
+        return worker
+
+    monkeypatch.setattr(Worker, "start", start)
+    pool = WorkerPool(1)
+    pool.start()
+    acquired: object = await asyncio.wait_for(pool.acquire(latest=True), 120)
+    assert acquired is started[1]
     await pool.close()
 
 
