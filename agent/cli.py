@@ -6,16 +6,17 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from agent.commands import agree, bench, conform, inspect, match, perft, serve, solve, strength, train
+from agent.commands import agree, bench, conform, inspect, match, perft, serve, soak, solve, strength, train
 from agent.commands.options import DIFFERENT, INTERRUPTED, WRONG_INPUT, write_json
 
-COMMANDS = (serve, match, inspect, conform, bench, perft, agree, strength, solve, train)
+COMMANDS = (serve, match, inspect, conform, bench, perft, agree, strength, solve, soak, train)
 """In the order of the help text."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status."""
     options = _parser().parse_args(argv)
+    options.arguments = list(sys.argv[1:] if argv is None else argv)
     # Imported after parsing: a wrong option needs no aiohttp.
     from agent.errors import CommandError
     from games.machine import GameError

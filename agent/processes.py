@@ -1,14 +1,14 @@
-"""What all processes of the agent have in common: how they are started, and how they log."""
+"""How processes of the agent are started."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-"""Of the server process and its workers: they write to the same console."""
+if TYPE_CHECKING:
+    import asyncio
 
 
 async def start_module(
@@ -23,6 +23,9 @@ async def start_module(
     The streams are as for `subprocess.Popen`; None: this process's own. The process leads a session of its own, so that
     an interrupt at the keyboard does not reach it, and its process group is it with its children. Raises `OSError`.
     """
+    # The supervisor and light workers do without.
+    import asyncio
+
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

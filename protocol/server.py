@@ -11,12 +11,15 @@ to the end of the stream; they allow cross-origin requests, because there are ma
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import re
+import socket
+import struct
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import unquote_to_bytes
 
 from aiohttp import web
@@ -34,6 +37,15 @@ _MAX_HEADER = 1 << 20
 _PARSE_INLINE = 1 << 14
 """Bytes of a message that is parsed at once (a millisecond or so); a longer one goes to a thread."""
 
+_LAST_DATA_RECEIVED = struct.Struct("=52xI")
+"""tcpi_last_data_recv of Linux's struct tcp_info (linux/tcp.h): milliseconds."""
+
+_HEADER_TIMEOUT = 20.0
+"""Seconds until a connection on which no request has come is ended."""
+
+_MOST_STRANGERS = 1000
+"""Addresses that are remembered to be logged once only."""
+
 _BODY_TIMEOUT = 60.0
 """Seconds until a body that does not arrive completely is given up."""
 
@@ -43,14 +55,24 @@ class Received:
     """The circumstances of a message."""
 
     at: float
-    """`time.monotonic()` when the request arrived: its header was complete, its body not yet read."""
+    """`time.monotonic()` when the request's header arrived at this machine, also while nothing here read it."""
     dialect: Dialect
     peer: str
     """Who sent it, for the log: the address of the other side."""
 
 
 Handler: TypeAlias = Callable[[Message, Received], Awaitable[Reply]]
+Gatekeeper: TypeAlias = Callable[[str], bool]
+"""Whether requests from this address are answered."""
+
+Page: TypeAlias = Callable[[], Awaitable[tuple[str, bytes]]]
+"""Makes a page: its content type and its body."""
+
 HANDLER: web.AppKey[Handler] = web.AppKey("handler")
+GATEKEEPER: web.AppKey[Gatekeeper] = web.AppKey("gatekeeper")
+STRANGERS: web.AppKey[set[str]] = web.AppKey("strangers")
+ANSWERING: web.AppKey[set[Any]] = web.AppKey("answering")
+"""Connections on which a request has come."""
 BODY_LIMIT = web.AppKey("body_limit", int)
 
 
@@ -59,8 +81,12 @@ def make_app(
     *,
     max_body: int = MAX_BODY,
     cleanup_ctx: Iterable[Callable[[web.Application], AsyncIterator[None]]] = (),
+    allow: Gatekeeper = lambda address: True,
+    pages: Mapping[str, Page] | None = None,
 ) -> web.Application:
-    """The application that answers managers on every path and method.
+    """The application that answers managers on every path and method; addresses that `allow` refuses get a 403.
+
+    `pages` are answered to a GET of exactly their path, in place of a message.
 
     `handle` is awaited once per message, concurrently for messages that overlap. `cleanup_ctx` opens and closes what
     it needs with the application. Run it with `make_runner`, whose limits suit the protocol.
@@ -68,7 +94,13 @@ def make_app(
     app = web.Application(client_max_size=max_body)
     app[HANDLER] = handle
     app[BODY_LIMIT] = max_body
+    app[GATEKEEPER] = allow
+    app[STRANGERS] = set()
+    app[ANSWERING] = set()
+    app.middlewares.append(_only_allowed)
     app.cleanup_ctx.extend(cleanup_ctx)
+    for path, page in (pages or {}).items():
+        app.router.add_get(path, functools.partial(_show, page))
     app.router.add_route("OPTIONS", "/{path:(?s:.*)}", _preflight)
     app.router.add_route("*", "/{path:(?s:.*)}", _answer)
     return app
@@ -79,7 +111,7 @@ def make_runner(app: web.Application, *, shutdown_timeout: float = 2.0) -> web.A
 
     On shutdown, messages being answered have `shutdown_timeout` seconds left.
     """
-    return web.AppRunner(
+    return _Runner(
         app,
         access_log=None,
         auto_decompress=False,
@@ -89,12 +121,61 @@ def make_runner(app: web.Application, *, shutdown_timeout: float = 2.0) -> web.A
     )
 
 
+async def _show(page: Page, request: web.Request) -> web.Response:
+    content_type, body = await page()
+    response = web.Response(body=body, headers={"Content-Type": content_type})
+    response.force_close()
+    return response
+
+
+@web.middleware
+async def _only_allowed(request: web.Request, handler: Callable[[web.Request], Awaitable[Any]]) -> Any:
+    """Notes that a request has come on its connection, and answers it if it comes from where it may."""
+    request.app[ANSWERING].add(request.protocol)
+    peer = request.remote
+    # A socket of this machine's own file system has no address.
+    if not peer or request.app[GATEKEEPER](peer):
+        return await handler(request)
+    strangers = request.app[STRANGERS]
+    if peer not in strangers and len(strangers) < _MOST_STRANGERS:
+        strangers.add(peer)
+        log.warning("requests from %s are refused", peer)
+    response = web.Response(status=403)
+    response.force_close()
+    return response
+
+
+class _Runner(web.AppRunner):
+    """Ends connections on which no request comes: each of them holds a descriptor."""
+
+    async def setup(self) -> None:
+        await super().setup()
+        self._watching = asyncio.create_task(self._watch())
+
+    async def cleanup(self) -> None:
+        self._watching.cancel()
+        await super().cleanup()
+
+    async def _watch(self) -> None:
+        since: dict[Any, float] = {}
+        answering = self.app[ANSWERING]
+        while True:
+            await asyncio.sleep(_HEADER_TIMEOUT / 4)
+            now = asyncio.get_running_loop().time()
+            connections = [] if self.server is None else self.server.connections
+            since = {connection: since.get(connection, now) for connection in connections}
+            answering.intersection_update(connections)
+            for connection, begin in since.items():
+                if now - begin > _HEADER_TIMEOUT and connection not in answering:
+                    connection.force_close()
+
+
 async def _preflight(request: web.Request) -> web.Response:
     return _response(request, "")
 
 
 async def _answer(request: web.Request) -> web.Response:
-    at = time.monotonic()
+    at = time.monotonic() - _waited(request)
     peer = request.remote or "unknown"
     try:
         text = await _text(request)
@@ -114,6 +195,22 @@ async def _answer(request: web.Request) -> web.Response:
     except Exception:
         log.exception("%s from %s failed, answered busy", type(message).__name__.upper(), peer)
         return _response(request, render(Busy(), dialect))
+
+
+def _waited(request: web.Request) -> float:
+    """Seconds since the request's data came in, as far as the system knows: it may have waited for this process to run,
+    or, in a backlog, to be started."""
+    connection = None if request.transport is None else request.transport.get_extra_info("socket")
+    if connection is None:
+        return 0.0
+    try:
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LAST_DATA_RECEIVED.size)
+        milliseconds: int
+        (milliseconds,) = _LAST_DATA_RECEIVED.unpack(info)
+    except (OSError, AttributeError, struct.error):
+        # No TCP, or no Linux.
+        return 0.0
+    return min(milliseconds / 1000, _BODY_TIMEOUT)
 
 
 class _RefusedError(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,10 @@ from agent.errors import InputError
 from agent.serving.clock import DEFAULT_MARGIN
 
 if TYPE_CHECKING:
+    import socket
+
     from agent.commands.options import Commands
+    from agent.serving.player import Network
 
 DEFAULT_PORT = 9147
 
@@ -50,40 +54,107 @@ def add(commands: Commands) -> None:
         help="matches to play at the same time; further ones are refused (default: %(default)s)",
     )
     parser.add_argument(
+        "--allow",
+        type=_network,
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="address or network (10.0.0.0/8) that is answered; may be given several times (default: all)",
+    )
+    parser.add_argument(
         "--no-ponder", dest="ponder", action="store_false", help="do not think while it is the opponents' time"
+    )
+    parser.add_argument("--log-json", action="store_true", help="log one JSON object a line instead of text")
+    parser.add_argument(
+        "--no-supervisor",
+        dest="supervised",
+        action="store_false",
+        help="answer in this very process, which nothing starts again when it crashes",
     )
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Serves until it is told to stop. Raises `InputError` where it cannot listen."""
+    from agent.logs import JSON_LOGS, start_logging
+    from agent.serving.supervisor import inherited_socket, listen, raise_priority
+
+    # From the beginning: a match may wait for this process to be ready.
+    raise_priority()
+    if options.log_json:
+        os.environ[JSON_LOGS] = "1"
+    start_logging()
+    try:
+        listener = inherited_socket() or listen(options.host, options.port)
+    except OSError as error:
+        raise InputError(f"{options.host}:{options.port}: {error.strerror or error}") from None
+    return _supervise(options, listener) if options.supervised else _serve(options, listener)
+
+
+def _supervise(options: argparse.Namespace, listener: socket.socket) -> tuple[int, object]:
+    """Has another process serve, and sees to it that there always is one."""
+    from agent.processes import module_environment
+    from agent.serving.supervisor import Supervisor
+
+    result = _result(options, listener)
+    if options.json is not None:
+        # Written at once: what started the server may want to know the port before it ends.
+        write_json(options.json, result)
+    command = (sys.executable, "-m", "agent.cli", *options.arguments, "--no-supervisor")
+    return Supervisor(listener, command, module_environment()).run(), result
+
+
+def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, object]:
+    """Serves in this process."""
+    from agent.serving.light_workers import start_early
+
+    # Before anything else is imported.
+    early = start_early(options.journal, options.workers)
+    # aiohttp's client reads all the system's certificates when it is imported, for which a match may be waiting.
+    os.environ.setdefault("SSL_CERT_FILE", os.devnull)
+    os.environ.setdefault("SSL_CERT_DIR", os.devnull)
+
     import asyncio
-    import logging
 
-    from agent.processes import LOG_FORMAT
     from agent.serving.player import ServeOptions, serve
+    from agent.serving.supervisor import RESTARTS
 
-    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
-    result: dict[str, object] = {"host": options.host, "port": options.port, "process": os.getpid()}
+    result = _result(options, listener)
+    if RESTARTS in os.environ:
+        # The supervisor's affair.
+        options.json = None
 
     def started(port: int) -> None:
-        # Written at once: what started the server may want to know the port before it ends.
-        result["port"] = port
         if options.json is not None:
             write_json(options.json, result)
 
     serving = ServeOptions(
-        host=options.host,
-        port=options.port,
         margin=options.margin,
         journal=options.journal,
         workers=options.workers,
         ponder=options.ponder,
+        allow=tuple(options.allow),
+        restarts=int(os.environ.get(RESTARTS, "0")),
     )
     try:
-        asyncio.run(serve(serving, started))
+        asyncio.run(serve(serving, started, listener, early))
     except OSError as error:
         raise InputError(f"{options.host}:{options.port}: {error.strerror or error}") from None
     return OK, result
+
+
+def _result(options: argparse.Namespace, listener: socket.socket) -> dict[str, object]:
+    address = listener.getsockname()
+    port = address[1] if isinstance(address, tuple) else options.port
+    return {"host": options.host, "port": port, "process": os.getpid()}
+
+
+def _network(text: str) -> Network:
+    import ipaddress
+
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is no address or network") from None
 
 
 def _port(text: str) -> int:

@@ -54,6 +54,11 @@ def toolchain() -> str:
     return f"sources {sources_digest()}, {versions}, processor {digest[:16]}"
 
 
+def forget(group: str) -> None:
+    """Notes that nothing of the group is compiled. Raises `OSError`."""
+    _path(group).unlink(missing_ok=True)
+
+
 def read(group: str) -> Progress:
     """How far the group is; nothing is known where there is no file, or a damaged one, or another compiler's."""
     try:

@@ -1,4 +1,5 @@
 """Measures speed (`bench`, `playouts`, `timing`), strength (`strength_game`, `strength_series`) and correctness
-(`conform`, with `trace_replay` and its report `conformity`), and describes rulesheets (`describe`, `sampling`). Imports
-`agent.search`, `agent.sheet` and `games`; only commands import it.
+(`conform`, with `trace_replay` and its report `conformity`), describes rulesheets (`describe`, `sampling`), and plays
+against a server under load and faults (`soak`, which takes the reading of memory from `agent.serving`). Imports
+`agent.search`, `agent.sheet` and `games`, and of `protocol` what `soak` sends; only commands import it.
 """

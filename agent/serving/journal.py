@@ -1,34 +1,48 @@
 """The journal: what a restarted server needs to take its running matches up again.
 
-One file per match, one JSON object per line, only ever appended to and synced to the disk before the message is acted
-on. The first line holds the START, each further one what a PLAY said about the last joint move, or how many circuits of
-the rules were found to be wrong by then. A finished match's file is removed.
+One file per match, one JSON object per line, only ever appended to. The first line holds the START; each further one
+
+- what a PLAY said about the last joint move, numbered, with the time of day: synced to the disk before it is acted on,
+- what was answered, or a state that the match was in, so that a restarted match need not be played through from its
+  beginning: written beside, since only time is lost without them,
+- or how many circuits of the rules were found to be wrong by then.
+
+A finished match's file is removed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import json
 import logging
 import os
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from agent.worker.messages import Received, Unseen
+from agent.serving.light_workers import JOURNAL_SUFFIX
+from agent.worker.messages import Checkpoint, Judged, Received, Unseen
+from games.machine import Term
 from protocol.kif import read_one, write
 from protocol.messages import Start
 from protocol.terms import TextError
 
 log = logging.getLogger(__name__)
 
-SUFFIX = ".match.jsonl"
-
 PATIENCE = 0.3
 """Seconds that a message waits for the disk: clocks are running. Set by hand; not tuned."""
+
+
+MAX_UNWRITTEN = 1 << 22
+"""Characters that are kept for a disk that takes nothing for the time being. Set by hand; not tuned."""
+
+MAX_STATE = 1 << 16
+"""Characters of a state that is noted; a larger one takes longer to write than to reach. Set by hand; not tuned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +57,14 @@ class Unfinished:
     """To be appended to."""
     age: float
     """Seconds since its last line was written."""
+    answered: Term | None
+    """What was answered to the last message, if it was."""
+    checkpoint: Checkpoint
+    """The last state that was noted."""
+    silence: float
+    """Seconds since the last message, by the time of day."""
+    intervals: tuple[float, ...]
+    """Seconds from each PLAY that was noted to the next."""
 
 
 class Journal:
@@ -57,14 +79,13 @@ class Journal:
         """The file of a match, existing or not."""
         readable = re.sub(r"[^0-9A-Za-z._-]", "_", match_id)[:80]
         digest = hashlib.sha256(match_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-        return MatchJournal(self._folder / f"{readable}-{digest}{SUFFIX}")
+        return MatchJournal(self._folder / f"{readable}-{digest}{JOURNAL_SUFFIX}")
 
     def unfinished(self, now: float) -> Iterator[Unfinished]:
         """The matches to be taken up again; `now` is the time of day. Files that cannot be read are left alone."""
-        for path in sorted(self._folder.glob(f"*{SUFFIX}")):
+        for path in sorted(self._folder.glob(f"*{JOURNAL_SUFFIX}")):
             try:
-                start, history, distrust = _load(path)
-                yield Unfinished(start, history, distrust, MatchJournal(path), now - path.stat().st_mtime)
+                yield _load(path, now)
             except (OSError, ValueError, KeyError, IndexError, TypeError, TextError) as error:
                 log.warning("cannot read the journal %s: %s", path, error)
 
@@ -72,12 +93,15 @@ class Journal:
 class MatchJournal:
     """The file of one match. Writing happens in threads; the event loop goes on."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, continued: bool = False) -> None:
+        """`continued` is whether another server wrote it until now: its last line may have no end."""
         self._path = path
         self._lock = asyncio.Lock()
-        self._closed = False
+        self._closed = self._removed = False
         self._writing: set[asyncio.Task[None]] = set()
-        self._file: IO[str] | None = None
+        self._descriptor: int | None = None
+        self._unwritten = "\n" if continued else ""
+        """What could not be written yet."""
 
     async def start(self, start: Start, distrust: int = 0) -> None:
         """Begins a new file; `distrust` is how many circuits of the rules are known to be wrong."""
@@ -88,19 +112,36 @@ class MatchJournal:
             "play_clock": start.play_clock,
             "rules": [write(statement) for statement in start.rules],
             "distrust": distrust,
+            "at": time.time(),
         }
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        self._path.unlink(missing_ok=True)
-        await self._append(line)
+        await self._append(line, anew=True)
 
-    async def received(self, received: Received) -> None:
-        """Adds a turn."""
+    async def received(self, received: Received, number: int) -> None:
+        """Adds a turn: the joint move with this number, from 1 on."""
+        line: dict[str, object] = {"number": number}
         if isinstance(received, Unseen):
-            await self._append({"own": None if received.own is None else write(received.own)})
+            line["own"] = None if received.own is None else write(received.own)
+            if received.percepts is not None:
+                line["percepts"] = [write(percept) for percept in received.percepts]
+        elif isinstance(received, Judged):
+            line["moves"] = [write(move) for move in received.moves]
+            line["answered"] = None if received.answered is None else write(received.answered)
+            line["missed"] = received.missed
         else:
-            await self._append({"moves": [write(move) for move in received]})
+            line["moves"] = [write(move) for move in received]
+        await self._append({**line, "at": time.time()})
+
+    async def answered(self, move: Term, number: int) -> None:
+        """Notes what was answered when so many joint moves had been received."""
+        await self._append({"answer": write(move), "turn": number}, sync=False)
+
+    async def reached(self, checkpoint: Checkpoint) -> None:
+        """Notes a state of the match."""
+        if checkpoint.facts is not None and not checkpoint.since:
+            line = {"turn": checkpoint.turn, "facts": list(checkpoint.facts), "disputed": checkpoint.disputed}
+            text = json.dumps(line)
+            if len(text) <= MAX_STATE:
+                await self._append(line, sync=False)
 
     async def distrusted(self, circuits: int) -> None:
         """Notes how many circuits of the rules were found to be wrong by now."""
@@ -109,44 +150,64 @@ class MatchJournal:
     def close(self) -> None:
         """Ends the writing; the file stays for the next server."""
         self._closed = True
-        if self._file is not None:
-            self._file.close()
+        # A thread may be writing; the descriptor is closed when that is done.
+        if not self._lock.locked():
+            self._close_file()
 
     def remove(self) -> None:
         """Forgets the match."""
+        self._removed = True
         self.close()
         self._path.unlink(missing_ok=True)
 
-    async def _append(self, line: dict[str, object]) -> None:
+    async def _append(self, line: dict[str, object], *, anew: bool = False, sync: bool = True) -> None:
         """Writes a line. A disk that is slow or full is no reason to lose the match: it is reported, no more."""
-        writing = asyncio.create_task(self._append_in_order(json.dumps(line) + "\n"))
+        writing = asyncio.create_task(self._append_in_order(json.dumps(line) + "\n", anew, sync))
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
         done, _ = await asyncio.wait({writing}, timeout=PATIENCE)
         if not done:
             log.warning("%s takes longer than %.1f s to be written", self._path, PATIENCE)
 
-    async def _append_in_order(self, text: str) -> None:
+    async def _append_in_order(self, text: str, anew: bool, sync: bool) -> None:
         async with self._lock:
             if self._closed:
                 return
             try:
-                await asyncio.to_thread(self._write, text)
-            except (OSError, ValueError) as error:
+                await asyncio.to_thread(self._write, text, anew, sync)
+            except OSError as error:
                 log.error("cannot write %s: %s", self._path, error)
+        if self._closed:
+            self._close_file()
+            if self._removed:
+                self._path.unlink(missing_ok=True)
 
-    def _write(self, text: str) -> None:
-        if self._file is None:
-            self._file = open(self._path, "a", encoding="utf-8")  # noqa: SIM115 (stays open while the match runs)
-        self._file.write(text)
-        self._file.flush()
-        os.fsync(self._file.fileno())
+    def _write(self, text: str, anew: bool, sync: bool) -> None:
+        if anew:
+            self._close_file()
+            self._path.unlink(missing_ok=True)
+            self._unwritten = ""
+        rest = (self._unwritten + text).encode("utf-8", "surrogatepass")
+        # Should this fail in the middle, the line is written once more, whole and on a line of its own.
+        self._unwritten = ("" if self._unwritten else "\n") + self._unwritten + text
+        if len(self._unwritten) > MAX_UNWRITTEN:
+            self._unwritten = ""
+        if self._descriptor is None:
+            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        while rest:
+            rest = rest[os.write(self._descriptor, rest) :]
+        if sync:
+            os.fsync(self._descriptor)
+        self._unwritten = ""
+
+    def _close_file(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
 
 
-def _load(path: Path) -> tuple[Start, tuple[Received, ...], int]:
-    with open(path, encoding="utf-8") as file:
-        # A line without its end was being written when the server ended: its message was not yet acted on.
-        lines = [json.loads(line) for line in file if line.endswith("\n")]
+def _load(path: Path, now: float) -> Unfinished:
+    lines = list(_lines(path))
     head = lines[0]
     start = Start(
         match_id=head["match"],
@@ -155,11 +216,69 @@ def _load(path: Path) -> tuple[Start, tuple[Received, ...], int]:
         start_clock=head["start_clock"],
         play_clock=head["play_clock"],
     )
-    history = tuple(_received(line) for line in lines[1:] if "distrust" not in line)
-    return start, history, max(line.get("distrust", 0) for line in lines)
+    received: dict[int, dict[str, Any]] = {}
+    answer: dict[str, Any] | None = None
+    state: dict[str, Any] | None = None
+    for line in lines[1:]:
+        if "moves" in line or "own" in line:
+            # One that could not be synced may be there twice.
+            received[line.get("number", len(received) + 1)] = line
+        elif "answer" in line:
+            answer = line
+        elif "facts" in line:
+            state = line
+        elif "distrust" in line:
+            # Until then, it may have been a wrong circuit that said which state it was.
+            state = None
+    history = tuple(_received(received[number]) for number in sorted(received))
+    if sorted(received) != list(range(1, len(history) + 1)):
+        raise ValueError("a turn is missing")
+    times = [line["at"] for line in received.values() if "at" in line]
+    modified = path.stat().st_mtime
+    return Unfinished(
+        start,
+        history,
+        max(line.get("distrust", 0) for line in lines),
+        MatchJournal(path, continued=True),
+        age=max(0.0, now - modified),
+        answered=read_one(answer["answer"]) if answer is not None and answer["turn"] == len(history) else None,
+        checkpoint=_checkpoint(state) if state is not None and state["turn"] <= len(history) else Checkpoint(),
+        silence=max(0.0, now - (times[-1] if times else head.get("at", modified))),
+        intervals=tuple(max(0.0, after - before) for before, after in itertools.pairwise(times)),
+    )
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines that were written whole. One without its end was being written when the server ended: its message was
+    not yet acted on. A broken one in between is there once more, whole."""
+    with open(path, encoding="utf-8", errors="surrogatepass") as file:
+        for text in file:
+            if not text.endswith("\n") or not text.strip():
+                continue
+            try:
+                line = json.loads(text)
+            except ValueError:
+                continue
+            if isinstance(line, dict):
+                yield line
 
 
 def _received(line: dict[str, Any]) -> Received:
-    if "moves" in line:
-        return tuple(read_one(text) for text in line["moves"])
-    return Unseen(None if line["own"] is None else read_one(line["own"]))
+    if "own" in line:
+        own, percepts = line["own"], line.get("percepts")
+        seen = None if percepts is None else tuple(read_one(text) for text in percepts)
+        return Unseen(None if own is None else read_one(own), seen)
+    moves = tuple(read_one(text) for text in line["moves"])
+    if "missed" not in line:
+        return moves
+    return Judged(moves, None if line["answered"] is None else read_one(line["answered"]), line["missed"])
+
+
+def _checkpoint(line: dict[str, Any]) -> Checkpoint:
+    disputed = line["disputed"]
+    facts = frozenset(_term(fact) for fact in line["facts"])
+    return Checkpoint(line["turn"], facts, None if disputed is None else tuple(map(_term, disputed)))
+
+
+def _term(data: Any) -> Term:
+    return data if isinstance(data, str) else tuple(map(_term, data))

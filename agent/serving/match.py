@@ -14,14 +14,17 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 
 from agent.serving.clock import Clock, Deadline, Instant, now
-from agent.serving.journal import MatchJournal
+from agent.serving.journal import MatchJournal, Unfinished
 from agent.serving.match_workers import MatchWorkers
+from agent.serving.pace import Pace
+from agent.serving.statistics import Statistics
 from agent.serving.turn import MatchTurn
 from agent.serving.worker_pool import WorkerPool
 from agent.worker.messages import (
     Begin,
     Checkpoint,
     Distrusted,
+    Judged,
     Prepared,
     Received,
     Refused,
@@ -43,14 +46,30 @@ PATIENCE = 0.2
 """Share of a turn after which a worker that has not even sent the legal moves gets a stand-by beside it. Set by
 hand; not tuned."""
 
+PATIENCE_SECONDS = 0.25
+"""What that share is at least, where it is no more than half of the turn: on a loaded machine, a stand-by called too
+early takes from the worker what it is short of. Set by hand: with turns of 0.6 s and 14 busy processes on two cores."""
+
+LAST_SHARE = 0.75
+"""Share of the margin that is waited for as well where no legal moves are known at the deadline, but a worker is alive:
+what is not legal is worth no more than what is late. Set by hand; not tuned."""
+
 GOALS_SECONDS = 2.0
 """How long a finished match waits for the worker to say what the result was. Set by hand; not tuned."""
+
+MAX_MISSED = 1000
+"""Turns that a message's number may be ahead. Set by hand; not tuned."""
 
 SILENCE_FACTOR = 3
 """A manager that is silent for this many play clocks has given the match up."""
 
 SILENCE_SECONDS = 20.0
 """Added to it, for managers that wait longer than their clock and for slow networks. Both set by hand; not tuned."""
+
+
+GRACE = 0.8
+"""Seconds beyond its clock that a message is kept waiting where no server ran for a time, so that no legal move is
+known yet: managers wait for a second, and what is not legal counts for as much as what is late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +79,8 @@ class MatchOptions:
     clock: Clock
     ponder: bool = True
     """Whether to think while others move."""
+    statistics: Statistics | None = None
+    """Where to count what happens."""
 
 
 class Match:
@@ -71,25 +92,27 @@ class Match:
         pool: WorkerPool,
         options: MatchOptions,
         journal: MatchJournal | None = None,
-        history: tuple[Received, ...] = (),
-        distrust: int = 0,
+        found: Unfinished | None = None,
     ) -> None:
-        """`history` is what was received before this server took the match up, `distrust` how many circuits of the
-        rules were found to be wrong until then."""
+        """`found` is what another server left of the match; this one goes on with it, also with its journal."""
         self.start_message = start
         self.heard: Instant = now()
         """When the manager was last heard of."""
         self.closed = False
         """Whether the match is over for us."""
         self._options = options
-        self._journal = journal
-        self._history = list(history)
-        self._distrust = distrust
+        self._journal = journal if found is None else found.journal
+        self._history: list[Received] = [] if found is None else list(found.history)
+        self._distrust = 0 if found is None else found.distrust
+        self._revived = found is not None
+        """Whether no worker has reported anything since this server took the match up."""
+        clocks = start.start_clock, start.play_clock
+        self._pace = Pace(*clocks, now()) if found is None else Pace(*clocks, now() - found.silence, found.intervals)
         self._imperfect = has_imperfect_information(start.rules)
-        self._workers = MatchWorkers(start.match_id, pool, self._make_begin, self._on_report)
+        self._workers = MatchWorkers(start.match_id, pool, self._make_begin, self._on_report, self._on_loss)
         self._playable: bool | None = None
         """Whether the match can be played; None until a worker has said so."""
-        self._turn = MatchTurn(len(history))
+        self._turn = MatchTurn(len(self._history))
         self._opening: Situation | None = None
         """That of the first turn."""
         self._latest: Situation | None = None
@@ -99,6 +122,17 @@ class Match:
         self._tasks: set[asyncio.Task[None]] = set()
         self._starting: asyncio.Task[bool] | None = None
         """Answers START; a repeated one waits for the same answer."""
+        self._playouts = 0
+        """As the engine counted them last."""
+        if options.statistics is not None:
+            options.statistics.matches += 1
+        self._checkpoint = Checkpoint() if found is None else found.checkpoint
+        """The last state that is known."""
+        if found is not None:
+            self.heard -= found.silence
+            if found.answered is not None:
+                self._turn.answer = asyncio.get_running_loop().create_future()
+                self._turn.answer.set_result(found.answered)
 
     @property
     def match_id(self) -> str:
@@ -119,6 +153,10 @@ class Match:
 
     # --- messages
 
+    def resume(self) -> None:
+        """Has the legal moves ready by the time that the manager of a match that was found goes on."""
+        self._workers.ensure_one(urgent=True)
+
     async def start(self, received: Instant) -> bool:
         """Gets ready to play, as far as the start clock allows; False where the match cannot be played.
 
@@ -137,8 +175,9 @@ class Match:
         """The move for the next turn, at the latest when its clock is up."""
         self.heard = now()
         deadline = self._options.clock.deadline(received, self.start_message.play_clock)
+        await self._know_situation(message, deadline)
         if self._is_new(message):
-            await self._advance(message, deadline)
+            await self._advance(message, received, deadline)
         elif self._turn.answer is not None:
             log.info("%s: PLAY of turn %d repeated", self.match_id, self.turn_number)
         turn = self._turn
@@ -150,13 +189,15 @@ class Match:
             turn.answer = asyncio.create_task(self._find_answer(turn, deadline))
         move = await asyncio.shield(turn.answer)
         self.heard = now()
+        if self._options.statistics is not None:
+            self._options.statistics.lateness.add(self.heard - deadline.at)
         return move
 
     async def stop(self, message: Stop) -> None:
         """Takes the last joint move in, notes the result in the background, and frees everything."""
         self.heard = now()
         if (message.moves is not None or message.turn is not None) and self._is_new(message):
-            await self._advance(message, None)
+            await self._advance(message, self.heard, None)
         if self._journal is not None:
             self._journal.remove()
         self._spawn(self._finish())
@@ -180,6 +221,7 @@ class Match:
         deadline = self._options.clock.deadline(received, start.start_clock)
         if self._journal is not None:
             await self._journal.start(start)
+        self._pace.took(received, 0)
         self._workers.ensure_one()
         while self._playable is None and not (self.closed or deadline.passed()):
             await self._wait(deadline.at)
@@ -201,7 +243,7 @@ class Match:
             return message.turn > self.turn_number
         turn = self._turn
         if self._imperfect:
-            return turn.answered is not None
+            return turn.answered is not None or (self._pace.interrupted and turn.number > 0)
         if message.moves is None:
             if self.turn_number and turn.start_repeated:
                 log.warning("%s: the manager starts again from the first turn", self.match_id)
@@ -209,31 +251,69 @@ class Match:
             elif self.turn_number:
                 log.warning("%s: no moves at turn %d: taken as a repetition", self.match_id, self.turn_number)
             return False
-        if not self.turn_number or message.moves != self._history[-1]:
+        if not self._repeats(message):
             return True
-        if turn.situation is None or not turn.situation.repeatable or turn.answered is None:
+        if turn.situation is None or not turn.situation.repeatable:
             return False
+        if turn.answered is None:
+            # No manager asks twice: the answer was lost with the server that was to give it.
+            return self._pace.interrupted
         role = turn.situation.role
         return len(message.moves) > role and message.moves[role] == turn.answered
 
-    async def _advance(self, message: Play | Stop, deadline: Deadline | None) -> None:
+    def _repeats(self, message: Play | Stop) -> bool:
+        """Whether a message carries the same joint move as the last one."""
+        last = self._history[-1] if self._history else ()
+        return bool(self._history) and message.moves == (last.moves if isinstance(last, Judged) else last)
+
+    async def _know_situation(self, message: Play, deadline: Deadline) -> None:
+        """Waits until it is known whether a joint move that comes a second time could have been made again.
+
+        It always is, but in a match that was just taken up.
+        """
+        while self._pace.interrupted and self._repeats(message) and self._turn.situation is None:
+            if deadline.passed() or self.closed:
+                return
+            await self._wait(deadline.at)
+
+    async def _advance(self, message: Play | Stop, received_at: Instant, deadline: Deadline | None) -> None:
         """Takes one joint move in: first into the journal, then to the workers."""
-        received: Received
         if message.turn is not None:
-            received = Unseen(message.last_move)
-        elif self._imperfect or message.moves is None:
-            received = Unseen(self._turn.answered)
-        else:
-            received = message.moves
+            # The number says what was missed: of that, nothing is known.
+            for _ in range(min(message.turn - self.turn_number - 1, MAX_MISSED)):
+                await self._take_in(Unseen(None), deadline)
+        await self._take_in(self._judge(message, received_at), deadline)
+        self._pace.took(received_at, self.turn_number)
+
+    async def _take_in(self, received: Received, deadline: Deadline | None) -> None:
         self._history.append(received)
         self._turn = MatchTurn(len(self._history), deadline)
         self._news.set()
         if self._journal is not None:
-            await self._journal.received(received)
+            await self._journal.received(received, self.turn_number)
         self._workers.send_turn(self.turn_number, Turn(received, deadline.remaining() if deadline else None))
+
+    def _judge(self, message: Play | Stop, received_at: Instant) -> Received:
+        """What a message says about the last joint move, with what may make it doubtful."""
+        answered = self._turn.answered
+        if message.turn is not None:
+            return Unseen(message.last_move, message.percepts)
+        if self._imperfect:
+            return Unseen(answered, message.moves or ())
+        if message.moves is None:
+            return Unseen(answered)
+        role = None if self._latest is None else self._latest.role
+        replaced = (
+            answered is not None and role is not None and role < len(message.moves) and message.moves[role] != answered
+        )
+        missed = self._pace.missed(received_at, self.turn_number, replaced)
+        doubtful = self._latest is not None and self._latest.states > 1
+        return message.moves if missed is None and not doubtful else Judged(message.moves, answered, missed)
 
     def _rewind(self) -> None:
         self._history.clear()
+        self._checkpoint = Checkpoint()
+        self._pace = Pace(self.start_message.start_clock, self.start_message.play_clock, now())
         self._latest = self._opening
         self._turn = MatchTurn(0, situation=self._opening)
         if self._journal is not None:
@@ -257,13 +337,18 @@ class Match:
     async def _find_answer(self, turn: MatchTurn, deadline: Deadline) -> Term:
         """Waits for the deadline, or until there is nothing to think about."""
         begun = now()
-        patience = begun + PATIENCE * deadline.remaining()
+        left = deadline.remaining()
+        patience = begun + max(PATIENCE * left, min(PATIENCE_SECONDS, left / 2))
         while self._turn is turn and not (self.closed or self._playable is False or deadline.passed() or turn.decided):
             if turn.situation is None and now() >= patience:
                 log.warning("%s: turn %d: no legal moves yet: a stand-by is called", self.match_id, turn.number)
                 self._workers.add_standby()
                 patience = deadline.at
             await self._wait(min(deadline.at, patience) if turn.situation is None else deadline.at)
+        if turn.situation is None and self._revived:
+            await self._know_legal_moves(turn, deadline.at + self._options.clock.margin + GRACE)
+        elif turn.situation is None and self._workers.is_alive:
+            await self._know_legal_moves(turn, deadline.at + LAST_SHARE * self._options.clock.margin)
         if self._turn is not turn:
             # The manager went on without an answer; whatever is said now is not read.
             return self._last_resort()
@@ -275,15 +360,38 @@ class Match:
         seconds = now() - begun
         log.info("%s: turn %d: %s after %.2f s (%s)", self.match_id, turn.number, write(move), seconds, turn.reasons())
         turn.deadline = None
+        self._count(turn)
+        if self._journal is not None:
+            self._spawn(self._journal.answered(move, turn.number))
         if not self._options.ponder:
             self._workers.send(Rest())
         return move
+
+    def _count(self, turn: MatchTurn) -> None:
+        statistics = self._options.statistics
+        if statistics is None:
+            return
+        statistics.turns += 1
+        statistics.guessed += turn.situation is None
+        statistics.doubtful += turn.situation is not None and turn.situation.states > 1
+        playouts = turn.thought.opinion.info.get("playouts") if turn.thought is not None else None
+        if isinstance(playouts, int):
+            # A search that goes on from the last turn counts on.
+            statistics.playouts += playouts - self._playouts if playouts >= self._playouts else playouts
+            self._playouts = playouts
+
+    async def _know_legal_moves(self, turn: MatchTurn, until: Instant) -> None:
+        while self._turn is turn and turn.situation is None and not (self.closed or self._playable is False):
+            if now() >= until:
+                return
+            await self._wait(until)
 
     def _last_resort(self) -> Term:
         """Some move, where it is not known what is legal: one of the last turn's, or one that the rules name."""
         if self._latest is not None and self._latest.legal:
             last = self._history[-1] if self._history else ()
-            fresh = [move for move in self._latest.legal if isinstance(last, Unseen) or move not in last]
+            seen = () if isinstance(last, Unseen) else last.moves if isinstance(last, Judged) else last
+            fresh = [move for move in self._latest.legal if move not in seen]
             return random.choice(fresh or list(self._latest.legal))
         named = named_moves(self.start_message.rules, self.start_message.role)
         return random.choice(named) if named else "nil"
@@ -296,10 +404,10 @@ class Match:
             if report.turn == turn.number and (main or turn.situation is None):
                 self._workers.keep_one(main)
                 turn.situation = self._latest = report
+                self._revived = False
                 if not turn.number:
                     self._opening = report
-                if self._history and isinstance(self._history[-1], Unseen) and report.joint_move is not None:
-                    self._history[-1] = report.joint_move
+                self._note_state(report.checkpoint)
         elif isinstance(report, Thought):
             if main and report.turn == turn.number:
                 turn.thought = report
@@ -312,6 +420,16 @@ class Match:
             log.error("%s: cannot be played: %s", self.match_id, report.reason)
         self._news.set()
 
+    def _on_loss(self) -> None:
+        if self._options.statistics is not None:
+            self._options.statistics.workers_lost += 1
+
+    def _note_state(self, checkpoint: Checkpoint) -> None:
+        if checkpoint != self._checkpoint:
+            self._checkpoint = checkpoint
+            if self._journal is not None:
+                self._spawn(self._journal.reached(checkpoint))
+
     def _distrust_circuits(self, count: int) -> None:
         if count > self._distrust:
             self._distrust = count
@@ -320,7 +438,7 @@ class Match:
 
     def _make_begin(self, compile: bool) -> Begin:
         """What a worker that joins now has to know."""
-        known = self._latest.checkpoint if self._latest is not None else Checkpoint()
+        known = self._checkpoint
         checkpoint = replace(known, since=tuple(self._history[known.turn :]))
         deadline = self._turn.deadline
         seconds = deadline.remaining() if deadline is not None else None

@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 from agent.kernels.groups import CIRCUIT
 from agent.serving.clock import now
-from agent.serving.worker_pool import Worker, WorkerPool
-from agent.worker.messages import PULSE, Begin, Command, Prepared, Report, Rewind, Turn
+from agent.serving.light_workers import LIGHT
+from agent.serving.worker_pool import LIGHT_AFTER, Worker, WorkerPool
+from agent.worker.messages import PULSE, Begin, Command, Prepared, Report, Rewind, Thought, Turn
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +25,10 @@ tuned."""
 HUNG_AFTER = 3.0
 """Seconds without a sign of life after which a worker is taken to hang. They come every half second, but a loaded
 machine may hold them up. Set by hand; not tuned."""
+
+BEGIN_SECONDS = 5.0
+"""What a worker gets in addition until its first sign of life: it checks the rules before it gives any. Set by hand;
+not tuned."""
 
 MAX_LOSSES = 20
 """Lost workers after which no more of them are spent on a match. Set by hand; not tuned."""
@@ -38,19 +43,25 @@ class MatchWorkers:
         pool: WorkerPool,
         make_begin: Callable[[bool], Begin],
         on_report: Callable[[Report, bool], None],
+        on_loss: Callable[[], None] = lambda: None,
     ) -> None:
         """`make_begin(compile)` says what a new worker has to know by now; `on_report(report, main)` gets what workers
-        report, `main` being whether it comes from the worker that plays."""
+        report, `main` being whether it comes from the worker that plays; `on_loss` is called when that one is lost."""
         self._match_id = match_id
         self._pool = pool
         self._make_begin = make_begin
         self._on_report = on_report
+        self._on_loss = on_loss
         self._main: Worker | None = None
         self._standby: Worker | None = None
         self._bettering = False
         """Whether the stand-by is there for its kernels, and not because the main worker does not answer."""
         self._turns_told: dict[Worker, int] = {}
+        self._thoughts: dict[Worker, Thought] = {}
+        """What each worker thought last: one that takes over may have said all that it will."""
         self._joining: asyncio.Task[None] | None = None
+        self._bettering_join: asyncio.Task[None] | None = None
+        """Waits for a worker with more kernels, perhaps for long: one that is needed at once is not kept back by it."""
         self._losses = 0
         self._released = False
         self._watch = asyncio.create_task(self._watch_pulse())
@@ -60,10 +71,16 @@ class MatchWorkers:
         """Whether a worker plays the match at this moment."""
         return self._main is not None
 
-    def ensure_one(self) -> None:
-        """Gets a worker if there is none."""
+    @property
+    def is_alive(self) -> bool:
+        """Whether some worker has given a sign of life lately."""
+        heard = [worker.heard for worker in (self._main, self._standby) if worker is not None]
+        return any(instant is not None and now() - instant < 3 * PULSE for instant in heard)
+
+    def ensure_one(self, *, urgent: bool = False) -> None:
+        """Gets a worker if there is none; one that is not yet warm will not do where it is urgent."""
         if not self._released and self._main is None and self._joining is None and self._losses <= MAX_LOSSES:
-            self._joining = asyncio.create_task(self._join())
+            self._joining = asyncio.create_task(self._join(patience=0.0 if urgent else LIGHT_AFTER))
 
     def add_standby(self) -> None:
         """Gets a second worker beside one that does not answer."""
@@ -119,9 +136,20 @@ class MatchWorkers:
         if not main and self._standby is not None:
             self._main, self._standby = self._standby, self._main
         if self._standby is not None:
-            self._turns_told.pop(self._standby, None)
-            self._pool.release(self._standby)
+            self._forget(self._standby)
             self._standby = None
+        if not main:
+            self._repeat_thought()
+
+    def _repeat_thought(self) -> None:
+        """Lets what the main worker has thought so far count, now that it is the main one."""
+        if self._main is not None and self._main in self._thoughts and not self._released:
+            self._on_report(self._thoughts[self._main], True)
+
+    def _forget(self, worker: Worker) -> None:
+        self._turns_told.pop(worker, None)
+        self._thoughts.pop(worker, None)
+        self._pool.release(worker)
 
     def _end_all(self) -> None:
         """Ends the present workers."""
@@ -130,12 +158,20 @@ class MatchWorkers:
                 self._pool.release(worker)
         self._main = self._standby = None
         self._turns_told.clear()
+        self._thoughts.clear()
 
-    async def _join(self, bettering: bool = False) -> None:
-        worker = await self._pool.acquire(latest=bettering)
-        self._joining = None
+    async def _join(self, bettering: bool = False, patience: float = LIGHT_AFTER) -> None:
+        worker = await self._pool.acquire(bettering, patience)
+        if bettering:
+            self._bettering_join = None
+        else:
+            self._joining = None
         if self._released:
             self._pool.release(worker)
+            return
+        if self._main is not None and self._standby is not None:
+            # Somebody else was faster.
+            self._pool.take_back(worker)
             return
         if self._main is None:
             self._main = worker
@@ -147,6 +183,8 @@ class MatchWorkers:
         self._turns_told[worker] = begin.checkpoint.turn + len(begin.checkpoint.since)
         worker.on_report = self._pass_on
         worker.on_lost = self._on_lost
+        # One that is stopped never says anything at all.
+        worker.heard = now() + BEGIN_SECONDS
         worker.send(begin)
         if worker.lost.is_set():
             self._on_lost(worker)
@@ -163,13 +201,19 @@ class MatchWorkers:
                 if worker is not None and worker.heard is not None and now() - worker.heard > HUNG_AFTER:
                     log.error("%s: worker %d hangs", self._match_id, worker.pid)
                     self._on_lost(worker)
-            alone = self._main if self._standby is None and self._joining is None else None
-            if alone is not None and self._losses < RECKLESS_LOSSES and self._pool.can_better(alone):
-                self._joining = asyncio.create_task(self._join(bettering=True))
+            joining = self._joining is not None or self._bettering_join is not None
+            alone = self._main if self._standby is None and not joining else None
+            if alone is None or not self._pool.can_better(alone):
+                continue
+            # Lost workers may have died of the kernels; a light one is replaced all the same, by one without a circuit.
+            if self._losses < (MAX_LOSSES if alone.without >= LIGHT else RECKLESS_LOSSES):
+                self._bettering_join = asyncio.create_task(self._join(bettering=True))
 
     def _pass_on(self, worker: Worker, report: Report) -> None:
         if self._released:
             return
+        if isinstance(report, Thought):
+            self._thoughts[worker] = report
         self._on_report(report, worker is self._main)
         if isinstance(report, Prepared) and worker is self._standby and self._bettering:
             self._take_better(worker)
@@ -187,22 +231,27 @@ class MatchWorkers:
         self._end_one(main=not better)
 
     def _on_lost(self, worker: Worker) -> None:
-        self._pool.release(worker)
-        self._turns_told.pop(worker, None)
+        self._forget(worker)
         if worker is self._standby:
             self._standby = None
             if self._bettering and self._main is not None:
                 self._bettering = False
-                self._main.without = frozenset()
+                if self._main.without >= LIGHT:
+                    # Tried again, in the end without a circuit.
+                    self._losses += 1
+                else:
+                    self._main.without = frozenset()
             return
         if worker is not self._main:
             return
         self._main, self._standby = self._standby, None
         self._bettering = False
+        self._repeat_thought()
         if self._released:
             return
         self._losses += 1
+        self._on_loss()
         log.error("%s: worker %d is lost", self._match_id, worker.pid)
         if self._losses > MAX_LOSSES:
             log.error("%s: that was too many: the match goes on without a worker", self._match_id)
-        self.ensure_one()
+        self.ensure_one(urgent=True)

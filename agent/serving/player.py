@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
+import json
 import logging
 import os
 import signal
+import socket
+import subprocess
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from aiohttp import web
 
+from agent.kernels.discard import discard_kernels
 from agent.kernels.groups import CIRCUIT, PLAYING
 from agent.kernels.keeper import KernelKeeper
-from agent.kernels.progress import STEP_SECONDS, describe
 from agent.serving.clock import DEFAULT_MARGIN, Clock
 from agent.serving.journal import Journal
+from agent.serving.light_workers import memory_share
 from agent.serving.match import Match, MatchOptions
-from agent.serving.worker_pool import WorkerPool, memory_share
+from agent.serving.statistics import Statistics
+from agent.serving.worker_pool import WorkerPool
 from protocol.messages import (
     Abort,
     Aborted,
@@ -47,15 +54,17 @@ NAME = "ggp-agent"
 MAX_MESSAGE = 1 << 20
 """Bytes of a message that are read; the largest rulesheet in use has 68,000."""
 
-PRIORITY = -5
-"""Niceness of the server process, where the system lets it choose and the user has not chosen: replies have to leave on
-time on a loaded machine. Workers do without it. Set by hand; not tuned."""
+EARLY_SECONDS = 1.0
+"""Seconds after which a light worker that was started early is not needed any more. Set by hand; not tuned."""
 
 PROGRESS_SECONDS = 10.0
 """Seconds between two lines of the log about kernels that are being compiled. Set by hand; not tuned."""
 
 SWEEP_SECONDS = 10.0
 """Seconds between two checks for matches that their manager has forgotten. Set by hand; not tuned."""
+
+
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +82,37 @@ class ServeOptions:
     """How many matches are played at the same time; each has its own process."""
     ponder: bool = True
     """Whether to think while others move."""
+    allow: tuple[Network, ...] = ()
+    """The networks that are answered; none: all."""
+    restarts: int = 0
+    """How often a supervisor has started the server again."""
+
+
+def gatekeeper(networks: Collection[Network]) -> Callable[[str], bool]:
+    """Whether an address belongs to one of the networks, or there are none."""
+
+    def allowed(text: str) -> bool:
+        try:
+            address = ipaddress.ip_address(text.partition("%")[0])
+        except ValueError:
+            return False
+        mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+        return any((mapped or address) in network for network in networks)
+
+    return allowed if networks else lambda text: True
 
 
 class Player:
     """Plays up to `workers` matches at a time. `handle` is what `protocol.server.make_app` wants."""
 
-    def __init__(self, options: ServeOptions) -> None:
+    def __init__(self, options: ServeOptions, early: Sequence[subprocess.Popen[bytes]] = ()) -> None:
+        """`early` are light workers that run already, for the matches of the journal."""
         self._options = options
         self._matches: dict[str, Match] = {}
-        self._match_options = MatchOptions(Clock(options.margin), options.ponder)
+        self.statistics = Statistics(lambda: len(self._matches), options.restarts)
+        self._match_options = MatchOptions(Clock(options.margin), options.ponder, self.statistics)
         self._journal = Journal(options.journal) if options.journal is not None else None
-        self._pool = WorkerPool(memory_share(options.workers))
+        self._pool = WorkerPool(memory_share(options.workers), early, self._renew_kernels)
         self._keeper = KernelKeeper(PLAYING)
         self._upkeep: list[asyncio.Task[None]] = []
 
@@ -104,18 +133,23 @@ class Player:
     async def open(self) -> None:
         """Starts the first worker, and the compilation of kernels that are missing; takes up what the journal holds."""
         self._pool.do_without(set(PLAYING) - self._keeper.ready)
-        self._pool.start()
-        self._upkeep = [asyncio.create_task(self._sweep()), asyncio.create_task(self._compile_kernels())]
-        if self._journal is None:
-            return
-        for found in self._journal.unfinished(time.time()):
-            match = Match(found.start, self._pool, self._match_options, found.journal, found.history, found.distrust)
-            match.heard -= found.age
+        found = [] if self._journal is None else list(self._journal.unfinished(time.time()))
+        self._pool.start(at_once=not found)
+        self._upkeep = [
+            asyncio.create_task(self._sweep()),
+            asyncio.create_task(self._compile_kernels()),
+            asyncio.create_task(self.statistics.watch_loop()),
+        ]
+        for unfinished in found:
+            match = Match(unfinished.start, self._pool, self._match_options, found=unfinished)
             if match.overdue:
                 match.abort()
                 continue
             self._matches[match.match_id] = match
+            match.resume()
             log.info("%s: taken up again at turn %d", match.match_id, match.turn_number)
+        # Those that were taken are asked for in the next turn of the event loop.
+        asyncio.get_running_loop().call_later(EARLY_SECONDS, self._pool.end_early)
 
     async def close(self) -> None:
         """Ends all work. Matches that are still running stay in the journal."""
@@ -127,6 +161,15 @@ class Player:
             match.suspend()
         self._matches.clear()
         await self._pool.close()
+
+    async def health(self) -> tuple[str, bytes]:
+        """The page `/healthz`."""
+        return "application/json", json.dumps({**self.statistics.health(), "available": self.available}).encode()
+
+    async def metrics(self) -> tuple[str, bytes]:
+        """The page `/metrics`."""
+        text = await asyncio.to_thread(self.statistics.exposition)
+        return "text/plain; version=0.0.4; charset=utf-8", text
 
     async def handle(self, message: Message, received: Received) -> Reply:
         """The reply to a message, in time."""
@@ -166,6 +209,7 @@ class Player:
                 self._drop_overdue()
             if not self._free():
                 log.error("%s: START refused: all %d workers are playing", name, self._options.workers)
+                self.statistics.refused += 1
                 return Busy()
             journal = self._journal.match(name) if self._journal is not None else None
             running = self._matches[name] = Match(message, self._pool, self._match_options, journal)
@@ -205,12 +249,32 @@ class Player:
                 log.warning("%s: nothing heard of its manager for long: dropped", match.match_id)
                 self._drop(match)
 
+    def _renew_kernels(self) -> None:
+        """Has all kernels compiled once more: those in the cache cannot be loaded."""
+        log.error("the compiled kernels cannot be loaded: they are thrown away and compiled again")
+
+        async def renew() -> None:
+            try:
+                await asyncio.to_thread(discard_kernels)
+            except OSError as error:
+                log.error("the compiled kernels cannot be removed: %s", error)
+                return
+            self._keeper.close()
+            self._keeper = KernelKeeper(PLAYING)
+            self._pool.do_without(set(PLAYING) - self._keeper.ready)
+            await self._compile_kernels()
+
+        self._upkeep.append(asyncio.create_task(renew()))
+
     async def _compile_kernels(self) -> None:
         """Sees to it that all kernels get compiled, and that workers use them."""
         keeper = self._keeper
         begin = told = time.monotonic()
         if keeper.finished:
             return
+        # It shows bars on consoles as well, and is slow to import.
+        from agent.kernels.progress import STEP_SECONDS, describe
+
         log.info("kernels are being compiled, once per installation")
         while not keeper.finished:
             await asyncio.sleep(STEP_SECONDS)
@@ -232,29 +296,40 @@ class Player:
             self._drop_overdue()
 
 
-async def serve(options: ServeOptions, started: Callable[[int], None] | None = None) -> None:
+async def serve(
+    options: ServeOptions,
+    started: Callable[[int], None] | None = None,
+    listener: socket.socket | None = None,
+    early: Sequence[subprocess.Popen[bytes]] = (),
+) -> None:
     """Serves until it is cancelled or the process is told to end (SIGINT, SIGTERM).
 
-    `started` is called with the port once messages are answered. Raises `OSError` where the port is taken.
+    `listener` is a socket to listen on in place of the options' host and port, `early` are light workers that run
+    already. `started` is called with the port once messages are answered. Raises `OSError` where the port is taken.
     """
-    if os.getpriority(os.PRIO_PROCESS, 0) == 0:
-        with contextlib.suppress(PermissionError):
-            os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
-    player = Player(options)
+    player = Player(options, early)
 
     async def playing(_: web.Application) -> AsyncIterator[None]:
         await player.open()
         yield
         await player.close()
 
-    runner = make_runner(make_app(player.handle, max_body=MAX_MESSAGE, cleanup_ctx=[playing]))
+    runner = make_runner(
+        make_app(
+            player.handle,
+            max_body=MAX_MESSAGE,
+            cleanup_ctx=[playing],
+            allow=gatekeeper(options.allow),
+            pages={"/healthz": player.health, "/metrics": player.metrics},
+        )
+    )
     await runner.setup()
     announcer: asyncio.Task[None] | None = None
     try:
-        site = web.TCPSite(runner, options.host, options.port)
+        site = web.TCPSite(runner, options.host, options.port) if listener is None else web.SockSite(runner, listener)
         await site.start()
-        port = runner.addresses[0][1]
-        log.info("listening on http://%s:%d (process %d)", options.host, port, os.getpid())
+        host, port = runner.addresses[0][:2]
+        log.info("listening on http://%s:%d (process %d)", host, port, os.getpid())
         if started is not None:
             started(port)
         announcer = asyncio.create_task(_announce(player))

@@ -22,8 +22,8 @@ class MatchTurn:
     """The reference state, once a worker has reported it."""
     thought: Thought | None = None
     """The engine's latest opinion."""
-    answer: asyncio.Task[Term] | None = None
-    """Finds the answer; None before the turn's first PLAY. A repeated PLAY waits for the same one."""
+    answer: asyncio.Future[Term] | None = None
+    """Will be the answer; None before the turn's first PLAY. A repeated PLAY waits for the same one."""
     start_repeated: bool = False
     """Whether START came again during this turn: if PLAY for the first turn follows, the match begins again."""
 

@@ -8,11 +8,13 @@ import logging
 import os
 import pickle
 import signal
+import subprocess
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from agent.processes import start_module
 from agent.serving.clock import Instant, now
+from agent.serving.light_workers import LIGHT, Adopted, adopt
 from agent.worker.messages import HEADER, Alive, Command, Prepared, Report, Warm, frame
 
 log = logging.getLogger(__name__)
@@ -24,20 +26,23 @@ Set by hand; not tuned."""
 FAILURE_DELAY = 5.0
 """Seconds until a worker is tried again after one that could not even start. Set by hand; not tuned."""
 
-MIN_MEMORY = 2 << 30
-"""Bytes of address space that a worker needs in any case: compiled kernels reserve much more than they use."""
+WARM_SECONDS = 30.0
+"""Seconds that a worker may take to load its kernels from the cache: usually two. One that is stopped never does. Set
+by hand; not tuned."""
 
+UNLOADABLE = 2
+"""Workers in a row that ended while they loaded their kernels, after which these are taken to be damaged. Set by hand;
+not tuned."""
 
-def memory_share(workers: int) -> int:
-    """Bytes of address space for each of the workers and their spare, so that the machine never runs out."""
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(MIN_MEMORY, int(physical * 0.8) // (workers + 1))
+LIGHT_AFTER = 0.2
+"""Seconds that a match waits for a warm worker before it gets a light one for the time being. Set by hand; not
+tuned."""
 
 
 class Worker:
     """One worker process. Reports arrive through `on_report`, the end of the process through `on_lost`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, without: Collection[str] = ()) -> None:
+    def __init__(self, process: asyncio.subprocess.Process | Adopted, without: Collection[str] = ()) -> None:
         self.without = frozenset(without)
         """Groups of kernels that were not compiled when it was started: it does without them."""
         self.prepared: Prepared | None = None
@@ -55,9 +60,14 @@ class Worker:
 
     @classmethod
     async def start(cls, memory: int, without: Collection[str] = ()) -> Worker:
-        """Starts a process with at most `memory` bytes of address space that uses no kernels of the groups named."""
+        """Starts a process with at most `memory` bytes of address space that uses no kernels of the groups named.
+
+        Without all that is in `LIGHT`, it is warm as soon as it runs.
+        """
         pipe = asyncio.subprocess.PIPE
-        arguments = (f"--memory={memory}", f"--without={','.join(without)}")
+        arguments = [f"--memory={memory}", f"--without={','.join(without)}"]
+        if frozenset(without) >= LIGHT:
+            arguments.append("--light")
         return cls(await start_module("agent.worker.main", *arguments, stdin=pipe, stdout=pipe), without)
 
     @property
@@ -108,9 +118,21 @@ class Worker:
 class WorkerPool:
     """Keeps one warm spare beside the workers that were given out."""
 
-    def __init__(self, memory: int) -> None:
-        """`memory` bounds the address space of each worker, in bytes."""
+    def __init__(
+        self,
+        memory: int,
+        early: Sequence[subprocess.Popen[bytes]] = (),
+        on_unloadable: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`memory` bounds the address space of each worker, in bytes; `early` are light workers that run already.
+
+        `on_unloadable` is called when workers end, one after the other, while they load their kernels.
+        """
         self._memory = memory
+        self._on_unloadable = on_unloadable
+        self._failures = 0
+        """Workers in a row that ended while they loaded their kernels."""
+        self._early = list(early)
         self._without: frozenset[str] = frozenset()
         self._spare: Worker | None = None
         self._keeper: asyncio.Task[None] | None = None
@@ -136,13 +158,22 @@ class WorkerPool:
         """Whether the spare does without a group of kernels."""
         return self._spare is not None and group in self._spare.without
 
-    def start(self) -> None:
-        """Starts the first spare."""
-        self._wanted.set()
+    def start(self, *, at_once: bool = True) -> None:
+        """Starts the first spare, or leaves light workers, which are to be called first, the processor for a moment."""
+        if at_once:
+            self._wanted.set()
         self._keeper = asyncio.create_task(self._keep())
+
+    def end_early(self) -> None:
+        """Ends the light workers for which there is no match."""
+        for process in self._early:
+            process.kill()
+            process.wait()
+        self._early.clear()
 
     async def close(self) -> None:
         """Ends the spare, and waits for the workers that were released."""
+        self.end_early()
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.gather(self._keeper, return_exceptions=True)
@@ -151,8 +182,24 @@ class WorkerPool:
             self._spare = None
         await asyncio.gather(*self._closing)
 
-    async def acquire(self, latest: bool = False) -> Worker:
-        """A warm worker, as soon as there is one; on request, only one with all the kernels that there are."""
+    async def acquire(self, latest: bool = False, patience: float = LIGHT_AFTER) -> Worker:
+        """A warm worker, as soon as there is one; after `patience` seconds without, a light one.
+
+        On request, only one with all the kernels that there are, however long that takes.
+        """
+        if latest:
+            return await self._acquire_warm(True)
+        if self.warm or patience:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(patience or LIGHT_AFTER):
+                    return await self._acquire_warm(False)
+        with contextlib.suppress(OSError):
+            if self._early:
+                return Worker(await adopt(self._early.pop()), LIGHT)
+            return await Worker.start(self._memory, LIGHT)
+        return await self._acquire_warm(False)
+
+    async def _acquire_warm(self, latest: bool) -> Worker:
 
         def there() -> bool:
             return self.warm and not (latest and self._spare is not None and self.can_better(self._spare))
@@ -199,15 +246,27 @@ class WorkerPool:
                     # One was given back in the meantime.
                     self.release(self._spare)
                 self._spare = worker
-                await worker.warm.wait()
+                async with asyncio.timeout(WARM_SECONDS):
+                    await worker.warm.wait()
+            except TimeoutError:
+                log.error("worker %d is not warm after %.0f s: another one is started", worker.pid, WARM_SECONDS)
+                if self._spare is worker:
+                    self._spare = None
+                self.release(worker)
+                self._wanted.set()
+                continue
             except OSError as error:
                 log.error("a worker cannot be started: %s", error)
                 await asyncio.sleep(FAILURE_DELAY)
                 continue
             if worker.lost.is_set():
                 log.error("a worker ended while it was loading its kernels")
+                self._failures += 1
+                if self._failures % UNLOADABLE == 0:
+                    self._on_unloadable()
                 await asyncio.sleep(FAILURE_DELAY)
                 continue
+            self._failures = 0
             log.info("worker %d is warm after %.1f s", worker.pid, time.monotonic() - started)
             await self._announce()
 

@@ -13,9 +13,11 @@ from typing import TypeAlias
 import numpy as np
 
 from agent.search.engine import Engine, Opinion
-from agent.search.registry import engines_for
+from agent.worker.belief_search import NAME as BELIEF_SEARCH
+from agent.worker.belief_search import BeliefSearch
+from agent.worker.evidence import Perceive
 from agent.worker.messages import Checkpoint, Received, Report, Rewind, Situation, Thought, Turn
-from agent.worker.reference import Reference
+from agent.worker.reference import BUDGET, Reference
 from games.gdl.crosscheck import Observation
 from games.machine import GameError, State, StateMachine, Term
 
@@ -24,12 +26,22 @@ log = logging.getLogger(__name__)
 Settle: TypeAlias = Callable[[float, Callable[[], bool]], bool]
 """See `CrossChecker.settle`: seconds to wait at most, and whether to stop waiting; False where a state is wrong."""
 
+EngineChoice: TypeAlias = Callable[[StateMachine, int], Iterator[Engine]]
+"""The engines that can play a game in a role, best first."""
+
 HOLD_SECONDS = 0.25
 """How long at most a report waits for its state to be compared that may be answered at once: there is nothing to think
 about, or no more. Set by hand; not tuned."""
 
 HOLD_SHARE = 0.1
 """The same as a share of the turn; set by hand, below the one after which the match calls for another worker."""
+
+REFINING_SHARE = 0.3
+"""Share of a turn for finding further states that fit, once some legal moves are reported. Set by hand; not tuned."""
+
+BUDGET_SHARE = 0.08
+"""Share of a turn for finding the states that fit a message; as much again for what is legal in them. Set by hand,
+below the share after which the match calls for another worker."""
 
 REPEAT_AFTER = 0.1
 """Seconds before an opinion is sent again whose move has not changed. Set by hand; not tuned."""
@@ -53,17 +65,18 @@ class Gamer:
         thinking: bool,
         seconds: float | None,
         start_ends: float | None = None,
-        engines: Callable[[StateMachine, int], Iterator[Engine]] = engines_for,
+        engines: EngineChoice | None = None,
         observed: Callable[[Observation], None] | None = None,
         settle: Settle = lambda seconds, stopped: True,
         ended: Callable[[], None] = lambda: None,
+        perceive: Perceive | None = None,
     ) -> None:
         """`make_machine` runs in the gamer's thread. `thinking` is whether to think before the next turn begins,
         `seconds` how long the present turn lasts where one is running, `start_ends` until when (`time.monotonic`) the
-        start clock may be used, `engines` the choice of engines, best first.
+        start clock may be used, `engines` the choice of engines, best first (None: those of `agent.search.registry`).
         `observed` is told what the machine says of each state of the match; `settle` waits until it was found right or
         wrong, before something is reported that ends the turn or the match. `ended` is called when the gamer plays no
-        more."""
+        more. `perceive` says what the role sees in a game of imperfect information."""
         self.prepared = threading.Event()
         """Set when the first situation was sent and the engine is at work, or when the gamer has failed."""
         self.failed: str | None = None
@@ -90,6 +103,9 @@ class Gamer:
         self._observed = observed
         self._settle = settle
         self._ended = ended
+        self._perceive = perceive
+        self._doubt: BeliefSearch | None = None
+        """What thinks in place of the engine while the state is in doubt."""
         self._situation: Situation | None = None
         self._sent: tuple[Opinion | None, float] = (None, 0.0)
         self._thread = threading.Thread(target=self._run, name="gamer", daemon=True)
@@ -104,6 +120,10 @@ class Gamer:
     def engine_name(self) -> str:
         """The engine that thinks here."""
         return self._engine.name if self._engine else "none"
+
+    @property
+    def _thinker_name(self) -> str:
+        return self.engine_name if self._doubt is None else BELIEF_SEARCH
 
     @property
     def uses_start_clock(self) -> bool:
@@ -154,7 +174,7 @@ class Gamer:
         situation = self._situation
         opinion, _ = self._sent
         if situation is not None and opinion is not None:
-            self._send(Thought(situation.turn, opinion, self.engine_name))
+            self._send(Thought(situation.turn, opinion, self._thinker_name))
 
     # --- the thread
 
@@ -162,10 +182,16 @@ class Gamer:
         try:
             machine = self._make_machine()
             role = machine.roles.index(self._role_term)
-            reference = Reference(machine, role, self._checkpoint)
+            reference = Reference(machine, role, self._checkpoint, self._perceive)
             self._announce(reference)
+            if self._choose_engines is None:
+                # It imports all engines with their kernels: not before the legal moves are known.
+                from agent.search.registry import engines_for
+
+                self._choose_engines = engines_for
             self._engines = self._choose_engines(machine, role)
             self._next_engine(reference.state)
+            self._weigh(reference)
             self.prepared.set()
             self._play(reference)
         except (BrokenPipeError, EOFError):
@@ -193,23 +219,31 @@ class Gamer:
                 if task.joint_move is not None:
                     self._follow(reference, task.joint_move, last=task.seconds is None)
             elif isinstance(task, Rewind):
-                reference = Reference(reference.machine, reference.role, Checkpoint())
+                reference = Reference(reference.machine, reference.role, Checkpoint(), self._perceive)
                 self._announce(reference)
+                assert self._choose_engines is not None
                 self._engines = self._choose_engines(reference.machine, reference.role)
                 self._next_engine(reference.state)
+                self._weigh(reference)
             with self._changed:
                 if self._tasks or self._retired or not self._thinking:
                     continue
                 self._stop[0] = 0
             assert self._situation is not None
             if not self._situation.terminal:
-                self._think(reference.state)
+                self._think(reference)
             # An engine that was not stopped has nothing to gain from thinking on.
             self._exhausted = not self._stop[0]
 
     def _follow(self, reference: Reference, received: Received, *, last: bool) -> None:
+        before, doubtful = reference.state, self._doubt is not None
+        reference.budget = min(BUDGET, BUDGET_SHARE * (self._seconds or BUDGET))
         steps = reference.follow(received)
         self._announce(reference, last=last)
+        self._weigh(reference)
+        if reference.sure and (doubtful or (not steps and reference.state != before)):
+            self._begin_anew(reference.state)
+            return
         for joint_move, state in steps:
             engine = self._engine
             if engine is None:
@@ -220,6 +254,23 @@ class Gamer:
                 log.exception("engine %s cannot follow the match: dropped", engine.name)
                 self._next_engine(reference.state)
                 return
+
+    def _weigh(self, reference: Reference) -> None:
+        """Has someone else think where the engine, which needs to know the state, cannot."""
+        self._doubt = None
+        if not reference.sure and self._situation is not None:
+            self._doubt = BeliefSearch(reference.machine, reference.role, reference.belief, self._situation.legal)
+
+    def _begin_anew(self, state: State) -> None:
+        """Gives the engine a state that is known, but not how it was reached."""
+        engine = self._engine
+        if engine is None:
+            return
+        try:
+            engine.begin(state)
+        except Exception:
+            log.exception("engine %s cannot begin: dropped", engine.name)
+            self._next_engine(state)
 
     def _announce(self, reference: Reference, *, last: bool = False) -> None:
         """Reports the present state, and shows the machine's states to whoever observes them.
@@ -260,7 +311,25 @@ class Gamer:
             return
         self._engine = None
 
-    def _think(self, state: State) -> None:
+    def _think_in_doubt(self, reference: Reference) -> None:
+        """Looks for more states that are possible first: what is legal in a few of them may not be."""
+        assert self._situation is not None
+        end = time.monotonic() + REFINING_SHARE * (self._seconds or BUDGET)
+        forced = len(self._situation.legal) <= 1
+        if reference.refine(lambda: bool(self._stop[0]) or (not forced and time.monotonic() > end)):
+            situation = reference.situation()
+            if situation.legal != self._situation.legal and not self._stop[0]:
+                self._situation = situation
+                self._send(situation)
+            self._weigh(reference)
+        if self._doubt is not None:
+            self._doubt.think(self._stop, self._report)
+
+    def _think(self, reference: Reference) -> None:
+        state = reference.state
+        if self._doubt is not None:
+            self._think_in_doubt(reference)
+            return
         while self._engine is not None and not self._stop[0]:
             try:
                 if self._turned or self._start_ends is None:
@@ -290,11 +359,11 @@ class Gamer:
         if opinion.proven and not (before is not None and before.proven):
             unproven = replace(opinion, proven=False)
             self._sent = (unproven, now)
-            self._send(Thought(situation.turn, unproven, self.engine_name))
+            self._send(Thought(situation.turn, unproven, self._thinker_name))
             if not self._is_settled():
                 return
         self._sent = (opinion, now)
-        self._send(Thought(situation.turn, opinion, self.engine_name))
+        self._send(Thought(situation.turn, opinion, self._thinker_name))
 
     def _send(self, report: Report) -> None:
         with self._sending:

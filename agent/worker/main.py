@@ -7,17 +7,20 @@ on standard output (see `agent.worker.messages`). What happens in between is `ag
 from __future__ import annotations
 
 import argparse
-import logging
+import ctypes
 import os
 import resource
+import signal
 import sys
 import time
 from collections.abc import Sequence
 
-from agent.processes import LOG_FORMAT
-from agent.search import registry
+from agent.logs import formatter, start_logging
 from agent.worker.messages import Begin, Channel, Warm
 from agent.worker.session import Session
+
+_PARENT_DEATH_SIGNAL = 1
+"""prctl(2)'s PR_SET_PDEATHSIG."""
 
 NICENESS = 1
 """Lets the server process, which only ever runs for moments, have its turn first; too little to matter otherwise. Set
@@ -25,19 +28,25 @@ by hand; not tuned."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Loads the kernels, says so, and plays the first match that it is given and that has a meaning."""
+    """Loads the kernels, says so, and plays the first match that it is given and that has a meaning.
+
+    A light worker loads nothing: the interpreter has legal moves a moment after the process was started, and plain
+    Monte-Carlo search thinks, until a worker with kernels takes over.
+    """
     parser = argparse.ArgumentParser(prog="agent.worker.main", description=__doc__)
     parser.add_argument("--memory", type=int, required=True, help="bytes of address space")
     parser.add_argument("--without", default="", help="groups of kernels not to use, separated by commas")
+    parser.add_argument("--light", action="store_true", help="load no kernels at all")
     options = parser.parse_args(argv)
+    # One that is stopped would not notice that its server is gone, and stay for ever.
+    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
     # Whatever else prints must not get between the reports.
     channel = Channel(os.dup(0), os.dup(1))
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.register_at_fork(after_in_child=channel.close)
-    handler = logging.StreamHandler()
-    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT, handlers=[handler])
+    handler = start_logging()
     if os.getpriority(os.PRIO_PROCESS, 0) < NICENESS:
         os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -45,15 +54,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
     started = time.monotonic()
-    registry.warm_up(options.without.split(","))
+    if not options.light:
+        from agent.search import registry
+
+        registry.warm_up(options.without.split(","))
     try:
         channel.send(Warm(time.monotonic() - started))
         while True:
             command = channel.receive()
             if isinstance(command, Begin):
-                name = command.start.match_id.replace("%", "%%")
-                handler.setFormatter(logging.Formatter(LOG_FORMAT.replace("%(message)s", f"{name}: %(message)s")))
-                Session(channel, command).run()
+                handler.setFormatter(formatter(command.start.match_id))
+                Session(channel, command, light=options.light).run()
     except (EOFError, BrokenPipeError):
         pass
     finally:

@@ -11,11 +11,14 @@ import select
 import struct
 import threading
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from agent.search.engine import Opinion
 from games.machine import Term
 from protocol.messages import Start
+
+if TYPE_CHECKING:
+    # With it comes NumPy, without which server and workers are ready to answer sooner after a crash.
+    from agent.search.engine import Opinion
 
 JointMove: TypeAlias = tuple[Term, ...]
 """One move per role, in the order of the roles."""
@@ -29,13 +32,31 @@ HEADER = struct.Struct("!I")
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """A joint move of which only the own part is known, as in a game of imperfect information."""
+    """A joint move of which only the own part is known, as in a game of imperfect information (GDL-II)."""
 
     own: Term | None
-    """The own move as the manager executed it; None where that is not known either."""
+    """The own move as the manager executed it, or where it does not say, as it was answered; None where that is not
+    known either."""
+    percepts: tuple[Term, ...] | None = None
+    """What the own role perceived (`sees`); None where that is not known."""
 
 
-Received: TypeAlias = JointMove | Unseen
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A joint move with what helps to judge whether others were missed before it.
+
+    Stands in place of a bare joint move where the state is in doubt, or may be by now.
+    """
+
+    moves: JointMove
+    answered: Term | None
+    """What was answered last; None where that is not known."""
+    missed: float | None
+    """How many joint moves may have been missed before this one, as far as the time that passed tells; None where there
+    was no interruption."""
+
+
+Received: TypeAlias = JointMove | Unseen | Judged
 """What a PLAY or STOP says about the last joint move."""
 
 
@@ -136,10 +157,11 @@ class Situation:
     """In a terminal state, per role."""
     checkpoint: Checkpoint
     """This state, for whoever has to take the match over from here."""
-    joint_move: JointMove | None
-    """The joint move that led here, completed by a guess where it was `Unseen`; None at the start."""
     repeatable: bool
-    """Whether that joint move would be legal once more."""
+    """Whether the joint move that led here would be legal once more."""
+    states: int = 1
+    """How many states fit what was received: the one that is described is the likeliest, and `legal` holds the moves
+    that are legal in most of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,41 +1,72 @@
-"""The reference state of a match: what the rules make of the joint moves that the manager sends.
+"""The reference state of a match: what the rules make of what the manager sends.
 
-The manager's joint move is the truth, also where it differs from what we answered. One that is not legal, or has the
-wrong number of moves, is not applied: it is more likely noise than a move that was really made. Should the next one be
-legal only after it, the manager did mean it, and both are applied.
+The manager's joint move is the truth, also where it differs from what we answered. One that has the wrong number of
+moves is not applied. One that is not legal has one of three explanations, tried in this order: the joint move before
+it, which was not applied, was meant after all, and both are applied; PLAYs were missed before it; or it is noise, and
+is not applied.
+
+Where the state is not known, because PLAYs were or may have been missed, or in a game of imperfect information, the
+match is followed as the set of states that fit (`agent.worker.belief`), until one is left.
 """
 
 from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from agent.worker.messages import Checkpoint, JointMove, Received, Situation, Unseen
+from agent.worker.belief import Belief
+from agent.worker.evidence import Hidden, Perceive, Resumed, Told
+from agent.worker.messages import Checkpoint, JointMove, Judged, Received, Situation, Unseen
 from games.gdl.crosscheck import Observation, Step, observe
 from games.machine import GameError, State, StateMachine, Term
 from protocol.kif import write
 
 log = logging.getLogger(__name__)
 
+BUDGET = 0.25
+"""Seconds for finding the states that fit one message, unless said otherwise. Set by hand; not tuned."""
+
 
 class Reference:
     """Follows a match on one machine."""
 
-    def __init__(self, machine: StateMachine, role: int, checkpoint: Checkpoint) -> None:
-        """Takes the match up at a checkpoint. Raises `GameError` where the machine does not know its facts."""
+    def __init__(
+        self,
+        machine: StateMachine,
+        role: int,
+        checkpoint: Checkpoint,
+        perceive: Perceive | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        """Takes the match up at a checkpoint; `perceive` says what the role sees in a game of imperfect information.
+
+        Raises `GameError` where the machine does not know the checkpoint's facts.
+        """
         self.machine = machine
         self.role = role
         self.turn = checkpoint.turn
+        self.budget = BUDGET
+        """Seconds for finding the states that fit a message."""
         self.state: State = machine.initial() if checkpoint.facts is None else machine.state(checkpoint.facts)
+        """The state, or where it is in doubt, the likeliest one."""
+        self.belief = Belief(machine, role, self.state, perceive, rng)
+        """The states that are possible."""
+        self._sure_turn = self.turn
+        """When the state was known last."""
         self._disputed = checkpoint.disputed
         self._last: JointMove | None = None
         self._legal: list[list[Term]] | None = None
-        self._unobserved: list[tuple[State, State | None, JointMove | None]] = [(self.state, None, None)]
-        """States that were come through, each with the step that led there."""
-        self._initial = checkpoint.facts is None
+        initial = checkpoint.facts is None
+        self._unobserved: list[tuple[State, State | None, JointMove | None, bool]] = [(self.state, None, None, initial)]
+        """States that were come through, each with the step that led there, and whether it is the initial one."""
         for received in checkpoint.since:
             self.follow(received)
+
+    @property
+    def sure(self) -> bool:
+        """Whether the state is known."""
+        return self.belief.sure
 
     @property
     def legal(self) -> list[list[Term]]:
@@ -45,13 +76,71 @@ class Reference:
         return self._legal
 
     def follow(self, received: Received) -> list[tuple[JointMove, State]]:
-        """Takes the next turn's joint move in; returns the steps really made, each with the state after it."""
+        """Takes the next turn's message in; returns the steps really made, each with the state after it.
+
+        None are returned where the state is in doubt, or where it is not known how it was reached.
+        """
         self.turn += 1
-        joint_move = self._complete(received) if isinstance(received, Unseen) else received
-        roles = len(self.machine.roles)
-        if len(joint_move) != roles:
-            log.error("turn %d: %d moves for %d roles: not applied", self.turn, len(joint_move), roles)
+        if isinstance(received, Unseen):
+            self._follow_unseen(received)
             return []
+        moves = received.moves if isinstance(received, Judged) else received
+        roles = len(self.machine.roles)
+        if len(moves) != roles:
+            log.error("turn %d: %d moves for %d roles: not applied", self.turn, len(moves), roles)
+            return []
+        if self.sure and not (isinstance(received, Judged) and received.missed is not None):
+            return self._follow_sure(moves)
+        return self._follow_doubtful(received if isinstance(received, Judged) else Judged(moves, None, None))
+
+    def refine(self, stopped: Callable[[], bool]) -> bool:
+        """Looks for more states that fit, until it is stopped; whether there are any."""
+        found = self.belief.refine(stopped)
+        self.state = self.belief.likeliest
+        self._legal = None
+        return found
+
+    def situation(self) -> Situation:
+        """The present state as the server process needs to know it."""
+        machine, state = self.machine, self.state
+        last = self._last
+        legal = self.legal[self.role]
+        terminal = machine.terminal(state)
+        if not self.sure:
+            terminal = self.belief.is_over()
+            legal, support = self.belief.safest_moves(self.budget)
+            log.info(
+                "turn %d: %s%d states fit; moves that are legal in %.0f %% of them: %d",
+                self.turn,
+                "" if self.belief.exhaustive else "at least ",
+                len(self.belief.weights),
+                100 * support,
+                len(legal),
+            )
+        root = machine.facts(self.belief.root)
+        return Situation(
+            turn=self.turn,
+            role=self.role,
+            legal=tuple(legal),
+            terminal=terminal,
+            goals=tuple(machine.goal(state, role) for role in range(len(machine.roles))) if terminal else None,
+            checkpoint=Checkpoint(self._sure_turn, root, self._disputed),
+            repeatable=last is not None and not terminal and self._illegal(last, self.legal) is None,
+            states=1 if self.sure else max(2, len(self.belief.weights)),
+        )
+
+    def observations(self) -> Iterator[Observation]:
+        """What the machine said on the way here, state by state, since the last call."""
+        path, self._unobserved = self._unobserved, []
+        for state, before, joint_move, initial in path:
+            if joint_move is None:
+                yield observe(self.machine, state, initial=initial)
+            else:
+                yield observe(self.machine, state, Step(self.machine.facts(before), joint_move))
+
+    # --- where the state is known
+
+    def _follow_sure(self, joint_move: JointMove) -> list[tuple[JointMove, State]]:
         disputed = self._disputed
         culprit = self._illegal(joint_move, self.legal)
         if culprit is None:
@@ -60,41 +149,24 @@ class Reference:
             log.warning("turn %d: the joint move refused before is needed: both applied", self.turn)
             return steps
         role, move = self.machine.roles[culprit], joint_move[culprit]
+        if self.belief.follow(Resumed(Told(joint_move, None), 1.0, least=1), self.budget):
+            log.error(
+                "turn %d: %s is illegal for %s, but not if messages were missed", self.turn, write(move), write(role)
+            )
+            self._look_around(joint_move)
+            return []
         log.error("turn %d: %s is illegal for %s: not applied", self.turn, write(move), write(role))
         self._disputed = joint_move
         return []
 
-    def situation(self) -> Situation:
-        """The present state as the server process needs to know it."""
-        machine, state = self.machine, self.state
-        terminal = machine.terminal(state)
-        last = self._last
-        return Situation(
-            turn=self.turn,
-            role=self.role,
-            legal=tuple(self.legal[self.role]),
-            terminal=terminal,
-            goals=tuple(machine.goal(state, role) for role in range(len(machine.roles))) if terminal else None,
-            checkpoint=Checkpoint(self.turn, machine.facts(state), self._disputed),
-            joint_move=last,
-            repeatable=last is not None and not terminal and self._illegal(last, self.legal) is None,
-        )
-
-    def observations(self) -> Iterator[Observation]:
-        """What the machine said on the way here, state by state, since the last call."""
-        path, self._unobserved = self._unobserved, []
-        for state, before, joint_move in path:
-            if joint_move is None:
-                yield observe(self.machine, state, initial=self._initial)
-            else:
-                yield observe(self.machine, state, Step(self.machine.facts(before), joint_move))
-
     def _apply(self, joint_move: JointMove) -> tuple[JointMove, State]:
         before, self.state = self.state, self.machine.next(self.state, joint_move)
-        self._unobserved.append((self.state, before, joint_move))
+        self.belief.know(self.state)
+        self._unobserved.append((self.state, before, joint_move, False))
         self._disputed = None
         self._last = joint_move
         self._legal = None
+        self._sure_turn = self.turn
         return joint_move, self.state
 
     def _apply_both(self, disputed: JointMove, joint_move: JointMove) -> list[tuple[JointMove, State]]:
@@ -107,12 +179,45 @@ class Reference:
             return []
         return [self._apply(disputed), self._apply(joint_move)]
 
-    def _complete(self, unseen: Unseen) -> JointMove:
-        """Some joint move that fits: the own move as known, anything legal for the others."""
-        guess = [random.choice(moves) if moves else "nil" for moves in self.legal]
-        if unseen.own is not None and unseen.own in self.legal[self.role]:
-            guess[self.role] = unseen.own
-        return tuple(guess)
+    # --- where it is not, or may not be from now on
+
+    def _follow_doubtful(self, received: Judged) -> list[tuple[JointMove, State]]:
+        sure, before = self.sure, self.state
+        told = Told(received.moves, received.answered)
+        if received.missed is not None:
+            log.warning("turn %d: after an interruption, about %.1f turns may be missing", self.turn, received.missed)
+            fits = self.belief.follow(Resumed(told, received.missed), self.budget)
+        else:
+            fits = self.belief.follow(told, self.budget)
+        if not fits and not self.belief.follow(Resumed(told, 1.0, least=1), self.budget):
+            moves = " ".join(map(write, received.moves))
+            log.error("turn %d: %s is legal in no state that fits: not applied", self.turn, moves)
+            return []
+        if sure and self.sure and self._illegal(received.moves, self.legal) is None:
+            after = self.belief.root
+            if self.machine.next(before, received.moves) == after:
+                return [self._apply(received.moves)]
+        self._look_around(received.moves)
+        return []
+
+    def _follow_unseen(self, received: Unseen) -> None:
+        percepts = None if received.percepts is None else frozenset(received.percepts)
+        for hidden in (Hidden(received.own, percepts), Hidden(received.own, None), Hidden(None, None)):
+            if self.belief.follow(hidden, self.budget):
+                self._look_around(None)
+                return
+            log.error("turn %d: no state fits what was seen", self.turn)
+
+    def _look_around(self, joint_move: JointMove | None) -> None:
+        """Takes over what the belief says of the present state."""
+        self._disputed = None
+        self._last = joint_move
+        self._legal = None
+        self.state = self.belief.likeliest
+        if self.sure:
+            log.info("turn %d: the state is known", self.turn)
+            self._unobserved.append((self.state, None, None, False))
+            self._sure_turn = self.turn
 
     @staticmethod
     def _illegal(joint_move: JointMove, legal: Sequence[Sequence[Term]]) -> int | None:

@@ -13,13 +13,13 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from agent.worker.crosschecker import CrossChecker, Finding
-from agent.worker.gamer import Gamer, Settle
+from agent.worker.evidence import Perceive
+from agent.worker.gamer import EngineChoice, Gamer, Settle
 from agent.worker.messages import (
     PULSE,
     Alive,
@@ -35,11 +35,17 @@ from agent.worker.messages import (
     Turn,
 )
 from agent.worker.rules import check_rules, place
-from games.gdl.compile import Limits, start_compilation
 from games.gdl.crosscheck import Observation
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules
-from games.machine import StateMachine
+from games.gdl.rules.terms import predicate
+from games.machine import StateMachine, Term
+
+if TYPE_CHECKING:
+    # A light worker does without kernels and child processes.
+    from agent.search.engine import Engine
+    from agent.worker.crosschecker import CrossChecker, Finding
+    from games.gdl.compile import Limits
 
 log = logging.getLogger("agent.worker")
 
@@ -51,9 +57,9 @@ USED_OF_START_CLOCK, LEFT_OF_START_CLOCK = 0.95, 0.5
 server's margin is among what is left. Set by hand; not tuned."""
 
 
-COMPILATIONS = (Limits(), Limits(variants=("plain",)))
-"""How to compile, by the number of circuits that were found wrong in the match: at last the rules as they stand, since
-most mistakes are in rewriting. After these the interpreter plays."""
+COMPILATIONS: tuple[tuple[str, ...] | None, ...] = (None, ("plain",))
+"""Which rewritings to race (None: all), by the number of circuits that were found wrong in the match: at last the rules
+as they stand, since most mistakes are in rewriting. After these the interpreter plays."""
 
 
 class CompilationLike(Protocol):
@@ -77,9 +83,17 @@ class Session:
         self,
         channel: Channel,
         begin: Begin,
-        compile: Callable[[CheckedRules, Limits], CompilationLike] = start_compilation,
+        compile: Callable[[CheckedRules, Limits], CompilationLike] | None = None,
+        *,
+        engines: EngineChoice | None = None,
+        light: bool = False,
     ) -> None:
+        """`compile` is `games.gdl.compile.start_compilation` and `engines` the choice of the registry unless said
+        otherwise. A light session has only the engine that needs no kernels, and leaves it to another worker to say
+        that the match is prepared."""
         self._channel = channel
+        self._light = light
+        self._engines = _monte_carlo if light else engines
         self._compile = compile
         self._begin = begin
         self._received: list[Received] = list(begin.checkpoint.since)
@@ -98,6 +112,7 @@ class Session:
         """The one of these whose machine is a circuit."""
         self._compilation: CompilationLike | None = None
         self._crosschecker: CrossChecker | None = None
+        self._perceive: Perceive | None = None
         self._over = False
         """Whether the match is over and it was not yet said what was compared."""
         self._started = time.monotonic()
@@ -109,9 +124,12 @@ class Session:
             if isinstance(checked, Refused):
                 self._channel.send(checked)
                 return
+            self._perceive = _perception(checked, self._begin.start.role)
             if self._begin.compile and self._distrust < len(COMPILATIONS):
+                from agent.worker.crosschecker import CrossChecker
+
                 # Processes are forked here, before any thread exists.
-                self._compilation = self._compile(checked, COMPILATIONS[self._distrust])
+                self._compilation = self._start_compilation(checked)
                 self._crosschecker = CrossChecker(checked, self._channel.wake)
                 self._crosschecker.start()
             self._gamer = self._start_gamer(lambda: Interpreter(checked), thinking=self._begin.seconds is not None)
@@ -140,6 +158,14 @@ class Session:
                 self._channel.send(Alive())
                 time.sleep(PULSE)
 
+    def _start_compilation(self, checked: CheckedRules) -> CompilationLike:
+        from games.gdl.compile import Limits, start_compilation
+
+        variants = COMPILATIONS[self._distrust]
+        return (self._compile or start_compilation)(
+            checked, Limits() if variants is None else Limits(variants=variants)
+        )
+
     def _start_gamer(
         self,
         make_machine: Callable[[], StateMachine],
@@ -159,6 +185,8 @@ class Session:
             observed=observed,
             settle=settle,
             ended=self._channel.wake,
+            perceive=self._perceive,
+            engines=self._engines,
         )
         gamer.start()
         return gamer
@@ -257,7 +285,7 @@ class Session:
         self._circuit = None
         if self._distrust < len(COMPILATIONS):
             log.warning("the rules are compiled once more, as they stand")
-            self._compilation = self._compile(checked, COMPILATIONS[self._distrust])
+            self._compilation = self._start_compilation(checked)
         else:
             log.warning("no circuit can be trusted: played by the interpreter")
 
@@ -325,6 +353,25 @@ class Session:
     def _report_prepared(self) -> None:
         assert self._gamer is not None
         self._prepared, self._chosen = True, False
+        if self._light:
+            return
         seconds = time.monotonic() - self._started
         log.info("ready after %.2f s, engine %s", seconds, self._gamer.engine_name)
         self._channel.send(Prepared(self._gamer.engine_name, self._gamer is self._circuit))
+
+
+def _perception(checked: CheckedRules, role: Term) -> Perceive | None:
+    """What the role perceives of a step; None in a game of perfect information."""
+    if not any(predicate(rule.head) == ("sees", 2) for rule in checked.rules):
+        return None
+    from games.perception import Perception
+
+    perception = Perception(checked)
+    return partial(perception.percepts, role=checked.roles.index(role))
+
+
+def _monte_carlo(machine: StateMachine, role: int) -> Iterator[Engine]:
+    """The one engine that needs no kernels."""
+    from agent.search.montecarlo import MonteCarlo
+
+    yield MonteCarlo(machine, role)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 import os
 import random
 import re
@@ -146,6 +147,33 @@ class Server:
             self._process.stdout.close()
 
 
+class SupervisedServer(Server):
+    """A running `ggp-agent serve`, with its supervisor."""
+
+    def __init__(self, folder: Path, journal: Path) -> None:
+        self._log = folder / "supervised.log"
+        self._forgotten = 0
+        result = folder / "serve.json"
+        arguments = ["--host", "127.0.0.1", "--port", "0", "--journal", str(journal), "--json", str(result)]
+        with open(self._log, "wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "agent.cli", "serve", *arguments], stdout=log, stderr=log, cwd=ROOT
+            )
+        end = time.monotonic() + 120.0
+        while not (result.exists() and result.read_text().endswith("}\n")):
+            assert time.monotonic() < end, self.log()
+            time.sleep(0.02)
+        self.port = json.loads(result.read_text())["port"]
+
+    def kill_server(self) -> None:
+        """Ends the serving process as a crash would; its supervisor lives on."""
+        end = time.monotonic() + 120.0
+        while not (children := Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()):
+            assert time.monotonic() < end, self.log()
+            time.sleep(0.01)
+        os.kill(int(children.split()[0]), signal.SIGKILL)
+
+
 StartServer = Callable[..., Server]
 
 
@@ -185,6 +213,21 @@ def start_server(tmp_path: Path) -> Iterator[StartServer]:
     for server in servers:
         if server._process.poll() is None:
             server.close()
+
+
+@pytest.fixture
+def supervised_server(tmp_path: Path) -> Iterator[Callable[[Path], SupervisedServer]]:
+    """Starts available servers with a supervisor and this journal; they end with the test."""
+    servers: list[SupervisedServer] = []
+
+    def start(journal: Path) -> SupervisedServer:
+        servers.append(SupervisedServer(tmp_path, journal))
+        servers[-1].wait_until_available()
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
 
 
 class Game:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import threading
+import time
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
+from aiohttp import web
 
 from protocol.messages import Abort, Dialect, Info, Message, MoveReply, Ping, Play, Ready, Reply, Start, parse
+from protocol.server import make_app, make_runner
 from protocol.terms import TextError, TextPosition
+from tests.protocol.conftest import ServedPlayer
 
 CORS = {
     "access-control-allow-origin": "*",
@@ -217,6 +222,8 @@ def arrivals(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock that the server looks at when a request arrives."""
     clock = Clock()
     monkeypatch.setattr("protocol.server.time", clock)
+    # On a loaded machine, the system has had the request for a while.
+    monkeypatch.setattr("protocol.server._waited", lambda request: 0.0)
     return clock
 
 
@@ -232,6 +239,67 @@ async def test_time_counts_from_the_header(player: Any, arrivals: Clock) -> None
     (received,) = player.received
     assert received.at == 100.0
     assert received.peer == "127.0.0.1"
+
+
+async def test_silent_connection_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One on which no request comes; not one on which a message is being answered, however long that takes."""
+    monkeypatch.setattr("protocol.server._HEADER_TIMEOUT", 0.1)
+    served = ServedPlayer()
+    answering = asyncio.Event()
+
+    async def handle(message: Message, received: Any) -> Reply:
+        await answering.wait()
+        return await served.handle(message, received)
+
+    runner = make_runner(make_app(handle))
+    await runner.setup()
+    listener = socket.create_server(("127.0.0.1", 0))
+    await web.SockSite(runner, listener).start()
+    answered, writer = await asyncio.open_connection(*listener.getsockname())
+    writer.write(b"POST / HTTP/1.0\r\nContent-Length: 12\r\n\r\n(play m nil)")
+    silent, other = await asyncio.open_connection(*listener.getsockname())
+    other.write(b"POST / HTTP/1.0\r\nX-Slow: ")
+    assert await silent.read() == b""
+    answering.set()
+    assert (await answered.read()).endswith(b"(mark 1 2)")
+    writer.close()
+    other.close()
+    await runner.cleanup()
+
+
+async def test_only_allowed_addresses_are_answered(caplog: pytest.LogCaptureFixture) -> None:
+    """Others learn nothing, and are logged once."""
+    served = ServedPlayer()
+    runner = make_runner(make_app(served.handle, allow=lambda address: address != "127.0.0.1"))
+    await runner.setup()
+    listener = socket.create_server(("127.0.0.1", 0))
+    await web.SockSite(runner, listener).start()
+    for _ in range(2):
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(b"POST / HTTP/1.0\r\nContent-Length: 12\r\n\r\n(play m nil)")
+        assert b" 403 " in (await reader.read()).splitlines()[0]
+        writer.close()
+    await runner.cleanup()
+    assert not served.received
+    assert caplog.text.count("127.0.0.1 are refused") == 1
+
+
+async def test_time_in_the_backlog_counts() -> None:
+    """The clock of a message runs while nobody has accepted its connection yet."""
+    served = ServedPlayer()
+    runner = make_runner(make_app(served.handle))
+    await runner.setup()
+    listener = socket.create_server(("127.0.0.1", 0))
+    reader, writer = await asyncio.open_connection(*listener.getsockname())
+    writer.write(b"POST / HTTP/1.0\r\nContent-Length: 12\r\n\r\n(play m nil)")
+    await asyncio.sleep(0.3)
+    accepted = time.monotonic()
+    await web.SockSite(runner, listener).start()
+    await reader.read()
+    writer.close()
+    await runner.cleanup()
+    (received,) = served.received
+    assert accepted - received.at > 0.1
 
 
 async def test_broken_off_request_disturbs_nobody(

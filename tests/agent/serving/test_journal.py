@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from agent.serving import journal
 from agent.serving.journal import Journal
-from agent.worker.messages import Unseen
+from agent.worker.messages import Checkpoint, Judged, Unseen
 from protocol.messages import Start
 
 START = Start("a/b.1", "x", (("role", "x"), ("<=", "terminal", ("true", ("f", "?X")))), 30, 15)
@@ -27,13 +30,16 @@ async def test_unfinished_match_is_found_again(tmp_path: Path) -> None:
     """A match comes back with its START and everything received since."""
     match = Journal(tmp_path).match(START.match_id)
     await match.start(START)
-    await match.received((("mark", "1", "1"), "noop"))
-    await match.received(Unseen(None))
+    await match.received((("mark", "1", "1"), "noop"), 1)
+    await match.received(Unseen(None), 2)
+    await match.received(Unseen("noop", (("saw", "x"),)), 3)
+    await match.received(Judged(("left", "right"), "left", 1.5), 4)
     match.close()
     (path,) = tmp_path.iterdir()
     (found,) = Journal(tmp_path).unfinished(path.stat().st_mtime + 7.0)
     assert found.start == START
-    assert found.history == ((("mark", "1", "1"), "noop"), Unseen(None))
+    doubtful = Unseen(None), Unseen("noop", (("saw", "x"),)), Judged(("left", "right"), "left", 1.5)
+    assert found.history == ((("mark", "1", "1"), "noop"), *doubtful)
     assert found.age == pytest.approx(7.0)
 
 
@@ -43,7 +49,7 @@ async def test_unfinished_match_goes_on_in_the_same_file(tmp_path: Path) -> None
     await match.start(START)
     match.close()
     (found,) = Journal(tmp_path).unfinished(time.time())
-    await found.journal.received(("left",))
+    await found.journal.received(("left",), 1)
     found.journal.close()
     (again,) = Journal(tmp_path).unfinished(time.time())
     assert again.history == (("left",),)
@@ -53,9 +59,9 @@ async def test_match_that_is_taken_up_again_knows_of_wrong_circuits(tmp_path: Pa
     """How many circuits were wrong is kept between the turns, and where the match begins from its first turn again."""
     match = Journal(tmp_path).match(START.match_id)
     await match.start(START)
-    await match.received(("left",))
+    await match.received(("left",), 1)
     await match.distrusted(1)
-    await match.received(("right",))
+    await match.received(("right",), 2)
     match.close()
     (found,) = Journal(tmp_path).unfinished(time.time())
     assert (found.history, found.distrust) == ((("left",), ("right",)), 1)
@@ -84,6 +90,83 @@ async def test_half_written_line_is_ignored(tmp_path: Path) -> None:
         file.write('{"moves": ["le')
     (found,) = Journal(tmp_path).unfinished(time.time())
     assert found.history == ()
+    await found.journal.received(("left",), 1)
+    found.journal.close()
+    (again,) = Journal(tmp_path).unfinished(time.time())
+    assert again.history == (("left",),)
+
+
+async def test_full_disk_costs_nothing_once_there_is_room_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A line of which only a part could be written, and those that could not be written at all, are made up for."""
+    match = Journal(tmp_path).match(START.match_id)
+    await match.start(START)
+    whole, room = os.write, 10
+
+    def write(descriptor: int, data: bytes) -> int:
+        nonlocal room
+        if not room:
+            raise OSError(errno.ENOSPC, "no space left")
+        written = whole(descriptor, data[:room])
+        room -= written
+        return written
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", write)
+        await match.received(("left",), 1)
+        await match.received(("right",), 2)
+    assert "no space left" in caplog.text
+    await match.received(("up",), 3)
+    match.close()
+    (found,) = Journal(tmp_path).unfinished(time.time())
+    assert found.history == (("left",), ("right",), ("up",))
+
+
+async def test_line_that_was_written_twice_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that the disk has taken, but not confirmed, is written again."""
+    match = Journal(tmp_path).match(START.match_id)
+    await match.start(START)
+
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EIO, "input/output error")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(os, "fsync", fail)
+        await match.received(("left",), 1)
+    await match.received(("right",), 2)
+    match.close()
+    (found,) = Journal(tmp_path).unfinished(time.time())
+    assert found.history == (("left",), ("right",))
+
+
+async def test_last_state_and_answer_are_found_again(tmp_path: Path) -> None:
+    """A match need not be played through from its beginning; an answer counts for the turn that it was given in."""
+    match = Journal(tmp_path).match(START.match_id)
+    await match.start(START)
+    await match.answered("left", 0)
+    (found,) = Journal(tmp_path).unfinished(time.time())
+    assert (found.answered, found.checkpoint) == ("left", Checkpoint())
+    await match.received(("left",), 1)
+    state = Checkpoint(1, frozenset([("cell", ("at", "1"), "b"), "over"]), ("up",))
+    await match.reached(state)
+    (found,) = Journal(tmp_path).unfinished(time.time())
+    assert (found.answered, found.checkpoint) == (None, state)
+    await match.distrusted(1)
+    match.close()
+    (found,) = Journal(tmp_path).unfinished(time.time())
+    assert found.checkpoint == Checkpoint()
+
+
+async def test_time_between_turns_is_known_after_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the time of day: how long turns took, and how long ago the last one began. A clock that jumps is no error."""
+    match = Journal(tmp_path).match(START.match_id)
+    for number, at in enumerate((1000.0, 1010.0, 1013.0, 1011.0)):
+        monkeypatch.setattr(journal, "time", SimpleNamespace(time=lambda at=at: at))
+        await (match.received(("left",), number) if number else match.start(START))
+    match.close()
+    (found,) = Journal(tmp_path).unfinished(1020.0)
+    assert (found.intervals, found.silence) == ((3.0, 0.0), 9.0)
 
 
 async def test_unreadable_file_does_not_hide_the_others(tmp_path: Path) -> None:
@@ -113,9 +196,9 @@ async def test_slow_disk_does_not_stop_a_match(
     match = Journal(tmp_path).match(START.match_id)
     write, ready = match._write, threading.Event()
 
-    def write_late(text: str) -> None:
+    def write_late(text: str, anew: bool, sync: bool) -> None:
         assert ready.wait(120)
-        write(text)
+        write(text, anew, sync)
 
     monkeypatch.setattr(match, "_write", write_late)
     await match.start(START)

@@ -14,7 +14,7 @@ from agent.serving.clock import Clock, now
 from agent.serving.journal import Journal
 from agent.serving.match import PATIENCE, Match, MatchOptions
 from agent.serving.match_workers import HUNG_AFTER
-from agent.worker.messages import PULSE, Begin, Rest, Turn
+from agent.worker.messages import PULSE, Begin, Command, Prepared, Rest, Turn
 from games.machine import Term
 from protocol.messages import Play, Start
 from tests.agent.serving.virtual import FakePool, FakeWorker, run
@@ -231,6 +231,60 @@ def test_worker_with_more_kernels_takes_over(in_virtual_time: Run) -> None:
     in_virtual_time(course())
 
 
+class NoBetter(FakePool):
+    """A pool whose workers never get warm with all kernels."""
+
+    async def acquire(self, latest: bool = False, patience: float = 0.0) -> FakeWorker:
+        """The next worker, or none ever."""
+        if latest:
+            await asyncio.Event().wait()
+        return await super().acquire(latest, patience)
+
+
+def test_waiting_for_better_kernels_keeps_nobody_back(in_virtual_time: Run) -> None:
+    """A worker that is lost meanwhile is replaced at once."""
+
+    async def course() -> None:
+        first, second = FakeWorker(1, without={"circuit"}), FakeWorker(2, without={"circuit"})
+        pool = NoBetter(first, second, without={"circuit"})
+        match = Match(START, pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        assert await match.start(now())
+        pool.without = frozenset()
+        await play(match)
+        first.die()
+        assert (await play(match, "b", "c"))[0] == "b"
+        assert begun(second)
+        match.abort()
+
+    in_virtual_time(course())
+
+
+class Early(FakeWorker):
+    """A worker that has proven its move before it says that it is prepared."""
+
+    def send(self, command: Command) -> None:
+        """Takes a command."""
+        super().send(command)
+        if isinstance(command, Begin):
+            asyncio.get_running_loop().call_later(1.0, self._pass_on, Prepared("better", True))
+
+
+def test_proof_of_a_worker_that_takes_over_counts(in_virtual_time: Run) -> None:
+    """It was made beside the other worker's turn, and is not made again."""
+
+    async def course() -> None:
+        first = FakeWorker(1, engine="plain", without={"circuit"})
+        second = Early(2, engine="better", prepares=False, proves=True, delay=0.5)
+        pool = FakePool(first, second, without={"circuit"})
+        match = Match(START, pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        assert await match.start(now())
+        pool.without = frozenset()
+        assert (await play(match))[1] == pytest.approx(PULSE + 1.0, abs=PULSE)
+        match.abort()
+
+    in_virtual_time(course())
+
+
 @pytest.mark.parametrize("dies", [False, True], ids=["plays alike", "dies"])
 def test_worker_that_changes_nothing_is_called_once(in_virtual_time: Run, dies: bool) -> None:
     """Where new kernels bring no other engine, or their worker dies, the first one plays on; no third one is called."""
@@ -318,7 +372,7 @@ async def test_match_taken_up_again_is_told_of_wrong_circuits(tmp_path: Path, mo
     await asyncio.gather(*match._tasks)
     match.suspend()
     (found,) = Journal(tmp_path).unfinished(time.time())
-    again = Match(found.start, FakePool(after), options, found.journal, found.history, found.distrust)  # type: ignore[arg-type]
+    again = Match(found.start, FakePool(after), options, found=found)  # type: ignore[arg-type]
     assert await again.play(Play("m", None), now()) == "b"
     assert (told(before), told(after)) == (0, 1)
     again.abort()

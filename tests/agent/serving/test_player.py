@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
+from tests.agent.worker.hidden_games import CARDS
+
 if TYPE_CHECKING:
-    from tests.agent.conftest import Game, Server, StartServer
+    from tests.agent.conftest import Game, Server, StartServer, SupervisedServer
 
 
 def test_whole_match_is_played(server: Server, tic_tac_toe: Game) -> None:
@@ -92,3 +97,56 @@ def test_restarted_server_takes_matches_up_again(start_server: StartServer, tic_
     server.play_out("m", tic_tac_toe, tic_tac_toe.advance("noop", tic_tac_toe.legal(1)[0]))
     server.close()
     assert list(journal.iterdir()) == []
+
+
+def test_killed_server_is_not_noticed_by_its_manager(
+    tic_tac_toe: Game, tmp_path: Path, supervised_server: Callable[[Path], SupervisedServer]
+) -> None:
+    """A server that crashes between two turns is started again, and answers what was sent meanwhile."""
+    server = supervised_server(tmp_path / "journal")
+    assert server.send(tic_tac_toe.start("m")).text == "ready"
+    last = "NIL"
+    while not tic_tac_toe.machine.terminal(tic_tac_toe.state):
+        reply = server.send(f"(PLAY m {last})")
+        assert reply.move in tic_tac_toe.legal(), server.log()
+        last = tic_tac_toe.advance(reply.move, tic_tac_toe.legal(1)[-1])
+        server.kill_server()
+    assert server.send(f"(STOP m {last})").text == "done"
+    server.wait_for_log("m: over after [0-9]+ turns, goals")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("NIL", "((dealt ace))"), ("0 NIL NIL", "1 wait ((dealt ace))")], ids=["short", "long"]
+)
+def test_hidden_cards_are_reckoned_with(server: Server, first: str, second: str) -> None:
+    """In both forms of GDL-II's messages, the match goes on from all states that fit what was seen."""
+    assert server.send(f"(START m player ({CARDS}) 600 3)").text == "ready"
+    assert server.send(f"(PLAY m {first})").text == "wait"
+    assert server.send(f"(PLAY m {second})").text in ("bet", "fold")
+    server.wait_for_log("m: turn 1: 2 states fit; moves that are legal in 100 % of them: 2")
+    assert server.send("(STOP m NIL)").text == "done"
+
+
+def test_turns_missed_during_an_outage_are_reckoned_with(
+    start_server: StartServer, connect_four: Game, tmp_path: Path
+) -> None:
+    """A manager that goes on while there is no server tells only the last joint move: what is played then is legal in
+    all states that may have been reached."""
+    journal = tmp_path / "journal"
+    server = start_server(journal=journal)
+    server.send(connect_four.start("m", clocks="600 2"))
+    mine = server.send("(PLAY m NIL)").move
+    server.send(f"(PLAY m {connect_four.advance(mine, 'noop')})")
+    mine = server.send(f"(PLAY m {connect_four.advance('noop', ('drop', '1'))})").move
+    server.wait_for_log("m: turn 2: ")
+    server.kill()
+    connect_four.advance(mine, "noop")
+    connect_four.advance("noop", ("drop", "2"))
+    instead = next(move for move in connect_four.legal() if move != mine)
+    last = connect_four.advance(instead, "noop")
+    server = start_server(journal=journal)
+    assert server.send(f"(PLAY m {last})").text == "noop"
+    server.wait_for_log("m: turn 3: .*states fit")
+    reply = server.send(f"(PLAY m {connect_four.advance('noop', ('drop', '3'))})")
+    assert reply.move in connect_four.legal()
+    server.wait_for_log("m: turn 4: .*states fit; moves that are legal in 100 % of them")

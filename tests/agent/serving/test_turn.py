@@ -10,7 +10,7 @@ from games.machine import Term
 
 def situation(*legal: Term, terminal: bool = False) -> Situation:
     """A turn's reference state with these legal moves."""
-    return Situation(3, 0, legal, terminal, None, Checkpoint(3), None, False)
+    return Situation(3, 0, legal, terminal, None, Checkpoint(3), False)
 
 
 def test_nothing_follows_from_nothing() -> None:

@@ -121,7 +121,7 @@ class FakeWorker:
                 self._report(Prepared(self._engine, True))
         elif isinstance(command, Turn) and command.joint_move is not None:
             self._turn += 1
-        self._report(Situation(self._turn, 0, ("a", "b"), False, None, Checkpoint(self._turn), None, False))
+        self._report(Situation(self._turn, 0, ("a", "b"), False, None, Checkpoint(self._turn), False))
         self._report(Thought(self._turn, Opinion("b", 60.0, proven=self._proves), self._engine))
 
     def distrust(self, circuits: int) -> None:
@@ -161,7 +161,7 @@ class FakePool:
         """Whether a worker lacks kernels that are there."""
         return not worker.without <= self.without
 
-    async def acquire(self, latest: bool = False) -> FakeWorker:
+    async def acquire(self, latest: bool = False, patience: float = 0.0) -> FakeWorker:
         """The next worker; waits for ever when there is none left."""
         if not self._waiting:
             await asyncio.Event().wait()

@@ -56,13 +56,13 @@ class Pensive(Engine):
 
 
 @pytest.mark.parametrize("proof", [True, False])
-def test_match_begins_with_a_proof_or_near_the_end_of_the_clock(proof: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_match_begins_with_a_proof_or_near_the_end_of_the_clock(proof: bool) -> None:
     """A long clock is not waited for once all is known, a short one is used up."""
     sure = threading.Event()
-    monkeypatch.setitem(Gamer.__init__.__kwdefaults__, "engines", lambda machine, role: iter([Pensive(sure)]))
     line = Line()
     start = Start("m", "x", read_rulesheet(PUZZLE), 10_000 if proof else 1, 10, source=PUZZLE)
-    session = Session(line, Begin(start, Checkpoint(), None, True, compile=False))
+    begin = Begin(start, Checkpoint(), None, True, compile=False)
+    session = Session(line, begin, engines=lambda machine, role: iter([Pensive(sure)]))
 
     def run() -> None:
         with contextlib.suppress(EOFError):

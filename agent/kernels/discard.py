@@ -1,0 +1,22 @@
+"""Throwing a damaged kernel cache away."""
+
+from __future__ import annotations
+
+from agent.kernels import state
+from agent.kernels.groups import GROUPS
+from games.kernel_cache import cache_folder
+
+_KERNELS = (".nbi", ".nbc")
+"""Numba's files: index and code."""
+
+
+def discard_kernels() -> None:
+    """Removes all compiled kernels, and what is noted of them: they are compiled again as in a new installation.
+
+    Processes that have loaded them already are not concerned. Raises `OSError`.
+    """
+    for group in GROUPS:
+        state.forget(group)
+    for path in list(cache_folder().rglob("*")):
+        if path.suffix in _KERNELS:
+            path.unlink(missing_ok=True)

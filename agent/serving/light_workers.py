@@ -1,0 +1,89 @@
+"""Light workers: processes that load no kernels, and so have legal moves a moment after they were started.
+
+After a crash the matches of the journal wait for one. It is started before the server process has imported anything
+else, so that both get ready side by side; this module therefore imports little itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.kernels.groups import PLAYING
+from agent.processes import module_environment
+
+if TYPE_CHECKING:
+    import asyncio
+
+log = logging.getLogger(__name__)
+
+LIGHT = frozenset({*PLAYING, "light"})
+"""What a light worker lacks: more than any other worker may, so that any other is better."""
+
+MIN_MEMORY = 2 << 30
+"""Bytes of address space that a worker needs in any case: compiled kernels reserve much more than they use."""
+
+JOURNAL_SUFFIX = ".match.jsonl"
+"""How the names of the journal's files end."""
+
+
+def memory_share(workers: int) -> int:
+    """Bytes of address space for each of the workers and their spare, so that the machine never runs out."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(MIN_MEMORY, int(physical * 0.8) // (workers + 1))
+
+
+def start_early(journal: Path | None, workers: int) -> list[subprocess.Popen[bytes]]:
+    """Starts a light worker for each match of the journal, `workers` at most. One that cannot be started is missing."""
+    if journal is None:
+        return []
+    count = min(workers, len(list(journal.glob(f"*{JOURNAL_SUFFIX}"))))
+    arguments = ("-m", "agent.worker.main", f"--memory={memory_share(workers)}", "--light")
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        for _ in range(count):
+            started.append(
+                subprocess.Popen(
+                    [sys.executable, *arguments],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    env=module_environment(),
+                    start_new_session=True,
+                )
+            )
+    except OSError as error:
+        log.error("a worker cannot be started: %s", error)
+    return started
+
+
+class Adopted:
+    """A process that was started before there was an event loop, as `asyncio.subprocess.Process` shows it."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader
+    ) -> None:
+        self.pid = process.pid
+        self.stdin = stdin
+        self.stdout = stdout
+        self._process = process
+
+    async def wait(self) -> int:
+        """Waits for the end of the process; its status."""
+        import asyncio
+
+        return await asyncio.to_thread(self._process.wait)
+
+
+async def adopt(process: subprocess.Popen[bytes]) -> Adopted:
+    """Connects a process's pipes to the running event loop."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
+    return Adopted(process, asyncio.StreamWriter(transport, protocol, None, loop), reader)

@@ -1,0 +1,164 @@
+"""What the server process counts, for `/metrics` and `/healthz`.
+
+Counting is plain Python: prometheus_client, which writes the exposition format, is imported when somebody first asks,
+so that a server that was started again in mid-match does not wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+LATENESS_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Upper bounds in seconds, of how much later than planned replies leave."""
+
+DELAY_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
+"""Upper bounds in seconds, of how much later than asked for the event loop comes round."""
+
+LOOP_STEP = 0.05
+"""Seconds between two measurements of the event loop's delay. Set by hand; not tuned."""
+
+
+class Histogram:
+    """Counts of values up to given bounds, as Prometheus has them."""
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+        self.largest = 0.0
+
+    def add(self, value: float) -> None:
+        """Counts a value; what is negative counts as nothing."""
+        value = max(0.0, value)
+        self._counts[bisect.bisect_left(self._bounds, value)] += 1
+        self.total += value
+        self.largest = max(self.largest, value)
+
+    @property
+    def count(self) -> int:
+        """How many values there were."""
+        return sum(self._counts)
+
+    def cumulative(self) -> list[tuple[str, float]]:
+        """Each bound with the number of values up to it."""
+        found: list[tuple[str, float]] = []
+        count = 0
+        for bound, here in zip((*map(str, self._bounds), "+Inf"), self._counts, strict=True):
+            count += here
+            found.append((bound, count))
+        return found
+
+
+class Statistics:
+    """Everything that is counted, since this process began."""
+
+    def __init__(self, running: Callable[[], int], restarts: int) -> None:
+        """`running` says how many matches are being played, `restarts` how often the server was started again."""
+        self.begun = time.monotonic()
+        self.running = running
+        self.restarts = restarts
+        self.turns = 0
+        """Turns answered."""
+        self.playouts = 0
+        """Of engines that count them."""
+        self.matches = 0
+        """Matches begun or taken up."""
+        self.refused = 0
+        """STARTs answered `busy`."""
+        self.workers_lost = 0
+        self.guessed = 0
+        """Turns answered without knowing what was legal."""
+        self.doubtful = 0
+        """Turns answered while the state was in doubt."""
+        self.lateness = Histogram(LATENESS_BUCKETS)
+        self.loop_delay = Histogram(DELAY_BUCKETS)
+
+    async def watch_loop(self) -> None:
+        """Measures the event loop's delay, for ever."""
+        while True:
+            due = time.monotonic() + LOOP_STEP
+            await asyncio.sleep(LOOP_STEP)
+            self.loop_delay.add(time.monotonic() - due)
+
+    def health(self) -> dict[str, object]:
+        """In a few words, as JSON data."""
+        return {
+            "status": "ok",
+            "uptime": round(time.monotonic() - self.begun, 3),
+            "restarts": self.restarts,
+            "matches": self.running(),
+            "turns": self.turns,
+            "largest_lateness": round(self.lateness.largest, 4),
+            "largest_loop_delay": round(self.loop_delay.largest, 4),
+        }
+
+    def exposition(self) -> bytes:
+        """In Prometheus' text format. Takes a while at the first call, which imports what writes it."""
+        from prometheus_client import CollectorRegistry, generate_latest
+
+        registry = CollectorRegistry()
+        registry.register(_Collector(self))
+        return generate_latest(registry)
+
+
+class _Collector:
+    """What Prometheus asks for."""
+
+    def __init__(self, statistics: Statistics) -> None:
+        self._statistics = statistics
+
+    def collect(self) -> Iterator[Any]:
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+        here = self._statistics
+        counters = {
+            "turns": (here.turns, "Turns answered"),
+            "playouts": (here.playouts, "Playouts of engines that count them"),
+            "matches": (here.matches, "Matches begun or taken up"),
+            "starts_refused": (here.refused, "STARTs answered busy"),
+            "restarts": (here.restarts, "Times that the server was started again by its supervisor"),
+            "workers_lost": (here.workers_lost, "Workers that died or hung in a match"),
+            "turns_guessed": (here.guessed, "Turns answered without knowing what was legal"),
+            "turns_doubtful": (here.doubtful, "Turns answered while the state was in doubt"),
+        }
+        for name, (value, text) in counters.items():
+            yield CounterMetricFamily(f"ggp_agent_{name}", text, value=value)
+        yield GaugeMetricFamily("ggp_agent_matches_running", "Matches being played", value=here.running())
+        memory = GaugeMetricFamily("ggp_agent_memory_bytes", "Resident memory", labels=["of"])
+        memory.add_metric(["server"], resident(os.getpid()))
+        memory.add_metric(["workers"], sum(map(resident, children(os.getpid()))))
+        yield memory
+        histograms = {
+            "lateness_seconds": (here.lateness, "How much later than planned replies left"),
+            "loop_delay_seconds": (here.loop_delay, "How much later than asked for the event loop came round"),
+        }
+        for name, (histogram, text) in histograms.items():
+            buckets = [(bound, value) for bound, value in histogram.cumulative()]
+            yield HistogramMetricFamily(f"ggp_agent_{name}", text, buckets=buckets, sum_value=histogram.total)
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process holds; 0 where it is gone."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started, and those that they have."""
+    found: list[int] = []
+    try:
+        for tasks in Path(f"/proc/{pid}/task").iterdir():
+            for child in map(int, (tasks / "children").read_text().split()):
+                found += [child, *children(child)]
+    except OSError:
+        pass
+    return found

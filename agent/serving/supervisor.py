@@ -1,0 +1,146 @@
+"""The supervisor: owns the listening socket, and starts the serving process again whenever that ends unasked.
+
+While there is no serving process, connections wait in the socket's backlog instead of being refused. The socket is
+handed over as systemd does it (sd_listen_fds(3): descriptor 3, LISTEN_FDS, LISTEN_PID), so the serving process is the
+same one under both, and systemd may own the socket in the supervisor's place.
+
+It does nothing else, and imports next to nothing, so that there is little that can go wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Collection, Mapping, Sequence
+
+log = logging.getLogger(__name__)
+
+LISTEN_DESCRIPTOR = 3
+"""Where a process finds the socket that it inherits: sd_listen_fds(3)'s SD_LISTEN_FDS_START."""
+
+BACKLOG = 128
+"""Connections that may wait while there is no serving process."""
+
+RESTARTS = "GGP_AGENT_RESTARTS"
+"""Environment variable that tells the serving process how often it was started again; absent without a supervisor."""
+
+STEADY_SECONDS = 10.0
+"""A serving process that has lasted for so long did not crash because of how it was started. Set by hand; not tuned."""
+
+FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
+"""Seconds from the second crash in a row to the next start; doubled each time, up to the longest. The first crash is
+followed by a start at once: a match may be running. Set by hand; not tuned."""
+
+PRIORITY = -5
+"""Niceness of the server process, where the system lets it choose and the user has not chosen: replies have to leave on
+time on a loaded machine. Workers do without it. Set by hand; not tuned."""
+
+_ASKED_TO_END = (signal.SIGTERM, signal.SIGINT)
+_PARENT_DEATH_SIGNAL = 1
+"""prctl(2)'s PR_SET_PDEATHSIG."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes a free one. Raises `OSError`."""
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+
+
+def raise_priority() -> None:
+    """Takes the server's priority, as far as that is allowed."""
+    if os.getpriority(os.PRIO_PROCESS, 0) == 0:
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+
+
+def inherited_socket(environment: Mapping[str, str] = os.environ) -> socket.socket | None:
+    """The listening socket that was handed to this process; None where there is none. Raises `OSError`."""
+    if environment.get("LISTEN_PID") != str(os.getpid()) or environment.get("LISTEN_FDS", "0") == "0":
+        return None
+    # Not for the processes that this one starts.
+    os.set_inheritable(LISTEN_DESCRIPTOR, False)
+    return socket.socket(fileno=LISTEN_DESCRIPTOR)
+
+
+class Supervisor:
+    """Runs a command as the serving process, again and again, until it is told to end."""
+
+    def __init__(self, listener: socket.socket, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """`command` is a program with its arguments; it inherits the listener as descriptor 3."""
+        self._listener = listener
+        self._command = list(command)
+        self._environment = dict(environment)
+        self._libc = ctypes.CDLL(None)
+
+    def run(self) -> int:
+        """The exit status of the serving process that ended last.
+
+        0 where that was because this process got SIGTERM or SIGINT, which are passed on. A serving process that ends by
+        itself is started again, but for one that ends with status 0, or that has failed at its very first start.
+        """
+        awaited = {signal.SIGCHLD, *_ASKED_TO_END}
+        # Blocked, and taken one by one: no signal can fall between a look and the wait that follows.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+        try:
+            return self._keep_running(awaited, before)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _keep_running(self, awaited: Collection[signal.Signals], mask: Collection[int | signal.Signals]) -> int:
+        restarts = crashes = 0
+        while True:
+            begun = time.monotonic()
+            asked, status = self._wait_for(self._start(restarts, mask), awaited)
+            seconds = time.monotonic() - begun
+            if asked or not status:
+                return max(0, status)
+            if not restarts and status > 0 and seconds < STEADY_SECONDS:
+                return status
+            reason = f"signal {-status}" if status < 0 else f"status {status}"
+            log.error("the server ended with %s after %.1f s: it is started again", reason, seconds)
+            crashes = crashes + 1 if seconds < STEADY_SECONDS else 1
+            delay = min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(crashes - 2, 16)) if crashes > 1 else 0.0
+            if delay and signal.sigtimedwait(_ASKED_TO_END, delay) is not None:
+                return 0
+            restarts += 1
+
+    def _start(self, restarts: int, mask: Collection[int | signal.Signals]) -> int:
+        """Starts the command; its process id."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        parent = os.getpid()
+        child = os.fork()
+        if child:
+            return child
+        try:
+            # A supervisor that is killed takes its server along: nothing would start that again.
+            self._libc.prctl(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+            if os.getppid() == parent:
+                os.dup2(self._listener.fileno(), LISTEN_DESCRIPTOR)
+                os.set_inheritable(LISTEN_DESCRIPTOR, True)
+                passed = {"LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid()), RESTARTS: str(restarts)}
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+                os.execve(self._command[0], self._command, {**self._environment, **passed})
+        except OSError as error:
+            log.error("%s cannot be started: %s", self._command[0], error)
+        finally:
+            os._exit(1)
+
+    @staticmethod
+    def _wait_for(child: int, awaited: Collection[signal.Signals]) -> tuple[bool, int]:
+        """Whether the child was asked to end, and its exit status, or minus the signal that ended it."""
+        asked = False
+        while True:
+            number = signal.sigwait(awaited)
+            if number in _ASKED_TO_END:
+                asked = True
+                os.kill(child, number)
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return asked, os.waitstatus_to_exitcode(status)

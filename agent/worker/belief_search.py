@@ -1,0 +1,106 @@
+"""Thinking where the state is in doubt: flat Monte-Carlo search over the states that are possible.
+
+Each playout begins in a state chosen by its probability, and the own first move is chosen by the upper confidence bound
+of what was seen of it in all of them (UCB1: Auer, Cesa-Bianchi, Fischer: Finite-time analysis of the multiarmed bandit
+problem, 2002; such determinizations are what perfect information Monte-Carlo search does: Long, Sturtevant, Buro,
+Furtak: Understanding the success of perfect information Monte Carlo sampling in game tree search, AAAI 2010).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+from agent.search.engine import Opinion, Report, StopFlag
+from agent.worker.belief import Belief
+from agent.worker.evidence import NO_MOVE
+from games.machine import Interrupted, State, StateMachine, Term, points
+
+NAME = "belief search"
+
+EXPLORATION = 0.7
+"""Weight of the exploration term, on goals scaled to 0..1. Set by hand; not tuned."""
+
+UNKNOWN_GOAL = 0.5
+"""What a playout that was cut off is taken to be worth where the role has no goal by then. Neutral; not tuned."""
+
+PLAYOUT_SECONDS = 1.0
+"""A playout longer than this is cut off. Set by hand; not tuned."""
+
+
+class BeliefSearch:
+    """Searches for one role of one match, from one turn's states."""
+
+    def __init__(self, machine: StateMachine, role: int, belief: Belief, moves: Sequence[Term]) -> None:
+        """`moves` are those to choose from."""
+        self._machine = machine
+        self._role = role
+        self._states = list(belief.weights)
+        self._cumulative = list(itertools.accumulate(belief.weights.values()))
+        self._moves = list(moves)
+        self._visits = [0] * len(self._moves)
+        self._totals = [0.0] * len(self._moves)
+
+    def think(self, stop: StopFlag, report: Report) -> None:
+        """Reports better and better opinions until it is stopped, one at once; returns where there is no choice."""
+        if not self._moves:
+            return
+        if len(self._moves) == 1:
+            report(Opinion(self._moves[0], proven=True))
+            return
+        if not any(self._visits):
+            report(Opinion(random.choice(self._moves)))
+        with self._machine.interruptible(lambda: bool(stop[0])), suppress(Interrupted):
+            while not stop[0]:
+                self._play_out(stop)
+                report(self._opinion())
+
+    def _opinion(self) -> Opinion:
+        best = max(range(len(self._moves)), key=lambda i: (self._visits[i], self._totals[i]))
+        value = 100 * self._totals[best] / self._visits[best] if self._visits[best] else None
+        info = {"states": len(self._states), "playouts": sum(self._visits)}
+        return Opinion(self._moves[best], value, info=info)
+
+    def _play_out(self, stop: StopFlag) -> None:
+        machine = self._machine
+        (state,) = random.choices(self._states, cum_weights=self._cumulative)
+        if machine.terminal(state):
+            return
+        choice = self._select()
+        joint_move = self._joint_move(state, stop)
+        joint_move[self._role] = self._moves[choice]
+        value = self._finish(machine.next(state, joint_move), stop)
+        self._visits[choice] += 1
+        self._totals[choice] += value
+
+    def _select(self) -> int:
+        untried = [i for i, count in enumerate(self._visits) if not count]
+        if untried:
+            return random.choice(untried)
+        log_visits = math.log(sum(self._visits))
+        bounds = [
+            total / count + EXPLORATION * math.sqrt(log_visits / count)
+            for total, count in zip(self._totals, self._visits, strict=True)
+        ]
+        return bounds.index(max(bounds))
+
+    def _finish(self, state: State, stop: StopFlag) -> float:
+        """What the end of a random match from a state on is worth, 0..1."""
+        machine = self._machine
+        end = time.monotonic() + PLAYOUT_SECONDS
+        while not machine.terminal(state):
+            if time.monotonic() > end:
+                goal = machine.goal(state, self._role)
+                return UNKNOWN_GOAL if goal is None else goal / 100
+            state = machine.next(state, self._joint_move(state, stop))
+        return points(machine.goal(state, self._role)) / 100
+
+    def _joint_move(self, state: State, stop: StopFlag) -> list[Term]:
+        if stop[0]:
+            raise Interrupted
+        roles = range(len(self._machine.roles))
+        return [random.choice(self._machine.legal(state, role) or [NO_MOVE]) for role in roles]

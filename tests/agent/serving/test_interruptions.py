@@ -1,0 +1,182 @@
+"""What a match makes of messages after an outage, and of those of imperfect information, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+import pytest
+
+from agent.serving.clock import Clock, now
+from agent.serving.journal import MatchJournal, Unfinished
+from agent.serving.match import GRACE, Match, MatchOptions
+from agent.worker.messages import Begin, Checkpoint, Command, Judged, Received, Turn, Unseen
+from games.machine import Term
+from protocol.messages import Play, Start
+from tests.agent.serving.virtual import FakePool, FakeWorker, run
+
+PLAY_CLOCK, MARGIN = 20, 0.5
+
+RULES = (("role", "x"), ("role", "y"), ("legal", "x", "a"), ("legal", "x", "b"), ("legal", "y", "c"))
+
+START = Start("m", "x", RULES, 60, PLAY_CLOCK)
+
+HIDDEN = Start("m", "x", (*RULES, ("<=", ("sees", "x", "?m"), ("does", "y", "?m"))), 60, PLAY_CLOCK)
+
+Run = Callable[[Coroutine[None, None, None]], None]
+
+
+@pytest.fixture
+def in_virtual_time(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a match's course."""
+    return lambda course: run(monkeypatch, course)
+
+
+class Silent(MatchJournal):
+    """A journal that is not kept."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("nowhere"))
+
+    async def _append(self, line: dict[str, object], *, anew: bool = False, sync: bool = True) -> None:
+        """Nothing is written: threads know no virtual time."""
+
+
+def left_over(*history: Received, silence: float = 1.0, answered: Term | None = None) -> Unfinished:
+    """A match that another server has left."""
+    return Unfinished(START, history, 0, Silent(), silence, answered, Checkpoint(), silence, (PLAY_CLOCK - MARGIN,) * 3)
+
+
+def revived(worker: FakeWorker, found: Unfinished) -> Match:
+    """That match, taken up again."""
+    match = Match(START, FakePool(worker), MatchOptions(Clock(MARGIN)), found=found)  # type: ignore[arg-type]
+    match.resume()
+    return match
+
+
+def received(commands: list[Command]) -> list[Received]:
+    """What a worker was told of the match's course."""
+    told: list[Received] = []
+    for command in commands:
+        if isinstance(command, Begin):
+            told += command.checkpoint.since
+        elif isinstance(command, Turn) and command.joint_move is not None:
+            told.append(command.joint_move)
+    return told
+
+
+def test_outage_within_a_turn_raises_no_doubt(in_virtual_time: Run) -> None:
+    """The next message comes when it is due: nothing was missed."""
+
+    async def course() -> None:
+        worker = FakeWorker(1)
+        match = revived(worker, left_over(("a", "c"), silence=PLAY_CLOCK - 1.0, answered="b"))
+        await asyncio.sleep(1.0)
+        await match.play(Play("m", ("b", "c")), now())
+        assert received(worker.commands) == [("a", "c"), ("b", "c")]
+        match.abort()
+
+    in_virtual_time(course())
+
+
+@pytest.mark.parametrize(("silence", "own", "missed"), [(60.0, "b", 2.08), (10.0, "a", 1.0)])
+def test_outage_in_which_turns_may_have_been_missed(
+    in_virtual_time: Run, silence: float, own: Term, missed: float
+) -> None:
+    """Too much time has passed, or the joint move has another move than ours: the worker is told that, and of answers
+    for as long as the state is in doubt."""
+
+    async def course() -> None:
+        worker = FakeWorker(1)
+        match = revived(worker, left_over(("a", "c"), silence=silence, answered="b"))
+        await asyncio.sleep(0.1)
+        await match.play(Play("m", (own, "d")), now())
+        (_, told) = received(worker.commands)
+        assert isinstance(told, Judged)
+        assert (told.moves, told.answered) == ((own, "d"), "b")
+        assert told.missed == pytest.approx(missed, abs=0.01)
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_answer_of_before_the_outage_is_repeated(in_virtual_time: Run) -> None:
+    """A manager that asks once more gets the answer that it was to get."""
+
+    async def course() -> None:
+        worker = FakeWorker(1)
+        match = revived(worker, left_over(("a", "c"), answered="a"))
+        assert await match.play(Play("m", ("a", "c")), now()) == "a"
+        assert received(worker.commands) == [("a", "c")]
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_legal_moves_are_waited_for_after_an_outage(in_virtual_time: Run) -> None:
+    """A message that waited for the server until its clock was nearly over is answered with a legal move, not at
+    random: managers wait for a second more."""
+
+    async def course() -> None:
+        match = revived(FakeWorker(1, delay=MARGIN), left_over(("a", "c"), answered="b"))
+        begin = now() - PLAY_CLOCK + MARGIN - 0.1
+        assert await match.play(Play("m", ("b", "c")), begin) in ("a", "b")
+        assert now() - begin < PLAY_CLOCK + GRACE
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_what_is_seen_is_passed_on(in_virtual_time: Run) -> None:
+    """In both forms of GDL-II: percepts with our answer, or with the move that was executed for us."""
+
+    async def course() -> None:
+        worker = FakeWorker(1)
+        match = Match(HIDDEN, FakePool(worker), MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        assert await match.start(now())
+        await match.play(Play("m", None), now())
+        await match.play(Play("m", (("saw", "c"),)), now())
+        await match.play(Play("m", None, 2, "a", ("d",)), now())
+        await match.play(Play("m", None), now())
+        expected = [Unseen("b", (("saw", "c"),)), Unseen("a", ("d",)), Unseen("b", ())]
+        assert received(worker.commands) == expected
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_number_of_a_turn_tells_how_many_were_missed(in_virtual_time: Run) -> None:
+    """Nothing is known of those."""
+
+    async def course() -> None:
+        worker = FakeWorker(1)
+        match = Match(HIDDEN, FakePool(worker), MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        assert await match.start(now())
+        await match.play(Play("m", None, 0, None, ()), now())
+        await match.play(Play("m", None, 3, "a", ()), now())
+        assert match.turn_number == 3
+        assert received(worker.commands) == [Unseen(None), Unseen(None), Unseen("a", ())]
+        match.abort()
+
+    in_virtual_time(course())
+
+
+@pytest.mark.parametrize(("late", "waits"), [(0.2, 0.2), (3.0, 0.75 * MARGIN)])
+def test_part_of_the_margin_is_waited_for_where_no_move_is_known(
+    in_virtual_time: Run, late: float, waits: float
+) -> None:
+    """A worker that is alive but slow may still say what is legal; not for longer than is safe."""
+
+    async def course() -> None:
+        worker = FakeWorker(1, delay=PLAY_CLOCK - MARGIN + late)
+        match = Match(START, FakePool(worker), MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        assert await match.start(now())
+        await asyncio.sleep(60.0)
+        await match.play(Play("m", None), now())
+        begin = now()
+        await match.play(Play("m", ("b", "c")), begin)
+        assert now() - begin == pytest.approx(PLAY_CLOCK - MARGIN + waits)
+        match.abort()
+
+    in_virtual_time(course())

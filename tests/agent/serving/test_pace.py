@@ -1,0 +1,38 @@
+"""How many turns may have been missed, by the time that passed."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.serving.pace import MANAGER_SECONDS, Pace
+
+
+def test_without_an_outage_nothing_was_missed() -> None:
+    """A slow manager, or a move that it made for us, is no reason for doubt; both at once, for long, are."""
+    pace = Pace(30, 10, 0.0)
+    pace.took(35.0, 1)
+    assert pace.missed(100.0, 1, replaced=False) is None
+    assert pace.missed(35.0 + 10 + MANAGER_SECONDS, 1, replaced=True) is None
+    assert pace.missed(35.0 + 40, 1, replaced=True) == pytest.approx(3)
+
+
+def test_outage_shorter_than_a_turn_costs_none() -> None:
+    """A restarted server goes on where the next message comes when it is due, with what we answered."""
+    pace = Pace(30, 10, 0.0, (10.0, 9.0, 11.0))
+    assert pace.missed(10.0, 5, replaced=False) is None
+    assert pace.missed(10.0, 5, replaced=True) == 1
+
+
+def test_turns_that_passed_during_an_outage_are_estimated() -> None:
+    """By how long turns took before."""
+    pace = Pace(30, 10, 0.0, (2.0, 3.0, 2.5))
+    assert pace.missed(7.5, 5, replaced=False) == pytest.approx(2)
+    pace.took(7.5, 6)
+    assert pace.missed(20.0, 6, replaced=False) is None
+
+
+def test_start_clock_counts_before_the_first_turn() -> None:
+    """The first joint move may come as late as both clocks together."""
+    pace = Pace(30, 10, 0.0, ())
+    assert pace.missed(40.0, 0, replaced=False) is None
+    assert pace.missed(60.0, 0, replaced=False) == pytest.approx(2)

@@ -1,0 +1,84 @@
+"""What the server shows of itself."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import urllib.request
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent.logs import JSON_LOGS, JsonFormatter, formatter
+from agent.serving.statistics import Histogram, Statistics
+
+if TYPE_CHECKING:
+    from tests.agent.conftest import Game, Server
+
+
+def fetch(server: Server, path: str) -> str:
+    """A page of the server."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=600) as reply:
+        text: str = reply.read().decode()
+    return text
+
+
+def test_turns_are_counted_in_both_pages(server: Server, tic_tac_toe: Game) -> None:
+    """After a turn, health and metrics tell of it, and of the match."""
+    before = json.loads(fetch(server, "/healthz"))
+    assert before["status"] == "ok"
+    server.send(tic_tac_toe.start("m"))
+    server.send("(PLAY m NIL)")
+    after = json.loads(fetch(server, "/healthz"))
+    assert (after["turns"], after["matches"]) == (before["turns"] + 1, before["matches"] + 1)
+    lines = fetch(server, "/metrics").splitlines()
+    values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert float(values["ggp_agent_turns_total"]) == after["turns"]
+    assert float(values["ggp_agent_matches_running"]) == 1
+    assert float(values['ggp_agent_memory_bytes{of="workers"}']) > 0
+    assert float(values["ggp_agent_lateness_seconds_count"]) >= 1
+
+
+def test_histogram_counts_up_to_each_bound() -> None:
+    """A value on a bound belongs to it; what came before its time counts as nothing."""
+    histogram = Histogram((0.1, 1.0))
+    for value in (-3.0, 0.1, 0.5, 7.0):
+        histogram.add(value)
+    assert histogram.cumulative() == [("0.1", 2), ("1.0", 3), ("+Inf", 4)]
+    assert (histogram.count, histogram.largest, histogram.total) == (4, 7.0, 7.6)
+
+
+def test_exposition_has_every_figure() -> None:
+    """Also before anything has happened."""
+    text = Statistics(lambda: 3, 2).exposition().decode()
+    for line in ("ggp_agent_matches_running 3.0", "ggp_agent_restarts_total 2.0", "ggp_agent_turns_total 0.0"):
+        assert line in text.splitlines()
+
+
+def test_restarted_server_does_not_wait_for_prometheus() -> None:
+    """What writes the metrics is imported when they are asked for."""
+    code = "import sys, agent.serving.player; sys.exit('prometheus_client' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_log_for_machines_is_one_object_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the match in a worker, and errors inside."""
+    monkeypatch.setenv(JSON_LOGS, "1")
+    try:
+        raise ValueError("wrong\nthing")
+    except ValueError:
+        record = logging.LogRecord("a.b", logging.ERROR, "x.py", 1, "it is %s", ('"so"',), sys.exc_info())
+    text = formatter("m%1").format(record)
+    assert isinstance(formatter(), JsonFormatter)
+    assert "\n" not in text
+    line = json.loads(text)
+    assert (line["level"], line["logger"], line["match"], line["message"]) == ("ERROR", "a.b", "m%1", 'it is "so"')
+    assert "ValueError" in line["error"]
+
+
+def test_log_for_people_names_the_match() -> None:
+    """Whatever characters its name has."""
+    record = logging.LogRecord("a.b", logging.INFO, "x.py", 1, "it %s", ("goes",), None)
+    assert formatter("m%s").format(record).endswith("INFO a.b: m%s: it goes")

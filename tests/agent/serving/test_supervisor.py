@@ -1,0 +1,171 @@
+"""The supervisor, with servers of a few lines; at last with the real one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.serving.supervisor import inherited_socket, listen
+
+ROOT = Path(__file__).resolve().parents[3]
+
+SUPERVISOR = """
+import logging, os, sys
+from agent.serving.supervisor import Supervisor, listen
+logging.basicConfig(level=logging.INFO)
+listener = listen("127.0.0.1", 0)
+print(listener.getsockname()[1], flush=True)
+heavy = {"numpy", "numba", "aiohttp", "asyncio", "clingo"} & sys.modules.keys()
+print(sorted(heavy), file=sys.stderr, flush=True)
+sys.exit(Supervisor(listener, [sys.executable, "-c", sys.argv[1]], os.environ).run())
+"""
+
+SERVER = """
+import os, sys
+from agent.serving.supervisor import RESTARTS, inherited_socket
+listener = inherited_socket()
+while True:
+    connection, _ = listener.accept()
+    order = connection.recv(100)
+    if order == b"crash":
+        os.kill(os.getpid(), 9)
+    connection.sendall(f"{os.getpid()} {os.environ[RESTARTS]}".encode())
+    connection.close()
+    if order == b"end":
+        sys.exit(0)
+"""
+
+PATIENCE = 120.0
+
+
+class Supervised:
+    """A running supervisor."""
+
+    def __init__(self, server: str, log: Path) -> None:
+        self.log = log
+        with open(log, "wb") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", SUPERVISOR, server], stdout=subprocess.PIPE, stderr=file, cwd=ROOT
+            )
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
+
+    def ask(self, order: str) -> list[int]:
+        """Process id of the server that answers, and how often it was started again; nothing where it crashes."""
+        with socket.create_connection(("127.0.0.1", self.port), PATIENCE) as connection:
+            connection.sendall(order.encode())
+            try:
+                return [int(word) for word in connection.recv(100).split()]
+            except ConnectionError:
+                return []
+
+    def end(self) -> int:
+        """Ends the supervisor in an orderly way; its exit status."""
+        self.process.terminate()
+        return self.process.wait(PATIENCE)
+
+
+StartSupervisor = Callable[[str], Supervised]
+
+
+@pytest.fixture
+def supervise(tmp_path: Path) -> Iterator[StartSupervisor]:
+    """Starts supervisors that end with the test."""
+    started: list[Supervised] = []
+
+    def start(server: str) -> Supervised:
+        started.append(Supervised(server, tmp_path / "log"))
+        return started[-1]
+
+    yield start
+    for supervised in started:
+        supervised.end()
+        assert supervised.process.stdout is not None
+        supervised.process.stdout.close()
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process that is not ours has ended, or soon does."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_connection_during_an_outage_waits_for_the_next_server(supervise: StartSupervisor) -> None:
+    """Nothing is refused while there is no server; the next one answers."""
+    supervised = supervise(SERVER)
+    before, restarts = supervised.ask("hello")
+    assert restarts == 0
+    for crashes in (1, 2, 3):
+        supervised.ask("crash")
+        after, restarts = supervised.ask("hello")
+        assert after != before
+        assert restarts == crashes
+        before = after
+    assert "ended with signal 9" in supervised.log.read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_is_passed_on(supervise: StartSupervisor, number: signal.Signals) -> None:
+    """The server ends in its own way when the supervisor is told to end; nothing is started again."""
+    orderly = f"import signal, sys; signal.signal({int(number)}, lambda *_: sys.exit(0))\n" + SERVER
+    supervised = supervise(orderly)
+    (server, _) = supervised.ask("hello")
+    supervised.process.send_signal(number)
+    assert supervised.process.wait(PATIENCE) == 0
+    assert is_gone(server)
+
+
+def test_server_that_ends_well_is_not_started_again(supervise: StartSupervisor) -> None:
+    """Somebody has told it to end."""
+    supervised = supervise(SERVER)
+    supervised.ask("end")
+    assert supervised.process.wait(PATIENCE) == 0
+
+
+def test_server_that_cannot_start_at_all_is_given_up(supervise: StartSupervisor) -> None:
+    """An error of the very first start would only come again."""
+    assert supervise("import sys; sys.exit(2)").process.wait(PATIENCE) == 2
+
+
+def test_server_ends_with_its_supervisor(supervise: StartSupervisor) -> None:
+    """A supervisor that is killed leaves nothing behind that holds the port."""
+    supervised = supervise(SERVER)
+    (server, _) = supervised.ask("hello")
+    supervised.process.kill()
+    assert is_gone(server)
+
+
+def test_supervisor_imports_next_to_nothing(supervise: StartSupervisor) -> None:
+    """What is not there cannot fail, nor take memory for days."""
+    supervised = supervise(SERVER)
+    supervised.ask("hello")
+    assert supervised.log.read_text().startswith("[]\n")
+
+
+def test_socket_of_another_process_is_not_taken() -> None:
+    """Variables that were meant for a parent process say nothing about descriptor 3."""
+    assert inherited_socket({"LISTEN_FDS": "1", "LISTEN_PID": str(os.getppid())}) is None
+    assert inherited_socket({"LISTEN_FDS": "0", "LISTEN_PID": str(os.getpid())}) is None
+    assert inherited_socket({}) is None
+
+
+def test_taken_port_is_an_error() -> None:
+    """Two servers cannot listen on one port."""
+    with listen("127.0.0.1", 0) as taken, pytest.raises(OSError, match="in use"):
+        listen("127.0.0.1", taken.getsockname()[1])

@@ -1,0 +1,103 @@
+"""The pool of workers, with objects in place of processes."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from agent.serving import worker_pool
+from agent.serving.light_workers import LIGHT, start_early
+from agent.serving.worker_pool import UNLOADABLE, Worker, WorkerPool
+
+
+class Doomed:
+    """A worker process that ends while it loads its kernels."""
+
+    without: frozenset[str] = frozenset()
+    pid = 0
+
+    def __init__(self) -> None:
+        self.warm = asyncio.Event()
+        self.lost = asyncio.Event()
+        self.warm.set()
+        self.lost.set()
+
+    async def close(self) -> None:
+        """Nothing to end."""
+
+
+async def test_kernels_that_nobody_can_load_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the first loss, which may have any reason, but the second in a row."""
+    monkeypatch.setattr(worker_pool, "FAILURE_DELAY", 0.0)
+    started = 0
+
+    async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
+        nonlocal started
+        started += 1
+        return Doomed()
+
+    monkeypatch.setattr(Worker, "start", start)
+    reported = asyncio.Event()
+    pool = WorkerPool(1, on_unloadable=reported.set)
+    pool.start()
+    await asyncio.wait_for(reported.wait(), 120)
+    assert started >= UNLOADABLE
+    await pool.close()
+
+
+async def test_worker_that_never_gets_warm_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be stopped; another one is started in its place."""
+    monkeypatch.setattr(worker_pool, "WARM_SECONDS", 0.05)
+    started: list[Doomed] = []
+
+    async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
+        worker = Doomed()
+        worker.lost.clear()
+        if not started:
+            worker.warm.clear()
+        started.append(worker)
+        return worker
+
+    monkeypatch.setattr(Worker, "start", start)
+    pool = WorkerPool(1)
+    pool.start()
+    acquired: object = await asyncio.wait_for(pool.acquire(latest=True), 120)
+    assert acquired is started[1]
+    await pool.close()
+
+
+async def test_match_gets_a_light_worker_where_none_is_warm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once where it is urgent; one that was started early is taken first."""
+    lacking: list[frozenset[str]] = []
+
+    async def start(memory: int, without: frozenset[str] = frozenset()) -> SimpleNamespace:
+        lacking.append(without)
+        return SimpleNamespace()
+
+    monkeypatch.setattr(Worker, "start", start)
+    echo = subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    pool = WorkerPool(1, [echo])
+    early = await pool.acquire(patience=0.0)
+    assert early.pid == echo.pid
+    assert early.without == LIGHT
+    assert lacking == []
+    await pool.acquire(patience=0.0)
+    assert lacking == [LIGHT]
+    echo.kill()
+    await asyncio.wait_for(early.lost.wait(), 120)
+    await early._process.wait()
+    assert echo.stdout is not None
+    echo.stdout.close()
+    await pool.close()
+
+
+def test_nothing_is_started_early_without_matches(tmp_path: object) -> None:
+    """Light workers are for matches of the journal only."""
+    assert start_early(None, 2) == []
+    assert start_early(tmp_path, 2) == []  # type: ignore[arg-type]

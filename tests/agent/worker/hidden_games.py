@@ -1,0 +1,103 @@
+"""Two small games of imperfect information (GDL-II), and a manager's view of a match of them."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+from agent.worker.evidence import Perceive
+from agent.worker.messages import JointMove, Unseen
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import CheckedRules, check
+from games.machine import State, Term
+from games.perception import Perception
+from protocol.kif import read_rulesheet
+
+CARDS = """
+; Nature deals one of three cards to each of two players. The first sees its own, and bets or folds.
+(role player) (role dealer) (role random)
+(card ace) (card king) (card queen)
+(beats ace king) (beats ace queen) (beats king queen)
+(init dealing)
+(<= (legal random (deal ?a ?b)) (true dealing) (card ?a) (card ?b) (distinct ?a ?b))
+(<= (legal random wait) (not (true dealing)))
+(<= (legal player wait) (true dealing))
+(<= (legal player bet) (true betting))
+(<= (legal player fold) (true betting))
+(legal dealer wait)
+(<= (next betting) (true dealing))
+(<= (next over) (true betting))
+(<= (next folded) (does player fold))
+(<= (next (has player ?a)) (does random (deal ?a ?b)))
+(<= (next (has dealer ?b)) (does random (deal ?a ?b)))
+(<= (next (has ?r ?c)) (true (has ?r ?c)))
+(<= (sees player (dealt ?a)) (does random (deal ?a ?b)))
+(<= (sees dealer (dealt ?b)) (does random (deal ?a ?b)))
+(<= (sees dealer folded) (does player fold))
+(<= won (true (has player ?a)) (true (has dealer ?b)) (beats ?a ?b))
+(<= terminal (true over))
+(<= (goal player 50) (true folded))
+(<= (goal player 100) (not (true folded)) won)
+(<= (goal player 0) (not (true folded)) (not won))
+(<= (goal dealer 50) (true folded))
+(<= (goal dealer 0) (not (true folded)) won)
+(<= (goal dealer 100) (not (true folded)) (not won))
+(goal random 0)
+"""
+
+BLIND_TIC_TAC_TOE = """
+; As in Kriegspiel, nobody sees the other's marks. Who tries a cell that is taken is told so, and tries another one.
+(role x) (role o)
+(line 1 2 3) (line 4 5 6) (line 7 8 9) (line 1 4 7) (line 2 5 8) (line 3 6 9) (line 1 5 9) (line 3 5 7)
+(cell 1) (cell 2) (cell 3) (cell 4) (cell 5) (cell 6) (cell 7) (cell 8) (cell 9)
+(init (control x))
+(<= (legal ?r (try ?c)) (true (control ?r)) (cell ?c) (not (true (tried ?r ?c))))
+(<= (legal ?r wait) (role ?r) (not (true (control ?r))))
+(<= taken (does ?r (try ?c)) (true (mark ?c ?s)))
+(<= (next (tried ?r ?c)) (true (tried ?r ?c)))
+(<= (next (tried ?r ?c)) (does ?r (try ?c)))
+(<= (next (mark ?c ?r)) (true (mark ?c ?r)))
+(<= (next (mark ?c ?r)) (does ?r (try ?c)) (not taken))
+(<= (next (control ?r)) (true (control ?r)) taken)
+(<= (next (control ?r)) (role ?r) (not (true (control ?r))) (not taken))
+(<= (sees ?r taken) (does ?r (try ?c)) taken)
+(<= (sees ?r done) (role ?r) (not taken))
+(<= (three ?r) (role ?r) (line ?a ?b ?c) (true (mark ?a ?r)) (true (mark ?b ?r)) (true (mark ?c ?r)))
+(<= open (cell ?c) (not (marked ?c)))
+(<= (marked ?c) (true (mark ?c ?r)))
+(<= terminal (three ?r))
+(<= terminal (not open))
+(<= (goal ?r 100) (three ?r))
+(<= (goal ?r 0) (three ?s) (role ?r) (distinct ?r ?s))
+(<= (goal ?r 50) (role ?r) (not (three x)) (not (three o)))
+"""
+
+
+class HiddenMatch:
+    """A match as its manager sees it, in which one role is told what it perceives."""
+
+    def __init__(self, source: str, role: int, seed: int = 0) -> None:
+        self.rules: CheckedRules = check(read_rulesheet(source))
+        self.machine = Interpreter(self.rules)
+        self.role = role
+        self.rng = random.Random(seed)
+        self.state: State = self.machine.initial()
+        self.perceive: Perceive = partial(Perception(self.rules).percepts, role=role)
+
+    def legal(self) -> list[Term]:
+        """The own legal moves."""
+        return self.machine.legal(self.state, self.role)
+
+    def advance(self, own: Term, **others: Term) -> Unseen:
+        """Makes a joint move; what is not said is chosen by chance. Returns what the role is told of it."""
+        moves = []
+        for role, name in enumerate(self.machine.roles):
+            legal = self.machine.legal(self.state, role)
+            moves.append(own if role == self.role else others.get(str(name)) or self.rng.choice(legal))
+        return self.make(tuple(moves))
+
+    def make(self, joint_move: JointMove) -> Unseen:
+        """Makes a joint move."""
+        percepts = self.perceive(self.machine.facts(self.state), joint_move)
+        self.state = self.machine.next(self.state, joint_move)
+        return Unseen(joint_move[self.role], tuple(percepts))

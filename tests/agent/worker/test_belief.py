@@ -1,0 +1,262 @@
+"""The states that are possible: in games of imperfect information, and after messages that were missed."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from agent.search.engine import Opinion
+from agent.worker import belief as beliefs
+from agent.worker.belief import Belief
+from agent.worker.belief_search import BeliefSearch
+from agent.worker.evidence import Hidden, Resumed, Told
+from agent.worker.messages import Checkpoint, JointMove, Judged, Unseen
+from agent.worker.reference import Reference
+from games import rulesheets
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import check
+from games.machine import State, StateMachine, Term
+from protocol.kif import read_rulesheet
+from tests.agent.worker.hidden_games import BLIND_TIC_TAC_TOE, CARDS, HiddenMatch
+
+GENEROUS = 600.0
+"""Seconds: however slow the machine is, nothing is left out."""
+
+
+def follow(reference: Reference, *messages: Unseen | Judged | JointMove) -> None:
+    """Takes messages in, with all the time in the world."""
+    reference.budget = GENEROUS
+    for message in messages:
+        reference.follow(message)
+
+
+def reference_of(match: HiddenMatch, seed: int = 0) -> Reference:
+    """What the match's player knows of it, at its start."""
+    return Reference(match.machine, match.role, Checkpoint(), match.perceive, random.Random(seed))
+
+
+def machine_of(name: str) -> StateMachine:
+    """One of the own rulesheets, interpreted."""
+    return Interpreter(check(read_rulesheet(rulesheets.text(name))))
+
+
+# ------------------------------------------------------------------------------------------------ imperfect information
+
+
+def test_own_card_leaves_two_deals() -> None:
+    """Of six deals two have the card that was seen, each as likely as the other."""
+    match = HiddenMatch(CARDS, 0)
+    reference = reference_of(match)
+    follow(reference, match.advance("wait", random=("deal", "king", "queen")))
+    weights = reference.belief.weights
+    dealers = {fact for state in weights for fact in match.machine.facts(state) if fact[:2] == ("has", "dealer")}
+    assert dealers == {("has", "dealer", "ace"), ("has", "dealer", "queen")}
+    assert list(weights.values()) == pytest.approx([0.5, 0.5])
+    assert match.state in weights
+    assert reference.belief.exhaustive
+
+
+def test_dealer_learns_of_the_bet_by_what_it_does_not_see() -> None:
+    """Seeing nothing is a percept, too."""
+    match = HiddenMatch(CARDS, 1)
+    reference = reference_of(match)
+    follow(reference, match.advance("wait", random=("deal", "king", "queen")))
+    assert len(reference.belief.weights) == 2
+    follow(reference, match.advance("wait", player="bet"))
+    assert not any("folded" in match.machine.facts(state) for state in reference.belief.weights)
+
+
+@pytest.mark.parametrize(("card", "move"), [("ace", "bet"), ("queen", "fold")])
+def test_cards_are_played_by_what_is_known(card: str, move: str) -> None:
+    """The best card always wins, the worst always loses, whatever the other one is; folding is worth half."""
+    match = HiddenMatch(CARDS, 0)
+    reference = reference_of(match)
+    follow(reference, match.advance("wait", random=("deal", card, "king")))
+    search = BeliefSearch(match.machine, 0, reference.belief, reference.situation().legal)
+    stop = np.zeros(1, np.uint8)
+    opinions: list[Opinion] = []
+
+    def report(opinion: Opinion) -> None:
+        opinions.append(opinion)
+        stop[0] = len(opinions) > 200
+
+    search.think(stop, report)
+    assert opinions[-1].move == move
+
+
+def test_blind_player_learns_where_the_other_is() -> None:
+    """A cell that is taken shows itself; what was not tried stays possible."""
+    match = HiddenMatch(BLIND_TIC_TAC_TOE, 0)
+    reference = reference_of(match)
+    follow(reference, match.advance(("try", "1")))
+    assert reference.sure
+    follow(reference, match.advance("wait", o=("try", "5")))
+    assert len(reference.belief.weights) == 8
+    follow(reference, match.advance(("try", "5")))
+    assert reference.sure
+    assert reference.state == match.state
+
+
+@pytest.mark.parametrize("role", [0, 1])
+@pytest.mark.parametrize("source", [CARDS, BLIND_TIC_TAC_TOE])
+def test_true_state_is_always_possible(source: str, role: int) -> None:
+    """In whole random matches, and every move that is said to be legal in all states is."""
+    for seed in range(5):
+        match = HiddenMatch(source, role, seed)
+        reference = reference_of(match)
+        while not match.machine.terminal(match.state):
+            legal = reference.situation().legal
+            assert set(legal) == set(match.legal())
+            follow(reference, match.advance(match.rng.choice(legal)))
+            assert match.state in reference.belief.weights
+            assert reference.belief.exhaustive
+        assert reference.situation().turn == reference.turn
+
+
+def test_sample_that_has_lost_the_true_state_is_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where few states are kept, what fits is found by going through histories, and is never empty."""
+    monkeypatch.setattr(beliefs, "LIMIT", 3)
+    monkeypatch.setattr(beliefs, "ENOUGH", 10)
+    for seed in range(5):
+        match = HiddenMatch(BLIND_TIC_TAC_TOE, 0, seed)
+        reference = reference_of(match, seed)
+        while not match.machine.terminal(match.state):
+            assert set(reference.situation().legal) == set(match.legal())
+            follow(reference, match.advance(match.rng.choice(match.legal())))
+            assert len(reference.belief.weights) <= 10
+            own = {fact for fact in match.machine.facts(match.state) if fact[0] == "mark" and fact[2] == "x"}
+            assert all(own <= match.machine.facts(state) for state in reference.belief.weights)
+
+
+def test_impossible_percepts_do_not_end_the_match() -> None:
+    """What cannot have been seen is not believed."""
+    match = HiddenMatch(CARDS, 0)
+    reference = reference_of(match)
+    follow(reference, Unseen("wait", (("dealt", "joker"),)))
+    assert len(reference.belief.weights) == 6
+    assert set(reference.situation().legal) == {"bet", "fold"}
+
+
+def test_own_move_that_was_replaced_is_noticed() -> None:
+    """Where the manager tells only percepts, and these do not fit what we answered, it made another move for us."""
+    match = HiddenMatch(CARDS, 0)
+    reference = reference_of(match)
+    follow(reference, match.advance("wait", random=("deal", "king", "queen")), Unseen("nonsense", ()))
+    assert reference.situation().terminal
+
+
+# --------------------------------------------------------------------------------------------------- missed messages
+
+
+def play(machine: StateMachine, state: State, *joint_moves: JointMove) -> State:
+    """The state after some joint moves."""
+    for joint_move in joint_moves:
+        state = machine.next(state, joint_move)
+    return state
+
+
+def drop(column: int) -> Term:
+    """A move of connect four."""
+    return ("drop", str(column))
+
+
+def test_missed_turns_leave_the_states_that_fit() -> None:
+    """Our answer of before the gap is known, the other's is not; the joint move heard next was legal after both."""
+    machine = machine_of("tic_tac_toe")
+    reference = Reference(machine, 0, Checkpoint())
+    x, o = ("mark", "1", "1"), ("mark", "2", "2")
+    follow(reference, Judged((("mark", "3", "3"), "noop"), x, 2.0))
+    truth = play(machine, machine.initial(), (x, "noop"), ("noop", o), (("mark", "3", "3"), "noop"))
+    assert truth in reference.belief.weights
+    assert reference.belief.exhaustive
+    assert not reference.sure
+    assert reference.situation().legal == ("noop",)
+
+
+def test_moves_that_are_legal_in_all_states_are_played() -> None:
+    """Of the cells that the other may have taken none is chosen where there is a better one."""
+    machine = machine_of("connect_four")
+    reference = Reference(machine, 0, Checkpoint())
+    state = machine.initial()
+    for _ in range(2):
+        follow(reference, (drop(1), "noop"), ("noop", drop(1)))
+        state = play(machine, state, (drop(1), "noop"), ("noop", drop(1)))
+    # There is room for two more in the first column, and two of the turns that were missed may have filled it.
+    follow(reference, Judged(("noop", drop(2)), drop(1), 2.0))
+    situation = reference.situation()
+    assert set(situation.legal) == {drop(column) for column in range(2, 9)} & set(machine.legal(state, 0))
+    assert situation.states > 1
+
+
+def test_illegal_joint_move_shows_that_turns_were_missed() -> None:
+    """Also where nothing was known of an interruption."""
+    machine = machine_of("tic_tac_toe")
+    reference = Reference(machine, 0, Checkpoint())
+    follow(reference, ("noop", ("mark", "2", "2")))
+    truth = play(machine, machine.initial(), (("mark", "1", "1"), "noop"), ("noop", ("mark", "2", "2")))
+    assert truth in reference.belief.weights
+    assert len(reference.situation().legal) == 8
+
+
+def test_interruption_in_which_nothing_was_missed_leaves_no_doubt() -> None:
+    """Where the time that passed says so, and our answer was accepted."""
+    machine = machine_of("tic_tac_toe")
+    reference = Reference(machine, 0, Checkpoint())
+    reference.budget = GENEROUS
+    joint_move = (("mark", "1", "1"), "noop")
+    ((step, state),) = reference.follow(Judged(joint_move, joint_move[0], 0.0)) or [(None, None)]
+    assert (step, state) == (joint_move, reference.state)
+    assert reference.sure
+
+
+def test_state_is_known_again_once_one_is_left() -> None:
+    """Everything heard later cuts down what was possible; then the engine goes on."""
+    machine = machine_of("tic_tac_toe")
+    reference = Reference(machine, 0, Checkpoint())
+    cells: list[Term] = [("mark", str(a), str(b)) for a in (1, 2, 3) for b in (1, 2, 3)]
+    follow(reference, (cells[0], "noop"), ("noop", cells[1]), (cells[3], "noop"))
+    truth = play(machine, reference.state, ("noop", cells[6]))
+    counts = []
+    follow(reference, Judged((cells[2], "noop"), "noop", 1.0))
+    truth = play(machine, truth, (cells[2], "noop"))
+    for joint_move in (("noop", cells[4]), (cells[5], "noop"), ("noop", cells[7])):
+        counts.append(len(reference.belief.weights))
+        assert truth in reference.belief.weights
+        follow(reference, Judged(joint_move, None, None))
+        truth = play(machine, truth, joint_move)
+    assert counts == sorted(counts, reverse=True)
+    assert truth in reference.belief.weights
+
+
+def test_illegal_answer_shows_the_state() -> None:
+    """Where the manager made another move for us, ours was not legal: the other had taken that cell."""
+    machine = machine_of("tic_tac_toe")
+    cells: list[Term] = [("mark", str(a), str(b)) for a in (1, 2, 3) for b in (1, 2, 3)]
+    belief = Belief(machine, 0, play(machine, machine.initial(), (cells[0], "noop")))
+    assert belief.follow(Hidden("noop", None), GENEROUS)
+    assert belief.follow(Told((cells[2], "noop"), answered=cells[1]), GENEROUS)
+    marks = Counter(
+        fact for state in belief.weights for fact in machine.facts(state) if fact[0] == "cell" and fact[3] == "o"
+    )
+    taken = [state for state in belief.weights if ("cell", "1", "2", "o") in machine.facts(state)]
+    assert marks
+    assert belief.likeliest in taken
+    assert sum(belief.weights[state] for state in taken) > 0.7
+
+
+def test_many_states_are_sampled_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With more states than are kept, those that are kept fit all the same."""
+    monkeypatch.setattr(beliefs, "LIMIT", 20)
+    machine = machine_of("breakthrough")
+    belief = Belief(machine, 0, machine.initial(), rng=random.Random(1))
+    last = machine.legal(machine.initial(), 0)[0]
+    assert belief.follow(Resumed(Told((last, "noop"), None), 2.0), GENEROUS)
+    assert 1 < len(belief.weights) <= 20
+    assert not belief.exhaustive
+    assert sum(belief.weights.values()) == pytest.approx(1)
+    moves, support = belief.safest_moves(GENEROUS)
+    assert moves == ["noop"]
+    assert support == pytest.approx(1)
