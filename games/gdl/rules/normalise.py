@@ -119,6 +119,10 @@ def _atom(term: Term, path: tuple[int, ...]) -> Atom:
     return atom
 
 
+_FACTS = ("true", "does")
+"""Relations that bind all variables in what they are asked for."""
+
+
 def _check_term(term: tuple[Term, ...], path: tuple[int, ...]) -> None:
     if not term:
         raise _StatementError("an empty list where a term should be", path)
@@ -223,16 +227,23 @@ def _alternatives(
         return {name for name in _formula_variables(junction) if (name in known or uses[name] > 1)} - bound
 
     while waiting:
-        # The positive literals beside the disjunction come along: they may bind variables it only compares. So do the
-        # disjunctions that bind what neither these nor it does; they are taken first.
+        # The positive literals beside the disjunction that share variables with it come along: they may bind those that
+        # it only compares. So do the disjunctions that bind what neither these nor it does; they are taken first.
         junction = min(waiting, key=lambda junction: len(open_names(junction)))
         waiting.remove(junction)
-        shared = [name for name in _formula_variables(junction) if name in known or uses[name] > 1]
-        needed = set(shared) - body_variables(context).keys() - _binds(junction)
-        binding = tuple([literal for literal in made if needed & variables(literal.atom).keys()])
+        shared = {name: None for name in _formula_variables(junction) if name in known or uses[name] > 1}
+        needed = shared.keys() - body_variables(context).keys() - _binds(junction)
+        binding = [literal for literal in made if needed & variables(literal.atom).keys()]
+        binding += [
+            literal for literal in context if _formula_variables(junction).keys() & variables(literal.atom).keys()
+        ]
+        for literal in binding:
+            if literal.atom[0] not in _FACTS:
+                # Where callers bind what a relation is asked for, it must not be asked for just any value.
+                shared |= variables(literal.atom)
         auxiliary: Atom = (next(names), *shared)
-        for alternative in _alternatives(junction, auxiliary, index, rules, names, context + binding):
-            rule = resolve_distinct(Rule(auxiliary, context + binding + alternative, index))
+        for alternative in _alternatives(junction, auxiliary, index, rules, names, tuple(binding)):
+            rule = resolve_distinct(Rule(auxiliary, (*binding, *alternative), index))
             if rule is not None:
                 rules.append(rule)
         made.append(Literal(True, auxiliary))

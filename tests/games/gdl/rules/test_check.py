@@ -175,3 +175,17 @@ def test_a_relation_asked_twice_in_one_body_keeps_its_callers_apart() -> None:
     # `asked` holds of everybody, and so there is nobody of whom it does not.
     state = machine.next(machine.initial(), [("mark", "red"), "noop"])
     assert machine.facts(state) == {"s"}
+
+
+def test_a_disjunction_does_not_ask_for_just_any_value() -> None:
+    """What disjunctions bind, and a relation leaves to its callers, is not left open in another disjunction's rule."""
+    wide = " ".join(f"(or (true (off {i} ?v)) (kind ?v))" for i in range(6))
+    text = f"""
+        (role one) (init (taken b)) (kind a) (given a)
+        (<= (free ?v) (not (true (taken ?v))))
+        (<= (legal one (take ?v)) (free ?v) (or (not (view ?other)) (true s)) (or (given ?v) (true (on ?v))) {wide})
+        (<= terminal (true t)) (goal one 0)
+    """
+    machine = Interpreter(check(read_rulesheet(text)))
+    # That `b` is taken says nothing about `a`.
+    assert machine.legal(machine.initial(), 0) == [("take", "a")]
