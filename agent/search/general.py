@@ -20,6 +20,8 @@ from games.roles import is_random_role
 
 START_SECONDS = 10.0
 """What the start clock is taken to be where nobody says."""
+MOST_SECONDS = 60.0
+"""Longer start clocks are not used up: whoever has set them for people should not wait. Set by hand; not tuned."""
 GLANCE_SHARE = 0.05
 """Share of the time before preparing for tree search, which proves small games at once. Set by hand; not tuned."""
 LATE_SHARE = 0.3
@@ -58,7 +60,10 @@ class GeneralSearch(Engine):
         self._tree.advance(joint_move, state)
 
     def prepare(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
-        if not self._get_ready(stop, report, seconds or START_SECONDS, trial=True):
+        proven = self._get_ready(stop, report, min(seconds or START_SECONDS, MOST_SECONDS), trial=True)
+        # The match may begin: what could be learnt is learnt, and searching goes on until the first turn.
+        self.uses_start_clock = False
+        if not proven:
             self._search(stop, report, seconds)
 
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
@@ -70,7 +75,6 @@ class GeneralSearch(Engine):
         if stop[0]:
             return
         preparation = self._preparation
-        self.uses_start_clock = bool(preparation.suits)
         evaluation, features = preparation.evaluation, preparation.features
         if preparation.prefers_alpha_beta and evaluation is not None and features is not None:
             if self._alpha_beta is None:

@@ -98,7 +98,6 @@ def test_plays_a_whole_match(own: Compile, machine_of: Compile, name: str, role:
         state = machine.next(state, joint)
         engine.advance(joint, state)
     assert searched == {"alpha-beta" if name in ("tic-tac-toe", "heap") else "tree search"}
-    assert engine.uses_start_clock == (name in ("tic-tac-toe", "heap"))
 
 
 def test_wins_what_can_be_won(machine_of: Compile) -> None:
@@ -282,7 +281,7 @@ def test_start_clock_is_for_all_phases_and_a_turn_for_a_part(own: Compile, monke
     for method, seconds in ((engine.prepare, 1000.0), (engine.prepare, None), (engine.think, 1000.0)):
         with StopWhen(partial(has_asked_after, len(asked))) as stop:
             method(stop.flag, lambda opinion: None, seconds)
-    assert asked == [(1000, True), (general.START_SECONDS, True), (1000 * general.LATE_SHARE, False)]
+    assert asked == [(general.MOST_SECONDS, True), (general.START_SECONDS, True), (1000 * general.LATE_SHARE, False)]
     with StopWhen(lambda: engine._tree.playouts > 100) as stop:
         engine.think(stop.flag, lambda opinion: None, None)
     waiting = new_engine(machine, 1)
@@ -298,3 +297,11 @@ def test_registry_knows_who_plays_what(own: Compile) -> None:
     found = [type(engine) for engine in engines_for(own("three_way_line"), 0)]
     assert found == [TreeSearch, MonteCarlo]
     assert make_engine(own("eight_puzzle"), 0) is None
+
+
+def test_the_match_may_begin_once_all_is_prepared(own: Compile) -> None:
+    """Whoever is prepared does not hold the match up until the start clock is over."""
+    engine = new_engine(own("tic_tac_toe"), 0)
+    assert engine.uses_start_clock
+    engine.prepare(np.zeros(1, np.uint8), lambda opinion: None, 2.0)
+    assert not engine.uses_start_clock

@@ -134,7 +134,7 @@ def test_turns_missed_during_an_outage_are_reckoned_with(
     all states that may have been reached."""
     journal = tmp_path / "journal"
     server = start_server(journal=journal)
-    server.send(connect_four.start("m", clocks="600 2"))
+    server.send(connect_four.start("m", clocks="5 2"))
     mine = server.send("(PLAY m NIL)").move
     server.send(f"(PLAY m {connect_four.advance(mine, 'noop')})")
     mine = server.send(f"(PLAY m {connect_four.advance('noop', ('drop', '1'))})").move
