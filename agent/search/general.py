@@ -12,7 +12,8 @@ import numpy as np
 
 from agent.search.engine import Engine, Opinion, Report, StopFlag
 from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
-from agent.search.pvs.preparation import Preparation, limited
+from agent.search.pvs.preparation import Preparation
+from agent.search.pvs.trial import limited
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term

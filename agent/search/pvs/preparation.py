@@ -15,7 +15,7 @@ from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import Learner, LogisticEvaluation
 from agent.search.pvs.survey import survey
-from agent.search.pvs.trial import play
+from agent.search.pvs.trial import limited, play
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.judge import fit
 from games.gdl.running.machine import CircuitMachine
@@ -177,28 +177,3 @@ class Preparation:
                 matches += 1
             role = 1 - role
         return points, matches
-
-
-class limited:
-    """A stop flag that is set when another one is, or after some seconds."""
-
-    def __init__(self, stop: StopFlag, seconds: float) -> None:
-        self._stop, self._seconds = stop, seconds
-        self._flag = np.zeros(1, np.uint8)
-        self._over = threading.Event()
-
-    def __enter__(self) -> StopFlag:
-        end = time.monotonic() + self._seconds
-        self._flag[0] = self._seconds <= 0
-
-        def watch() -> None:
-            while not self._over.wait(0.002):
-                if self._stop[0] or time.monotonic() >= end:
-                    self._flag[0] = 1
-                    return
-
-        threading.Thread(target=watch, daemon=True).start()
-        return self._flag
-
-    def __exit__(self, *exception: object) -> None:
-        self._over.set()

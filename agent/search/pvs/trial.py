@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from random import Random
 
 import numpy as np
@@ -14,6 +15,33 @@ OPENING = 4
 """Most random plies at the start of a match. Set by hand; not tuned."""
 MAX_PLIES = 400
 """A longer match counts as it stands."""
+
+
+class limited:
+    """A stop flag that is set when another one is, or after some seconds."""
+
+    def __init__(self, stop: StopFlag, seconds: float) -> None:
+        self._stop, self._seconds = stop, seconds
+        self._flag = np.zeros(1, np.uint8)
+        self._over = threading.Event()
+
+    def __enter__(self) -> StopFlag:
+        end = time.monotonic() + self._seconds
+        self._flag[0] = self._seconds <= 0
+
+        def watch() -> None:
+            while not self._over.wait(0.002):
+                if self._stop[0] or time.monotonic() >= end:
+                    self._flag[0] = 1
+                    return
+
+        self._watcher = threading.Thread(target=watch, daemon=True)
+        self._watcher.start()
+        return self._flag
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        self._watcher.join()
 
 
 def play(
@@ -51,26 +79,11 @@ def play(
 
 def _think(engine: Engine, seconds: float, stop: StopFlag, fallback: Term) -> Term:
     """The engine's move after so many seconds, or at `stop`."""
-    halt = np.zeros(1, np.uint8)
     newest = [fallback]
-    done = threading.Event()
 
     def take(opinion: Opinion) -> None:
         newest[0] = opinion.move
 
-    def watch() -> None:
-        waited = 0.0
-        while waited < seconds and not stop[0]:
-            if done.wait(min(0.005, seconds - waited)):
-                return
-            waited += 0.005
-        halt[0] = 1
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
+    with limited(stop, seconds) as halt:
         engine.think(halt, take, seconds)
-    finally:
-        done.set()
-        watcher.join()
     return newest[0]
