@@ -16,7 +16,7 @@ from agent.search.alphabeta.search import DESCEND, RETURN, SELECT
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.alphabeta.table import probe
 from agent.search.pvs.expansion import expand
-from agent.search.pvs.table import EXACT, LOWER, UPPER, child_of, depth_of, kind_of, store, value_of
+from agent.search.pvs.table import EXACT, LOWER, UPPER, child_of, depth_of, kind_of, side_key, store, value_of
 from agent.search.pvs.workspace import (
     BOTH,
     CHANGED,
@@ -26,7 +26,6 @@ from agent.search.pvs.workspace import (
     MOST,
     PLIES,
     SIDE,
-    SIDE_KEY,
     UNKNOWN,
     WIN,
     WON,
@@ -122,7 +121,7 @@ def _look_ahead(game, frames, ply, count, static, sign):
         frame.value = best
         if frame.depth == 1:
             row, child = work.place[ply, 0], work.place[ply, 1]
-            key = work.key[row, child] ^ (SIDE_KEY if sign < 0 else np.uint64(0))
+            key = side_key(work.key[row, child], game.settings[SIDE] ^ (ply & 1))
             kind = LOWER if n > 0 else EXACT
             store(game.table, key, _to_table(best, ply), 1, kind, max(0, best_child), game.settings[DATE])
         return RETURN
@@ -160,7 +159,7 @@ def _enter(game, frames, ply):
         work.place[ply + 1, 1] = child
         set_window(frames[ply + 1], -frame.beta, -frame.alpha, frame.depth)
         return DESCEND
-    key = work.key[row, child] ^ (SIDE_KEY if side else np.uint64(0))
+    key = side_key(work.key[row, child], side)
     data = probe(game.table, key)
     hash_child = np.int64(-1)
     if data and frame.depth > 0:
@@ -249,7 +248,7 @@ def _finish(game, frames, ply):
     elif best <= frame.alpha:
         kind = UPPER
     row, child = work.place[ply, 0], work.place[ply, 1]
-    key = work.key[row, child] ^ (SIDE_KEY if game.settings[SIDE] ^ (ply & 1) else np.uint64(0))
+    key = side_key(work.key[row, child], game.settings[SIDE] ^ (ply & 1))
     store(game.table, key, _to_table(best, ply), frame.depth, kind, max(0, move), game.settings[DATE])
     if best >= frame.beta and move != NO_MOVE and frame.depth > 1:
         made = work.move[ply, move]

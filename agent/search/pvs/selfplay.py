@@ -12,8 +12,8 @@ from numba import njit
 from agent.search.alphabeta.table import probe
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.search import search
-from agent.search.pvs.table import child_of
-from agent.search.pvs.workspace import ROOT, ROOT_CHILDREN, SIDE, SIDE_KEY, UNKNOWN, WIN
+from agent.search.pvs.table import child_of, side_key
+from agent.search.pvs.workspace import ROOT, ROOT_CHILDREN, SIDE, UNKNOWN, WIN
 from games.bits.compiling import KERNEL
 from games.bits.inner import inner_kernel
 from games.bits.splitmix import random32
@@ -39,7 +39,7 @@ def _play_move(game, state, count, depth, random, rng, value, stop):
             side = np.int64(work.mover[ROOT, 0])
             game.settings[SIDE] = side
             score = search(game, np.int64(ROOT), np.int64(0), np.int64(-WIN), np.int64(WIN), depth, stop)
-            child = child_of(probe(game.table, work.key[ROOT, 0] ^ (SIDE_KEY if side == 1 else ZERO)))
+            child = child_of(probe(game.table, side_key(work.key[ROOT, 0], side)))
             value[0] = -score if side == 1 else score
             if child >= count:
                 child = np.int64(0)

@@ -11,6 +11,9 @@ from games.bits.inner import inner_kernel
 LOWER, UPPER, EXACT = 1, 2, 3
 """Kinds of values: a lower bound, an upper bound, both."""
 
+SIDE_KEY = np.uint64(0x9E3779B97F4A7C15)
+"""Tells apart the keys of a state seen by role 1 from those seen by role 0."""
+
 _BIAS = 1 << 15
 _VALUE, _DEPTH, _KIND, _CHILD, _DATE = (np.uint64(shift) for shift in (0, 16, 24, 32, 48))
 
@@ -37,6 +40,12 @@ def kind_of(data):
 def child_of(data):
     """The index of the best child."""
     return np.int64((data >> _CHILD) & np.uint64(0xFFFF))
+
+
+@njit(inline="always")
+def side_key(key, side):
+    """The key (uint64) under which scores of a state with this Zobrist key (uint64) for a side (0 or 1) are kept."""
+    return key ^ (SIDE_KEY if side == 1 else np.uint64(0))
 
 
 @inner_kernel()

@@ -32,8 +32,6 @@ MOST = 10000
 """The highest score that an evaluation gives: a sure win; a draw is 0."""
 UNKNOWN = -(1 << 20)
 """In place of the score of a state that is not terminal."""
-SIDE_KEY = np.uint64(0x9E3779B97F4A7C15)
-"""Tells apart the keys of a state seen by role 1 from those seen by role 0."""
 NOBODY, BOTH = 2, 3
 """Who chooses in a state, where it is not one of the roles 0 and 1."""
 
