@@ -65,7 +65,11 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     for name in names:
         if name not in ENGINES:
             raise InputError(f"{name}: no engine; there are {', '.join(ENGINES)}")
-    if min(options.games, options.jobs, options.cores) < 1 or min(options.opening, options.start) < 0 or not options.seconds > 0:
+    if (
+        min(options.games, options.jobs, options.cores) < 1
+        or min(options.opening, options.start) < 0
+        or not options.seconds > 0
+    ):
         raise InputError("games, jobs, cores and seconds are positive, opening and start not negative")
     series = Series(
         options.file,

@@ -119,8 +119,8 @@ def play_game(
     """Play one game of a series, from the opening of its pair; where that is known it need not be drawn again.
 
     Each contender prepares in the position after the opening. A role with one legal move plays it without thinking, and
-    nobody thinks in the other's time: `advance` waits for what an engine has left running. Raises `InputError` where the game does not suit the series: other than two roles,
-    an engine that does not play it, openings that end it.
+    nobody thinks in the other's time: `advance` waits for what an engine has left running. Raises `InputError` where
+    the game does not suit the series: other than two roles, an engine that does not play it, openings that end it.
     """
     if opening is None:
         opening = pair_opening(machine, series, number // 2)

@@ -86,14 +86,14 @@ class Searcher:
         """How often the evaluation was asked so far, because of the depth or because nothing else was possible."""
         return int(self.work.counts[JUDGED] + self.work.counts[REFUSED])
 
-    def set_evaluation(self, weights: NDArray[np.int32], bias: int) -> None:
+    def set_evaluation(self, weights: NDArray[np.float64], bias: int) -> None:
         """Judges states by `bias` plus the weights (features) of what holds, in the units of `workspace`.
 
         What the table knows is then worthless: whoever owns it clears it.
         """
-        self.game.weights[:] = weights[: self._features.n_fluents]
+        self.game.weights[:] = np.round(self._features.fluent_weights(weights))
         if len(self._features.column):
-            self.game.conjunctions.weight[:] = weights[self._features.column]
+            self.game.conjunctions.weight[:] = np.round(weights[self._features.column])
         self.game.settings[BIAS] = bias
         self.work.counts[CHANGES] = self.work.counts[CHANGED] = 0
 
@@ -203,7 +203,7 @@ class Analyser:
         """States looked at so far, by all threads."""
         return sum(searcher.nodes for searcher in self.searchers)
 
-    def set_evaluation(self, weights: NDArray[np.int32], bias: int) -> None:
+    def set_evaluation(self, weights: NDArray[np.float64], bias: int) -> None:
         """See `Searcher.set_evaluation`; forgets what was searched with another one."""
         # Nothing that the table holds is found under these. To clear it would take longer than may pass after `stop`.
         self._zobrist[:] = self._random.integers(0, 1 << 64, len(self._zobrist), np.uint64)

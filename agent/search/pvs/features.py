@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.tree.judge.fit import shared_patterns
+from agent.search.tree.judge import fit
 from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, CircuitPrograms, GateProgram
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
@@ -53,9 +54,12 @@ class Conjunctions(NamedTuple):
 
 @dataclass(frozen=True)
 class Features:
-    """The features of a game's states: its fluents, then what is counted of conjunctions."""
+    """The features of a game's states: its fluents or patterns of them, then what is counted of conjunctions."""
 
     n_fluents: int
+    shares: NDArray[np.float32] | None
+    """(fluents, patterns) whether a fact matches a pattern: patterns take the place of fluents that are too many to
+    have weights of their own (see `fit.MAX_FLUENTS`). Else None."""
     first: NDArray[np.int32]
     fact: NDArray[np.int32]
     blocked_first: NDArray[np.int32]
@@ -70,6 +74,12 @@ class Features:
         """Number of features."""
         return len(self.patterns)
 
+    def fluent_weights(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What each fluent (fluents) adds, by the weights (features)."""
+        if self.shares is None:
+            return weights[: self.n_fluents]
+        return (self.shares @ weights[: self.shares.shape[1]]).astype(np.float64)
+
     def kernel_form(self) -> Conjunctions:
         """The conjunctions for kernels, with weights of their own, all 0."""
         weight = np.zeros(self.column.shape, np.int32)
@@ -78,7 +88,10 @@ class Features:
     def of(self, facts: NDArray[np.bool_]) -> NDArray[np.float32]:
         """The features (n, features) of states (n, fluents)."""
         result = np.zeros((len(facts), self.n), np.float32)
-        result[:, : self.n_fluents] = facts
+        if self.shares is None:
+            result[:, : self.n_fluents] = facts
+        else:
+            result[:, : self.shares.shape[1]] = facts.astype(np.float32) @ self.shares
         for c in range(len(self.column)):
             wanted = self.fact[self.first[c] : self.first[c + 1]]
             blockers = self.blocker[self.blocked_first[c] : self.blocked_first[c + 1]]
@@ -98,7 +111,8 @@ def find_features(machine: CircuitMachine, seed: int) -> Features:
     own = len(sets) <= MAX_OWN_WEIGHTS
     members: dict[tuple[object, ...], list[int]] = {}
     column = np.zeros((len(sets), MISSING), np.int32)
-    count = n
+    shares = _shares(fluents) if n > fit.MAX_FLUENTS else None
+    count = before = n if shares is None else shares.shape[1]
     shared: dict[tuple[object, ...], int] = {}
     for c, chosen in enumerate(sets):
         signature = _signature([fluents[f] for f in chosen])
@@ -111,12 +125,13 @@ def find_features(machine: CircuitMachine, seed: int) -> Features:
                 for key in keys:
                     members.setdefault(key, []).append(place)
     patterns = np.zeros((count, count), np.float32)
-    patterns[:n, :n] = shared_patterns(fluents)
+    patterns[:before, :before] = fit.shared_patterns(fluents) if shares is None else np.identity(before)
     for group in members.values():
         if len(group) > 1:
             patterns[np.ix_(group, group)] += 1
     return Features(
         n,
+        shares,
         _offsets(sets),
         np.array([f for chosen in sets for f in chosen], np.int32),
         _offsets(blockers),
@@ -124,6 +139,22 @@ def find_features(machine: CircuitMachine, seed: int) -> Features:
         column,
         patterns,
     )
+
+
+def _shares(fluents: Sequence[Term]) -> NDArray[np.float32]:
+    """`Features.shares`: the patterns are relations, with no, one or two arguments given; those of the most facts."""
+    members: dict[tuple[object, ...], list[int]] = {}
+    for index, fluent in enumerate(fluents):
+        arguments = list(enumerate(fluent[1:], 1)) if isinstance(fluent, tuple) else []
+        relation = (fluent[0], len(fluent)) if isinstance(fluent, tuple) else (fluent, 0)
+        for size in range(min(3, len(arguments) + 1)):
+            for chosen in combinations(arguments, size):
+                members.setdefault((*relation, *chosen), []).append(index)
+    largest = sorted(members.values(), key=len, reverse=True)[: fit.MAX_FLUENTS]
+    shares = np.zeros((len(fluents), len(largest)), np.float32)
+    for column, group in enumerate(largest):
+        shares[group, column] = 1
+    return shares
 
 
 def find_conjunctions(programs: CircuitPrograms) -> list[tuple[int, ...]]:

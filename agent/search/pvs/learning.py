@@ -59,9 +59,9 @@ class LogisticEvaluation:
     bias: float
 
     @property
-    def in_units(self) -> tuple[NDArray[np.int32], int]:
+    def in_units(self) -> tuple[NDArray[np.float64], int]:
         """Weights and bias in the units of `workspace`."""
-        return np.round(LOGIT * self.weights).astype(np.int32), round(LOGIT * self.bias)
+        return LOGIT * self.weights, round(LOGIT * self.bias)
 
 
 def probability(score: int) -> float:
@@ -143,6 +143,17 @@ class Learner:
             while not stop[0] and self._generation(pool, root, stop):
                 pass
 
+    def imitate(self, states: NDArray[np.uint64], results: NDArray[np.float64], stop: StopFlag) -> None:
+        """Fits the evaluation to results (n), 0..1 for role 0, of packed states (n, words), unless it is stopped."""
+        fitted = self._fit(self._features.of(self._facts_of(states)), results, stop)
+        if fitted is not None:
+            self.evaluation = fitted
+
+    def _facts_of(self, states: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """(n, fluents) which facts hold in packed states (n, words)."""
+        bits = np.unpackbits(states.view(np.uint8), axis=1, bitorder="little")
+        return bits[:, : self._features.n_fluents].astype(np.bool_)
+
     def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> bool:
         """Records matches, and fits and tries out an evaluation; returns whether there was anything to learn from."""
         for table in self._tables:
@@ -159,7 +170,7 @@ class Learner:
         self._targets = np.concatenate([self._targets, *targets])[-self._kept :]
         if stop[0] or not self._fresh:
             return False
-        candidate = self._fit(stop)
+        candidate = self._fit(self._x, self._targets, stop)
         if candidate is None:
             return False
         for table in self._tables:
@@ -188,8 +199,7 @@ class Learner:
             if result == NO_RESULT or n == 0:
                 continue
             chosen = table.random.choice(n, min(n, SAMPLES), replace=False)
-            bits = np.unpackbits(table.states[chosen].view(np.uint8), axis=1, bitorder="little")
-            facts.append(bits[:, : self._features.n_fluents] != 0)
+            facts.append(self._facts_of(table.states[chosen]))
             targets.append(_returns(table.scores[:n], result)[chosen])
         return facts, targets
 
@@ -208,13 +218,14 @@ class Learner:
                     played += 1
         return points, played
 
-    def _fit(self, stop: StopFlag) -> LogisticEvaluation | None:
-        """Logistic regression with a normal prior around the present evaluation; None if it is stopped.
+    def _fit(self, x: NDArray[np.float32], y: NDArray[np.float64], stop: StopFlag) -> LogisticEvaluation | None:
+        """Logistic regression of targets (n) on features (n, features); None if it is stopped.
+
+        The prior is normal, around the present evaluation.
 
         Newton's method (iteratively reweighted least squares). The covariance of the prior may be singular, so that it
         is not inverted: what is solved for is the change in multiples of it.
         """
-        x, y = self._x, self._targets
         old = self.evaluation
         base = x @ old.weights.astype(np.float32)
         change = np.zeros(len(old.weights))

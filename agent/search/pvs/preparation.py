@@ -18,6 +18,7 @@ from agent.search.pvs.survey import survey
 from agent.search.pvs.trial import limited, play
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.judge import fit
+from agent.search.tree.judge.sampling import STATES_PER_MATCH
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 FIT_SHARE, LEARNING_SHARE, TRIAL_SHARE = 0.08, 0.5, 0.3
 """Shares of the time for the fit to random play, for learning, for matches against tree search. Set by hand; not
 tuned."""
+MOST_BATCHES, MAX_PLIES = 64, 400
+"""Batches of 64 random matches for games with very many fluents, and where these are cut. Set by hand; not tuned."""
 TRIAL_SECONDS = 0.04
 """Time for a move in these matches. Set by hand; not tuned."""
 FEW_GENERATIONS = 3
@@ -63,8 +66,13 @@ class Preparation:
 
     @property
     def prefers_alpha_beta(self) -> bool:
-        """Whether alpha-beta is to play: where it can, unless it has lost most of its matches."""
-        return bool(self.suits) and self.evaluation is not None and not self._loses
+        """Whether alpha-beta is to play: where it can, unless it has lost most of its matches.
+
+        Where an evaluation is only of patterns it has to have won some: such games are slow to learn.
+        """
+        if not self.suits or self.features is None or self._loses:
+            return False
+        return self.evaluation is not None and (self.features.shares is None or self.matches > 0)
 
     @property
     def worth_while(self) -> bool:
@@ -109,8 +117,6 @@ class Preparation:
         )
 
     def _examine(self) -> bool:
-        if len(self._machine.game.fluents) > fit.MAX_FLUENTS:
-            return False
         found = survey(self._machine, self._random.getrandbits(32))
         return found is not None and found.suits
 
@@ -118,28 +124,62 @@ class Preparation:
         """The first evaluation, from random play."""
         if self._learner is not None:
             return
+        end = time.monotonic() + seconds
+        large = len(self._machine.game.fluents) > fit.MAX_FLUENTS
+        start = None if large else self._fit_fluents(state, end, stop)
+        if start is None and not large:
+            if not stop[0]:
+                self.suits = False
+            return
+        features = self.features = find_features(self._machine, self._random.getrandbits(63))
+        weights = np.zeros(features.n)
+        if start is not None:
+            weights[: len(start.weights)] = start.weights
+        learner = Learner(
+            self._machine,
+            features,
+            LogisticEvaluation(weights, start.bias if start is not None else 0.0),
+            threads=self._threads,
+            seed=self._random.getrandbits(63),
+        )
+        if start is None:
+            self._fit_patterns(learner, end, stop)
+        self._learner = learner
+
+    def _fit_fluents(self, state: State, end: float, stop: StopFlag) -> LogisticEvaluation | None:
+        """An evaluation with a weight for each fluent, until `end` (`time.monotonic`)."""
         if self._trainer is None:
             self._trainer = fit.EvaluationTrainer(self._machine, self._random.getrandbits(63))
         trainer, root = self._trainer, self._machine.pack(state)
-        end = time.monotonic() + seconds
         while not stop[0] and not trainer.done and (time.monotonic() < end or trainer.evaluation is None):
             trainer.step(root, stop)
             if trainer.solving:
                 time.sleep(0.001)
         found = trainer.evaluation
         if found is None:
-            if not stop[0]:
-                self.suits = False
-            return
+            return None
+        self._trainer = None
         # The slope of log odds at even chances.
         weights = 2 * (found.weights[:, 0] - found.weights[:, 1])
-        self.features = find_features(self._machine, self._random.getrandbits(63))
-        weights = np.concatenate([weights, np.zeros(self.features.n - len(weights))])
-        start = LogisticEvaluation(weights, float(2 * (found.bias[0] - found.bias[1])))
-        self._learner = Learner(
-            self._machine, self.features, start, threads=self._threads, seed=self._random.getrandbits(63)
-        )
-        self._trainer = None
+        return LogisticEvaluation(weights, float(2 * (found.bias[0] - found.bias[1])))
+
+    def _fit_patterns(self, learner: Learner, end: float, stop: StopFlag) -> None:
+        """Gives a learner a first evaluation with shared weights, from random matches until `end`."""
+        machine, chosen = self._machine, np.random.default_rng(self._random.getrandbits(63))
+        states, results = [], []
+        for _ in range(MOST_BATCHES):
+            positions = machine.random_matches(64, self._random.getrandbits(63), max_plies=MAX_PLIES)
+            ends = np.flatnonzero(positions.terminal)
+            goals = np.maximum(machine.goals_of(positions.states[ends]), 0).astype(np.float64)
+            result = np.full(64, np.nan)
+            result[positions.match[ends]] = 0.5 + (goals[:, 0] - goals[:, 1]) / 200
+            usable = np.flatnonzero(~positions.terminal & ~np.isnan(result[positions.match]))
+            some = chosen.permutation(usable)[: 64 * STATES_PER_MATCH]
+            states.append(positions.states[some])
+            results.append(result[positions.match[some]])
+            if stop[0] or time.monotonic() >= end:
+                break
+        learner.imitate(np.concatenate(states), np.concatenate(results), stop)
 
     def _learn(self, state: State, seconds: float, stop: StopFlag) -> None:
         assert self._learner is not None

@@ -1,4 +1,4 @@
-"""Whether a game is one for alpha-beta: two players who take turns, and what one wins the other loses."""
+"""Whether a game is one for alpha-beta: two players who take turns, and do not win together."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from games.roles import is_random_role
 
 MATCHES = 64
 """Random matches that are looked at. Set by hand; not tuned."""
-OPPOSED = -0.8
-"""Highest correlation of the goals of both roles at which one wins what the other loses. Set by hand; not tuned."""
+OPPOSED = 0.1
+"""Highest correlation of the goals of both roles at which each is taken to play against the other. In random play it is
+near -1 where one wins what the other loses, and near 0 where draws are worth nothing or both collect points; then the
+search goes for the difference. Set by hand; not tuned."""
+TOTAL = 100
+"""Where random play always ends alike, for one role at least, they are so if the goals add up to no more."""
 MAX_PLIES = 400
 """Longer matches are looked at up to here."""
 
@@ -25,7 +29,7 @@ class Survey(NamedTuple):
     turns: bool
     """Whether never two roles had a choice at once."""
     opposed: bool
-    """Whether what one role wins the other one loses."""
+    """Whether the roles play against one another."""
     branching: float
     """Mean number of moves where there was a choice."""
     most_moves: int
@@ -59,9 +63,11 @@ def survey(machine: CircuitMachine, seed: int = 1) -> Survey | None:
 
 
 def _opposed(goals: NDArray[np.float64]) -> bool:
-    """Whether goals (n, 2) of finished matches differ, and fall for one role as they rise for the other."""
-    deviation = goals.std(axis=0) if len(goals) else np.zeros(2)
-    if deviation.min() == 0:
+    """Whether goals (n, 2) of finished matches do not rise for both roles together."""
+    if not len(goals):
         return False
+    deviation = goals.std(axis=0)
+    if deviation.min() == 0:
+        return bool((goals.sum(axis=1) <= TOTAL).all())
     covariance = float(((goals[:, 0] - goals[:, 0].mean()) * (goals[:, 1] - goals[:, 1].mean())).mean())
     return covariance <= OPPOSED * float(deviation.prod())

@@ -11,12 +11,15 @@ import pytest
 
 from agent.search.engine import Engine, Opinion, Report, StopFlag
 from agent.search.pvs import preparation as preparing
+from agent.search.pvs.analysis import Analyser
 from agent.search.pvs.engine import CannotSearchError
+from agent.search.pvs.learning import LOGIT
 from agent.search.pvs.preparation import FEW_GENERATIONS, Preparation
-from agent.search.pvs.survey import survey
+from agent.search.pvs.survey import _opposed, survey
 from agent.search.pvs.trial import play
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
+from tests.agent.search.pvs.plain import bits_of
 from tests.agent.search.pvs.sheets import COOPERATION, MARKS, heap
 
 Compile = Callable[[str], CircuitMachine]
@@ -35,12 +38,37 @@ def test_survey_tells_games_apart(own: Compile, machine_of: Compile) -> None:
     }
     found = {name: survey(machine) for name, machine in suits.items()}
     assert all(found.values())
-    assert {name for name, one in found.items() if one is not None and one.suits} == {"tic-tac-toe", "heap"}
+    assert {name for name, one in found.items() if one is not None and one.suits} == {
+        "tic-tac-toe",
+        "heap",
+        "marks",
+    }
     assert {name for name, one in found.items() if one is not None and not one.turns} == {"rock paper scissors"}
-    assert {name for name, one in found.items() if one is not None and not one.opposed} == {"cooperation", "marks"}
+    assert {name for name, one in found.items() if one is not None and not one.opposed} == {"cooperation"}
     marks = found["marks"]
     assert marks is not None
     assert marks.most_moves == 144
+
+
+@pytest.mark.parametrize(
+    ("goals", "opposed"),
+    [
+        ([[100, 0], [0, 100], [50, 50]], True),
+        # Draws are worth nothing, and chance draws mostly.
+        ([[0, 0]] * 50 + [[100, 0], [0, 100]], True),
+        # Both collect points.
+        ([[20, 10], [10, 30], [30, 40], [40, 10], [0, 20]], True),
+        ([[10, 10], [30, 40], [70, 80]], False),
+        # Chance always draws, or always loses.
+        ([[50, 50], [50, 50]], True),
+        ([[0, 100], [0, 100]], True),
+        ([[100, 100], [100, 100]], False),
+        ([[100, 0], [100, 100]], False),
+    ],
+)
+def test_who_plays_against_whom(goals: list[list[int]], opposed: bool) -> None:
+    """The roles are against one another unless both do well together."""
+    assert _opposed(np.array(goals, np.float64)) == opposed
 
 
 @pytest.mark.parametrize("name", ["eight_puzzle", "three_way_line"])
@@ -177,6 +205,34 @@ def test_states_that_cannot_be_searched_rule_alpha_beta_out(
     monkeypatch.setattr(preparing, "play", refuse)
     assert prepared._play_matches(prepared._machine.initial(), 0, np.zeros(1, np.uint8)) == (0.0, 0)
     assert not prepared.prefers_alpha_beta
+
+
+def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are too many for a fit of their own: then patterns have the weights, and random play gives the first
+    ones."""
+    monkeypatch.setattr(preparing.fit, "MAX_FLUENTS", 80)
+    monkeypatch.setattr(preparing, "MOST_BATCHES", 16)
+    machine = own("connect_four")
+    preparation = Preparation(machine, threads=1, seed=1)
+    stop = np.zeros(1, np.uint8)
+    monkeypatch.setattr(preparation, "_learn", lambda *arguments: stop.fill(1))
+    preparation.run(machine.initial(), 10_000.0, stop)
+    features, evaluation = preparation.features, preparation.evaluation
+    assert preparation.suits
+    assert features is not None
+    assert evaluation is not None
+    assert features.shares is not None
+    assert features.shares.shape[1] <= 80 < len(machine.game.fluents)
+    weights = dict(zip(machine.game.fluents, features.fluent_weights(evaluation.weights), strict=True))
+    assert weights["cell", "4", "3", "red"] > weights["cell", "1", "3", "red"]
+    assert weights["cell", "4", "3", "yellow"] < weights["cell", "1", "3", "yellow"]
+    analyser = Analyser(machine, features, megabytes=1)
+    analyser.set_evaluation(*evaluation.in_units)
+    state = machine.next(machine.initial(), [machine.legal(machine.initial(), role)[0] for role in (0, 1)])
+    facts = bits_of(machine, state)
+    expected = (features.of(facts[None, :]) @ evaluation.weights)[0]
+    linear = analyser.searchers[0].game.weights[facts].sum() / LOGIT
+    assert linear == pytest.approx(expected, abs=0.05)
 
 
 @pytest.mark.parametrize("step", ["survey", "find_features", "Learner"])
