@@ -13,12 +13,12 @@ from games.roles import is_random_role
 
 MATCHES = 64
 """Random matches that are looked at. Set by hand; not tuned."""
-OPPOSED = 0.1
-"""Highest correlation of the goals of both roles at which each is taken to play against the other. In random play it is
-near -1 where one wins what the other loses, and near 0 where draws are worth nothing or both collect points; then the
-search goes for the difference. Set by hand; not tuned."""
+OPPOSED, UNRELATED = -0.5, 0.1
+"""Highest correlations of the goals of both roles at which one wins what the other loses, and at which each plays for
+itself. In random play it is near 0 where draws are worth nothing, or both collect points. Set by hand; not tuned."""
 TOTAL = 100
-"""Where random play always ends alike, for one role at least, they are so if the goals add up to no more."""
+"""Where goals are not opposed, no end may be worth more to both together: what one could get is then not given to the
+other for nothing by a search that goes for the difference."""
 MAX_PLIES = 400
 """Longer matches are looked at up to here."""
 
@@ -63,11 +63,12 @@ def survey(machine: CircuitMachine, seed: int = 1) -> Survey | None:
 
 
 def _opposed(goals: NDArray[np.float64]) -> bool:
-    """Whether goals (n, 2) of finished matches do not rise for both roles together."""
+    """Whether goals (n, 2) of finished matches are such that going for the difference is what each role should do."""
     if not len(goals):
         return False
+    limited = bool((goals.sum(axis=1) <= TOTAL).all())
     deviation = goals.std(axis=0)
     if deviation.min() == 0:
-        return bool((goals.sum(axis=1) <= TOTAL).all())
+        return limited
     covariance = float(((goals[:, 0] - goals[:, 0].mean()) * (goals[:, 1] - goals[:, 1].mean())).mean())
-    return covariance <= OPPOSED * float(deviation.prod())
+    return covariance <= (UNRELATED if limited else OPPOSED) * float(deviation.prod())

@@ -58,7 +58,10 @@ def test_survey_tells_games_apart(own: Compile, machine_of: Compile) -> None:
         ([[0, 0]] * 50 + [[100, 0], [0, 100]], True),
         # Both collect points.
         ([[20, 10], [10, 30], [30, 40], [40, 10], [0, 20]], True),
-        ([[10, 10], [30, 40], [70, 80]], False),
+        ([[10, 10], [30, 40], [50, 50]], False),
+        # What one gets beyond the half is not the other's loss.
+        ([[100, 40], [40, 100], [100, 100], [40, 40]], False),
+        ([[100, 60], [60, 100]], True),
         # Chance always draws, or always loses.
         ([[50, 50], [50, 50]], True),
         ([[0, 100], [0, 100]], True),
