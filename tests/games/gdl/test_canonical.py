@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,8 +15,9 @@ from games.gdl.canonical import CanonicalForm, canonical_form
 from games.gdl.rules.check import check
 from games.machine import Term
 from protocol import kif
-from protocol.scramble import ScrambleStyle, make_scrambler
-from protocol.terms import decode, fold_keywords
+from protocol.scramble import ScrambleStyle
+from protocol.terms import decode
+from tests.games.gdl.disguise import disguised
 
 RULES = """
 (role white) (role black)
@@ -40,31 +40,6 @@ def form_of(statements: Sequence[Term], roles: Sequence[Term] = ("white", "black
     form = canonical_form(statements, roles)
     assert form is not None
     return form
-
-
-def reordered(term: Term, rng: random.Random) -> Term:
-    """The statement with the parts of bodies, disjunctions and `distinct` in another order."""
-    if isinstance(term, str) or not term:
-        return term
-    if term[0] == "not":
-        return ("not", reordered(term[1], rng))
-    fixed = {"<=": 2, "or": 1, "and": 1, "distinct": 1}.get(str(term[0]))
-    if fixed is None:
-        return term
-    rest = [reordered(part, rng) for part in term[fixed:]]
-    rng.shuffle(rest)
-    return (*term[:fixed], *rest)
-
-
-def disguised(
-    statements: Sequence[Term], terms: Sequence[Term], style: ScrambleStyle, seed: int
-) -> tuple[list[Term], list[Term]]:
-    """The rules scrambled as a manager does, in another order, and what has become of some terms of them."""
-    scrambler, rng = make_scrambler(style, seed), random.Random(seed)
-    scrambled = fold_keywords(tuple(map(scrambler.scramble, statements)))
-    found = [reordered(statement, rng) for statement in scrambled]
-    rng.shuffle(found)
-    return found, [scrambler.scramble(term) for term in terms]
 
 
 def facts(form: CanonicalForm, statements: Sequence[Term]) -> list[int]:
