@@ -14,6 +14,7 @@ from agent.search.engine import StopFlag
 from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import Learner, LogisticEvaluation
+from agent.search.pvs.memory import Entry, SheetMemory
 from agent.search.pvs.survey import survey
 from agent.search.pvs.trial import limited, play
 from agent.search.tree.engine import TreeSearch
@@ -32,13 +33,21 @@ FEW_GENERATIONS = 3
 """Fewer learnt evaluations are too few. Set by hand; not tuned."""
 TRIAL_MEMORY = 1 << 26
 """Bytes that each engine has in these matches."""
+MOST_REMEMBERED = 20
+"""Trial matches of earlier preparations that count at most: their evaluations were worse. Set by hand; not tuned."""
 
 
 class Preparation:
     """Finds out which search plays a two-player game, and with which evaluation."""
 
-    def __init__(self, machine: CircuitMachine, *, threads: int, seed: int) -> None:
+    def __init__(self, machine: CircuitMachine, *, threads: int, seed: int, memory: SheetMemory | None = None) -> None:
+        """`memory` is what earlier matches have left, and where to leave something for later ones."""
         self._machine = machine
+        self._memory = memory
+        self._remembered: Entry | None = None
+        """What the first evaluation was learnt from, where it was remembered."""
+        self._kept = (0, 0)
+        """Generations and trial matches of what is on disk."""
         self._threads = threads
         self._random = Random(seed)
         self._trainer: fit.EvaluationTrainer | None = None
@@ -58,8 +67,9 @@ class Preparation:
 
     @property
     def generations(self) -> int:
-        """Evaluations that were learnt, not counting the fit to random play."""
-        return self._learner.generations if self._learner is not None else 0
+        """Evaluations that were learnt, also in earlier matches, not counting the fit to random play."""
+        earlier = self._remembered.generations if self._remembered is not None else 0
+        return earlier + (self._learner.generations if self._learner is not None else 0)
 
     @property
     def prefers_alpha_beta(self) -> bool:
@@ -93,6 +103,8 @@ class Preparation:
             self.suits = self._examine()
         if not self.suits:
             return
+        if self._learner is None:
+            self._recall()
         self._fit(state, FIT_SHARE * seconds, stop)
         if self._learner is None or stop[0]:
             return
@@ -107,6 +119,61 @@ class Preparation:
             self.points,
             self.matches,
         )
+        self._keep()
+
+    def _recall(self) -> None:
+        """Takes the evaluation of earlier matches for the first one, if there is one."""
+        memory, machine = self._memory, self._machine
+        try:
+            entry = memory.read() if memory is not None else None
+            if memory is None or entry is None:
+                return
+            features = find_features(machine, self._random.getrandbits(63))
+            evaluation = memory.evaluation(entry, machine.game.fluents, features)
+        except Exception:
+            log.exception("nothing is remembered")
+            return
+        if evaluation is None:
+            log.warning("what is remembered does not fit the facts of the game")
+            return
+        self._begin_learning(features, evaluation)
+        self._remembered = entry
+        self.matches = min(entry.trials, MOST_REMEMBERED)
+        self.points = entry.points * self.matches / max(1, entry.trials)
+        self._kept = self.generations, self.matches
+        log.info(
+            "remembered: %d generations, from %d matches; %.1f of %d points against tree search",
+            entry.generations,
+            entry.matches,
+            entry.points,
+            entry.trials,
+        )
+
+    def _keep(self) -> None:
+        """Remembers what was learnt for later matches."""
+        memory, learner, features = self._memory, self._learner, self.features
+        news = self.generations, self.matches
+        if memory is None or learner is None or features is None or not self.generations or news == self._kept:
+            return
+        earlier = self._remembered.matches if self._remembered is not None else 0
+        try:
+            memory.keep(
+                self._machine.game.fluents,
+                features,
+                learner.evaluation,
+                generations=self.generations,
+                matches=earlier + learner.matches,
+                points=self.points,
+                trials=self.matches,
+            )
+            self._kept = news
+        except Exception as error:
+            log.warning("what was learnt cannot be kept: %s", error)
+
+    def _begin_learning(self, features: Features, start: LogisticEvaluation) -> None:
+        self.features = features
+        seed = self._random.getrandbits(63)
+        self._learner = Learner(self._machine, features, start, threads=self._threads, seed=seed)
 
     def _examine(self) -> bool:
         if len(self._machine.game.fluents) > fit.MAX_FLUENTS:
@@ -133,12 +200,9 @@ class Preparation:
             return
         # The slope of log odds at even chances.
         weights = 2 * (found.weights[:, 0] - found.weights[:, 1])
-        self.features = find_features(self._machine, self._random.getrandbits(63))
-        weights = np.concatenate([weights, np.zeros(self.features.n - len(weights))])
-        start = LogisticEvaluation(weights, float(2 * (found.bias[0] - found.bias[1])))
-        self._learner = Learner(
-            self._machine, self.features, start, threads=self._threads, seed=self._random.getrandbits(63)
-        )
+        features = find_features(self._machine, self._random.getrandbits(63))
+        weights = np.concatenate([weights, np.zeros(features.n - len(weights))])
+        self._begin_learning(features, LogisticEvaluation(weights, float(2 * (found.bias[0] - found.bias[1]))))
         self._trainer = None
 
     def _learn(self, state: State, seconds: float, stop: StopFlag) -> None:
