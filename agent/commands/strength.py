@@ -23,8 +23,9 @@ def add(commands: Commands) -> None:
         "let two engines play each other",
         "Plays games between two engines at equal time without pondering, from random openings, each with the roles "
         "exchanged. Prints the first one's score with its 95 % interval, also by who had the first move after the "
-        "opening, and when results were proven. Engines: native, general, playouts (general, but always playing out), "
-        "montecarlo, and plain (Reversi at 6 plies without patterns). Needs jobs x cores cores that do nothing else.",
+        "opening, and when results were proven. Engines: native, general (alpha-beta or tree search, as it finds out), "
+        "tree, playouts (tree, but always playing out), montecarlo, and plain (Reversi at 6 plies without patterns). "
+        "Needs jobs x cores cores that do nothing else.",
         kernels=PLAYING,
     )
     parser.add_argument("file", metavar="FILE", help=SHEET_HELP)
@@ -32,6 +33,9 @@ def add(commands: Commands) -> None:
     parser.add_argument("second", metavar="ENGINE")
     parser.add_argument("--games", type=int, default=100, metavar="N", help="(default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=0.2, metavar="S", help="per move (default: %(default)s)")
+    parser.add_argument(
+        "--start", type=float, default=0.0, metavar="S", help="for preparing, before the first move (default: none)"
+    )
     parser.add_argument(
         "--opening",
         type=int,
@@ -61,10 +65,17 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     for name in names:
         if name not in ENGINES:
             raise InputError(f"{name}: no engine; there are {', '.join(ENGINES)}")
-    if min(options.games, options.jobs, options.cores) < 1 or options.opening < 0 or not options.seconds > 0:
-        raise InputError("games, jobs, cores and seconds are positive, and openings not negative")
+    if min(options.games, options.jobs, options.cores) < 1 or min(options.opening, options.start) < 0 or not options.seconds > 0:
+        raise InputError("games, jobs, cores and seconds are positive, opening and start not negative")
     series = Series(
-        options.file, names, options.seconds, options.opening, options.cores, options.seed, options.balanced
+        options.file,
+        names,
+        options.seconds,
+        options.opening,
+        options.cores,
+        options.seed,
+        options.balanced,
+        options.start,
     )
 
     def tell(line: str) -> None:

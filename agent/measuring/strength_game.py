@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from agent.errors import InputError
-from agent.search.engine import Engine, Opinion
+from agent.search import general
+from agent.search.engine import Engine, Opinion, StopFlag
 from agent.search.montecarlo import MonteCarlo
 from agent.search.registry import NATIVE_FACTORIES
 from agent.search.reversi.plain import make_plain_engine
@@ -38,7 +40,8 @@ def _native(machine: CircuitMachine, role: int) -> Engine | None:
 
 ENGINES: dict[str, Maker] = {
     "native": _native,
-    "general": tree.make_engine,
+    "general": general.make_engine,
+    "tree": tree.make_engine,
     "playouts": lambda machine, role: tree.TreeSearch(machine, role, judging=False),
     "montecarlo": MonteCarlo,
     "plain": make_plain_engine,
@@ -64,6 +67,8 @@ class Series:
     """Of the openings."""
     balanced: bool = False
     """Whether openings are left out that the first contender takes to be half decided already (see `BALANCE`)."""
+    start_seconds: float = 0.0
+    """What an engine has for preparing before its first move."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +118,8 @@ def play_game(
 ) -> GameRecord:
     """Play one game of a series, from the opening of its pair; where that is known it need not be drawn again.
 
-    A role with one legal move plays it without thinking, and nobody thinks in the other's time: `advance` waits for
-    what an engine has left running. Raises `InputError` where the game does not suit the series: other than two roles,
+    Each contender prepares in the position after the opening. A role with one legal move plays it without thinking, and
+    nobody thinks in the other's time: `advance` waits for what an engine has left running. Raises `InputError` where the game does not suit the series: other than two roles,
     an engine that does not play it, openings that end it.
     """
     if opening is None:
@@ -128,6 +133,8 @@ def play_game(
         state = machine.next(state, joint)
     for player in players:
         player.engine.begin(state)
+        if series.start_seconds:
+            player.prepare(series.start_seconds)
 
     moves: list[list[Term]] = []
     chose_first: list[int] = []
@@ -225,6 +232,12 @@ class _TimedEngine:
             self._proven_values.append(last.value)
         return last.move
 
+    def prepare(self, seconds: float) -> None:
+        """What a start clock is for."""
+        stop = np.zeros(1, np.uint8)
+        with self._stopped_after(stop, seconds):
+            self.engine.prepare(stop, lambda opinion: None, seconds)
+
     def consider(self, legal: Sequence[Term]) -> Opinion:
         """The engine's opinion after its time; earlier if it is proven."""
         stop = np.zeros(1, np.uint8)
@@ -236,16 +249,24 @@ class _TimedEngine:
                 last = opinion
                 stop[0] |= opinion.proven
 
-        timer = threading.Timer(self.seconds, stop.fill, (1,))
         begin, cpu = time.monotonic(), time.process_time()
-        timer.start()
-        self.engine.think(stop, listen, self.seconds)
-        seconds = time.monotonic() - begin
-        timer.cancel()
+        with self._stopped_after(stop, self.seconds):
+            self.engine.think(stop, listen, self.seconds)
+            seconds = time.monotonic() - begin
         self.cpu += time.process_time() - cpu
         self.thought += seconds
         self.slowest = max(self.slowest, seconds)
         return last
+
+    @staticmethod
+    @contextmanager
+    def _stopped_after(stop: StopFlag, seconds: float) -> Iterator[None]:
+        timer = threading.Timer(seconds, stop.fill, (1,))
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def proofs_above(self, goal: int) -> int:
         """Turns at which more than this goal was held to be proven."""

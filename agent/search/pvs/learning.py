@@ -124,7 +124,8 @@ class Learner:
         """Matches that were learnt from."""
         self._prior = PATTERN_DEVIATION**2 * features.patterns.astype(np.float64)
         self._prior[np.diag_indices(features.n)] += FACT_DEVIATION**2
-        self._facts = np.zeros((0, n), np.bool_)
+        self._x = np.zeros((0, features.n), np.float32)
+        """Features of the positions that are kept."""
         self._targets = np.zeros(0)
         self._fresh = 0
         """Matches since the last evaluation was fitted."""
@@ -153,7 +154,8 @@ class Learner:
         # What was recorded before a stop counts: else nothing would ever be learnt where there is little time at once.
         self._fresh += len(facts)
         self.matches += len(facts)
-        self._facts = np.concatenate([self._facts, *facts])[-self._kept :]
+        if facts:
+            self._x = np.concatenate([self._x, self._features.of(np.concatenate(facts))])[-self._kept :]
         self._targets = np.concatenate([self._targets, *targets])[-self._kept :]
         if stop[0] or not self._fresh:
             return False
@@ -187,7 +189,7 @@ class Learner:
                 continue
             chosen = table.random.choice(n, min(n, SAMPLES), replace=False)
             bits = np.unpackbits(table.states[chosen].view(np.uint8), axis=1, bitorder="little")
-            facts.append(bits[:, : self._facts.shape[1]] != 0)
+            facts.append(bits[:, : self._features.n_fluents] != 0)
             targets.append(_returns(table.scores[:n], result)[chosen])
         return facts, targets
 
@@ -212,26 +214,28 @@ class Learner:
         Newton's method (iteratively reweighted least squares). The covariance of the prior may be singular, so that it
         is not inverted: what is solved for is the change in multiples of it.
         """
-        x, y = self._features.of(self._facts), self._targets
+        x, y = self._x, self._targets
         old = self.evaluation
-        base = x @ old.weights
-        odds = base + old.bias
+        base = x @ old.weights.astype(np.float32)
+        change = np.zeros(len(old.weights))
+        bias = old.bias
         for _ in range(NEWTON_STEPS):
+            odds = base + x @ change.astype(np.float32) + bias
             p = 1 / (1 + np.exp(-np.clip(odds, -8, 8)))
-            importance = np.maximum(p * (1 - p), 0.01)
+            importance = np.maximum(p * (1 - p), 0.01).astype(np.float32)
             wanted = odds + (y - p) / importance - base
-            total = importance.sum()
-            mean = (importance @ x) / total
+            total = float(importance.sum())
+            mean = (importance @ x).astype(np.float64) / total
             centre = float(importance @ wanted / total)
-            centred = x - mean.astype(np.float32)
-            covariance = (centred.T @ (centred * importance.astype(np.float32)[:, None])).astype(np.float64)
+            # Of centred features, without a centred copy of all of them.
+            covariance = (x.T @ (x * importance[:, None])).astype(np.float64) - total * np.outer(mean, mean)
             if stop[0]:
                 return None
             inner = covariance @ self._prior
             inner[np.diag_indices(len(inner))] += 1
-            change = self._prior @ np.linalg.solve(inner, centred.T @ (importance * (wanted - centre)))
+            residual = (importance * (wanted - centre)).astype(np.float32)
+            change = self._prior @ np.linalg.solve(inner, residual @ x)
             bias = centre - float(mean @ change)
-            odds = base + x @ change + bias
             if stop[0]:
                 return None
         return LogisticEvaluation(old.weights + change, bias)
