@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +79,17 @@ def points_of(result: int) -> float:
     return 0.5 + 0.5 * result / MOST
 
 
+class Experience(NamedTuple):
+    """Positions of matches that an evaluation is learnt from."""
+
+    facts: NDArray[np.bool_]
+    """(n, fluents) which facts hold."""
+    targets: NDArray[np.float64]
+    """(n) 0..1"""
+    fresh: int
+    """Matches since the last evaluation was fitted."""
+
+
 class _Table:
     """One thread's pair of players."""
 
@@ -142,6 +154,16 @@ class Learner:
         with self._lock, ThreadPoolExecutor(len(self._tables), "learning") as pool:
             while not stop[0] and self._generation(pool, root, stop):
                 pass
+
+    @property
+    def experience(self) -> Experience:
+        """What it has learnt from, and has still to learn from."""
+        return Experience(self._x[:, : self._features.n_fluents] != 0, self._targets, self._fresh)
+
+    def resume(self, experience: Experience) -> None:
+        """Goes on from what another learner of the game has left; nothing was recorded yet."""
+        facts, self._targets, self._fresh = experience
+        self._x, self._targets = self._features.of(facts[-self._kept :]), self._targets[-self._kept :]
 
     def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> bool:
         """Records matches, and fits and tries out an evaluation; returns whether there was anything to learn from."""

@@ -1,5 +1,8 @@
 """What was learnt in earlier matches of a game, on disk under a digest of its rules.
 
+The evaluation, how it did, and the positions from which the next one will be learnt: learning goes on as if the match
+before had not ended, so that a game is learnt in the end also where each match leaves little time for it.
+
 An entry is a text file of its own: a checksum, then JSON. Files that are damaged, or of another version, count for
 nothing and are overwritten. Several processes may read and write at once: files are replaced as a whole, and the last
 one to write wins. Where there are too many, those go that were not used for the longest time.
@@ -16,6 +19,7 @@ import os
 import re
 import tempfile
 import time
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.pvs.features import Features
-from agent.search.pvs.learning import LogisticEvaluation
+from agent.search.pvs.learning import Experience, LogisticEvaluation
 from games.gdl.canonical import CanonicalForm, canonical_form
 from games.machine import Term
 
@@ -36,9 +40,12 @@ VERSION = 1
 """Of the files. To be counted up when the meaning of what stands in them changes, also of the features' weights."""
 SUFFIX = ".learnt"
 MAX_ENTRIES, MAX_BYTES = 1000, 64 << 20
-"""Bounds on the whole folder. Set by hand: most entries have 10 to 50 KB."""
+"""Bounds on the whole folder. Set by hand; not tuned."""
+MAX_FACT_BYTES = 1 << 18
+"""Bytes for the facts of positions in an entry, a bit each: for those that are newest. Set by hand: all that learning
+keeps, in games with up to 100 fluents."""
 MAX_FILE = 1 << 20
-"""Bytes of an entry; a file that is larger is none. The largest possible one has about 200 KB."""
+"""Bytes of an entry; a file that is larger is none."""
 STALE_SECONDS = 3600.0
 """Age of a temporary file whose writer must have died. Set by hand; not tuned."""
 MAX_WEIGHT = 100.0
@@ -46,6 +53,19 @@ MAX_WEIGHT = 100.0
 LEAST_KNOWN = 0.9
 """Share of a game's fluents that an entry must have weights for. Ways of grounding differ in what they keep, but not by
 much. Set by hand; not tuned."""
+
+
+@dataclass(frozen=True)
+class Positions:
+    """`learning.Experience` in terms of keys."""
+
+    keys: tuple[int, ...] = ()
+    """Keys of the fluents, by column."""
+    facts: bytes = b""
+    """A row of bits for each position, filled up to whole bytes, the lowest bit first."""
+    targets: bytes = b""
+    """A little-endian 16-bit number for each position; 65535 stands for 1."""
+    fresh: int = 0
 
 
 @dataclass(frozen=True)
@@ -64,6 +84,8 @@ class Entry:
     """What alpha-beta got in matches against tree search, 0..1 each."""
     trials: int
     """The number of these matches."""
+    positions: Positions = Positions()
+    """What the next evaluation will be fitted to, with what is recorded then."""
 
 
 class Store:
@@ -159,11 +181,30 @@ class SheetMemory:
         weights = np.bincount(columns[known], values[known], features.n) / np.maximum(members, 1)
         return LogisticEvaluation(weights, entry.bias)
 
+    def experience(self, entry: Entry, fluents: Sequence[Term]) -> Experience | None:
+        """What an entry has for learning on; None where that does not fit. Facts that are new count as not true."""
+        positions, form = entry.positions, self._form
+        place = {key: column for column, key in enumerate(positions.keys)}
+        if form is None or len(place) < max(1, len(positions.keys)):
+            return None
+        keys = [form.key(fluent) for fluent in fluents]
+        if len(set(keys)) < len(keys):
+            # Facts that are alike: nobody knows which of them was meant.
+            return None
+        rows = np.frombuffer(positions.facts, np.uint8).reshape(-1, (len(place) + 7) // 8)
+        bits = np.unpackbits(rows, axis=1, bitorder="little")[:, : len(place)] != 0
+        facts = np.zeros((len(rows), len(fluents)), np.bool_)
+        known = [column for column, key in enumerate(keys) if key in place]
+        facts[:, known] = bits[:, [place[keys[column]] for column in known]]
+        targets = np.frombuffer(positions.targets, "<u2") / 65535
+        return Experience(facts, targets, positions.fresh)
+
     def keep(
         self,
         fluents: Sequence[Term],
         features: Features,
         evaluation: LogisticEvaluation,
+        experience: Experience,
         *,
         generations: int,
         matches: int,
@@ -179,7 +220,9 @@ class SheetMemory:
         for key, column in zip(keys, columns.tolist(), strict=True):
             shared.setdefault(key, []).append(float(evaluation.weights[column]))
         weights = {key: sum(values) / len(values) for key, values in shared.items()}
-        self._store.write(self._form.digest, Entry(weights, evaluation.bias, generations, matches, points, trials))
+        positions = _positions(keys[: len(fluents)], experience)
+        entry = Entry(weights, evaluation.bias, generations, matches, points, trials, positions)
+        self._store.write(self._form.digest, entry)
 
 
 def _keys(form: CanonicalForm, fluents: Sequence[Term], features: Features) -> tuple[list[int], NDArray[np.int64]]:
@@ -199,6 +242,14 @@ def _keys(form: CanonicalForm, fluents: Sequence[Term], features: Features) -> t
     return keys, np.array(columns, np.int64)
 
 
+def _positions(keys: Sequence[int], experience: Experience) -> Positions:
+    """The newest of the positions."""
+    rows = np.packbits(experience.facts, axis=1, bitorder="little")
+    most = MAX_FACT_BYTES // max(1, rows.shape[1])
+    targets = np.round(65535 * experience.targets[-most:]).astype("<u2")
+    return Positions(tuple(keys), rows[-most:].tobytes(), targets.tobytes(), experience.fresh)
+
+
 def _encode(digest: str, entry: Entry) -> bytes:
     data = {
         "version": VERSION,
@@ -209,6 +260,12 @@ def _encode(digest: str, entry: Entry) -> bytes:
         "trials": entry.trials,
         "bias": entry.bias,
         "weights": {f"{key:016x}": float(f"{weight:.6g}") for key, weight in entry.weights.items()},
+        "positions": {
+            "keys": [f"{key:016x}" for key in entry.positions.keys],
+            "facts": b64encode(entry.positions.facts).decode(),
+            "targets": b64encode(entry.positions.targets).decode(),
+            "fresh": entry.positions.fresh,
+        },
     }
     body = json.dumps(data).encode()
     return hashlib.sha256(body).hexdigest().encode() + b"\n" + body + b"\n"
@@ -230,4 +287,13 @@ def _decode(content: bytes, digest: str) -> Entry:
         raise ValueError("weights out of bounds")
     if min(counts) < 0 or not 0 <= points <= counts[2]:
         raise ValueError("counts out of bounds")
-    return Entry(weights, bias, counts[0], counts[1], points, counts[2])
+    return Entry(weights, bias, counts[0], counts[1], points, counts[2], _decode_positions(data["positions"]))
+
+
+def _decode_positions(data: Any) -> Positions:
+    keys = tuple(int(key, 16) for key in data["keys"])
+    facts, targets = (b64decode(data[name], validate=True) for name in ("facts", "targets"))
+    fresh = int(data["fresh"])
+    if len(facts) != len(targets) // 2 * ((len(keys) + 7) // 8) or len(targets) % 2 or fresh < 0:
+        raise ValueError("positions of no length")
+    return Positions(keys, facts, targets, fresh)

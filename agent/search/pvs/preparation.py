@@ -35,6 +35,8 @@ TRIAL_MEMORY = 1 << 26
 """Bytes that each engine has in these matches."""
 MOST_REMEMBERED = 20
 """Trial matches of earlier preparations that count at most: their evaluations were worse. Set by hand; not tuned."""
+KEPT_MATCHES = 16
+"""Matches to learn from that are worth writing what is remembered again. Set by hand; not tuned."""
 
 
 class Preparation:
@@ -46,8 +48,8 @@ class Preparation:
         self._memory = memory
         self._remembered: Entry | None = None
         """What the first evaluation was learnt from, where it was remembered."""
-        self._kept = (0, 0)
-        """Generations and trial matches of what is on disk."""
+        self._kept = (0, 0, 0)
+        """Generations and trial matches of what is on disk, and matches of this learner that it was learnt from."""
         self._threads = threads
         self._random = Random(seed)
         self._trainer: fit.EvaluationTrainer | None = None
@@ -130,17 +132,20 @@ class Preparation:
                 return
             features = find_features(machine, self._random.getrandbits(63))
             evaluation = memory.evaluation(entry, machine.game.fluents, features)
+            experience = memory.experience(entry, machine.game.fluents)
         except Exception:
             log.exception("nothing is remembered")
             return
         if evaluation is None:
             log.warning("what is remembered does not fit the facts of the game")
             return
-        self._begin_learning(features, evaluation)
+        learner = self._begin_learning(features, evaluation)
+        if experience is not None:
+            learner.resume(experience)
         self._remembered = entry
         self.matches = min(entry.trials, MOST_REMEMBERED)
         self.points = entry.points * self.matches / max(1, entry.trials)
-        self._kept = self.generations, self.matches
+        self._kept = self.generations, self.matches, 0
         log.info(
             "remembered: %d generations, from %d matches; %.1f of %d points against tree search",
             entry.generations,
@@ -152,8 +157,10 @@ class Preparation:
     def _keep(self) -> None:
         """Remembers what was learnt for later matches."""
         memory, learner, features = self._memory, self._learner, self.features
-        news = self.generations, self.matches
-        if memory is None or learner is None or features is None or not self.generations or news == self._kept:
+        if memory is None or learner is None or features is None:
+            return
+        news = self.generations, self.matches, learner.matches
+        if news[:2] == self._kept[:2] and learner.matches < self._kept[2] + KEPT_MATCHES:
             return
         earlier = self._remembered.matches if self._remembered is not None else 0
         try:
@@ -161,6 +168,7 @@ class Preparation:
                 self._machine.game.fluents,
                 features,
                 learner.evaluation,
+                learner.experience,
                 generations=self.generations,
                 matches=earlier + learner.matches,
                 points=self.points,
@@ -170,10 +178,11 @@ class Preparation:
         except Exception as error:
             log.warning("what was learnt cannot be kept: %s", error)
 
-    def _begin_learning(self, features: Features, start: LogisticEvaluation) -> None:
+    def _begin_learning(self, features: Features, start: LogisticEvaluation) -> Learner:
         self.features = features
         seed = self._random.getrandbits(63)
         self._learner = Learner(self._machine, features, start, threads=self._threads, seed=seed)
+        return self._learner
 
     def _examine(self) -> bool:
         if len(self._machine.game.fluents) > fit.MAX_FLUENTS:

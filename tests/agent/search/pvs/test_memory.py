@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from agent.search.general import GeneralSearch
 from agent.search.pvs import features as finding
+from agent.search.pvs import learning
 from agent.search.pvs import memory as memories
 from agent.search.pvs import preparation as preparing
 from agent.search.pvs.features import Features, find_features
-from agent.search.pvs.learning import LogisticEvaluation
-from agent.search.pvs.memory import MAX_FILE, Entry, SheetMemory, Store
+from agent.search.pvs.learning import Experience, Learner, LogisticEvaluation
+from agent.search.pvs.memory import MAX_FILE, Entry, Positions, SheetMemory, Store
 from agent.search.pvs.preparation import MOST_REMEMBERED, Preparation
 from agent.worker.messages import Begin, Checkpoint
 from agent.worker.session import _remembering
@@ -41,7 +43,8 @@ DIGESTS = [f"{number:040x}" for number in range(1, 9)]
 
 def entry(weight: float = 0.25, weights: int = 3) -> Entry:
     """An entry with so many weights."""
-    return Entry({key << 40: weight for key in range(weights)}, -0.5, 4, 700, 2.5, 4)
+    positions = Positions((5 << 40, 1, 2 << 60), b"\x07\x02", b"\xff\xff\x00\x10", 3)
+    return Entry({key << 40: weight for key in range(weights)}, -0.5, 4, 700, 2.5, 4, positions)
 
 
 # ---------------------------------------------------------------------------------------------------- the folder
@@ -66,6 +69,8 @@ def _with(content: bytes, changes: Mapping[str, object]) -> bytes:
     return sha256(body).hexdigest().encode() + b"\n" + body + b"\n"
 
 
+NO_POSITIONS = {"keys": ["1"], "facts": "", "targets": "", "fresh": 0}
+
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda content: b"",
     "truncated": lambda content: content[: len(content) // 2],
@@ -82,6 +87,10 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "no weights": lambda content: _with(content, {"weights": None}),
     "negative": lambda content: _with(content, {"generations": -1}),
     "more points than matches": lambda content: _with(content, {"points": 5.0}),
+    "rows of no length": lambda content: _with(content, {"positions": {**NO_POSITIONS, "facts": "AAAA"}}),
+    "half a target": lambda content: _with(content, {"positions": {**NO_POSITIONS, "targets": "AA=="}}),
+    "no base 64": lambda content: _with(content, {"positions": {**NO_POSITIONS, "facts": "*"}}),
+    "no positions": lambda content: _with(content, {"positions": []}),
     "too large": lambda content: content + b" " * MAX_FILE,
     "deep": lambda content: sha256(b"[" * 99_999).hexdigest().encode() + b"\n" + b"[" * 99_999,
 }
@@ -182,13 +191,17 @@ def features_of(machine: CircuitMachine, seed: int) -> Features:
     return replace(found, blocked_first=none, blocker=np.zeros(0, np.int32))
 
 
+def experience_of(machine: CircuitMachine, states: Sequence[State]) -> Experience:
+    """States with targets that go from 0 to 1."""
+    bits = np.unpackbits(np.stack([machine.pack(state) for state in states]).view(np.uint8), axis=1, bitorder="little")
+    return Experience(bits[:, : len(machine.game.fluents)] != 0, np.linspace(0, 1, len(states)), 7)
+
+
 def values(
     machine: CircuitMachine, states: list[State], features: Features, evaluation: LogisticEvaluation
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """What an evaluation says of states."""
-    bits = np.unpackbits(np.stack([machine.pack(state) for state in states]).view(np.uint8), axis=1, bitorder="little")
-    facts = bits[:, : features.n_fluents] != 0
-    return features.of(facts) @ evaluation.weights + evaluation.bias
+    return features.of(experience_of(machine, states).facts) @ evaluation.weights + evaluation.bias
 
 
 @pytest.mark.parametrize("own_weights", [finding.MAX_OWN_WEIGHTS, 0], ids=["own weights", "shared weights"])
@@ -211,8 +224,8 @@ def test_evaluation_survives_scrambling(
     evaluation = LogisticEvaluation(np.random.default_rng(1).normal(0, 0.3, features.n), -0.2)
     memory = SheetMemory(Store(tmp_path), statements, machine.roles)
     counts = {"generations": 3, "matches": 800, "points": 1.5, "trials": 2}
-    memory.keep(machine.game.fluents, features, evaluation, **counts)
     states = random_states(machine, 40)
+    memory.keep(machine.game.fluents, features, evaluation, experience_of(machine, states), **counts)
     expected = values(machine, states, features, evaluation)
     assert expected.std() > 0.1
     for seed in range(2):
@@ -230,6 +243,11 @@ def test_evaluation_survives_scrambling(
         remembered = remembering.evaluation(found, other.game.fluents, features2)
         assert remembered is not None
         np.testing.assert_allclose(values(other, others, features2, remembered), expected, atol=1e-4)
+        experience, wanted = remembering.experience(found, other.game.fluents), experience_of(other, others)
+        assert experience is not None
+        assert (experience.facts == wanted.facts).all()
+        np.testing.assert_allclose(experience.targets, wanted.targets, atol=1e-4)
+        assert experience.fresh == wanted.fresh
 
 
 def test_facts_that_are_alike_share_their_weight(own: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,12 +263,16 @@ def test_facts_that_are_alike_share_their_weight(own: Compile, tmp_path: Path, m
     cells = [fluents.index(("cell", place, place, mark)) for place in ("1", "2") for mark in ("x", "o")]
     weights = np.zeros(features.n)
     weights[cells] = 1.0, 2.0, -4.0, 0.0
-    memory.keep(fluents, features, LogisticEvaluation(weights, 0.0), generations=1, matches=1, points=0.0, trials=0)
+    none = experience_of(machine, [machine.initial()])
+    memory.keep(
+        fluents, features, LogisticEvaluation(weights, 0.0), none, generations=1, matches=1, points=0.0, trials=0
+    )
     found = memory.read()
     assert found is not None
     evaluation = memory.evaluation(found, fluents, features)
     assert evaluation is not None
     assert evaluation.weights[cells].tolist() == [1.5, 1.5, -2.0, -2.0]
+    assert memory.experience(found, fluents) is None
 
 
 def test_an_entry_that_knows_too_few_facts_does_not_fit(own: Compile, tmp_path: Path) -> None:
@@ -259,13 +281,18 @@ def test_an_entry_that_knows_too_few_facts_does_not_fit(own: Compile, tmp_path: 
     fluents, features = machine.game.fluents, features_of(machine, 1)
     memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
     start = LogisticEvaluation(np.ones(features.n), 0.0)
-    memory.keep(fluents, features, start, generations=1, matches=1, points=0.0, trials=0)
+    states = experience_of(machine, [machine.initial()])
+    memory.keep(fluents, features, start, states, generations=1, matches=1, points=0.0, trials=0)
     found = memory.read()
     assert found is not None
     changed: list[Term] = list(fluents)
     changed[0] = ("unheard", "of")
     evaluation = memory.evaluation(found, changed, features)
     assert evaluation is not None
+    experience = memory.experience(found, changed)
+    assert experience is not None
+    assert not experience.facts[:, 0].any()
+    assert (experience.facts[:, 1:] == states.facts[:, 1:]).all()
     assert evaluation.weights[0] == 0.0
     assert set(evaluation.weights[1 : features.n_fluents]) == {1.0}
     changed[: len(changed) // 4] = [("unheard", str(i)) for i in range(len(changed) // 4)]
@@ -281,9 +308,39 @@ def test_rules_without_a_canonical_form_are_not_remembered(
     features = features_of(machine, 1)
     memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
     start = LogisticEvaluation(np.zeros(features.n), 0.0)
-    memory.keep(machine.game.fluents, features, start, generations=1, matches=1, points=0.0, trials=0)
+    states = experience_of(machine, [machine.initial()])
+    memory.keep(machine.game.fluents, features, start, states, generations=1, matches=1, points=0.0, trials=0)
     assert memory.read() is None
+    assert memory.evaluation(entry(), machine.game.fluents, features) is None
+    assert memory.experience(entry(), machine.game.fluents) is None
     assert list(tmp_path.iterdir()) == []
+
+
+def test_newest_positions_are_kept(own: Compile, random_states: Draw, tmp_path: Path) -> None:
+    """As many as there is room for, or as the learner of the next match keeps."""
+    machine = own("tic_tac_toe")
+    fluents, features = machine.game.fluents, features_of(machine, 1)
+    states = random_states(machine, 12)
+    whole = experience_of(machine, states)
+    memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
+    start = LogisticEvaluation(np.ones(features.n), 0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memories, "MAX_FACT_BYTES", 5 * ((len(fluents) + 7) // 8))
+        memory.keep(fluents, features, start, whole, generations=0, matches=1, points=0.0, trials=0)
+    found = memory.read()
+    assert found is not None
+    experience = memory.experience(found, fluents)
+    assert experience is not None
+    assert (experience.facts == whole.facts[-5:]).all()
+    learner = Learner(machine, features, start)
+    learner.resume(experience)
+    assert (learner.experience.facts == experience.facts).all()
+    assert (learner.experience.targets == experience.targets).all()
+    assert learner.experience.fresh == 7
+    learner._kept = 3
+    learner.resume(experience)
+    assert (learner.experience.facts == whole.facts[-3:]).all()
+    assert len(learner.experience.targets) == 3
 
 
 # ----------------------------------------------------------------------------------------------- match after match
@@ -341,7 +398,37 @@ def test_second_match_begins_with_what_the_first_has_learnt(
     assert first._learner is not None
     assert second._learner is not None
     assert third.matches == first._learner.matches + second._learner.matches
+    assert len(third.positions.targets) // 2 == len(second._learner.experience.targets)
+    assert len(second._learner.experience.targets) > len(first._learner.experience.targets)
     assert (third.points, third.trials) == (second.points, MOST_REMEMBERED + 1)
+
+
+def test_matches_too_short_for_a_generation_add_up(
+    machine_of: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What each of them records is there for the next one, until there is enough for an evaluation."""
+    machine, play = machine_of(SHEET), learning._Table.play
+    stop, played = np.zeros(1, np.uint8), 0
+
+    def play_some(table: learning._Table, *arguments: Any) -> tuple[int, int]:
+        nonlocal played
+        played += 1
+        if played == 160:
+            stop[0] = arguments[-1][0] = 1
+        return play(table, *arguments)
+
+    monkeypatch.setattr(learning._Table, "play", play_some)
+    found: list[tuple[int, int]] = []
+    for seed in range(2):
+        stop[0] = played = 0
+        preparation = Preparation(machine, threads=1, seed=seed, memory=memory_of(machine, tmp_path))
+        preparation.run(machine.initial(), 1000.0, stop, trial=False)
+        kept = memory_of(machine, tmp_path).read()
+        assert kept is not None
+        found.append((kept.generations, kept.matches))
+    (none, first), (one, both) = found
+    assert (none, one) == (0, 1)
+    assert 100 < first < 160 < both < 320
 
 
 def test_lost_trials_of_earlier_matches_are_tried_again(first: Preparation, tmp_path: Path) -> None:
@@ -377,7 +464,6 @@ def test_only_news_are_written(first: Preparation, tmp_path: Path) -> None:
     """An evaluation that was only used, or one fitted to random play, is no reason to write."""
     machine = first._machine
     (path,) = tmp_path.iterdir()
-    path.write_bytes(path.read_bytes())
     written = path.stat().st_ino
     again = Preparation(machine, threads=1, seed=2, memory=memory_of(machine, tmp_path))
     again.run(machine.initial(), 0.0, np.zeros(1, np.uint8))
