@@ -28,6 +28,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         prepare(tuple(GROUPS)).close()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_memory(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No test meets what was learnt in matches before, nor leaves anything to later ones; processes inherit this."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture(scope="session")
 def corpus() -> Path:
     """The folder of third-party rulesheets and their reference traces; tests that need it skip where it is absent."""

@@ -7,7 +7,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.commands.options import DIFFERENT, INTERRUPTED, OK, add_command, count, own_rulesheets, write_json
+from agent.commands.options import (
+    DIFFERENT,
+    INTERRUPTED,
+    OK,
+    add_command,
+    add_memory_options,
+    count,
+    own_rulesheets,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
@@ -55,6 +64,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="for scrambling and random moves (default: 0)")
     parser.add_argument("--record", type=Path, metavar="FILE", help="file for the match record (JSON)")
+    add_memory_options(parser)
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
@@ -68,6 +78,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         play_clock=options.play_clock,
         scramble=options.scramble,
         seed=options.seed,
+        memory=options.memory,
     )
     if record.outcome == "finished" and "agent" in options.players:
         print(TRY_NEXT.format(command=_command()))

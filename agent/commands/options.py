@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -48,6 +49,33 @@ def write_json(path: Path, result: object) -> None:
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
+
+
+def add_memory_options(parser: argparse.ArgumentParser) -> None:
+    """Adds `--memory DIR` and `--no-memory`: `memory` is a folder, or None."""
+    parser.add_argument(
+        "--memory",
+        type=Path,
+        metavar="DIR",
+        default=default_memory(),
+        help="folder for what is learnt of games, to begin with in later matches (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--no-memory",
+        dest="memory",
+        action="store_const",
+        const=None,
+        help="learn each game anew, and keep nothing: for fair comparisons",
+    )
+
+
+def default_memory() -> Path | None:
+    """The folder by the XDG Base Directory Specification; None for a user without a home."""
+    chosen = Path(os.environ.get("XDG_STATE_HOME", ""))
+    try:
+        return (chosen if chosen.is_absolute() else Path.home() / ".local" / "state") / "ggp-agent" / "memory"
+    except RuntimeError:
+        return None
 
 
 def own_rulesheets() -> str:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.commands.options import OK, add_command, count, seconds, write_json
+from agent.commands.options import OK, add_command, add_memory_options, count, seconds, write_json
 from agent.errors import InputError
 from agent.serving.clock import DEFAULT_MARGIN
 
@@ -46,6 +46,7 @@ def add(commands: Commands) -> None:
         metavar="DIR",
         help="folder to note running matches in, so that they go on after a restart (default: none)",
     )
+    add_memory_options(parser)
     parser.add_argument(
         "--workers",
         type=count,
@@ -134,6 +135,7 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
         ponder=options.ponder,
         allow=tuple(options.allow),
         restarts=int(os.environ.get(RESTARTS, "0")),
+        memory=options.memory,
     )
     try:
         asyncio.run(serve(serving, started, listener, early))

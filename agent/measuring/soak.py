@@ -127,7 +127,7 @@ class _Server:
         self.log = folder / "server.log"
         result = folder / "serve.json"
         arguments = ("--host", HOST, "--port", "0", "--margin", str(options.margin), "--json", str(result))
-        more = ("--journal", str(self.journal), "--workers", str(options.at_once))
+        more = ("--journal", str(self.journal), "--workers", str(options.at_once), "--no-memory")
         with open(self.log, "wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "agent.cli", "serve", *arguments, *more],

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -37,16 +38,19 @@ TAIL = 4096
 
 
 class AgentProcess:
-    """`ggp-agent serve` on a free port, until the context ends. Raises `OSError` where it cannot be started."""
+    """`ggp-agent serve` on a free port, until the context ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: Path | None = None) -> None:
+        """`memory` is the folder for what it learns; None for an agent without. Raises `OSError`."""
         with socket.socket() as probe:
             probe.bind((HOST, 0))
             port = probe.getsockname()[1]
         self.url = f"http://{HOST}:{port}"
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        remembering = ("--no-memory",) if memory is None else ("--memory", str(memory))
+        arguments = ("serve", "--host", HOST, "--port", str(port), "--workers", "1", *remembering)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "agent.cli", "serve", "--host", HOST, "--port", str(port), "--workers", "1"],
+            [sys.executable, "-m", "agent.cli", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,

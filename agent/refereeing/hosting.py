@@ -7,6 +7,7 @@ import contextlib
 import re
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from agent.errors import InputError
 from agent.kernels.groups import CIRCUIT, PLAYING
@@ -40,19 +41,21 @@ def host_match(
     play_clock: int,
     scramble: ScrambleStyle = "none",
     seed: int = 0,
+    memory: Path | None = None,
     watcher: Watcher | None = None,
 ) -> MatchRecord:
     """Runs a match of the game (own rulesheet's name or file) to its end, as described by `ggp-agent match --help`.
 
-    Interrupted at the keyboard, it tells the players ABORT and returns what was played. Raises `CommandError`,
-    and `GameError` where the rules turn out not to be playable.
+    `memory` is the folder of what agent processes have learnt in earlier matches; None: they learn anew. Interrupted at
+    the keyboard, it tells the players ABORT and returns what was played. Raises `CommandError`, and `GameError` where
+    the rules turn out not to be playable.
     """
     sheet = load(game)
     assigned = _assign(sheet, players)
     # An agent process will want them all, and may use the circuit's while others are still being compiled.
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.closing(prepare((CIRCUIT,), beside=PLAYING if "agent" in players else ())))
-        agents = [stack.enter_context(AgentProcess()) for player in assigned if player == "agent"]
+        agents = [stack.enter_context(AgentProcess(memory)) for player in assigned if player == "agent"]
         print(f"setting up {sheet.name} ...", flush=True)
         # Before there are any threads: compiling forks.
         machine = sheet.machine()

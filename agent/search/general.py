@@ -12,6 +12,7 @@ import numpy as np
 
 from agent.search.engine import Engine, Opinion, Report, StopFlag
 from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
+from agent.search.pvs.memory import SheetMemory
 from agent.search.pvs.preparation import Preparation
 from agent.search.pvs.trial import limited
 from agent.search.tree.engine import TreeSearch
@@ -33,13 +34,21 @@ class GeneralSearch(Engine):
     """Alpha-beta or tree search for one role of a game for two.
 
     While the start clock runs an evaluation is learnt, and tried out in matches of both searches (see
-    `pvs.preparation`). `threads` is the number of cores if it is None; further options are those of `TreeSearch`.
+    `pvs.preparation`). `threads` is the number of cores if it is None, `memory` what earlier matches of the game
+    have left; further options are those of `TreeSearch`.
     """
 
     uses_start_clock = True
 
     def __init__(
-        self, machine: CircuitMachine, role: int, *, threads: int | None = None, seed: int | None = None, **options: Any
+        self,
+        machine: CircuitMachine,
+        role: int,
+        *,
+        threads: int | None = None,
+        seed: int | None = None,
+        memory: SheetMemory | None = None,
+        **options: Any,
     ) -> None:
         random = Random(seed)
         threads = threads or len(os.sched_getaffinity(0))
@@ -47,7 +56,7 @@ class GeneralSearch(Engine):
         self._tree = TreeSearch(machine, role, threads=threads, seed=random.getrandbits(63), **options)
         self._alpha_beta: AlphaBetaSearch | None = None
         self._threads = threads
-        self._preparation = Preparation(machine, threads=threads, seed=random.getrandbits(63))
+        self._preparation = Preparation(machine, threads=threads, seed=random.getrandbits(63), memory=memory)
         self._preparing: threading.Thread | None = None
         self._state = machine.initial()
         self.name = self._tree.name
@@ -136,8 +145,8 @@ class GeneralSearch(Engine):
                 self._preparing = None
 
 
-def make_engine(machine: StateMachine, role: int) -> GeneralSearch | None:
+def make_engine(machine: StateMachine, role: int, memory: SheetMemory | None = None) -> GeneralSearch | None:
     """The engine for a compiled game of two players, nature being none; None for any other."""
     if isinstance(machine, CircuitMachine) and len(machine.roles) == 2 and not any(map(is_random_role, machine.roles)):
-        return GeneralSearch(machine, role)
+        return GeneralSearch(machine, role, memory=memory)
     return None

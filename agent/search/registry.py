@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from importlib import import_module
 from typing import TypeAlias
 
@@ -12,6 +13,7 @@ from agent.search import general
 from agent.search.engine import Engine
 from agent.search.montecarlo import MonteCarlo
 from agent.search.planning import engine as planning
+from agent.search.pvs.memory import SheetMemory
 from agent.search.tree import engine as tree
 from games.families import FAMILIES
 from games.machine import StateMachine
@@ -39,12 +41,14 @@ _held_back: frozenset[str] = frozenset()
 _loaded: set[str] = set()
 
 
-def engines_for(machine: StateMachine, role: int) -> Iterator[Engine]:
+def engines_for(machine: StateMachine, role: int, memory: SheetMemory | None = None) -> Iterator[Engine]:
     """The engines that can play a game, best first; each is made, and its kernels loaded, when it is asked for.
 
-    After the others comes Monte-Carlo search on any machine, which needs no kernels.
+    After the others comes Monte-Carlo search on any machine, which needs no kernels. `memory` is what earlier matches
+    of the game have left, for engines that learn.
     """
-    for group, factory in _FACTORIES.items():
+    factories: dict[str, EngineFactory] = {**_FACTORIES, ALPHA_BETA: partial(general.make_engine, memory=memory)}
+    for group, factory in factories.items():
         if group in _held_back:
             continue
         try:

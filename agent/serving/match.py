@@ -12,6 +12,7 @@ import logging
 import random
 from collections.abc import Coroutine
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from agent.serving.clock import Clock, Deadline, Instant, now
 from agent.serving.journal import MatchJournal, Unfinished
@@ -81,6 +82,8 @@ class MatchOptions:
     """Whether to think while others move."""
     statistics: Statistics | None = None
     """Where to count what happens."""
+    memory: Path | None = None
+    """The folder of what was learnt in earlier matches; None to play without."""
 
 
 class Match:
@@ -442,7 +445,8 @@ class Match:
         checkpoint = replace(known, since=tuple(self._history[known.turn :]))
         deadline = self._turn.deadline
         seconds = deadline.remaining() if deadline is not None else None
-        return Begin(self.start_message, checkpoint, seconds, self._options.ponder, compile, self._distrust)
+        options = self._options
+        return Begin(self.start_message, checkpoint, seconds, options.ponder, compile, self._distrust, options.memory)
 
     def _close(self) -> None:
         if not self.closed:

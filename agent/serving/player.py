@@ -86,6 +86,8 @@ class ServeOptions:
     """The networks that are answered; none: all."""
     restarts: int = 0
     """How often a supervisor has started the server again."""
+    memory: Path | None = None
+    """Where to keep what was learnt of games for later matches of them; None to learn anew each time."""
 
 
 def gatekeeper(networks: Collection[Network]) -> Callable[[str], bool]:
@@ -110,7 +112,7 @@ class Player:
         self._options = options
         self._matches: dict[str, Match] = {}
         self.statistics = Statistics(lambda: len(self._matches), options.restarts)
-        self._match_options = MatchOptions(Clock(options.margin), options.ponder, self.statistics)
+        self._match_options = MatchOptions(Clock(options.margin), options.ponder, self.statistics, options.memory)
         self._journal = Journal(options.journal) if options.journal is not None else None
         self._pool = WorkerPool(memory_share(options.workers), early, self._renew_kernels)
         self._keeper = KernelKeeper(PLAYING)

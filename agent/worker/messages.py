@@ -11,6 +11,7 @@ import select
 import struct
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from games.machine import Term
@@ -91,6 +92,8 @@ class Begin:
     """Whether to try for a circuit; without, the match is played by the interpreter."""
     distrust: int = 0
     """How many circuits of the match's rules were found to be wrong, or failed, until now."""
+    memory: Path | None = None
+    """The folder of what was learnt in earlier matches; None for a match that is played without."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ class Session:
         that the match is prepared."""
         self._channel = channel
         self._light = light
-        self._engines = _monte_carlo if light else engines
+        self._engines = _monte_carlo if light else engines or _remembering(begin)
         self._compile = compile
         self._begin = begin
         self._received: list[Received] = list(begin.checkpoint.since)
@@ -368,6 +368,21 @@ def _perception(checked: CheckedRules, role: Term) -> Perceive | None:
 
     perception = Perception(checked)
     return partial(perception.percepts, role=checked.roles.index(role))
+
+
+def _remembering(begin: Begin) -> EngineChoice | None:
+    """The registry's choice of engines, with the memory of the match's rules; None for a match without memory."""
+    folder, rules = begin.memory, begin.start.rules
+    if folder is None:
+        return None
+
+    def choose(machine: StateMachine, role: int) -> Iterator[Engine]:
+        from agent.search.pvs.memory import SheetMemory, Store
+        from agent.search.registry import engines_for
+
+        return engines_for(machine, role, SheetMemory(Store(folder), rules, machine.roles))
+
+    return choose
 
 
 def _monte_carlo(machine: StateMachine, role: int) -> Iterator[Engine]:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import main
-from agent.commands.options import DIFFERENT, INTERRUPTED, OK, WRONG_INPUT
+from agent.cli import _parser, main
+from agent.commands.options import DIFFERENT, INTERRUPTED, OK, WRONG_INPUT, default_memory
+from agent.refereeing import agent_process
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -55,6 +56,54 @@ def test_unknown_game_is_named_with_what_there_is(capsys: pytest.CaptureFixture[
     message = fails(["match", "tic_tac_two", "--players", "random,random"], capsys)
     assert "tic_tac_two: no such file" in message
     assert "tic_tac_toe" in message
+
+
+def test_memory_is_in_the_users_folder_for_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless another one is named, or none is wanted, or the user has no home; measuring commands have none."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for command in (["serve"], ["match", "tic_tac_toe", "--players", "agent,agent"]):
+
+        def memory(*more: str, command: list[str] = command) -> object:
+            return _parser().parse_args([*command, *more]).memory
+
+        assert memory() == tmp_path / "ggp-agent" / "memory"
+        assert memory("--memory", "here") == Path("here")
+        assert memory("--no-memory") is None
+    for command in (["strength", "chess", "general", "native"], ["bench"], ["solve", "file"], ["soak"]):
+        assert not hasattr(_parser().parse_args(command), "memory")
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    assert default_memory() == Path.home() / ".local" / "state" / "ggp-agent" / "memory"
+    monkeypatch.setattr(Path, "home", partial(_no_home, Path))
+    assert default_memory() is None
+
+
+def _no_home(kind: type[Path]) -> Path:
+    raise RuntimeError("could not determine home directory")
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_match_tells_its_agents_what_to_remember(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: bool) -> None:
+    """The agent's own process gets the folder, or is told to do without."""
+    given: list[list[str]] = []
+
+    class Process:
+        """That has ended already."""
+
+        def __init__(self, command: list[str], **options: object) -> None:
+            given.append(command)
+
+        def send_signal(self, number: int) -> None:
+            """Nothing."""
+
+        def wait(self, seconds: float) -> None:
+            """Not at all."""
+
+    monkeypatch.setattr(agent_process.subprocess, "Popen", Process)
+    with agent_process.AgentProcess(tmp_path if wanted else None):
+        pass
+    expected = ["--memory", str(tmp_path)] if wanted else ["--no-memory"]
+    assert given[0][-len(expected) :] == expected
+    assert str(_parser().parse_args(given[0][3:]).memory) == (str(tmp_path) if wanted else "None")
 
 
 def test_syntax_error_shows_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

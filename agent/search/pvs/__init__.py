@@ -5,6 +5,8 @@ node in one pass of the lanes, `table` says what an entry of the transposition t
 steps of `agent.search.alphabeta`, `analysis` deepens iteratively at the root, `engine` plays.
 
 `survey` says whether a game is one for alpha-beta, `selfplay` plays matches of shallow searches, `learning` fits the
-evaluation to them, `trial` plays matches against other engines, and `preparation` does all that while the start clock
-runs. Imported by `agent.search.general` and `agent.kernels.groups`: `engine` and `preparation`.
+evaluation to them, `trial` plays matches against other engines, `memory` keeps what was learnt for later matches, and
+`preparation` does all that while the start clock runs. Imported by `agent.search.general` and `agent.kernels.groups`:
+`engine` and `preparation`; `memory` by whoever makes the engine of a match (`agent.search.registry`,
+`agent.worker.session`).
 """

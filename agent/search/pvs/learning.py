@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +79,17 @@ def points_of(result: int) -> float:
     return 0.5 + 0.5 * result / MOST
 
 
+class Experience(NamedTuple):
+    """Positions of matches that an evaluation is learnt from."""
+
+    facts: NDArray[np.bool_]
+    """(n, fluents) which facts hold."""
+    targets: NDArray[np.float64]
+    """(n) 0..1"""
+    fresh: int
+    """Matches since the last evaluation was fitted."""
+
+
 class _Table:
     """One thread's pair of players."""
 
@@ -129,6 +141,10 @@ class Learner:
         self._targets = np.zeros(0)
         self._fresh = 0
         """Matches since the last evaluation was fitted."""
+        self._candidate: LogisticEvaluation | None = None
+        """One that is being tried out: what a stop interrupts goes on the next time."""
+        self._points, self._played = 0.0, 0
+        """What it has won so far, and in how many matches."""
         self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, features.n))
         zobrist = np.random.default_rng(seed).integers(0, 1 << 64, n, np.uint64)
         self._tables = [_Table(machine, features, seed + i, zobrist) for i in range(threads)]
@@ -154,10 +170,44 @@ class Learner:
         bits = np.unpackbits(states.view(np.uint8), axis=1, bitorder="little")
         return bits[:, : self._features.n_fluents].astype(np.bool_)
 
+    @property
+    def experience(self) -> Experience:
+        """What it has learnt from, and has still to learn from. Not where fluents share weights."""
+        # An evaluation that is still being tried out is lost, and is to be fitted again.
+        fresh = self._fresh if self._candidate is None else MATCHES
+        return Experience(self._x[:, : self._features.n_fluents] != 0, self._targets, fresh)
+
+    def resume(self, experience: Experience) -> None:
+        """Goes on from what another learner of the game has left; nothing was recorded yet."""
+        facts, self._targets, self._fresh = experience
+        self._x, self._targets = self._features.of(facts[-self._kept :]), self._targets[-self._kept :]
+
     def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> bool:
         """Records matches, and fits and tries out an evaluation; returns whether there was anything to learn from."""
         for table in self._tables:
             table.set_evaluation(0, self.evaluation)
+        if self._candidate is None:
+            self._candidate = self._learn(pool, root, stop)
+            self._points, self._played = 0.0, 0
+        if self._candidate is None:
+            return False
+        for table in self._tables:
+            table.set_evaluation(1, self._candidate)
+        share = -(-(GATE - self._played) // (2 * len(self._tables)))
+        results = list(pool.map(lambda table: self._compare(table, root, share, stop), self._tables))
+        self._points += sum(points for points, _ in results)
+        self._played += sum(played for _, played in results)
+        if stop[0]:
+            return False
+        self.generations += 1
+        if self._points > 0.5 * self._played:
+            self.accepted += 1
+            self.evaluation = self._candidate
+        self._candidate = None
+        return True
+
+    def _learn(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> LogisticEvaluation | None:
+        """Records matches, and fits an evaluation to what is known; None where it was stopped, or nothing was there."""
         share = -(-max(0, MATCHES - self._fresh) // len(self._tables))
         parts = list(pool.map(lambda table: self._record(table, root, share, stop), self._tables))
         facts = [part for some, _ in parts for part in some]
@@ -169,23 +219,11 @@ class Learner:
             self._x = np.concatenate([self._x, self._features.of(np.concatenate(facts))])[-self._kept :]
         self._targets = np.concatenate([self._targets, *targets])[-self._kept :]
         if stop[0] or not self._fresh:
-            return False
-        candidate = self._fit(self._x, self._targets, stop)
-        if candidate is None:
-            return False
-        for table in self._tables:
-            table.set_evaluation(1, candidate)
-        share = -(-GATE // (2 * len(self._tables)))
-        results = list(pool.map(lambda table: self._compare(table, root, share, stop), self._tables))
-        points, played = (sum(column) for column in zip(*results, strict=True))
-        if stop[0]:
-            return False
-        self._fresh = 0
-        self.generations += 1
-        if points > 0.5 * played:
-            self.accepted += 1
-            self.evaluation = candidate
-        return True
+            return None
+        fitted = self._fit(self._x, self._targets, stop)
+        if fitted is not None:
+            self._fresh = 0
+        return fitted
 
     def _record(
         self, table: _Table, root: NDArray[np.uint64], matches: int, stop: StopFlag

@@ -14,6 +14,7 @@ from agent.search.engine import StopFlag
 from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import Learner, LogisticEvaluation
+from agent.search.pvs.memory import Entry, SheetMemory
 from agent.search.pvs.survey import survey
 from agent.search.pvs.trial import limited, play
 from agent.search.tree.engine import TreeSearch
@@ -35,13 +36,24 @@ FEW_GENERATIONS = 3
 """Fewer learnt evaluations are too few. Set by hand; not tuned."""
 TRIAL_MEMORY = 1 << 26
 """Bytes that each engine has in these matches."""
+MOST_REMEMBERED = 20
+"""Trial matches of earlier preparations that count at most: their evaluations were worse. Set by hand; not tuned."""
+KEPT_MATCHES = 16
+"""Matches to learn from that are worth writing what is remembered again. Set by hand; not tuned."""
 
 
 class Preparation:
     """Finds out which search plays a two-player game, and with which evaluation."""
 
-    def __init__(self, machine: CircuitMachine, *, threads: int, seed: int) -> None:
+    def __init__(self, machine: CircuitMachine, *, threads: int, seed: int, memory: SheetMemory | None = None) -> None:
+        """`memory` is what earlier matches have left, and where to leave something for later ones."""
         self._machine = machine
+        # What patterns weigh has no keys.
+        self._memory = memory if len(machine.game.fluents) <= fit.MAX_FLUENTS else None
+        self._remembered: Entry | None = None
+        """What the first evaluation was learnt from, where it was remembered."""
+        self._kept = (0, 0, 0)
+        """Generations and trial matches of what is on disk, and matches of this learner that it was learnt from."""
         self._threads = threads
         self._random = Random(seed)
         self._trainer: fit.EvaluationTrainer | None = None
@@ -61,8 +73,9 @@ class Preparation:
 
     @property
     def generations(self) -> int:
-        """Evaluations that were learnt, not counting the fit to random play."""
-        return self._learner.generations if self._learner is not None else 0
+        """Evaluations that were learnt, also in earlier matches, not counting the fit to random play."""
+        earlier = self._remembered.generations if self._remembered is not None else 0
+        return earlier + (self._learner.generations if self._learner is not None else 0)
 
     @property
     def prefers_alpha_beta(self) -> bool:
@@ -101,6 +114,8 @@ class Preparation:
             self.suits = self._examine()
         if not self.suits:
             return
+        if self._learner is None:
+            self._recall()
         self._fit(state, FIT_SHARE * seconds, stop)
         if self._learner is None or stop[0]:
             return
@@ -115,6 +130,67 @@ class Preparation:
             self.points,
             self.matches,
         )
+        self._keep()
+
+    def _recall(self) -> None:
+        """Takes the evaluation of earlier matches for the first one, if there is one."""
+        memory, machine = self._memory, self._machine
+        try:
+            entry = memory.read() if memory is not None else None
+            if memory is None or entry is None:
+                return
+            features = find_features(machine, self._random.getrandbits(63))
+            evaluation = memory.evaluation(entry, machine.game.fluents, features)
+            experience = memory.experience(entry, machine.game.fluents)
+        except Exception:
+            log.exception("nothing is remembered")
+            return
+        if evaluation is None:
+            log.warning("what is remembered does not fit the facts of the game")
+            return
+        learner = self._make_learner(features, evaluation)
+        self.features, self._learner = features, learner
+        if experience is not None:
+            learner.resume(experience)
+        self._remembered = entry
+        self.matches = min(entry.trials, MOST_REMEMBERED)
+        self.points = entry.points * self.matches / max(1, entry.trials)
+        self._kept = self.generations, self.matches, 0
+        log.info(
+            "remembered: %d generations, from %d matches; %.1f of %d points against tree search",
+            entry.generations,
+            entry.matches,
+            entry.points,
+            entry.trials,
+        )
+
+    def _keep(self) -> None:
+        """Remembers what was learnt for later matches."""
+        memory, learner, features = self._memory, self._learner, self.features
+        if memory is None or learner is None or features is None:
+            return
+        news = self.generations, self.matches, learner.matches
+        if news[:2] == self._kept[:2] and learner.matches < self._kept[2] + KEPT_MATCHES:
+            return
+        earlier = self._remembered.matches if self._remembered is not None else 0
+        try:
+            memory.keep(
+                self._machine.game.fluents,
+                features,
+                learner.evaluation,
+                learner.experience,
+                generations=self.generations,
+                matches=earlier + learner.matches,
+                points=self.points,
+                trials=self.matches,
+            )
+            self._kept = news
+        except Exception as error:
+            log.warning("what was learnt cannot be kept: %s", error)
+
+    def _make_learner(self, features: Features, start: LogisticEvaluation) -> Learner:
+        seed = self._random.getrandbits(63)
+        return Learner(self._machine, features, start, threads=self._threads, seed=seed)
 
     def _examine(self) -> bool:
         found = survey(self._machine, self._random.getrandbits(32))
@@ -131,20 +207,16 @@ class Preparation:
             if not stop[0]:
                 self.suits = False
             return
-        features = self.features = find_features(self._machine, self._random.getrandbits(63))
+        features = find_features(self._machine, self._random.getrandbits(63))
         weights = np.zeros(features.n)
         if start is not None:
             weights[: len(start.weights)] = start.weights
-        learner = Learner(
-            self._machine,
-            features,
-            LogisticEvaluation(weights, start.bias if start is not None else 0.0),
-            threads=self._threads,
-            seed=self._random.getrandbits(63),
-        )
+        learner = self._make_learner(features, LogisticEvaluation(weights, 0.0 if start is None else start.bias))
         if start is None:
             self._fit_patterns(learner, end, stop)
-        self._learner = learner
+            if stop[0]:
+                return
+        self.features, self._learner = features, learner
 
     def _fit_fluents(self, state: State, end: float, stop: StopFlag) -> LogisticEvaluation | None:
         """An evaluation with a weight for each fluent, until `end` (`time.monotonic`)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -148,6 +149,35 @@ def test_stopped_learning_keeps_its_matches(own: Compile, learner: Learner) -> N
     assert counts == [96, 91]
     assert learner.matches == 10
     assert (learner.generations, learner.evaluation) == (0, before)
+
+
+def test_stopped_trial_of_an_evaluation_goes_on(own: Compile, learner: Learner) -> None:
+    """However short each call is, what was fitted once gets through its trial matches in the end."""
+    root = own("connect_four").pack(own("connect_four").initial())
+    fits, pairs = [], []
+    fit, compare = learner._fit, learner._compare
+
+    def fitted(*arguments: object) -> object:
+        fits.append(arguments)
+        return fit(*arguments)  # type: ignore[arg-type]
+
+    def compared(*arguments: object) -> object:
+        stop = arguments[-1]
+        assert isinstance(stop, np.ndarray)
+        pairs.append(arguments[-2])
+        found = compare(arguments[0], root, min(3, arguments[-2]), stop)  # type: ignore[arg-type, type-var]
+        stop[0] = len(pairs) < 3
+        return found
+
+    learner._fit, learner._compare = fitted, compared  # type: ignore[assignment, method-assign]
+    for _ in range(3):
+        assert learner.generations == 0
+        with ThreadPoolExecutor(1) as pool:
+            learner._generation(pool, root, np.zeros(1, np.uint8))
+    assert pairs == [8, 5, 2]
+    assert len(fits) == 1
+    assert learner.generations == 1
+    assert learner.experience.fresh == 0
 
 
 def test_nothing_can_be_learnt_without_ends(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:

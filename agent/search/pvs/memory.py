@@ -1,0 +1,299 @@
+"""What was learnt in earlier matches of a game, on disk under a digest of its rules.
+
+The evaluation, how it did, and the positions from which the next one will be learnt: learning goes on as if the match
+before had not ended, so that a game is learnt in the end also where each match leaves little time for it.
+
+An entry is a text file of its own: a checksum, then JSON. Files that are damaged, or of another version, count for
+nothing and are overwritten. Several processes may read and write at once: files are replaced as a whole, and the last
+one to write wins. Where there are too many, those go that were not used for the longest time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import math
+import os
+import re
+import tempfile
+import time
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.pvs.features import Features
+from agent.search.pvs.learning import Experience, LogisticEvaluation
+from games.gdl.canonical import CanonicalForm, canonical_form
+from games.machine import Term
+
+log = logging.getLogger(__name__)
+
+VERSION = 1
+"""Of the files. To be counted up when the meaning of what stands in them changes, also of the features' weights."""
+SUFFIX = ".learnt"
+MAX_ENTRIES, MAX_BYTES = 1000, 64 << 20
+"""Bounds on the whole folder. Set by hand; not tuned."""
+MAX_FACT_BYTES = 1 << 18
+"""Bytes for the facts of positions in an entry, a bit each: for those that are newest. Set by hand: all that learning
+keeps, in games with up to 100 fluents."""
+MAX_FILE = 1 << 20
+"""Bytes of an entry; a file that is larger is none."""
+STALE_SECONDS = 3600.0
+"""Age of a temporary file whose writer must have died. Set by hand; not tuned."""
+MAX_WEIGHT = 100.0
+"""Log odds; no weight that was learnt comes near it."""
+LEAST_KNOWN = 0.9
+"""Share of a game's fluents that an entry must have weights for. Ways of grounding differ in what they keep, but not by
+much. Set by hand; not tuned."""
+
+
+@dataclass(frozen=True)
+class Positions:
+    """`learning.Experience` in terms of keys."""
+
+    keys: tuple[int, ...] = ()
+    """Keys of the fluents, by column."""
+    facts: bytes = b""
+    """A row of bits for each position, filled up to whole bytes, the lowest bit first."""
+    targets: bytes = b""
+    """A little-endian 16-bit number for each position; 65535 stands for 1."""
+    fresh: int = 0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is kept of a game."""
+
+    weights: Mapping[int, float]
+    """By key (64 bits): what a fluent, or a conjunction with so many facts missing, adds to the log odds of a win of
+    role 0."""
+    bias: float
+    generations: int
+    """Evaluations that were learnt one after the other until this one."""
+    matches: int
+    """Matches against itself that these were learnt from."""
+    points: float
+    """What alpha-beta got in matches against tree search, 0..1 each."""
+    trials: int
+    """The number of these matches."""
+    positions: Positions = Positions()
+    """What the next evaluation will be fitted to, with what is recorded then."""
+
+
+class Store:
+    """A folder of entries."""
+
+    def __init__(self, folder: Path, *, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
+        """The folder is created by the first `write`."""
+        self._folder = folder
+        self._max_entries, self._max_bytes = max_entries, max_bytes
+
+    def read(self, digest: str) -> Entry | None:
+        """The entry of the rules with this digest (hexadecimal); None where there is none that can be used."""
+        path = self._path(digest)
+        try:
+            if path.stat().st_size > MAX_FILE:
+                raise ValueError("too large")
+            entry = _decode(path.read_bytes(), digest)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            log.warning("%s is ignored: %s: %s", path, type(error).__name__, error)
+            return None
+        with contextlib.suppress(OSError):
+            # The time of the last use.
+            os.utime(path)
+        return entry
+
+    def write(self, digest: str, entry: Entry) -> None:
+        """Replaces the entry of these rules, and removes others as bounds demand. Raises `OSError`."""
+        path = self._path(digest)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=".", suffix=SUFFIX)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(_encode(digest, entry))
+            os.replace(name, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
+        self._prune(path)
+
+    def _prune(self, newest: Path) -> None:
+        now = time.time()
+        found: list[tuple[float, int, Path]] = []
+        for path in self._folder.glob(f"*{SUFFIX}"):
+            # Others may prune at the same time.
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                if not path.name.startswith("."):
+                    found.append((math.inf if path == newest else status.st_mtime, status.st_size, path))
+                elif now - status.st_mtime > STALE_SECONDS:
+                    path.unlink()
+        count, size = 0, 0
+        for _, length, path in sorted(found, reverse=True):
+            count, size = count + 1, size + length
+            if path != newest and (count > self._max_entries or size > self._max_bytes):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def _path(self, digest: str) -> Path:
+        if not re.fullmatch("[0-9a-f]{16,128}", digest):
+            raise ValueError("no digest")
+        return self._folder / f"{digest}{SUFFIX}"
+
+
+class SheetMemory:
+    """What is remembered of one rulesheet, in terms of the features of its circuit."""
+
+    def __init__(self, store: Store, rulesheet: Sequence[Term], roles: Sequence[Term]) -> None:
+        """The rules as they were received; nothing is done with them yet."""
+        self._store, self._rulesheet, self._roles = store, rulesheet, roles
+
+    @cached_property
+    def _form(self) -> CanonicalForm | None:
+        return canonical_form(self._rulesheet, self._roles)
+
+    def read(self) -> Entry | None:
+        """What was kept of these rules; None where there is nothing."""
+        return self._store.read(self._form.digest) if self._form is not None else None
+
+    def evaluation(self, entry: Entry, fluents: Sequence[Term], features: Features) -> LogisticEvaluation | None:
+        """The evaluation of an entry, for these features of a game with these fluents; None where it does not fit."""
+        if self._form is None:
+            return None
+        keys, columns = _keys(self._form, fluents, features)
+        known = np.array([key in entry.weights for key in keys], np.bool_)
+        if known[: len(fluents)].sum() < max(1.0, LEAST_KNOWN * len(fluents)):
+            return None
+        values = np.array([entry.weights.get(key, 0.0) for key in keys])
+        # A conjunction that is new to us counts for nothing in the mean of those that share its weight.
+        members = np.bincount(columns[known], minlength=features.n)
+        weights = np.bincount(columns[known], values[known], features.n) / np.maximum(members, 1)
+        return LogisticEvaluation(weights, entry.bias)
+
+    def experience(self, entry: Entry, fluents: Sequence[Term]) -> Experience | None:
+        """What an entry has for learning on; None where that does not fit. Facts that are new count as not true."""
+        positions, form = entry.positions, self._form
+        place = {key: column for column, key in enumerate(positions.keys)}
+        if form is None or len(place) < max(1, len(positions.keys)):
+            return None
+        keys = [form.key(fluent) for fluent in fluents]
+        if len(set(keys)) < len(keys):
+            # Facts that are alike: nobody knows which of them was meant.
+            return None
+        rows = np.frombuffer(positions.facts, np.uint8).reshape(-1, (len(place) + 7) // 8)
+        bits = np.unpackbits(rows, axis=1, bitorder="little")[:, : len(place)] != 0
+        facts = np.zeros((len(rows), len(fluents)), np.bool_)
+        known = [column for column, key in enumerate(keys) if key in place]
+        facts[:, known] = bits[:, [place[keys[column]] for column in known]]
+        targets = np.frombuffer(positions.targets, "<u2") / 65535
+        return Experience(facts, targets, positions.fresh)
+
+    def keep(
+        self,
+        fluents: Sequence[Term],
+        features: Features,
+        evaluation: LogisticEvaluation,
+        experience: Experience,
+        *,
+        generations: int,
+        matches: int,
+        points: float,
+        trials: int,
+    ) -> None:
+        """Keeps an evaluation, and what led to it (see `Entry`), for later matches. Raises `OSError`."""
+        if self._form is None:
+            return
+        keys, columns = _keys(self._form, fluents, features)
+        # Facts that the canonical form cannot tell apart should have equal weights, or nearly.
+        shared: dict[int, list[float]] = {}
+        for key, column in zip(keys, columns.tolist(), strict=True):
+            shared.setdefault(key, []).append(float(evaluation.weights[column]))
+        weights = {key: sum(values) / len(values) for key, values in shared.items()}
+        positions = _positions(keys[: len(fluents)], experience)
+        entry = Entry(weights, evaluation.bias, generations, matches, points, trials, positions)
+        self._store.write(self._form.digest, entry)
+
+
+def _keys(form: CanonicalForm, fluents: Sequence[Term], features: Features) -> tuple[list[int], NDArray[np.int64]]:
+    """Keys of fluents, then of conjunctions with so many facts missing; the feature (a column) that each counts for.
+
+    Features for which nothing of that counts are not remembered.
+    """
+    keys = [form.key(fluent) for fluent in fluents]
+    columns = list(range(len(fluents)))
+    for c, places in enumerate(features.column.tolist()):
+        chosen = features.fact[features.first[c] : features.first[c + 1]].tolist()
+        whole = np.sort(np.array([keys[f] for f in chosen], np.uint64)).astype("<u8").tobytes()
+        for missing, place in enumerate(places, 1):
+            digest = hashlib.blake2b(whole, digest_size=8, key=b"%d missing" % missing).digest()
+            keys.append(int.from_bytes(digest, "little"))
+            columns.append(place)
+    return keys, np.array(columns, np.int64)
+
+
+def _positions(keys: Sequence[int], experience: Experience) -> Positions:
+    """The newest of the positions."""
+    rows = np.packbits(experience.facts, axis=1, bitorder="little")
+    most = MAX_FACT_BYTES // max(1, rows.shape[1])
+    targets = np.round(65535 * experience.targets[-most:]).astype("<u2")
+    return Positions(tuple(keys), rows[-most:].tobytes(), targets.tobytes(), experience.fresh)
+
+
+def _encode(digest: str, entry: Entry) -> bytes:
+    data = {
+        "version": VERSION,
+        "rules": digest,
+        "generations": entry.generations,
+        "matches": entry.matches,
+        "points": entry.points,
+        "trials": entry.trials,
+        "bias": entry.bias,
+        "weights": {f"{key:016x}": float(f"{weight:.6g}") for key, weight in entry.weights.items()},
+        "positions": {
+            "keys": [f"{key:016x}" for key in entry.positions.keys],
+            "facts": b64encode(entry.positions.facts).decode(),
+            "targets": b64encode(entry.positions.targets).decode(),
+            "fresh": entry.positions.fresh,
+        },
+    }
+    body = json.dumps(data).encode()
+    return hashlib.sha256(body).hexdigest().encode() + b"\n" + body + b"\n"
+
+
+def _decode(content: bytes, digest: str) -> Entry:
+    """Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` for what is no entry of these rules."""
+    checksum, _, body = content.partition(b"\n")
+    body = body.removesuffix(b"\n")
+    if hashlib.sha256(body).hexdigest().encode() != checksum:
+        raise ValueError("damaged")
+    data: Any = json.loads(body)
+    if data["version"] != VERSION or data["rules"] != digest:
+        raise ValueError("of another version, or of other rules")
+    weights = {int(key, 16): float(weight) for key, weight in data["weights"].items()}
+    bias, points = float(data["bias"]), float(data["points"])
+    counts = [int(data[name]) for name in ("generations", "matches", "trials")]
+    if not all(abs(weight) <= MAX_WEIGHT for weight in (*weights.values(), bias)):
+        raise ValueError("weights out of bounds")
+    if min(counts) < 0 or not 0 <= points <= counts[2]:
+        raise ValueError("counts out of bounds")
+    return Entry(weights, bias, counts[0], counts[1], points, counts[2], _decode_positions(data["positions"]))
+
+
+def _decode_positions(data: Any) -> Positions:
+    keys = tuple(int(key, 16) for key in data["keys"])
+    facts, targets = (b64decode(data[name], validate=True) for name in ("facts", "targets"))
+    fresh = int(data["fresh"])
+    if len(facts) != len(targets) // 2 * ((len(keys) + 7) // 8) or len(targets) % 2 or fresh < 0:
+        raise ValueError("positions of no length")
+    return Positions(keys, facts, targets, fresh)
