@@ -24,7 +24,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if options.needed_kernels:
             from agent.kernels.progress import prepare
+            from agent.sheet import load
 
+            for game in _sheets(options):
+                load(game)
             prepare(options.needed_kernels).close()
         status, result = options.run(options)
         if options.json is not None:
@@ -39,6 +42,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     return int(status)
+
+
+def _sheets(options: argparse.Namespace) -> list[str]:
+    """The rulesheets that the command is for."""
+    named: str | list[str] = getattr(options, options.sheets_in) if options.sheets_in else []
+    return [named] if isinstance(named, str) else named
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -24,6 +24,7 @@ def add(commands: Commands) -> None:
         "Recognises a rulesheet of a native family and compares legal moves, successors, ends and goals of the "
         "native rules with those of the compiled rulesheet on whole random matches. Exit status 1 if any differs.",
         kernels=(CIRCUIT,),
+        sheets="file",
     )
     parser.add_argument("file", metavar="FILE", help=SHEET_HELP)
     parser.add_argument("--positions", type=int, default=1_000_000, metavar="N", help="(default: %(default)s)")

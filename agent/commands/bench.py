@@ -47,7 +47,11 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         if options.check:
             raise InputError("--check needs --kernels")
         from agent.kernels.progress import prepare
+        from agent.sheet import load
 
+        for game in options.files:
+            # What is mistyped should be said before anything is compiled.
+            load(game)
         if options.search:
             from agent.measuring.search_speed import bench_search
 

@@ -22,6 +22,7 @@ def add(commands: Commands) -> None:
         "Shows a rulesheet's roles, kind and size, what it is recognised as, the engine that would play it, how long "
         "setting up takes, random playouts per second, and all warnings.",
         kernels=tuple(GROUPS),
+        sheets="file",
     )
     parser.add_argument("file", metavar="FILE", help=SHEET_HELP)
 

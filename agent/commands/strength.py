@@ -27,6 +27,7 @@ def add(commands: Commands) -> None:
         "tree, playouts (tree, but always playing out), montecarlo, and plain (Reversi at 6 plies without patterns). "
         "Needs jobs x cores cores that do nothing else.",
         kernels=PLAYING,
+        sheets="file",
     )
     parser.add_argument("file", metavar="FILE", help=SHEET_HELP)
     parser.add_argument("first", metavar="ENGINE")

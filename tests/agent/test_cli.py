@@ -15,6 +15,7 @@ import pytest
 
 from agent.cli import _parser, main
 from agent.commands.options import DIFFERENT, INTERRUPTED, OK, WRONG_INPUT, default_memory
+from agent.kernels import progress
 from agent.refereeing import agent_process
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,6 +113,18 @@ def test_syntax_error_shows_its_place(tmp_path: Path, capsys: pytest.CaptureFixt
     message = fails(["inspect", file], capsys).splitlines()
     assert message[0].startswith(f"{file}:2:3: error: ")
     assert message[1:] == ["      (init (f 1)", "      ^"]
+
+
+@pytest.mark.parametrize(
+    "command", [["inspect"], ["bench"], ["bench", "--search"], ["agree"], ["strength", "tree", "general"]]
+)
+def test_mistakes_are_told_before_kernels_are_compiled(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which may take a minute."""
+    monkeypatch.setattr(progress, "prepare", lambda groups: pytest.fail("compiled"))
+    file = write(tmp_path, "(role a)\n  (init (f 1)\n")
+    assert fails([command[0], file, *command[1:]], capsys).startswith(f"{file}:2:3: error: ")
 
 
 def test_meaningless_rules_show_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
