@@ -30,7 +30,7 @@ from agent.worker.messages import Checkpoint, Judged, Received, Unseen
 from games.machine import Term
 from protocol.kif import read_one, write
 from protocol.messages import Start
-from protocol.terms import TextError
+from protocol.terms import MAX_DEPTH
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class Journal:
         for path in sorted(self._folder.glob(f"*{JOURNAL_SUFFIX}")):
             try:
                 yield _load(path, now)
-            except (OSError, ValueError, KeyError, IndexError, TypeError, TextError) as error:
+            except (OSError, ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
                 log.warning("cannot read the journal %s: %s", path, error)
 
 
@@ -207,14 +207,16 @@ class MatchJournal:
 
 
 def _load(path: Path, now: float) -> Unfinished:
+    """A file's match. Raises `OSError`, and `ValueError`, `KeyError`, `IndexError` or `TypeError` for one that is no
+    journal: a disk may have damaged it."""
     lines = list(_lines(path))
     head = lines[0]
     start = Start(
-        match_id=head["match"],
-        role=read_one(head["role"]),
-        rules=tuple(read_one(text) for text in head["rules"]),
-        start_clock=head["start_clock"],
-        play_clock=head["play_clock"],
+        match_id=_text(head["match"]),
+        role=_read(head["role"]),
+        rules=tuple(map(_read, head["rules"])),
+        start_clock=_count(head["start_clock"]),
+        play_clock=_count(head["play_clock"]),
     )
     received: dict[int, dict[str, Any]] = {}
     answer: dict[str, Any] | None = None
@@ -222,7 +224,7 @@ def _load(path: Path, now: float) -> Unfinished:
     for line in lines[1:]:
         if "moves" in line or "own" in line:
             # One that could not be synced may be there twice.
-            received[line.get("number", len(received) + 1)] = line
+            received[_count(line.get("number", len(received) + 1))] = line
         elif "answer" in line:
             answer = line
         elif "facts" in line:
@@ -233,17 +235,17 @@ def _load(path: Path, now: float) -> Unfinished:
     history = tuple(_received(received[number]) for number in sorted(received))
     if sorted(received) != list(range(1, len(history) + 1)):
         raise ValueError("a turn is missing")
-    times = [line["at"] for line in received.values() if "at" in line]
+    times = [float(line["at"]) for line in received.values() if "at" in line]
     modified = path.stat().st_mtime
     return Unfinished(
         start,
         history,
-        max(line.get("distrust", 0) for line in lines),
+        max(_count(line.get("distrust", 0)) for line in lines),
         MatchJournal(path, continued=True),
         age=max(0.0, now - modified),
-        answered=read_one(answer["answer"]) if answer is not None and answer["turn"] == len(history) else None,
-        checkpoint=_checkpoint(state) if state is not None and state["turn"] <= len(history) else Checkpoint(),
-        silence=max(0.0, now - (times[-1] if times else head.get("at", modified))),
+        answered=_read(answer["answer"]) if answer is not None and answer["turn"] == len(history) else None,
+        checkpoint=_checkpoint(state) if state is not None and _count(state["turn"]) <= len(history) else Checkpoint(),
+        silence=max(0.0, now - (times[-1] if times else float(head.get("at", modified)))),
         intervals=tuple(max(0.0, after - before) for before, after in itertools.pairwise(times)),
     )
 
@@ -257,7 +259,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
                 continue
             try:
                 line = json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(line, dict):
                 yield line
@@ -266,12 +268,13 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 def _received(line: dict[str, Any]) -> Received:
     if "own" in line:
         own, percepts = line["own"], line.get("percepts")
-        seen = None if percepts is None else tuple(read_one(text) for text in percepts)
-        return Unseen(None if own is None else read_one(own), seen)
-    moves = tuple(read_one(text) for text in line["moves"])
+        seen = None if percepts is None else tuple(map(_read, percepts))
+        return Unseen(None if own is None else _read(own), seen)
+    moves = tuple(map(_read, line["moves"]))
     if "missed" not in line:
         return moves
-    return Judged(moves, None if line["answered"] is None else read_one(line["answered"]), line["missed"])
+    missed = None if line["missed"] is None else float(line["missed"])
+    return Judged(moves, None if line["answered"] is None else _read(line["answered"]), missed)
 
 
 def _checkpoint(line: dict[str, Any]) -> Checkpoint:
@@ -280,5 +283,25 @@ def _checkpoint(line: dict[str, Any]) -> Checkpoint:
     return Checkpoint(line["turn"], facts, None if disputed is None else tuple(map(_term, disputed)))
 
 
-def _term(data: Any) -> Term:
-    return data if isinstance(data, str) else tuple(map(_term, data))
+def _term(data: Any, depth: int = 0) -> Term:
+    if isinstance(data, str):
+        return data
+    if not isinstance(data, list) or depth > MAX_DEPTH:
+        raise ValueError("no term")
+    return tuple(_term(part, depth + 1) for part in data)
+
+
+def _read(data: Any) -> Term:
+    return read_one(_text(data))
+
+
+def _text(data: Any) -> str:
+    if not isinstance(data, str):
+        raise ValueError(f"text expected, not {str(data)[:40]}")
+    return data
+
+
+def _count(data: Any) -> int:
+    if not isinstance(data, int) or data < 0:
+        raise ValueError(f"a number expected, not {str(data)[:40]}")
+    return data
