@@ -110,11 +110,10 @@ class MatchJournal:
             "role": write(start.role),
             "start_clock": start.start_clock,
             "play_clock": start.play_clock,
-            "rules": [write(statement) for statement in start.rules],
             "distrust": distrust,
             "at": time.time(),
         }
-        await self._append(line, anew=True)
+        await self._append(line, rules=start.rules, anew=True)
 
     async def received(self, received: Received, number: int) -> None:
         """Adds a turn: the joint move with this number, from 1 on."""
@@ -160,21 +159,30 @@ class MatchJournal:
         self.close()
         self._path.unlink(missing_ok=True)
 
-    async def _append(self, line: dict[str, object], *, anew: bool = False, sync: bool = True) -> None:
+    async def _append(
+        self, line: dict[str, object], *, rules: tuple[Term, ...] | None = None, anew: bool = False, sync: bool = True
+    ) -> None:
         """Writes a line. A disk that is slow or full is no reason to lose the match: it is reported, no more."""
-        writing = asyncio.create_task(self._append_in_order(json.dumps(line) + "\n", anew, sync))
+        writing = asyncio.create_task(self._append_in_order(line, rules, anew, sync))
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
         done, _ = await asyncio.wait({writing}, timeout=PATIENCE)
         if not done:
             log.warning("%s takes longer than %.1f s to be written", self._path, PATIENCE)
 
-    async def _append_in_order(self, text: str, anew: bool, sync: bool) -> None:
+    async def _append_in_order(
+        self, line: dict[str, object], rules: tuple[Term, ...] | None, anew: bool, sync: bool
+    ) -> None:
+        def write_line() -> None:
+            # Spelling a rulesheet takes longer than the event loop may be held up.
+            spelled = {} if rules is None else {"rules": [write(statement) for statement in rules]}
+            self._write(json.dumps({**line, **spelled}) + "\n", anew, sync)
+
         async with self._lock:
             if self._closed:
                 return
             try:
-                await asyncio.to_thread(self._write, text, anew, sync)
+                await asyncio.to_thread(write_line)
             except OSError as error:
                 log.error("cannot write %s: %s", self._path, error)
         if self._closed:
