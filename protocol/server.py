@@ -45,8 +45,8 @@ _PARSE_INLINE = 1 << 14
 _PARSERS = 2
 """Long messages that are parsed at the same time."""
 
-_LAST_DATA_RECEIVED = struct.Struct("=52xI")
-"""tcpi_last_data_recv of Linux's struct tcp_info (linux/tcp.h): milliseconds."""
+_TCP_INFO = struct.Struct("=52xI12xI")
+"""Of Linux's struct tcp_info (linux/tcp.h): tcpi_last_data_recv in milliseconds, tcpi_rtt in microseconds."""
 
 _HEADER_TIMEOUT = 20.0
 """Seconds until a connection on which no request has come is ended."""
@@ -73,6 +73,8 @@ class Received:
     dialect: Dialect
     peer: str
     """Who sent it, for the log: the address of the other side."""
+    round_trip: float = 0.0
+    """Seconds to the other side and back, as the system has measured it; 0 where it has not."""
 
 
 Handler: TypeAlias = Callable[[Message, Received], Awaitable[Reply]]
@@ -216,7 +218,8 @@ async def _preflight(request: web.Request) -> web.Response:
 
 
 async def _answer(request: web.Request) -> web.Response:
-    at = time.monotonic() - _waited(request)
+    waited, round_trip = _times(request)
+    at = time.monotonic() - waited
     peer = request.remote or "unknown"
     try:
         message, dialect = await _parse(request)
@@ -230,27 +233,26 @@ async def _answer(request: web.Request) -> web.Response:
         log.exception("%s from %s cannot be read, answered busy", request.method, peer)
         return _response(request, render(Busy(), Dialect()))
     try:
-        reply = await request.app[HANDLER](message, Received(at, dialect, peer))
+        reply = await request.app[HANDLER](message, Received(at, dialect, peer, round_trip))
         return _response(request, render(reply, dialect))
     except Exception:
         log.exception("%s from %s failed, answered busy", type(message).__name__.upper(), peer)
         return _response(request, render(Busy(), dialect))
 
 
-def _waited(request: web.Request) -> float:
+def _times(request: web.Request) -> tuple[float, float]:
     """Seconds since the request's data came in, as far as the system knows: it may have waited for this process to run,
-    or, in a backlog, to be started."""
+    or, in a backlog, to be started. And seconds to the other side and back."""
     connection = None if request.transport is None else request.transport.get_extra_info("socket")
     if connection is None:
-        return 0.0
+        return 0.0, 0.0
     try:
-        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LAST_DATA_RECEIVED.size)
-        milliseconds: int
-        (milliseconds,) = _LAST_DATA_RECEIVED.unpack(info)
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
+        milliseconds, microseconds = _TCP_INFO.unpack(info)
     except (OSError, AttributeError, struct.error):
         # No TCP, or no Linux.
-        return 0.0
-    return min(milliseconds / 1000, _BODY_TIMEOUT)
+        return 0.0, 0.0
+    return min(milliseconds / 1000, _BODY_TIMEOUT), microseconds / 1_000_000
 
 
 class _RefusedError(Exception):

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent.serving.clock import Clock, Deadline, Instant, now
 from agent.serving.journal import MatchJournal, Unfinished
+from agent.serving.match_clock import MatchClock
 from agent.serving.match_workers import MatchWorkers
 from agent.serving.record import MatchRecord
 from agent.serving.statistics import Statistics
@@ -70,7 +71,7 @@ class MatchOptions:
     clock: Clock
     ponder: bool = True
     """Whether to think while others move."""
-    statistics: Statistics | None = None
+    statistics: Statistics = field(default_factory=Statistics)
     """Where to count what happens."""
 
 
@@ -92,10 +93,11 @@ class Match:
         self.closed = False
         """Whether the match is over for us."""
         self._options = options
+        self._clock = MatchClock(options.clock, options.statistics)
         self._record = MatchRecord(start, journal, found)
         self._revived = found is not None
         """Whether no worker has reported anything since this server took the match up."""
-        self._workers = MatchWorkers(start.match_id, pool, self._make_begin, self._on_report, self._on_loss)
+        self._workers = MatchWorkers(start.match_id, pool, self._make_begin, self._on_report, self._clock.lost_worker)
         self._playable: bool | None = None
         """Whether the match can be played; None until a worker has said so."""
         self._turn = MatchTurn(self._record.turns)
@@ -108,10 +110,6 @@ class Match:
         self._finishing: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[bool] | None = None
         """Answers START; a repeated one waits for the same answer."""
-        self._playouts = 0
-        """As the engine counted them last."""
-        if options.statistics is not None:
-            options.statistics.matches += 1
         if found is not None:
             self.heard -= found.silence
             if found.answered is not None:
@@ -127,6 +125,11 @@ class Match:
     def turn_number(self) -> int:
         """How many joint moves were received."""
         return self._turn.number
+
+    @property
+    def due(self) -> Instant | None:
+        """When the reply to the present turn is to leave; None where none is wanted."""
+        return None if self.closed or self._turn.deadline is None else self._turn.deadline.at
 
     @property
     def overdue(self) -> bool:
@@ -155,10 +158,13 @@ class Match:
             self._turn.start_repeated = True
         return await asyncio.shield(self._starting)
 
-    async def play(self, message: Play, received: Instant) -> Term:
-        """The move for the next turn, at the latest when its clock is up."""
+    async def play(self, message: Play, received: Instant, round_trip: float = 0.0) -> Term:
+        """The move for the next turn, at the latest when its clock is up.
+
+        `round_trip` is how many seconds it takes to the manager and back.
+        """
         self.heard = now()
-        deadline = self._options.clock.deadline(received, self.start_message.play_clock)
+        deadline = self._clock.play(received, self.start_message.play_clock, round_trip)
         await self._know_situation(message, deadline)
         if self._is_new(message):
             await self._advance(message, received, deadline)
@@ -173,8 +179,7 @@ class Match:
             turn.answer = asyncio.create_task(self._find_answer(turn, deadline))
         move = await asyncio.shield(turn.answer)
         self.heard = now()
-        if self._options.statistics is not None:
-            self._options.statistics.lateness.add(self.heard - deadline.at)
+        self._clock.replied(deadline)
         return move
 
     async def stop(self, message: Stop) -> None:
@@ -199,7 +204,7 @@ class Match:
 
     async def _start(self, received: Instant) -> bool:
         start = self.start_message
-        deadline = self._options.clock.deadline(received, start.start_clock)
+        deadline = self._clock.start(received, start.start_clock)
         await self._record.begin()
         self._record.pace.took(received, 0)
         self._workers.ensure_one()
@@ -276,10 +281,11 @@ class Match:
                 self._workers.add_standby()
                 patience = deadline.at
             await self._wait(min(deadline.at, patience) if turn.situation is None else deadline.at)
+        self._clock.woke(deadline, begun)
         if turn.situation is None and self._revived:
-            await self._know_legal_moves(turn, deadline.at + self._options.clock.margin + GRACE)
+            await self._know_legal_moves(turn, deadline.at + self._clock.margin + GRACE)
         elif turn.situation is None and self._workers.is_alive:
-            await self._know_legal_moves(turn, deadline.at + LAST_SHARE * self._options.clock.margin)
+            await self._know_legal_moves(turn, deadline.at + LAST_SHARE * self._clock.margin)
         if self._turn is not turn:
             # The manager went on without an answer; whatever is said now is not read.
             return self._any_move()
@@ -291,24 +297,11 @@ class Match:
         seconds = now() - begun
         log.info("%s: turn %d: %s after %.2f s (%s)", self.match_id, turn.number, write(move), seconds, turn.reasons())
         turn.deadline = None
-        self._count(turn)
+        self._clock.count(turn)
         self._record.note_answer(move, turn)
         if not self._options.ponder:
             self._workers.send(Rest())
         return move
-
-    def _count(self, turn: MatchTurn) -> None:
-        statistics = self._options.statistics
-        if statistics is None:
-            return
-        statistics.turns += 1
-        statistics.guessed += turn.situation is None
-        statistics.doubtful += turn.situation is not None and turn.situation.states > 1
-        playouts = turn.thought.opinion.info.get("playouts") if turn.thought is not None else None
-        if isinstance(playouts, int):
-            # A search that goes on from the last turn counts on.
-            statistics.playouts += playouts - self._playouts if playouts >= self._playouts else playouts
-            self._playouts = playouts
 
     async def _know_legal_moves(self, turn: MatchTurn, until: Instant) -> None:
         while self._turn is turn and turn.situation is None and not (self.closed or self._playable is False):
@@ -342,10 +335,6 @@ class Match:
             self._playable = False
             log.error("%s: cannot be played: %s", self.match_id, report.reason)
         self._news.set()
-
-    def _on_loss(self) -> None:
-        if self._options.statistics is not None:
-            self._options.statistics.workers_lost += 1
 
     def _make_begin(self, compile: bool) -> Begin:
         """What a worker that joins now has to know."""
