@@ -126,8 +126,8 @@ class SoakServer:
             self._process.wait()
 
     async def send(self, message: str, seconds: float, style: Style = "dresden") -> str:
-        """The reply, as a manager of this style reads it: to the end of the stream (Dresden's), or as much as its header
-        says (ggp-base's). Raises `OSError`, and `TimeoutError` after so many seconds."""
+        """The reply, as a manager of this style reads it: Dresden's to the end of the stream, ggp-base's as much as the
+        header says. Raises `OSError`, and `TimeoutError` after so many seconds."""
         body = message.encode()
         lines = (f"{name}: {value}\r\n" for name, value in headers(style, HOST).items())
         head = f"POST / HTTP/1.0\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n"
