@@ -70,10 +70,16 @@ class Unfinished:
 class Journal:
     """A folder of running matches."""
 
-    def __init__(self, folder: Path) -> None:
-        """Creates the folder where there is none. Raises `OSError`."""
-        folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, folder: Path, *, restarted: bool = False) -> None:
+        """Creates the folder where there is none. Raises `OSError` where that is not possible; a server that was
+        started again goes on all the same: it has matches to play, and the disk may come back."""
         self._folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            if not restarted:
+                raise
+            log.error("cannot write the journal: %s", error)
 
     def match(self, match_id: str) -> MatchJournal:
         """The file of a match, existing or not."""
@@ -157,7 +163,7 @@ class MatchJournal:
         """Forgets the match."""
         self._removed = True
         self.close()
-        self._path.unlink(missing_ok=True)
+        self._remove_file()
 
     async def _append(
         self, line: dict[str, object], *, rules: tuple[Term, ...] | None = None, anew: bool = False, sync: bool = True
@@ -188,7 +194,7 @@ class MatchJournal:
         if self._closed:
             self._close_file()
             if self._removed:
-                self._path.unlink(missing_ok=True)
+                self._remove_file()
 
     def _write(self, text: str, anew: bool, sync: bool) -> None:
         if anew:
@@ -211,7 +217,17 @@ class MatchJournal:
     def _close_file(self) -> None:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            os.close(descriptor)
+            try:
+                os.close(descriptor)
+            except OSError as error:
+                log.error("cannot write %s: %s", self._path, error)
+
+    def _remove_file(self) -> None:
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            # A later server may take the match up, and drops it after a while.
+            log.error("cannot remove %s: %s", self._path, error)
 
 
 def _load(path: Path, now: float) -> Unfinished:

@@ -119,7 +119,8 @@ class Player:
         self._clock = Clock(options.margin)
         self._match_options = MatchOptions(self._clock, options.ponder, self.statistics)
         self._collection = GarbageCollection(self.statistics.collections, self._next_due)
-        self._journal = Journal(options.journal) if options.journal is not None else None
+        journal = options.journal
+        self._journal = None if journal is None else Journal(journal, restarted=options.restarts > 0)
         self._pool = WorkerPool(memory_share(options.workers), early, self._renew_kernels)
         self._keeper = KernelKeeper(PLAYING)
         self._upkeep: list[asyncio.Task[None]] = []
