@@ -116,7 +116,8 @@ class Worker:
 
 
 class WorkerPool:
-    """Keeps one warm spare beside the workers that were given out."""
+    """Keeps one warm spare beside the workers that were given out, and a light one, which is there much sooner: a
+    machine may be too busy to start even that within a turn."""
 
     def __init__(
         self,
@@ -135,7 +136,9 @@ class WorkerPool:
         self._early = list(early)
         self._without: frozenset[str] = frozenset()
         self._spare: Worker | None = None
-        self._keeper: asyncio.Task[None] | None = None
+        self._light: Worker | None = None
+        """The light spare."""
+        self._keepers: list[asyncio.Task[None]] = []
         self._wanted = asyncio.Event()
         self._there = asyncio.Condition()
         self._closing: set[asyncio.Task[None]] = set()
@@ -162,7 +165,7 @@ class WorkerPool:
         """Starts the first spare, or leaves light workers, which are to be called first, the processor for a moment."""
         if at_once:
             self._wanted.set()
-        self._keeper = asyncio.create_task(self._keep())
+        self._keepers = [asyncio.create_task(self._keep()), asyncio.create_task(self._keep_light())]
 
     def end_early(self) -> None:
         """Ends the light workers for which there is no match."""
@@ -174,12 +177,13 @@ class WorkerPool:
     async def close(self) -> None:
         """Ends the spare, and waits for the workers that were released."""
         self.end_early()
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.gather(self._keeper, return_exceptions=True)
-        if self._spare is not None:
-            self.release(self._spare)
-            self._spare = None
+        for keeper in self._keepers:
+            keeper.cancel()
+        await asyncio.gather(*self._keepers, return_exceptions=True)
+        for spare in (self._spare, self._light):
+            if spare is not None:
+                self.release(spare)
+        self._spare = self._light = None
         await asyncio.gather(*self._closing)
 
     async def acquire(self, latest: bool = False, patience: float = LIGHT_AFTER) -> Worker:
@@ -196,6 +200,11 @@ class WorkerPool:
         with contextlib.suppress(OSError):
             if self._early:
                 return Worker(await adopt(self._early.pop()), LIGHT)
+            light, self._light = self._light, None
+            if light is not None:
+                if not light.lost.is_set():
+                    return light
+                self.release(light)
             return await Worker.start(self._memory, LIGHT)
         return await self._acquire_warm(False)
 
@@ -269,6 +278,20 @@ class WorkerPool:
             self._failures = 0
             log.info("worker %d is warm after %.1f s", worker.pid, time.monotonic() - started)
             await self._announce()
+
+    async def _keep_light(self) -> None:
+        """Sees to it that there is a light spare, a moment after the last one was taken or lost."""
+        while True:
+            await asyncio.sleep(RESPAWN_DELAY)
+            if self._light is not None and self._light.lost.is_set():
+                self.release(self._light)
+                self._light = None
+            if self._light is None:
+                try:
+                    self._light = await Worker.start(self._memory, LIGHT)
+                except OSError as error:
+                    log.error("a worker cannot be started: %s", error)
+                    await asyncio.sleep(FAILURE_DELAY)
 
     async def _announce(self) -> None:
         async with self._there:

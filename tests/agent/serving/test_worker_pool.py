@@ -97,6 +97,37 @@ async def test_match_gets_a_light_worker_where_none_is_warm(monkeypatch: pytest.
     await pool.close()
 
 
+async def test_light_spare_is_there_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was lost meanwhile is replaced, as is one that was taken."""
+    monkeypatch.setattr(worker_pool, "RESPAWN_DELAY", 0.0)
+    started: list[Doomed] = []
+
+    async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
+        worker = Doomed()
+        worker.lost.clear()
+        if without == LIGHT:
+            started.append(worker)
+        else:
+            worker.warm.clear()
+        return worker
+
+    async def until(count: int) -> None:
+        async with asyncio.timeout(120):
+            while len(started) < count:
+                await asyncio.sleep(0)
+
+    monkeypatch.setattr(Worker, "start", start)
+    pool = WorkerPool(1)
+    pool.start()
+    await until(1)
+    started[0].lost.set()
+    await until(2)
+    taken: object = await pool.acquire(patience=0.0)
+    assert taken is started[1]
+    await until(3)
+    await pool.close()
+
+
 def test_nothing_is_started_early_without_matches(tmp_path: object) -> None:
     """Light workers are for matches of the journal only."""
     assert start_early(None, 2) == []
