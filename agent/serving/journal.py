@@ -121,7 +121,7 @@ class MatchJournal:
         }
         await self._append(line, rules=start.rules, anew=True)
 
-    async def received(self, received: Received, number: int) -> None:
+    async def received(self, received: Received, number: int, *, sync: bool = True) -> None:
         """Adds a turn: the joint move with this number, from 1 on."""
         line: dict[str, object] = {"number": number}
         if isinstance(received, Unseen):
@@ -134,7 +134,7 @@ class MatchJournal:
             line["missed"] = received.missed
         else:
             line["moves"] = [write(move) for move in received]
-        await self._append({**line, "at": time.time()})
+        await self._append({**line, "at": time.time()}, sync=sync)
 
     async def answered(self, move: Term, number: int) -> None:
         """Notes what was answered when so many joint moves had been received."""

@@ -239,15 +239,22 @@ class Match:
 
     async def _advance(self, message: Play | Stop, received_at: Instant, deadline: Deadline | None) -> None:
         """Takes joint moves in: first into the journal, then to the workers."""
-        for received in self._record.read(message, received_at, self._turn.answered, self._latest):
-            await self._take_in(received, deadline)
+        *missed, last = self._record.read(message, received_at, self._turn.answered, self._latest)
+        for unseen in missed:
+            self._take_in(unseen, deadline)
+            self._record.note_missed()
+            self._tell_workers(unseen, deadline)
+        self._take_in(last, deadline)
+        await self._record.note_last()
+        self._tell_workers(last, deadline)
         self._record.pace.took(received_at, self.turn_number)
 
-    async def _take_in(self, received: Received, deadline: Deadline | None) -> None:
+    def _take_in(self, received: Received, deadline: Deadline | None) -> None:
         self._record.add(received)
         self._turn = MatchTurn(self._record.turns, deadline)
         self._news.set()
-        await self._record.note_last()
+
+    def _tell_workers(self, received: Received, deadline: Deadline | None) -> None:
         self._workers.send_turn(self.turn_number, Turn(received, deadline.remaining() if deadline else None))
 
     def _rewind(self) -> None:

@@ -131,6 +131,11 @@ class MatchRecord:
         if self._journal is not None:
             await self._journal.received(self._history[-1], self.turns)
 
+    def note_missed(self) -> None:
+        """Notes, beside, that the last joint move was missed: there may be a thousand such."""
+        if self._journal is not None:
+            self._note(self._journal.received(self._history[-1], self.turns, sync=False))
+
     def begin_again(self) -> None:
         """Forgets all turns."""
         self._history.clear()
