@@ -218,7 +218,8 @@ class _Soak:
         move = match.read(text)
         if move is None:
             report.illegal += 1
-            report.illegal_moves.append(f"{match.label}: {text[:80]}")
+            outage = ", during an outage" if disturbed else ""
+            report.illegal_moves.append(f"{match.label}{outage}: {text[:80]}")
         return move
 
     async def _inflict(self, name: str) -> Undo | None:

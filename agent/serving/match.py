@@ -63,6 +63,9 @@ GRACE = 0.8
 """Seconds beyond its clock that a message is kept waiting where no server ran for a time, so that no legal move is
 known yet: managers wait for a second, and what is not legal counts for as much as what is late."""
 
+MOST_GRACE = 5.0
+"""The same for a message that comes when that is over: some managers wait so long (Tiltyard)."""
+
 
 @dataclass(frozen=True, slots=True)
 class MatchOptions:
@@ -290,7 +293,9 @@ class Match:
             await self._wait(min(deadline.at, patience) if turn.situation is None else deadline.at)
         self._clock.woke(deadline, begun)
         if turn.situation is None and self._revived:
-            await self._know_legal_moves(turn, deadline.at + self._clock.margin + GRACE)
+            end = deadline.at + self._clock.margin
+            # Too late for most managers already: to the others, what is not legal is of no use, either.
+            await self._know_legal_moves(turn, end + (GRACE if now() < end + GRACE else MOST_GRACE))
         elif turn.situation is None and self._workers.is_alive:
             await self._know_legal_moves(turn, deadline.at + LAST_SHARE * self._clock.margin)
         if self._turn is not turn:

@@ -30,6 +30,10 @@ WARM_SECONDS = 30.0
 """Seconds that a worker may take to load its kernels from the cache: usually two. One that is stopped never does. Set
 by hand; not tuned."""
 
+SILENT_AFTER = 5.0
+"""Seconds without a sign of life after which a spare is replaced. They come every half second, but a loaded machine may
+hold them up. Set by hand; not tuned."""
+
 UNLOADABLE = 2
 """Workers in a row that ended while they loaded their kernels, after which these are taken to be damaged. Set by hand;
 not tuned."""
@@ -55,6 +59,10 @@ class Worker:
         """Set when the process has ended."""
         self.heard: Instant | None = None
         """When it last gave a sign of life; None before it began a match."""
+        self._told: Instant = now()
+        """When it last told anything, also before it began a match; at first, when it was started."""
+        self._missed = False
+        """Whether a sign of life was missed at the last look, and none has come since."""
         self._process = process
         self._reading = asyncio.create_task(self._read())
 
@@ -81,6 +89,14 @@ class Worker:
             with contextlib.suppress(ConnectionError):
                 self._process.stdin.write(frame(command))
 
+    def seems_to_hang(self) -> bool:
+        """Whether one that waits for a match gives no sign of life at a second look, either: at the first one, it may
+        be this process that did not get to read what was told."""
+        missed, self._missed = self._missed, now() - self._told > SILENT_AFTER
+        if missed and self._missed:
+            log.error("worker %d hangs before it has a match: another one is started", self.pid)
+        return missed and self._missed
+
     async def close(self) -> None:
         """Ends the process and everything that it started."""
         self.on_report = self.on_lost = None
@@ -96,6 +112,7 @@ class Worker:
             while True:
                 (length,) = HEADER.unpack(await stream.readexactly(HEADER.size))
                 report: Report = pickle.loads(await stream.readexactly(length))
+                self._told, self._missed = now(), False
                 if isinstance(report, Warm):
                     self.warm.set()
                 elif self.on_report is not None:
@@ -243,7 +260,7 @@ class WorkerPool:
                 await asyncio.wait_for(self._wanted.wait(), RESPAWN_DELAY)
             self._wanted.clear()
             if self._spare is not None:
-                if not (self._spare.lost.is_set() or self.can_better(self._spare)):
+                if not (self._spare.lost.is_set() or self.can_better(self._spare) or self._spare.seems_to_hang()):
                     await self._announce()
                     continue
                 self.release(self._spare)
@@ -283,7 +300,7 @@ class WorkerPool:
         """Sees to it that there is a light spare, a moment after the last one was taken or lost."""
         while True:
             await asyncio.sleep(RESPAWN_DELAY)
-            if self._light is not None and self._light.lost.is_set():
+            if self._light is not None and (self._light.lost.is_set() or self._light.seems_to_hang()):
                 self.release(self._light)
                 self._light = None
             if self._light is None:

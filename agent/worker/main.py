@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 
 from agent.logs import formatter, start_logging
-from agent.worker.messages import Begin, Channel, Warm
+from agent.worker.messages import PULSE, Alive, Begin, Channel, Warm
 from agent.worker.session import Session
 
 _PARENT_DEATH_SIGNAL = 1
@@ -61,8 +61,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         channel.send(Warm(time.monotonic() - started))
         while True:
-            command = channel.receive()
-            if isinstance(command, Begin):
+            command = channel.receive(PULSE)
+            if command is None:
+                # A spare that hangs is found out before a match needs it.
+                channel.send(Alive())
+            elif isinstance(command, Begin):
                 handler.setFormatter(formatter(command.start.match_id))
                 Session(channel, command, light=options.light).run()
     except (EOFError, BrokenPipeError):
