@@ -30,9 +30,9 @@ WARM_SECONDS = 30.0
 """Seconds that a worker may take to load its kernels from the cache: usually two. One that is stopped never does. Set
 by hand; not tuned."""
 
-SILENT_AFTER = 5.0
-"""Seconds without a sign of life after which a spare is replaced. They come every half second, but a loaded machine may
-hold them up. Set by hand; not tuned."""
+SILENT_AFTER = 10.0
+"""Seconds without a sign of life after which a spare that gave one is replaced. They come every half second, but a
+loaded machine may hold them up. Set by hand; not tuned."""
 
 UNLOADABLE = 2
 """Workers in a row that ended while they loaded their kernels, after which these are taken to be damaged. Set by hand;
@@ -59,8 +59,9 @@ class Worker:
         """Set when the process has ended."""
         self.heard: Instant | None = None
         """When it last gave a sign of life; None before it began a match."""
-        self._told: Instant = now()
-        """When it last told anything, also before it began a match; at first, when it was started."""
+        self._told: Instant | None = None
+        """When it last told anything, also before it began a match; None until it has."""
+        self._started = now()
         self._missed = False
         """Whether a sign of life was missed at the last look, and none has come since."""
         self._process = process
@@ -92,7 +93,9 @@ class Worker:
     def seems_to_hang(self) -> bool:
         """Whether one that waits for a match gives no sign of life at a second look, either: at the first one, it may
         be this process that did not get to read what was told."""
-        missed, self._missed = self._missed, now() - self._told > SILENT_AFTER
+        # One that has not told anything yet may have to wait for a busy machine.
+        since, patience = (self._started, WARM_SECONDS) if self._told is None else (self._told, SILENT_AFTER)
+        missed, self._missed = self._missed, now() - since > patience
         if missed and self._missed:
             log.error("worker %d hangs before it has a match: another one is started", self.pid)
         return missed and self._missed

@@ -82,6 +82,7 @@ async def test_spare_that_hangs_is_found_out(monkeypatch: pytest.MonkeyPatch) ->
     await asyncio.wait_for(worker.warm.wait(), 120)
 
     monkeypatch.setattr(worker_pool, "SILENT_AFTER", 600.0)
+    monkeypatch.setattr(worker_pool, "WARM_SECONDS", 600.0)
     told = worker._told
     async with asyncio.timeout(120):
         while worker._told == told:
