@@ -80,10 +80,11 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Serves until it is told to stop. Raises `InputError` where it cannot listen."""
     from agent.logs import JSON_LOGS, start_logging
-    from agent.serving.supervisor import inherited_socket, listen, raise_priority
+    from agent.serving.supervisor import inherited_socket, listen, raise_descriptors, raise_priority
 
     # From the beginning: a match may wait for this process to be ready.
     raise_priority()
+    raise_descriptors()
     if options.log_json:
         os.environ[JSON_LOGS] = "1"
     start_logging()
