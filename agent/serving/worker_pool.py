@@ -74,7 +74,7 @@ class Worker:
         Without all that is in `LIGHT`, it is warm as soon as it runs.
         """
         pipe = asyncio.subprocess.PIPE
-        arguments = [f"--memory={memory}", f"--without={','.join(without)}"]
+        arguments = [f"--memory={memory}", f"--server={os.getpid()}", f"--without={','.join(without)}"]
         if frozenset(without) >= LIGHT:
             arguments.append("--light")
         return cls(await start_module("agent.worker.main", *arguments, stdin=pipe, stdout=pipe), without)

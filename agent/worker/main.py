@@ -35,11 +35,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     """
     parser = argparse.ArgumentParser(prog="agent.worker.main", description=__doc__)
     parser.add_argument("--memory", type=int, required=True, help="bytes of address space")
+    parser.add_argument("--server", type=int, required=True, help="the process that started this one")
     parser.add_argument("--without", default="", help="groups of kernels not to use, separated by commas")
     parser.add_argument("--light", action="store_true", help="load no kernels at all")
     options = parser.parse_args(argv)
     # One that is stopped would not notice that its server is gone, and stay for ever.
     ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != options.server:
+        # It was gone before that.
+        return
 
     # Whatever else prints must not get between the reports.
     channel = Channel(os.dup(0), os.dup(1))
