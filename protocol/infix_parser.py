@@ -11,13 +11,15 @@ _TOKEN = re.compile(
     r"""[()\[\],&|~]
       | :-
       | %[^\n\r]*
-      | "(?:[^"\\]|\\.)*"
+      | "(?:[^"\\]|\\.)*+"
+      | (?P<open>"(?s:.*))
       | \.(?=\s|$)
       | (?:(?!:-|\.(?:\s|$))[^\s()\[\],&|~"%])+
-      | "
     """,
     re.VERBOSE,
 )
+"""A string that is never closed takes all the rest: looking for its end again at every quote inside would take
+quadratic time."""
 _PRECEDENCE = {":-": 1, "|": 2, "&": 3, "~": 4}
 _CONNECTIVE = {"|": "or", "&": "and"}
 
@@ -62,7 +64,8 @@ class _Parser:
         self._frames = [_Frame("", 0)]
 
     def parse(self) -> list[ParsedTerm]:
-        tokens = [(m.group(), m.start()) for m in _TOKEN.finditer(self._text) if m.group()[0] != "%"]
+        found = (m for m in _TOKEN.finditer(self._text) if m.group()[0] != "%")
+        tokens = [('"' if m.lastgroup == "open" else m.group(), m.start()) for m in found]
         for index, (token, offset) in enumerate(tokens):
             frame = self._frames[-1]
             if token in ("(", "["):

@@ -16,6 +16,8 @@ __all__ = ["TextError", "TextPosition", "locate", "read", "read_one", "read_rule
 _COMMENT = re.compile(r";[^\n\r]*")
 _TOKEN = re.compile(r"[()]|[^\s();]+")
 _TOKEN_OR_COMMENT = re.compile(r"[()]|;[^\n\r]*|[^\s();]+")
+_DELIMITER = re.compile(r"[\s()]")
+_LINE_END = re.compile(r"[\n\r]")
 _CHUNK = 1 << 15
 """Characters per call of the regular expression engine, which holds the interpreter lock while it runs."""
 
@@ -141,15 +143,19 @@ def start_of(text: str, path: Sequence[int]) -> int:
 
 
 def _tokens(text: str) -> Iterator[str]:
-    """The tokens without comments, found chunk by chunk; a chunk ends before a parenthesis, so never in a token."""
-    if ";" in text:
-        text = _COMMENT.sub("", text)
+    """The tokens without comments."""
+    for lines in _chunks(text, _LINE_END) if ";" in text else (text,):
+        for chunk in _chunks(_COMMENT.sub("", lines), _DELIMITER):
+            yield from _TOKEN.findall(chunk)
+
+
+def _chunks(text: str, boundary: re.Pattern[str]) -> Iterator[str]:
+    """The text in pieces that end before a boundary (or with the text), so never in a token or comment."""
     start = 0
     while start < len(text):
-        end = text.find("(", start + _CHUNK)
-        if end < 0:
-            end = len(text)
-        yield from _TOKEN.findall(text, start, end)
+        cut = boundary.search(text, start + _CHUNK)
+        end = cut.start() if cut is not None else len(text)
+        yield text[start:end]
         start = end
 
 

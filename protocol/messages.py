@@ -55,12 +55,15 @@ __all__ = [
     "render",
 ]
 
-_PREFIX_BLANK = re.compile(r"(?:\s+|;[^\n\r]*)*")
-_INFIX_BLANK = re.compile(r"(?:\s+|%[^\n\r]*)*")
+_BLANK = re.compile(r"\s*")
+_REST_OF_LINE = re.compile(r"[^\n\r]*")
 _INFIX_CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
 _TAIL = re.compile(r"\)\s*[^\s();]+\s+[^\s();]+\s*\)\s*")
 """What follows the rules in a START of five arguments."""
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]*)?")
+
+_LONGEST_ID = 1000
+"""Characters of an id: it is repeated in replies and in every line of the log. Those in use have some 40."""
 
 
 def parse(body: str | bytes) -> tuple[Message, Dialect]:
@@ -104,11 +107,22 @@ def _token(text: str) -> str:
 
 
 def _syntax(text: str) -> Syntax:
-    start = _PREFIX_BLANK.match(text)
-    if start is not None and text.startswith("(", start.end()):
+    if text.startswith("(", _beginning(text, ";")):
         return "prefix"
-    start = _INFIX_BLANK.match(text)
-    return "infix" if start is not None and _INFIX_CALL.match(text, start.end()) else "prefix"
+    return "infix" if _INFIX_CALL.match(text, _beginning(text, "%")) else "prefix"
+
+
+def _beginning(text: str, comment: str) -> int:
+    """The offset of what comes after blanks and comments; a step for each, since no other thread runs meanwhile."""
+    offset = _skip(_BLANK, text, 0)
+    while text.startswith(comment, offset):
+        offset = _skip(_BLANK, text, _skip(_REST_OF_LINE, text, offset))
+    return offset
+
+
+def _skip(pattern: re.Pattern[str], text: str, offset: int) -> int:
+    match = pattern.match(text, offset)
+    return offset if match is None else match.end()
 
 
 def _error(text: str, syntax: Syntax, message: str, path: tuple[int, ...]) -> TextError:
@@ -227,6 +241,8 @@ class _Request:
         match_id = self.terms[index]
         if not isinstance(match_id, str):
             raise self.error("an id is one token", index)
+        if len(match_id) > _LONGEST_ID:
+            raise self.error(f"an id has at most {_LONGEST_ID} characters, not {len(match_id)}", index)
         # The infix reader took an upper-case id for a variable.
         return match_id[1:] if self.syntax == "infix" and match_id.startswith("?") else match_id
 

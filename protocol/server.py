@@ -18,11 +18,13 @@ import socket
 import struct
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import unquote_to_bytes
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from protocol.messages import Busy, Dialect, Message, Reply, TextError, parse, render
 
@@ -31,23 +33,35 @@ log = logging.getLogger(__name__)
 MAX_BODY = 32 << 20
 """Bytes of a message that are read; more is refused."""
 
-_MAX_HEADER = 1 << 20
-"""Bytes of a request line or header line: a GET holds its message there."""
+_MAX_REQUEST_LINE = 1 << 20
+"""Bytes of a request line: a GET holds its message there."""
+
+_MAX_HEADER = 1 << 13
+"""Bytes of any other line of the header, of which there may be 128."""
 
 _PARSE_INLINE = 1 << 14
 """Bytes of a message that is parsed at once (a millisecond or so); a longer one goes to a thread."""
 
-_LAST_DATA_RECEIVED = struct.Struct("=52xI")
-"""tcpi_last_data_recv of Linux's struct tcp_info (linux/tcp.h): milliseconds."""
+_PARSERS = 2
+"""Long messages that are parsed at the same time."""
+
+_TCP_INFO = struct.Struct("=52xI12xI")
+"""Of Linux's struct tcp_info (linux/tcp.h): tcpi_last_data_recv in milliseconds, tcpi_rtt in microseconds."""
 
 _HEADER_TIMEOUT = 20.0
 """Seconds until a connection on which no request has come is ended."""
+
+_LONGEST_REASON = 200
+"""Characters of what the log says of a request that is none: it may repeat what was sent."""
 
 _MOST_STRANGERS = 1000
 """Addresses that are remembered to be logged once only."""
 
 _BODY_TIMEOUT = 60.0
 """Seconds until a body that does not arrive completely is given up."""
+
+_LINGERING = 2.0
+"""Seconds that a connection stays open for the rest of a body that was answered without it. Set by hand; not tuned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +73,8 @@ class Received:
     dialect: Dialect
     peer: str
     """Who sent it, for the log: the address of the other side."""
+    round_trip: float = 0.0
+    """Seconds to the other side and back, as the system has measured it; 0 where it has not."""
 
 
 Handler: TypeAlias = Callable[[Message, Received], Awaitable[Reply]]
@@ -74,6 +90,8 @@ STRANGERS: web.AppKey[set[str]] = web.AppKey("strangers")
 ANSWERING: web.AppKey[set[Any]] = web.AppKey("answering")
 """Connections on which a request has come."""
 BODY_LIMIT = web.AppKey("body_limit", int)
+PARSERS: web.AppKey[ThreadPoolExecutor] = web.AppKey("parsers")
+"""Threads of their own: however many long messages come, the journal has its threads."""
 
 
 def make_app(
@@ -97,6 +115,8 @@ def make_app(
     app[GATEKEEPER] = allow
     app[STRANGERS] = set()
     app[ANSWERING] = set()
+    app[PARSERS] = ThreadPoolExecutor(_PARSERS, "parser")
+    app.on_cleanup.append(_end_parsers)
     app.middlewares.append(_only_allowed)
     app.cleanup_ctx.extend(cleanup_ctx)
     for path, page in (pages or {}).items():
@@ -115,10 +135,16 @@ def make_runner(app: web.Application, *, shutdown_timeout: float = 2.0) -> web.A
         app,
         access_log=None,
         auto_decompress=False,
-        max_line_size=_MAX_HEADER,
+        max_line_size=_MAX_REQUEST_LINE,
         max_field_size=_MAX_HEADER,
+        lingering_time=_LINGERING,
+        logger=_http_log,
         shutdown_timeout=shutdown_timeout,
     )
+
+
+async def _end_parsers(app: web.Application) -> None:
+    app[PARSERS].shutdown(wait=False, cancel_futures=True)
 
 
 async def _show(page: Page, request: web.Request) -> web.Response:
@@ -143,6 +169,23 @@ async def _only_allowed(request: web.Request, handler: Callable[[web.Request], A
     response = web.Response(status=403)
     response.force_close()
     return response
+
+
+class _NoTraceback(logging.Filter):
+    """Lets what is no HTTP cost a line of the log: where in aiohttp that was found out is of no interest."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Shortens the record; always true."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, HttpProcessingError):
+            reason = error.message.partition("\n")[0].rstrip(":")[:_LONGEST_REASON]
+            record.levelno, record.levelname, record.exc_info = logging.WARNING, "WARNING", None
+            record.msg, record.args = "%s: what came is no HTTP request: %s", (record.getMessage(), reason)
+        return True
+
+
+_http_log = logging.getLogger("protocol.server.http")
+_http_log.addFilter(_NoTraceback())
 
 
 class _Runner(web.AppRunner):
@@ -175,11 +218,11 @@ async def _preflight(request: web.Request) -> web.Response:
 
 
 async def _answer(request: web.Request) -> web.Response:
-    at = time.monotonic() - _waited(request)
+    waited, round_trip = _times(request)
+    at = time.monotonic() - waited
     peer = request.remote or "unknown"
     try:
-        text = await _text(request)
-        message, dialect = await _parse(text)
+        message, dialect = await _parse(request)
     except (TextError, _RefusedError) as error:
         log.warning("%s from %s is no message, answered busy: %s", request.method, peer, error)
         return _response(request, render(Busy(), Dialect()))
@@ -190,38 +233,30 @@ async def _answer(request: web.Request) -> web.Response:
         log.exception("%s from %s cannot be read, answered busy", request.method, peer)
         return _response(request, render(Busy(), Dialect()))
     try:
-        reply = await request.app[HANDLER](message, Received(at, dialect, peer))
+        reply = await request.app[HANDLER](message, Received(at, dialect, peer, round_trip))
         return _response(request, render(reply, dialect))
     except Exception:
         log.exception("%s from %s failed, answered busy", type(message).__name__.upper(), peer)
         return _response(request, render(Busy(), dialect))
 
 
-def _waited(request: web.Request) -> float:
+def _times(request: web.Request) -> tuple[float, float]:
     """Seconds since the request's data came in, as far as the system knows: it may have waited for this process to run,
-    or, in a backlog, to be started."""
+    or, in a backlog, to be started. And seconds to the other side and back."""
     connection = None if request.transport is None else request.transport.get_extra_info("socket")
     if connection is None:
-        return 0.0
+        return 0.0, 0.0
     try:
-        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LAST_DATA_RECEIVED.size)
-        milliseconds: int
-        (milliseconds,) = _LAST_DATA_RECEIVED.unpack(info)
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
+        milliseconds, microseconds = _TCP_INFO.unpack(info)
     except (OSError, AttributeError, struct.error):
         # No TCP, or no Linux.
-        return 0.0
-    return min(milliseconds / 1000, _BODY_TIMEOUT)
+        return 0.0, 0.0
+    return min(milliseconds / 1000, _BODY_TIMEOUT), microseconds / 1_000_000
 
 
 class _RefusedError(Exception):
     """A request whose text is not taken."""
-
-
-async def _text(request: web.Request) -> bytes:
-    """The message: what the path of a GET spells, otherwise the body."""
-    if request.method in ("GET", "HEAD"):
-        return _from_path(request.raw_path)
-    return await _body(request)
 
 
 async def _body(request: web.Request) -> bytes:
@@ -248,10 +283,21 @@ def _from_path(target: str) -> bytes:
     return unquote_to_bytes(target)
 
 
-async def _parse(text: bytes) -> tuple[Message, Dialect]:
-    if len(text) <= _PARSE_INLINE:
-        return parse(text)
-    return await asyncio.to_thread(parse, text)
+async def _parse(request: web.Request) -> tuple[Message, Dialect]:
+    """The message: what the path of a GET spells, otherwise the body."""
+    if request.method in ("GET", "HEAD"):
+        target = request.raw_path
+        size, read = len(target), functools.partial(_parse_path, target)
+    else:
+        body = await _body(request)
+        size, read = len(body), functools.partial(parse, body)
+    if size <= _PARSE_INLINE:
+        return read()
+    return await asyncio.get_running_loop().run_in_executor(request.app[PARSERS], read)
+
+
+def _parse_path(target: str) -> tuple[Message, Dialect]:
+    return parse(_from_path(target))
 
 
 def _response(request: web.Request, text: str) -> web.Response:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import math
 import os
+import time
+from collections.abc import Callable
 from contextlib import nullcontext, redirect_stderr
 from pathlib import Path
 
@@ -50,3 +53,26 @@ def wire() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the recorded conversations at {folder}")
     return folder
+
+
+@pytest.fixture
+def grows_by_less_than() -> Callable[[float, Callable[[int], object], int], bool]:
+    """Whether some work takes less than `factor` times the CPU time for 4 n as for n: 4 if linear, 16 if quadratic.
+
+    Other processes can only add to what is measured: it is measured again until the least of all times show it.
+    """
+
+    def measure(factor: float, work: Callable[[int], object], n: int) -> bool:
+        def seconds(size: int) -> float:
+            begin = time.process_time()
+            work(size)
+            return time.process_time() - begin
+
+        small = large = math.inf
+        for _ in range(30):
+            small, large = min(small, seconds(n)), min(large, seconds(4 * n))
+            if large < factor * small:
+                return True
+        return False
+
+    return measure

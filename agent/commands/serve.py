@@ -38,7 +38,8 @@ def add(commands: Commands) -> None:
         type=seconds,
         default=DEFAULT_MARGIN,
         metavar="S",
-        help="seconds to keep back from every clock for the way to the manager (default: %(default)s)",
+        help="seconds to keep back from every clock at least, for the way to the manager; more, up to half of a clock,"
+        " where round trips or this machine's delays measured lately ask for it (default: %(default)s)",
     )
     parser.add_argument(
         "--journal",
@@ -49,10 +50,13 @@ def add(commands: Commands) -> None:
     add_memory_options(parser)
     parser.add_argument(
         "--workers",
+        "--max-matches",
         type=count,
         default=2,
         metavar="N",
-        help="matches to play at the same time; further ones are refused (default: %(default)s)",
+        help="matches to play at the same time, each with a worker process of its own and its share of memory; START of"
+        " a further one is answered `busy`, and a match whose manager is silent for three clocks and 20 s is closed"
+        " (default: %(default)s)",
     )
     parser.add_argument(
         "--allow",
@@ -77,10 +81,11 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Serves until it is told to stop. Raises `InputError` where it cannot listen."""
     from agent.logs import JSON_LOGS, start_logging
-    from agent.serving.supervisor import inherited_socket, listen, raise_priority
+    from agent.serving.supervisor import inherited_socket, listen, raise_descriptors, raise_priority
 
     # From the beginning: a match may wait for this process to be ready.
     raise_priority()
+    raise_descriptors()
     if options.log_json:
         os.environ[JSON_LOGS] = "1"
     start_logging()

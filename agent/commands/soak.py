@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,8 +45,15 @@ def add(commands: Commands) -> None:
         type=_share,
         default=0.0,
         metavar="P",
-        help="share of the matches that are hit by a fault at a random turn: server or worker killed, worker stopped,"
-        " journal torn, half a message (default: %(default)s)",
+        help="share of the matches that are hit by a fault at a random turn (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--fault",
+        type=_fault,
+        action="append",
+        metavar="NAME",
+        help="only such faults; may be given several times (default: all but damaged and truncated kernels, after which"
+        " all is compiled again; a wrong name shows all)",
     )
     parser.add_argument("--load", type=int, default=0, metavar="N", help="busy processes beside (default: %(default)s)")
     parser.add_argument("--log", type=Path, metavar="FILE", help="keep the server's log")
@@ -54,10 +62,13 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Runs it, and prints the figures."""
+    # Its server is not to outlive it.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from agent.measuring.soak import SoakOptions, SoakReport, soak
+    from agent.measuring.soak_faults import USUAL
 
     given = SoakOptions(
         games=tuple(options.games),
@@ -68,6 +79,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         play_clock=options.play_clock,
         margin=options.margin,
         faults=options.faults,
+        faults_of=tuple(options.fault or USUAL),
         load=options.load,
         seed=options.seed,
         log=options.log,
@@ -89,6 +101,14 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     for name, value in figures.items():
         print(f"{name:14} {value}")
     return DIFFERENT if report.late or report.illegal else OK, figures
+
+
+def _fault(text: str) -> str:
+    from agent.measuring.soak_faults import FAULTS
+
+    if text not in FAULTS:
+        raise argparse.ArgumentTypeError(f"{text} is none of: {', '.join(FAULTS)}")
+    return text
 
 
 def _share(text: str) -> float:

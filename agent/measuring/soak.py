@@ -1,18 +1,16 @@
 """Load and faults against a server of our own: many short matches at once, with the server or its workers killed.
 
-The managers of these matches send as the real ones do: a connection for each message, read to its end, and only the
-last joint move told. Where no answer comes in time they make a random move, and go on.
+The managers of these matches are ggp-base's and Dresden's by turns: they send, read and scramble as those do, with a
+connection for each message and only the last joint move told. Where no legal move comes in time they make another one,
+and go on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -22,31 +20,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.errors import CommandError
-from agent.processes import module_environment
+from agent.measuring.soak_faults import FAULTS, USUAL, Undo
+from agent.measuring.soak_server import SoakServer
 from agent.serving.statistics import resident
 from agent.sheet import load
 from games.gdl.interpreter.machine import Interpreter
 from games.machine import State, StateMachine, Term
-from protocol.kif import read_one, write
+from protocol.compose import Style, compose
+from protocol.kif import read_one
+from protocol.messages import Message, Play, Start, Stop
+from protocol.scramble import ScrambleStyle, make_scrambler
 from protocol.terms import TextError
-
-HOST = "127.0.0.1"
-
-AVAILABLE_SECONDS = 600.0
-"""How long the server may take until it is available: the first start compiles kernels."""
 
 GRACE = 1.0
 """Seconds beyond the clock that managers wait."""
 
-END_SECONDS = 20.0
-"""How long the server may take to end when it is told to. Set by hand; not tuned."""
-
-FAULTS = ("server killed", "worker killed", "worker stopped", "journal torn", "half a message")
-
-
-class SoakError(CommandError):
-    """The server could not be started, or did not become available."""
+SCRAMBLES: dict[Style, tuple[ScrambleStyle, ...]] = {"ggp-base": ("none", "ggp-base"), "dresden": ("upper", "dresden")}
+"""What each kind of manager does to the rules' tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +56,8 @@ class SoakOptions:
     margin: float = 0.4
     faults: float = 0.0
     """Share of the matches that are hit by a fault, each at a random turn."""
+    faults_of: Sequence[str] = USUAL
+    """Which ones, of `agent.measuring.soak_faults.FAULTS`."""
     load: int = 0
     """Processes beside that do nothing but use a core."""
     seed: int = 0
@@ -84,6 +76,8 @@ class SoakReport:
     """Replies that came after the clock, or not at all, while the server ran."""
     lost: int = 0
     """Replies that did not come at all, during or right after a fault."""
+    refused: int = 0
+    """STARTs that were answered `busy`."""
     faults: Counter[str] = field(default_factory=Counter)
     lateness: list[float] = field(default_factory=list)
     """Seconds after the plan (clock less margin), of replies that waited for their deadline."""
@@ -92,6 +86,14 @@ class SoakReport:
     memory: list[int] = field(default_factory=list)
     """Bytes that the server process held after each match."""
     illegal_moves: list[str] = field(default_factory=list)
+    late_replies: list[str] = field(default_factory=list)
+    health: dict[str, object] = field(default_factory=dict)
+    """What the server said of itself at the end."""
+
+    def add_late(self, reply: str) -> None:
+        """Counts a late or missing reply."""
+        self.late += 1
+        self.late_replies.append(reply)
 
     def as_json(self) -> dict[str, object]:
         """The figures."""
@@ -115,93 +117,26 @@ class SoakReport:
             },
             "outages": {"count": len(self.outages), "longest": round(max(self.outages, default=0.0), 3)},
             "memory": {"first": self.memory[0], "last": self.memory[-1]} if self.memory else None,
+            "refused": self.refused,
             "illegal_moves": self.illegal_moves[:20],
+            "late_replies": self.late_replies[:20],
+            "server": self.health,
         }
-
-
-class _Server:
-    """`ggp-agent serve`, with its supervisor and a journal."""
-
-    def __init__(self, folder: Path, options: SoakOptions) -> None:
-        self.journal = folder / "journal"
-        self.log = folder / "server.log"
-        result = folder / "serve.json"
-        arguments = ("--host", HOST, "--port", "0", "--margin", str(options.margin), "--json", str(result))
-        more = ("--journal", str(self.journal), "--workers", str(options.at_once), "--no-memory")
-        with open(self.log, "wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "agent.cli", "serve", *arguments, *more],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=module_environment(),
-                start_new_session=True,
-            )
-        end = time.monotonic() + AVAILABLE_SECONDS
-        while not (result.exists() and result.read_text().endswith("}\n")):
-            if self._process.poll() is not None or time.monotonic() > end:
-                self.end()
-                raise SoakError(f"the server does not start:\n{self.tail()}")
-            time.sleep(0.02)
-        self.port = int(json.loads(result.read_text())["port"])
-
-    @property
-    def pid(self) -> int | None:
-        """The serving process; None while there is none."""
-        return next(iter(_direct_children(self._process.pid)), None)
-
-    def tail(self) -> str:
-        """The end of the log."""
-        return self.log.read_text(errors="replace")[-3000:]
-
-    def end(self) -> None:
-        """Ends it in an orderly way."""
-        self._process.terminate()
-        try:
-            self._process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-    async def send(self, message: str, seconds: float) -> str:
-        """The reply, read to the end of the stream. Raises `OSError`, and `TimeoutError` after so many seconds."""
-        async with asyncio.timeout(seconds):
-            reader, writer = await asyncio.open_connection(HOST, self.port)
-            try:
-                body = message.encode()
-                writer.write(b"POST / HTTP/1.0\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-                text = await reader.read()
-            finally:
-                writer.close()
-        _, found, reply = text.partition(b"\r\n\r\n")
-        if not found:
-            raise ConnectionResetError("no reply")
-        return reply.decode()
-
-    async def wait_until_available(self) -> None:
-        """Returns when it says `available`. Raises `SoakError`."""
-        end = time.monotonic() + AVAILABLE_SECONDS
-        while time.monotonic() < end:
-            with contextlib.suppress(OSError):
-                if "available" in await self.send("(INFO)", 10.0):
-                    return
-            await asyncio.sleep(0.1)
-        raise SoakError(f"the server is not available:\n{self.tail()}")
 
 
 class _Soak:
     """One run."""
 
-    def __init__(self, options: SoakOptions, server: _Server, progress: Callable[[SoakReport], None]) -> None:
+    def __init__(self, options: SoakOptions, server: SoakServer, progress: Callable[[SoakReport], None]) -> None:
         self._options = options
         self._server = server
         self._progress = progress
         self._rng = random.Random(options.seed)
         self.report = SoakReport()
-        self._games: list[tuple[StateMachine, str]] = []
+        self._games: list[tuple[StateMachine, tuple[Term, ...]]] = []
         for name in options.games:
             sheet = load(name)
-            self._games.append((Interpreter(sheet.checked), " ".join(map(write, sheet.rulesheet))))
+            self._games.append((Interpreter(sheet.checked), sheet.rulesheet))
         self._killed: float | None = None
         self._disturbed = 0.0
         """Until when replies may be missing because of a fault."""
@@ -220,102 +155,139 @@ class _Soak:
         count = 0
         while not self.over:
             machine, rules = self._rng.choice(self._games)
-            await self._play(f"soak-{number}-{count}", machine, rules)
+            style: Style = ("ggp-base", "dresden")[(number + count) % 2]
+            await self._play(Match(f"soak-{number}-{count}", style, machine, rules, self._rng))
             count += 1
 
-    async def _play(self, match_id: str, machine: StateMachine, rules: str) -> None:
-        options, rng = self._options, self._rng
-        role = rng.randrange(len(machine.roles))
-        fault = rng.choice(FAULTS) if rng.random() < options.faults else None
+    async def _play(self, match: Match) -> None:
+        options, rng, machine = self._options, self._rng, match.machine
+        fault = rng.choice(options.faults_of) if rng.random() < options.faults else None
         fault_at = rng.randrange(8)
-        clocks = f"{options.start_clock} {options.play_clock}"
-        start = f"(START {match_id} {write(machine.roles[role])} ({rules}) {clocks})"
-        with contextlib.suppress(OSError):
-            if await self._server.send(start, options.start_clock + GRACE) != "ready":
-                # All workers are still at matches that a fault has broken off.
-                await asyncio.sleep(1.0)
-                return
-        state, last, step = machine.initial(), "NIL", 0
-        while not machine.terminal(state) and not self.over:
-            if fault is not None and step == fault_at:
-                self._inflict(fault)
-            mine = await self._ask(match_id, last, machine, state, role)
-            joint_move = [rng.choice(machine.legal(state, other) or ["nil"]) for other in range(len(machine.roles))]
-            if mine is not None:
-                joint_move[role] = mine
-            state = machine.next(state, joint_move)
-            last, step = "(" + " ".join(map(write, joint_move)) + ")", step + 1
-        with contextlib.suppress(OSError):
-            await self._server.send(f"(STOP {match_id} {last})", options.play_clock + GRACE)
+        mend: Undo | None = None
+        reply = await self._send(match, match.start(options.start_clock, options.play_clock), options.start_clock)
+        if reply is not None and reply != "ready":
+            # All workers are still at matches that a fault has broken off.
+            self.report.refused += 1
+            await asyncio.sleep(1.0)
+            return
+        try:
+            while not machine.terminal(match.state) and not self.over:
+                if fault is not None and match.step == fault_at:
+                    match.fault = fault
+                    mend = await self._inflict(fault)
+                match.advance(await self._ask(match))
+            await self._send(match, match.message(Stop), options.play_clock)
+        finally:
+            if mend is not None:
+                mend()
         self.report.matches += 1
         pid = self._server.pid
         if pid is not None:
             self.report.memory.append(resident(pid))
         self._progress(self.report)
 
-    async def _ask(self, match_id: str, last: str, machine: StateMachine, state: State, role: int) -> Term | None:
+    async def _send(self, match: Match, message: Message, clock: float) -> str | None:
+        """The reply; None where there is none in time."""
+        try:
+            return await self._server.send(compose(message, match.style), clock + GRACE, match.style)
+        except OSError:
+            # A time-out is one, too.
+            return None
+
+    async def _ask(self, match: Match) -> Term | None:
         """A legal move; None where there was none in time."""
         options, report = self._options, self.report
         begun = time.monotonic()
-        try:
-            text = await self._server.send(f"(PLAY {match_id} {last})", options.play_clock + GRACE)
-        except OSError:
-            # A time-out is one, too.
-            report.turns += 1
-            if begun < self._disturbed:
-                report.lost += 1
-            else:
-                report.late += 1
-            return None
+        text = await self._send(match, match.message(Play), options.play_clock)
         replied = time.monotonic()
         seconds = replied - begun
+        disturbed = begun < self._disturbed
         report.turns += 1
+        if text is None:
+            report.lost += disturbed
+            if not disturbed:
+                report.add_late(f"{match.label}: no reply")
+            return None
         if self._killed is not None and begun >= self._killed:
             report.outages.append(replied - self._killed)
             self._killed = None
-        disturbed = begun < self._disturbed
-        report.late += seconds > options.play_clock and not disturbed
+        if seconds > options.play_clock and not disturbed:
+            report.add_late(f"{match.label}: {seconds:.3f} s")
         if seconds > options.play_clock - options.margin and not disturbed:
             report.lateness.append(seconds - (options.play_clock - options.margin))
-        legal = machine.legal(state, role)
-        try:
-            move = read_one(text)
-        except TextError:
-            move = text
-        if legal and move not in legal:
+        move = match.read(text)
+        if move is None:
             report.illegal += 1
-            report.illegal_moves.append(f"{match_id}: {text[:80]}")
-            return None
+            outage = ", during an outage" if disturbed else ""
+            report.illegal_moves.append(f"{match.label}{outage}: {text[:80]}")
         return move
 
-    def _inflict(self, fault: str) -> None:
-        server = self._server.pid
-        if server is None:
-            return
-        self.report.faults[fault] += 1
-        workers = _direct_children(server)
+    async def _inflict(self, name: str) -> Undo | None:
+        fault = FAULTS[name]
+        if self._server.pid is None:
+            return None
+        self.report.faults[name] += 1
+        if fault.outage:
+            self._killed = time.monotonic()
+            self._disturbed = self._killed + self._options.play_clock + 2 * GRACE
         with contextlib.suppress(OSError):
-            if fault == "server killed":
-                self._killed = time.monotonic()
-                self._disturbed = self._killed + self._options.play_clock + 2 * GRACE
-                os.kill(server, signal.SIGKILL)
-            elif fault == "worker killed" and workers:
-                os.kill(self._rng.choice(workers), signal.SIGKILL)
-            elif fault == "worker stopped" and workers:
-                os.kill(self._rng.choice(workers), signal.SIGSTOP)
-            elif fault == "journal torn":
-                for path in self._server.journal.glob("*.jsonl"):
-                    with open(path, "a") as file:
-                        file.write('{"moves": ["le')
-            elif fault == "half a message":
-                asyncio.get_running_loop().create_task(self._send_half())
+            return await fault.inflict(self._server, self._rng)
+        return None
 
-    async def _send_half(self) -> None:
-        with contextlib.suppress(OSError):
-            _, writer = await asyncio.open_connection(HOST, self._server.port)
-            writer.write(b"POST / HTTP/1.0\r\nContent-Length: 100\r\n\r\n(PLAY ((((")
-            await writer.drain()
-            writer.close()
+
+class Match:
+    """A match as its manager sees it."""
+
+    def __init__(
+        self, match_id: str, style: Style, machine: StateMachine, rules: tuple[Term, ...], rng: random.Random
+    ) -> None:
+        self.style: Style = style
+        self.machine = machine
+        self.state: State = machine.initial()
+        self.step = 0
+        self.fault: str | None = None
+        self._match_id = match_id
+        self._rng = rng
+        self._rules = rules
+        self._role = rng.randrange(len(machine.roles))
+        self._scrambler = make_scrambler(rng.choice(SCRAMBLES[style]), rng.randrange(1 << 30))
+        self._last: tuple[Term, ...] | None = None
+
+    @property
+    def label(self) -> str:
+        """What the report calls the turn."""
+        return f"{self._match_id} ({self.style}), turn {self.step}" + (f", {self.fault}" if self.fault else "")
+
+    def start(self, start_clock: int, play_clock: int) -> Start:
+        """The START."""
+        rules = tuple(map(self._scrambler.scramble, self._rules))
+        role = self._scrambler.scramble(self.machine.roles[self._role])
+        return Start(self._match_id, role, rules, start_clock, play_clock)
+
+    def message(self, kind: type[Play | Stop]) -> Message:
+        """PLAY or STOP with the last joint move."""
+        return kind(self._match_id, None if self._last is None else tuple(map(self._scrambler.scramble, self._last)))
+
+    def read(self, text: str) -> Term | None:
+        """The legal move that a reply spells; None where it spells none."""
+        legal = self.machine.legal(self.state, self._role)
+        try:
+            move = self._scrambler.unscramble(read_one(text))
+        except TextError:
+            return None
+        return move if move in legal or not legal else None
+
+    def advance(self, mine: Term | None) -> None:
+        """Makes a joint move: our player's, the managers' choice in its place, and random ones for the others."""
+        machine, rng = self.machine, self._rng
+        joint_move = [rng.choice(machine.legal(self.state, role) or ["nil"]) for role in range(len(machine.roles))]
+        if mine is not None:
+            joint_move[self._role] = mine
+        elif self.style == "dresden":
+            joint_move[self._role] = (machine.legal(self.state, self._role) or ["nil"])[0]
+        self.state = machine.next(self.state, joint_move)
+        self._last = tuple(joint_move)
+        self.step += 1
 
 
 def soak(options: SoakOptions, progress: Callable[[SoakReport], None] = lambda report: None) -> SoakReport:
@@ -325,7 +297,8 @@ def soak(options: SoakOptions, progress: Callable[[SoakReport], None] = lambda r
     does not start.
     """
     with tempfile.TemporaryDirectory(prefix="ggp-agent-soak-") as folder, _load(options.load):
-        server = _Server(Path(folder), options)
+        unusual = any(not FAULTS[name].usual for name in options.faults_of)
+        server = SoakServer(Path(folder), options.margin, options.at_once, own_kernels=unusual)
         try:
             run = _Soak(options, server, progress)
 
@@ -333,6 +306,8 @@ def soak(options: SoakOptions, progress: Callable[[SoakReport], None] = lambda r
                 await server.wait_until_available()
                 run._end = time.monotonic() + options.seconds
                 await run.run()
+                with contextlib.suppress(OSError, ValueError):
+                    run.report.health = await server.health()
 
             asyncio.run(course())
             return run.report
@@ -352,12 +327,3 @@ def _load(processes: int) -> Iterator[None]:
         for process in busy:
             process.kill()
             process.wait()
-
-
-def _direct_children(pid: int) -> list[int]:
-    """The processes that a process has started itself."""
-    try:
-        tasks = list(Path(f"/proc/{pid}/task").iterdir())
-        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
-    except OSError:
-        return []

@@ -30,7 +30,7 @@ from agent.worker.messages import Checkpoint, Judged, Received, Unseen
 from games.machine import Term
 from protocol.kif import read_one, write
 from protocol.messages import Start
-from protocol.terms import TextError
+from protocol.terms import MAX_DEPTH
 
 log = logging.getLogger(__name__)
 
@@ -70,10 +70,16 @@ class Unfinished:
 class Journal:
     """A folder of running matches."""
 
-    def __init__(self, folder: Path) -> None:
-        """Creates the folder where there is none. Raises `OSError`."""
-        folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, folder: Path, *, restarted: bool = False) -> None:
+        """Creates the folder where there is none. Raises `OSError` where that is not possible; a server that was
+        started again goes on all the same: it has matches to play, and the disk may come back."""
         self._folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            if not restarted:
+                raise
+            log.error("cannot write the journal: %s", error)
 
     def match(self, match_id: str) -> MatchJournal:
         """The file of a match, existing or not."""
@@ -86,7 +92,7 @@ class Journal:
         for path in sorted(self._folder.glob(f"*{JOURNAL_SUFFIX}")):
             try:
                 yield _load(path, now)
-            except (OSError, ValueError, KeyError, IndexError, TypeError, TextError) as error:
+            except (OSError, ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
                 log.warning("cannot read the journal %s: %s", path, error)
 
 
@@ -110,13 +116,12 @@ class MatchJournal:
             "role": write(start.role),
             "start_clock": start.start_clock,
             "play_clock": start.play_clock,
-            "rules": [write(statement) for statement in start.rules],
             "distrust": distrust,
             "at": time.time(),
         }
-        await self._append(line, anew=True)
+        await self._append(line, rules=start.rules, anew=True)
 
-    async def received(self, received: Received, number: int) -> None:
+    async def received(self, received: Received, number: int, *, sync: bool = True) -> None:
         """Adds a turn: the joint move with this number, from 1 on."""
         line: dict[str, object] = {"number": number}
         if isinstance(received, Unseen):
@@ -129,7 +134,7 @@ class MatchJournal:
             line["missed"] = received.missed
         else:
             line["moves"] = [write(move) for move in received]
-        await self._append({**line, "at": time.time()})
+        await self._append({**line, "at": time.time()}, sync=sync)
 
     async def answered(self, move: Term, number: int) -> None:
         """Notes what was answered when so many joint moves had been received."""
@@ -158,29 +163,38 @@ class MatchJournal:
         """Forgets the match."""
         self._removed = True
         self.close()
-        self._path.unlink(missing_ok=True)
+        self._remove_file()
 
-    async def _append(self, line: dict[str, object], *, anew: bool = False, sync: bool = True) -> None:
+    async def _append(
+        self, line: dict[str, object], *, rules: tuple[Term, ...] | None = None, anew: bool = False, sync: bool = True
+    ) -> None:
         """Writes a line. A disk that is slow or full is no reason to lose the match: it is reported, no more."""
-        writing = asyncio.create_task(self._append_in_order(json.dumps(line) + "\n", anew, sync))
+        writing = asyncio.create_task(self._append_in_order(line, rules, anew, sync))
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
         done, _ = await asyncio.wait({writing}, timeout=PATIENCE)
         if not done:
             log.warning("%s takes longer than %.1f s to be written", self._path, PATIENCE)
 
-    async def _append_in_order(self, text: str, anew: bool, sync: bool) -> None:
+    async def _append_in_order(
+        self, line: dict[str, object], rules: tuple[Term, ...] | None, anew: bool, sync: bool
+    ) -> None:
+        def write_line() -> None:
+            # Spelling a rulesheet takes longer than the event loop may be held up.
+            spelled = {} if rules is None else {"rules": [write(statement) for statement in rules]}
+            self._write(json.dumps({**line, **spelled}) + "\n", anew, sync)
+
         async with self._lock:
             if self._closed:
                 return
             try:
-                await asyncio.to_thread(self._write, text, anew, sync)
+                await asyncio.to_thread(write_line)
             except OSError as error:
                 log.error("cannot write %s: %s", self._path, error)
         if self._closed:
             self._close_file()
             if self._removed:
-                self._path.unlink(missing_ok=True)
+                self._remove_file()
 
     def _write(self, text: str, anew: bool, sync: bool) -> None:
         if anew:
@@ -203,18 +217,30 @@ class MatchJournal:
     def _close_file(self) -> None:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            os.close(descriptor)
+            try:
+                os.close(descriptor)
+            except OSError as error:
+                log.error("cannot write %s: %s", self._path, error)
+
+    def _remove_file(self) -> None:
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            # A later server may take the match up, and drops it after a while.
+            log.error("cannot remove %s: %s", self._path, error)
 
 
 def _load(path: Path, now: float) -> Unfinished:
+    """A file's match. Raises `OSError`, and `ValueError`, `KeyError`, `IndexError` or `TypeError` for one that is no
+    journal: a disk may have damaged it."""
     lines = list(_lines(path))
     head = lines[0]
     start = Start(
-        match_id=head["match"],
-        role=read_one(head["role"]),
-        rules=tuple(read_one(text) for text in head["rules"]),
-        start_clock=head["start_clock"],
-        play_clock=head["play_clock"],
+        match_id=_text(head["match"]),
+        role=_read(head["role"]),
+        rules=tuple(map(_read, head["rules"])),
+        start_clock=_count(head["start_clock"]),
+        play_clock=_count(head["play_clock"]),
     )
     received: dict[int, dict[str, Any]] = {}
     answer: dict[str, Any] | None = None
@@ -222,7 +248,7 @@ def _load(path: Path, now: float) -> Unfinished:
     for line in lines[1:]:
         if "moves" in line or "own" in line:
             # One that could not be synced may be there twice.
-            received[line.get("number", len(received) + 1)] = line
+            received[_count(line.get("number", len(received) + 1))] = line
         elif "answer" in line:
             answer = line
         elif "facts" in line:
@@ -233,17 +259,17 @@ def _load(path: Path, now: float) -> Unfinished:
     history = tuple(_received(received[number]) for number in sorted(received))
     if sorted(received) != list(range(1, len(history) + 1)):
         raise ValueError("a turn is missing")
-    times = [line["at"] for line in received.values() if "at" in line]
+    times = [float(line["at"]) for line in received.values() if "at" in line]
     modified = path.stat().st_mtime
     return Unfinished(
         start,
         history,
-        max(line.get("distrust", 0) for line in lines),
+        max(_count(line.get("distrust", 0)) for line in lines),
         MatchJournal(path, continued=True),
         age=max(0.0, now - modified),
-        answered=read_one(answer["answer"]) if answer is not None and answer["turn"] == len(history) else None,
-        checkpoint=_checkpoint(state) if state is not None and state["turn"] <= len(history) else Checkpoint(),
-        silence=max(0.0, now - (times[-1] if times else head.get("at", modified))),
+        answered=_read(answer["answer"]) if answer is not None and answer["turn"] == len(history) else None,
+        checkpoint=_checkpoint(state) if state is not None and _count(state["turn"]) <= len(history) else Checkpoint(),
+        silence=max(0.0, now - (times[-1] if times else float(head.get("at", modified)))),
         intervals=tuple(max(0.0, after - before) for before, after in itertools.pairwise(times)),
     )
 
@@ -257,7 +283,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
                 continue
             try:
                 line = json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(line, dict):
                 yield line
@@ -266,12 +292,13 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 def _received(line: dict[str, Any]) -> Received:
     if "own" in line:
         own, percepts = line["own"], line.get("percepts")
-        seen = None if percepts is None else tuple(read_one(text) for text in percepts)
-        return Unseen(None if own is None else read_one(own), seen)
-    moves = tuple(read_one(text) for text in line["moves"])
+        seen = None if percepts is None else tuple(map(_read, percepts))
+        return Unseen(None if own is None else _read(own), seen)
+    moves = tuple(map(_read, line["moves"]))
     if "missed" not in line:
         return moves
-    return Judged(moves, None if line["answered"] is None else read_one(line["answered"]), line["missed"])
+    missed = None if line["missed"] is None else float(line["missed"])
+    return Judged(moves, None if line["answered"] is None else _read(line["answered"]), missed)
 
 
 def _checkpoint(line: dict[str, Any]) -> Checkpoint:
@@ -280,5 +307,25 @@ def _checkpoint(line: dict[str, Any]) -> Checkpoint:
     return Checkpoint(line["turn"], facts, None if disputed is None else tuple(map(_term, disputed)))
 
 
-def _term(data: Any) -> Term:
-    return data if isinstance(data, str) else tuple(map(_term, data))
+def _term(data: Any, depth: int = 0) -> Term:
+    if isinstance(data, str):
+        return data
+    if not isinstance(data, list) or depth > MAX_DEPTH:
+        raise ValueError("no term")
+    return tuple(_term(part, depth + 1) for part in data)
+
+
+def _read(data: Any) -> Term:
+    return read_one(_text(data))
+
+
+def _text(data: Any) -> str:
+    if not isinstance(data, str):
+        raise ValueError(f"text expected, not {str(data)[:40]}")
+    return data
+
+
+def _count(data: Any) -> int:
+    if not isinstance(data, int) or data < 0:
+        raise ValueError(f"a number expected, not {str(data)[:40]}")
+    return data

@@ -42,7 +42,7 @@ def start_early(journal: Path | None, workers: int) -> list[subprocess.Popen[byt
     if journal is None:
         return []
     count = min(workers, len(list(journal.glob(f"*{JOURNAL_SUFFIX}"))))
-    arguments = ("-m", "agent.worker.main", f"--memory={memory_share(workers)}", "--light")
+    arguments = ("-m", "agent.worker.main", f"--memory={memory_share(workers)}", f"--server={os.getpid()}", "--light")
     started: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(count):

@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-from collections.abc import Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.serving.clock import Clock, Deadline, Instant, now
 from agent.serving.journal import MatchJournal, Unfinished
+from agent.serving.match_clock import MatchClock
 from agent.serving.match_workers import MatchWorkers
-from agent.serving.pace import Pace
+from agent.serving.record import MatchRecord
 from agent.serving.statistics import Statistics
-from agent.serving.turn import MatchTurn
+from agent.serving.turn import MatchTurn, any_move
 from agent.serving.worker_pool import WorkerPool
 from agent.worker.messages import (
     Begin,
-    Checkpoint,
     Distrusted,
-    Judged,
     Prepared,
     Received,
     Refused,
@@ -34,9 +31,7 @@ from agent.worker.messages import (
     Situation,
     Thought,
     Turn,
-    Unseen,
 )
-from games.gdl.rules.surface import has_imperfect_information, named_moves
 from games.machine import Term
 from protocol.kif import write
 from protocol.messages import Play, Start, Stop
@@ -58,9 +53,6 @@ what is not legal is worth no more than what is late. Set by hand; not tuned."""
 GOALS_SECONDS = 2.0
 """How long a finished match waits for the worker to say what the result was. Set by hand; not tuned."""
 
-MAX_MISSED = 1000
-"""Turns that a message's number may be ahead. Set by hand; not tuned."""
-
 SILENCE_FACTOR = 3
 """A manager that is silent for this many play clocks has given the match up."""
 
@@ -72,6 +64,9 @@ GRACE = 0.8
 """Seconds beyond its clock that a message is kept waiting where no server ran for a time, so that no legal move is
 known yet: managers wait for a second, and what is not legal counts for as much as what is late."""
 
+MOST_GRACE = 5.0
+"""The same for a message that comes when that is over: some managers wait so long (Tiltyard)."""
+
 
 @dataclass(frozen=True, slots=True)
 class MatchOptions:
@@ -80,7 +75,7 @@ class MatchOptions:
     clock: Clock
     ponder: bool = True
     """Whether to think while others move."""
-    statistics: Statistics | None = None
+    statistics: Statistics = field(default_factory=Statistics)
     """Where to count what happens."""
     memory: Path | None = None
     """The folder of what was learnt in earlier matches; None to play without."""
@@ -104,33 +99,23 @@ class Match:
         self.closed = False
         """Whether the match is over for us."""
         self._options = options
-        self._journal = journal if found is None else found.journal
-        self._history: list[Received] = [] if found is None else list(found.history)
-        self._distrust = 0 if found is None else found.distrust
+        self._clock = MatchClock(options.clock, options.statistics)
+        self._record = MatchRecord(start, journal, found)
         self._revived = found is not None
         """Whether no worker has reported anything since this server took the match up."""
-        clocks = start.start_clock, start.play_clock
-        self._pace = Pace(*clocks, now()) if found is None else Pace(*clocks, now() - found.silence, found.intervals)
-        self._imperfect = has_imperfect_information(start.rules)
-        self._workers = MatchWorkers(start.match_id, pool, self._make_begin, self._on_report, self._on_loss)
+        self._workers = MatchWorkers(start.match_id, pool, self._make_begin, self._on_report, self._clock.lost_worker)
         self._playable: bool | None = None
         """Whether the match can be played; None until a worker has said so."""
-        self._turn = MatchTurn(len(self._history))
+        self._turn = MatchTurn(self._record.turns)
         self._opening: Situation | None = None
         """That of the first turn."""
         self._latest: Situation | None = None
         """The last one that was reported, of this or an earlier turn."""
         self._news = asyncio.Event()
         """Set by whatever may end a wait."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._finishing: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[bool] | None = None
         """Answers START; a repeated one waits for the same answer."""
-        self._playouts = 0
-        """As the engine counted them last."""
-        if options.statistics is not None:
-            options.statistics.matches += 1
-        self._checkpoint = Checkpoint() if found is None else found.checkpoint
-        """The last state that is known."""
         if found is not None:
             self.heard -= found.silence
             if found.answered is not None:
@@ -146,6 +131,11 @@ class Match:
     def turn_number(self) -> int:
         """How many joint moves were received."""
         return self._turn.number
+
+    @property
+    def due(self) -> Instant | None:
+        """When the reply to the present turn is to leave; None where none is wanted."""
+        return None if self.closed or self._turn.deadline is None else self._turn.deadline.at
 
     @property
     def overdue(self) -> bool:
@@ -174,10 +164,13 @@ class Match:
             self._turn.start_repeated = True
         return await asyncio.shield(self._starting)
 
-    async def play(self, message: Play, received: Instant) -> Term:
-        """The move for the next turn, at the latest when its clock is up."""
+    async def play(self, message: Play, received: Instant, round_trip: float = 0.0) -> Term:
+        """The move for the next turn, at the latest when its clock is up.
+
+        `round_trip` is how many seconds it takes to the manager and back.
+        """
         self.heard = now()
-        deadline = self._options.clock.deadline(received, self.start_message.play_clock)
+        deadline = self._clock.play(received, self.start_message.play_clock, round_trip)
         await self._know_situation(message, deadline)
         if self._is_new(message):
             await self._advance(message, received, deadline)
@@ -192,8 +185,7 @@ class Match:
             turn.answer = asyncio.create_task(self._find_answer(turn, deadline))
         move = await asyncio.shield(turn.answer)
         self.heard = now()
-        if self._options.statistics is not None:
-            self._options.statistics.lateness.add(self.heard - deadline.at)
+        self._clock.replied(deadline)
         return move
 
     async def stop(self, message: Stop) -> None:
@@ -201,30 +193,26 @@ class Match:
         self.heard = now()
         if (message.moves is not None or message.turn is not None) and self._is_new(message):
             await self._advance(message, self.heard, None)
-        if self._journal is not None:
-            self._journal.remove()
-        self._spawn(self._finish())
+        self._record.remove()
+        self._finishing = asyncio.create_task(self._finish())
 
     def abort(self) -> None:
         """Frees everything."""
         self._close()
-        if self._journal is not None:
-            self._journal.remove()
+        self._record.remove()
 
     def suspend(self) -> None:
         """Frees everything but the journal: the server ends, the match goes on with the next one."""
         self._close()
-        if self._journal is not None:
-            self._journal.close()
+        self._record.close()
 
     # --- the course of the match
 
     async def _start(self, received: Instant) -> bool:
         start = self.start_message
-        deadline = self._options.clock.deadline(received, start.start_clock)
-        if self._journal is not None:
-            await self._journal.start(start)
-        self._pace.took(received, 0)
+        deadline = self._clock.start(received, start.start_clock)
+        await self._record.begin()
+        self._record.pace.took(received, 0)
         self._workers.ensure_one()
         while self._playable is None and not (self.closed or deadline.passed()):
             await self._wait(deadline.at)
@@ -237,90 +225,48 @@ class Match:
         return not self.closed
 
     def _is_new(self, message: Play | Stop) -> bool:
-        """Whether a message carries a joint move that was not yet taken in.
-
-        Messages carry no turn numbers (but in the long form of GDL-II), so a joint move equal to the last one is a
-        repetition unless it can have been made again: it is legal, and our own part is what we answered.
-        """
-        if message.turn is not None:
-            return message.turn > self.turn_number
-        turn = self._turn
-        if self._imperfect:
-            return turn.answered is not None or (self._pace.interrupted and turn.number > 0)
-        if message.moves is None:
-            if self.turn_number and turn.start_repeated:
-                log.warning("%s: the manager starts again from the first turn", self.match_id)
-                self._rewind()
-            elif self.turn_number:
-                log.warning("%s: no moves at turn %d: taken as a repetition", self.match_id, self.turn_number)
+        """Whether a message carries a joint move that was not yet taken in."""
+        if self._record.begins_again(message, self._turn):
+            log.warning("%s: the manager starts again from the first turn", self.match_id)
+            self._rewind()
             return False
-        if not self._repeats(message):
-            return True
-        if turn.situation is None or not turn.situation.repeatable:
-            return False
-        if turn.answered is None:
-            # No manager asks twice: the answer was lost with the server that was to give it.
-            return self._pace.interrupted
-        role = turn.situation.role
-        return len(message.moves) > role and message.moves[role] == turn.answered
-
-    def _repeats(self, message: Play | Stop) -> bool:
-        """Whether a message carries the same joint move as the last one."""
-        last = self._history[-1] if self._history else ()
-        return bool(self._history) and message.moves == (last.moves if isinstance(last, Judged) else last)
+        return self._record.is_new(message, self._turn)
 
     async def _know_situation(self, message: Play, deadline: Deadline) -> None:
         """Waits until it is known whether a joint move that comes a second time could have been made again.
 
         It always is, but in a match that was just taken up.
         """
-        while self._pace.interrupted and self._repeats(message) and self._turn.situation is None:
+        record = self._record
+        while record.pace.interrupted and record.repeats(message) and self._turn.situation is None:
             if deadline.passed() or self.closed:
                 return
             await self._wait(deadline.at)
 
     async def _advance(self, message: Play | Stop, received_at: Instant, deadline: Deadline | None) -> None:
-        """Takes one joint move in: first into the journal, then to the workers."""
-        if message.turn is not None:
-            # The number says what was missed: of that, nothing is known.
-            for _ in range(min(message.turn - self.turn_number - 1, MAX_MISSED)):
-                await self._take_in(Unseen(None), deadline)
-        await self._take_in(self._judge(message, received_at), deadline)
-        self._pace.took(received_at, self.turn_number)
+        """Takes joint moves in: first into the journal, then to the workers."""
+        *missed, last = self._record.read(message, received_at, self._turn.answered, self._latest)
+        for unseen in missed:
+            self._take_in(unseen, deadline)
+            self._record.note_missed()
+            self._tell_workers(unseen, deadline)
+        self._take_in(last, deadline)
+        await self._record.note_last()
+        self._tell_workers(last, deadline)
+        self._record.pace.took(received_at, self.turn_number)
 
-    async def _take_in(self, received: Received, deadline: Deadline | None) -> None:
-        self._history.append(received)
-        self._turn = MatchTurn(len(self._history), deadline)
+    def _take_in(self, received: Received, deadline: Deadline | None) -> None:
+        self._record.add(received)
+        self._turn = MatchTurn(self._record.turns, deadline)
         self._news.set()
-        if self._journal is not None:
-            await self._journal.received(received, self.turn_number)
+
+    def _tell_workers(self, received: Received, deadline: Deadline | None) -> None:
         self._workers.send_turn(self.turn_number, Turn(received, deadline.remaining() if deadline else None))
 
-    def _judge(self, message: Play | Stop, received_at: Instant) -> Received:
-        """What a message says about the last joint move, with what may make it doubtful."""
-        answered = self._turn.answered
-        if message.turn is not None:
-            return Unseen(message.last_move, message.percepts)
-        if self._imperfect:
-            return Unseen(answered, message.moves or ())
-        if message.moves is None:
-            return Unseen(answered)
-        role = None if self._latest is None else self._latest.role
-        replaced = (
-            answered is not None and role is not None and role < len(message.moves) and message.moves[role] != answered
-        )
-        missed = self._pace.missed(received_at, self.turn_number, replaced)
-        doubtful = self._latest is not None and self._latest.states > 1
-        return message.moves if missed is None and not doubtful else Judged(message.moves, answered, missed)
-
     def _rewind(self) -> None:
-        self._history.clear()
-        self._checkpoint = Checkpoint()
-        self._pace = Pace(self.start_message.start_clock, self.start_message.play_clock, now())
+        self._record.begin_again()
         self._latest = self._opening
         self._turn = MatchTurn(0, situation=self._opening)
-        if self._journal is not None:
-            self._spawn(self._journal.start(self.start_message, self._distrust))
         self._workers.send_rewind()
 
     async def _finish(self) -> None:
@@ -348,40 +294,29 @@ class Match:
                 self._workers.add_standby()
                 patience = deadline.at
             await self._wait(min(deadline.at, patience) if turn.situation is None else deadline.at)
+        self._clock.woke(deadline, begun)
         if turn.situation is None and self._revived:
-            await self._know_legal_moves(turn, deadline.at + self._options.clock.margin + GRACE)
+            end = deadline.at + self._clock.margin
+            # Too late for most managers already: to the others, what is not legal is of no use, either.
+            await self._know_legal_moves(turn, end + (GRACE if now() < end + GRACE else MOST_GRACE))
         elif turn.situation is None and self._workers.is_alive:
-            await self._know_legal_moves(turn, deadline.at + LAST_SHARE * self._options.clock.margin)
+            await self._know_legal_moves(turn, deadline.at + LAST_SHARE * self._clock.margin)
         if self._turn is not turn:
             # The manager went on without an answer; whatever is said now is not read.
-            return self._last_resort()
+            return self._any_move()
         move = turn.best_move()
         if move is None:
             if turn.situation is None:
                 log.error("%s: turn %d: no legal moves known at the deadline", self.match_id, turn.number)
-            move = self._last_resort()
+            move = self._any_move()
         seconds = now() - begun
         log.info("%s: turn %d: %s after %.2f s (%s)", self.match_id, turn.number, write(move), seconds, turn.reasons())
         turn.deadline = None
-        self._count(turn)
-        if self._journal is not None:
-            self._spawn(self._journal.answered(move, turn.number))
+        self._clock.count(turn)
+        self._record.note_answer(move, turn)
         if not self._options.ponder:
             self._workers.send(Rest())
         return move
-
-    def _count(self, turn: MatchTurn) -> None:
-        statistics = self._options.statistics
-        if statistics is None:
-            return
-        statistics.turns += 1
-        statistics.guessed += turn.situation is None
-        statistics.doubtful += turn.situation is not None and turn.situation.states > 1
-        playouts = turn.thought.opinion.info.get("playouts") if turn.thought is not None else None
-        if isinstance(playouts, int):
-            # A search that goes on from the last turn counts on.
-            statistics.playouts += playouts - self._playouts if playouts >= self._playouts else playouts
-            self._playouts = playouts
 
     async def _know_legal_moves(self, turn: MatchTurn, until: Instant) -> None:
         while self._turn is turn and turn.situation is None and not (self.closed or self._playable is False):
@@ -389,15 +324,8 @@ class Match:
                 return
             await self._wait(until)
 
-    def _last_resort(self) -> Term:
-        """Some move, where it is not known what is legal: one of the last turn's, or one that the rules name."""
-        if self._latest is not None and self._latest.legal:
-            last = self._history[-1] if self._history else ()
-            seen = () if isinstance(last, Unseen) else last.moves if isinstance(last, Judged) else last
-            fresh = [move for move in self._latest.legal if move not in seen]
-            return random.choice(fresh or list(self._latest.legal))
-        named = named_moves(self.start_message.rules, self.start_message.role)
-        return random.choice(named) if named else "nil"
+    def _any_move(self) -> Term:
+        return any_move(self.start_message, self._latest, self._record.last)
 
     # --- workers
 
@@ -410,12 +338,12 @@ class Match:
                 self._revived = False
                 if not turn.number:
                     self._opening = report
-                self._note_state(report.checkpoint)
+                self._record.note_state(report.checkpoint)
         elif isinstance(report, Thought):
             if main and report.turn == turn.number:
                 turn.thought = report
         elif isinstance(report, Distrusted):
-            self._distrust_circuits(report.circuits)
+            self._record.distrust_circuits(report.circuits)
         elif isinstance(report, Prepared):
             self._playable = True
         elif isinstance(report, Refused):
@@ -423,30 +351,10 @@ class Match:
             log.error("%s: cannot be played: %s", self.match_id, report.reason)
         self._news.set()
 
-    def _on_loss(self) -> None:
-        if self._options.statistics is not None:
-            self._options.statistics.workers_lost += 1
-
-    def _note_state(self, checkpoint: Checkpoint) -> None:
-        if checkpoint != self._checkpoint:
-            self._checkpoint = checkpoint
-            if self._journal is not None:
-                self._spawn(self._journal.reached(checkpoint))
-
-    def _distrust_circuits(self, count: int) -> None:
-        if count > self._distrust:
-            self._distrust = count
-            if self._journal is not None:
-                self._spawn(self._journal.distrusted(count))
-
     def _make_begin(self, compile: bool) -> Begin:
         """What a worker that joins now has to know."""
-        known = self._checkpoint
-        checkpoint = replace(known, since=tuple(self._history[known.turn :]))
-        deadline = self._turn.deadline
-        seconds = deadline.remaining() if deadline is not None else None
         options = self._options
-        return Begin(self.start_message, checkpoint, seconds, options.ponder, compile, self._distrust, options.memory)
+        return self._record.make_begin(self._turn, ponder=options.ponder, compile=compile, memory=options.memory)
 
     def _close(self) -> None:
         if not self.closed:
@@ -464,8 +372,3 @@ class Match:
                 await self._news.wait()
         except TimeoutError:
             pass
-
-    def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

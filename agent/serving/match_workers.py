@@ -83,9 +83,9 @@ class MatchWorkers:
             self._joining = asyncio.create_task(self._join(patience=0.0 if urgent else LIGHT_AFTER))
 
     def add_standby(self) -> None:
-        """Gets a second worker beside one that does not answer."""
+        """Gets a second worker beside one that does not answer: whichever is there first."""
         if not self._released and self._main is not None and self._standby is None and self._joining is None:
-            self._joining = asyncio.create_task(self._join())
+            self._joining = asyncio.create_task(self._join(patience=0.0))
 
     def send_turn(self, number: int, command: Turn) -> None:
         """Tells of a turn: `number` joint moves were received, the last of them in `command`."""

@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,8 @@ from aiohttp import web
 from agent.kernels.discard import discard_kernels
 from agent.kernels.groups import CIRCUIT, PLAYING
 from agent.kernels.keeper import KernelKeeper
-from agent.serving.clock import DEFAULT_MARGIN, Clock
+from agent.serving.clock import DEFAULT_MARGIN, Clock, Instant
+from agent.serving.collection import GarbageCollection
 from agent.serving.journal import Journal
 from agent.serving.light_workers import memory_share
 from agent.serving.match import Match, MatchOptions
@@ -60,6 +62,10 @@ EARLY_SECONDS = 1.0
 PROGRESS_SECONDS = 10.0
 """Seconds between two lines of the log about kernels that are being compiled. Set by hand; not tuned."""
 
+SWITCH_SECONDS = 0.001
+"""Seconds after which a thread hands the interpreter over when another one wants it; Python's default is 5 ms. Set by
+hand; not tuned."""
+
 SWEEP_SECONDS = 10.0
 """Seconds between two checks for matches that their manager has forgotten. Set by hand; not tuned."""
 
@@ -75,7 +81,7 @@ class ServeOptions:
     port: int = 0
     """0 takes a free one."""
     margin: float = DEFAULT_MARGIN
-    """Seconds kept back from every clock."""
+    """Seconds kept back from every clock, at least."""
     journal: Path | None = None
     """Where running matches are noted; None to forget them when the server ends."""
     workers: int = 2
@@ -112,8 +118,11 @@ class Player:
         self._options = options
         self._matches: dict[str, Match] = {}
         self.statistics = Statistics(lambda: len(self._matches), options.restarts)
-        self._match_options = MatchOptions(Clock(options.margin), options.ponder, self.statistics, options.memory)
-        self._journal = Journal(options.journal) if options.journal is not None else None
+        self._clock = Clock(options.margin)
+        self._match_options = MatchOptions(self._clock, options.ponder, self.statistics, options.memory)
+        self._collection = GarbageCollection(self.statistics.collections, self._next_due)
+        journal = options.journal
+        self._journal = None if journal is None else Journal(journal, restarted=options.restarts > 0)
         self._pool = WorkerPool(memory_share(options.workers), early, self._renew_kernels)
         self._keeper = KernelKeeper(PLAYING)
         self._upkeep: list[asyncio.Task[None]] = []
@@ -140,7 +149,8 @@ class Player:
         self._upkeep = [
             asyncio.create_task(self._sweep()),
             asyncio.create_task(self._compile_kernels()),
-            asyncio.create_task(self.statistics.watch_loop()),
+            asyncio.create_task(self.statistics.watch_loop(self._clock.loop_delays.add)),
+            asyncio.create_task(self._collection.run()),
         ]
         for unfinished in found:
             match = Match(unfinished.start, self._pool, self._match_options, found=unfinished)
@@ -229,7 +239,7 @@ class Player:
         if running is None:
             log.error("%s: PLAY from %s for an unknown match: answered busy", message.match_id, received.peer)
             return Busy()
-        return MoveReply(await running.play(message, received.at))
+        return MoveReply(await running.play(message, received.at, received.round_trip))
 
     def _take_out(self, message: Stop | Abort, received: Received) -> Match | None:
         running = self._matches.pop(message.match_id, None)
@@ -237,6 +247,10 @@ class Player:
             kind = type(message).__name__.upper()
             log.error("%s: %s from %s for an unknown match: answered busy", message.match_id, kind, received.peer)
         return running
+
+    def _next_due(self) -> Instant | None:
+        """When the next reply of all matches is to leave."""
+        return min((match.due for match in self._matches.values() if match.due is not None), default=None)
 
     def _free(self) -> bool:
         return len(self._matches) < self._options.workers
@@ -310,6 +324,8 @@ async def serve(
     already. `started` is called with the port once messages are answered. Raises `OSError` where the port is taken.
     """
     player = Player(options, early)
+    # So that threads, which may parse long messages, leave the event loop its turn.
+    sys.setswitchinterval(SWITCH_SECONDS)
 
     async def playing(_: web.Application) -> AsyncIterator[None]:
         await player.open()

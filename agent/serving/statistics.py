@@ -23,6 +23,9 @@ DELAY_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 LOOP_STEP = 0.05
 """Seconds between two measurements of the event loop's delay. Set by hand; not tuned."""
 
+STEPS_PER_SECOND = 20
+"""Such measurements of which the largest is taken to say how late the loop is at present."""
+
 
 class Histogram:
     """Counts of values up to given bounds, as Prometheus has them."""
@@ -58,7 +61,7 @@ class Histogram:
 class Statistics:
     """Everything that is counted, since this process began."""
 
-    def __init__(self, running: Callable[[], int], restarts: int) -> None:
+    def __init__(self, running: Callable[[], int] = lambda: 0, restarts: int = 0) -> None:
         """`running` says how many matches are being played, `restarts` how often the server was started again."""
         self.begun = time.monotonic()
         self.running = running
@@ -78,13 +81,24 @@ class Statistics:
         """Turns answered while the state was in doubt."""
         self.lateness = Histogram(LATENESS_BUCKETS)
         self.loop_delay = Histogram(DELAY_BUCKETS)
+        self.collections = Histogram(DELAY_BUCKETS)
+        """How long each collection of garbage took."""
+        self.margin = 0.0
+        """Seconds kept back from the clock of the last turn."""
+        self.round_trip = 0.0
+        """Seconds to the manager of the last turn and back, as the system measures it."""
 
-    async def watch_loop(self) -> None:
-        """Measures the event loop's delay, for ever."""
+    async def watch_loop(self, report: Callable[[float], None] = lambda seconds: None) -> None:
+        """Measures the event loop's delay, for ever; reports the largest of each second."""
         while True:
-            due = time.monotonic() + LOOP_STEP
-            await asyncio.sleep(LOOP_STEP)
-            self.loop_delay.add(time.monotonic() - due)
+            largest = 0.0
+            for _ in range(STEPS_PER_SECOND):
+                due = time.monotonic() + LOOP_STEP
+                await asyncio.sleep(LOOP_STEP)
+                delay = time.monotonic() - due
+                self.loop_delay.add(delay)
+                largest = max(largest, delay)
+            report(largest)
 
     def health(self) -> dict[str, object]:
         """In a few words, as JSON data."""
@@ -96,6 +110,8 @@ class Statistics:
             "turns": self.turns,
             "largest_lateness": round(self.lateness.largest, 4),
             "largest_loop_delay": round(self.loop_delay.largest, 4),
+            "largest_collection": round(self.collections.largest, 4),
+            "margin": round(self.margin, 4),
         }
 
     def exposition(self) -> bytes:
@@ -130,6 +146,10 @@ class _Collector:
         for name, (value, text) in counters.items():
             yield CounterMetricFamily(f"ggp_agent_{name}", text, value=value)
         yield GaugeMetricFamily("ggp_agent_matches_running", "Matches being played", value=here.running())
+        margin = "Seconds kept back from the clock of the last turn, for the network and for delays"
+        yield GaugeMetricFamily("ggp_agent_margin_seconds", margin, value=here.margin)
+        round_trip = "Seconds to the manager of the last turn and back"
+        yield GaugeMetricFamily("ggp_agent_round_trip_seconds", round_trip, value=here.round_trip)
         memory = GaugeMetricFamily("ggp_agent_memory_bytes", "Resident memory", labels=["of"])
         memory.add_metric(["server"], resident(os.getpid()))
         memory.add_metric(["workers"], sum(map(resident, children(os.getpid()))))
@@ -137,6 +157,7 @@ class _Collector:
         histograms = {
             "lateness_seconds": (here.lateness, "How much later than planned replies left"),
             "loop_delay_seconds": (here.loop_delay, "How much later than asked for the event loop came round"),
+            "collection_seconds": (here.collections, "How long collections of garbage took, which nothing runs beside"),
         }
         for name, (histogram, text) in histograms.items():
             buckets = [(bound, value) for bound, value in histogram.cumulative()]

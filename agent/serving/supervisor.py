@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -41,6 +42,9 @@ PRIORITY = -5
 """Niceness of the server process, where the system lets it choose and the user has not chosen: replies have to leave on
 time on a loaded machine. Workers do without it. Set by hand; not tuned."""
 
+MOST_DESCRIPTORS = 1 << 16
+"""Open files that the server asks for. Set by hand; not tuned."""
+
 _ASKED_TO_END = (signal.SIGTERM, signal.SIGINT)
 _PARENT_DEATH_SIGNAL = 1
 """prctl(2)'s PR_SET_PDEATHSIG."""
@@ -57,6 +61,15 @@ def raise_priority() -> None:
     if os.getpriority(os.PRIO_PROCESS, 0) == 0:
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+
+
+def raise_descriptors() -> None:
+    """Allows as many open files as the system does, or `MOST_DESCRIPTORS`: each connection is one, also those on which
+    nothing is sent until they are ended."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(MOST_DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def inherited_socket(environment: Mapping[str, str] = os.environ) -> socket.socket | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from dataclasses import dataclass
 
 from agent.serving.clock import Deadline
-from agent.worker.messages import Situation, Thought
+from agent.worker.messages import Judged, Received, Situation, Thought, Unseen
+from games.gdl.rules.surface import named_moves
 from games.machine import Term
+from protocol.messages import Start
 
 
 @dataclass(eq=False)
@@ -59,3 +62,16 @@ class MatchTurn:
         value = "?" if opinion.value is None else f"{opinion.value:.1f}"
         details = "".join(f", {name} {what}" for name, what in opinion.info.items())
         return f"{self.thought.engine}: value {value}{', proven' if opinion.proven else ''}{details}"
+
+
+def any_move(start: Start, latest: Situation | None, last: Received) -> Term:
+    """Some move, where it is not known what is legal: one of the last turn's that is known, or one that the rules name.
+
+    What the roles have just done (`last`) is rarely possible again.
+    """
+    if latest is not None and latest.legal:
+        seen = () if isinstance(last, Unseen) else last.moves if isinstance(last, Judged) else last
+        fresh = [move for move in latest.legal if move not in seen]
+        return random.choice(fresh or list(latest.legal))
+    named = named_moves(start.rules, start.role)
+    return random.choice(named) if named else "nil"

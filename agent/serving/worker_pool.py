@@ -30,6 +30,10 @@ WARM_SECONDS = 30.0
 """Seconds that a worker may take to load its kernels from the cache: usually two. One that is stopped never does. Set
 by hand; not tuned."""
 
+SILENT_AFTER = 10.0
+"""Seconds without a sign of life after which a spare that gave one is replaced. They come every half second, but a
+loaded machine may hold them up. Set by hand; not tuned."""
+
 UNLOADABLE = 2
 """Workers in a row that ended while they loaded their kernels, after which these are taken to be damaged. Set by hand;
 not tuned."""
@@ -55,6 +59,11 @@ class Worker:
         """Set when the process has ended."""
         self.heard: Instant | None = None
         """When it last gave a sign of life; None before it began a match."""
+        self._told: Instant | None = None
+        """When it last told anything, also before it began a match; None until it has."""
+        self._started = now()
+        self._missed = False
+        """Whether a sign of life was missed at the last look, and none has come since."""
         self._process = process
         self._reading = asyncio.create_task(self._read())
 
@@ -65,7 +74,7 @@ class Worker:
         Without all that is in `LIGHT`, it is warm as soon as it runs.
         """
         pipe = asyncio.subprocess.PIPE
-        arguments = [f"--memory={memory}", f"--without={','.join(without)}"]
+        arguments = [f"--memory={memory}", f"--server={os.getpid()}", f"--without={','.join(without)}"]
         if frozenset(without) >= LIGHT:
             arguments.append("--light")
         return cls(await start_module("agent.worker.main", *arguments, stdin=pipe, stdout=pipe), without)
@@ -80,6 +89,16 @@ class Worker:
         if not self.lost.is_set() and self._process.stdin is not None:
             with contextlib.suppress(ConnectionError):
                 self._process.stdin.write(frame(command))
+
+    def seems_to_hang(self) -> bool:
+        """Whether one that waits for a match gives no sign of life at a second look, either: at the first one, it may
+        be this process that did not get to read what was told."""
+        # One that has not told anything yet may have to wait for a busy machine.
+        since, patience = (self._started, WARM_SECONDS) if self._told is None else (self._told, SILENT_AFTER)
+        missed, self._missed = self._missed, now() - since > patience
+        if missed and self._missed:
+            log.error("worker %d hangs before it has a match: another one is started", self.pid)
+        return missed and self._missed
 
     async def close(self) -> None:
         """Ends the process and everything that it started."""
@@ -96,6 +115,7 @@ class Worker:
             while True:
                 (length,) = HEADER.unpack(await stream.readexactly(HEADER.size))
                 report: Report = pickle.loads(await stream.readexactly(length))
+                self._told, self._missed = now(), False
                 if isinstance(report, Warm):
                     self.warm.set()
                 elif self.on_report is not None:
@@ -116,7 +136,8 @@ class Worker:
 
 
 class WorkerPool:
-    """Keeps one warm spare beside the workers that were given out."""
+    """Keeps one warm spare beside the workers that were given out, and a light one, which is there much sooner: a
+    machine may be too busy to start even that within a turn."""
 
     def __init__(
         self,
@@ -135,7 +156,9 @@ class WorkerPool:
         self._early = list(early)
         self._without: frozenset[str] = frozenset()
         self._spare: Worker | None = None
-        self._keeper: asyncio.Task[None] | None = None
+        self._light: Worker | None = None
+        """The light spare."""
+        self._keepers: list[asyncio.Task[None]] = []
         self._wanted = asyncio.Event()
         self._there = asyncio.Condition()
         self._closing: set[asyncio.Task[None]] = set()
@@ -162,7 +185,7 @@ class WorkerPool:
         """Starts the first spare, or leaves light workers, which are to be called first, the processor for a moment."""
         if at_once:
             self._wanted.set()
-        self._keeper = asyncio.create_task(self._keep())
+        self._keepers = [asyncio.create_task(self._keep()), asyncio.create_task(self._keep_light())]
 
     def end_early(self) -> None:
         """Ends the light workers for which there is no match."""
@@ -174,12 +197,13 @@ class WorkerPool:
     async def close(self) -> None:
         """Ends the spare, and waits for the workers that were released."""
         self.end_early()
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.gather(self._keeper, return_exceptions=True)
-        if self._spare is not None:
-            self.release(self._spare)
-            self._spare = None
+        for keeper in self._keepers:
+            keeper.cancel()
+        await asyncio.gather(*self._keepers, return_exceptions=True)
+        for spare in (self._spare, self._light):
+            if spare is not None:
+                self.release(spare)
+        self._spare = self._light = None
         await asyncio.gather(*self._closing)
 
     async def acquire(self, latest: bool = False, patience: float = LIGHT_AFTER) -> Worker:
@@ -196,6 +220,11 @@ class WorkerPool:
         with contextlib.suppress(OSError):
             if self._early:
                 return Worker(await adopt(self._early.pop()), LIGHT)
+            light, self._light = self._light, None
+            if light is not None:
+                if not light.lost.is_set():
+                    return light
+                self.release(light)
             return await Worker.start(self._memory, LIGHT)
         return await self._acquire_warm(False)
 
@@ -234,7 +263,7 @@ class WorkerPool:
                 await asyncio.wait_for(self._wanted.wait(), RESPAWN_DELAY)
             self._wanted.clear()
             if self._spare is not None:
-                if not (self._spare.lost.is_set() or self.can_better(self._spare)):
+                if not (self._spare.lost.is_set() or self.can_better(self._spare) or self._spare.seems_to_hang()):
                     await self._announce()
                     continue
                 self.release(self._spare)
@@ -269,6 +298,20 @@ class WorkerPool:
             self._failures = 0
             log.info("worker %d is warm after %.1f s", worker.pid, time.monotonic() - started)
             await self._announce()
+
+    async def _keep_light(self) -> None:
+        """Sees to it that there is a light spare, a moment after the last one was taken or lost."""
+        while True:
+            await asyncio.sleep(RESPAWN_DELAY)
+            if self._light is not None and (self._light.lost.is_set() or self._light.seems_to_hang()):
+                self.release(self._light)
+                self._light = None
+            if self._light is None:
+                try:
+                    self._light = await Worker.start(self._memory, LIGHT)
+                except OSError as error:
+                    log.error("a worker cannot be started: %s", error)
+                    await asyncio.sleep(FAILURE_DELAY)
 
     async def _announce(self) -> None:
         async with self._there:

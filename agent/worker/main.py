@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 
 from agent.logs import formatter, start_logging
-from agent.worker.messages import Begin, Channel, Warm
+from agent.worker.messages import PULSE, Alive, Begin, Channel, Warm
 from agent.worker.session import Session
 
 _PARENT_DEATH_SIGNAL = 1
@@ -35,11 +35,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     """
     parser = argparse.ArgumentParser(prog="agent.worker.main", description=__doc__)
     parser.add_argument("--memory", type=int, required=True, help="bytes of address space")
+    parser.add_argument("--server", type=int, required=True, help="the process that started this one")
     parser.add_argument("--without", default="", help="groups of kernels not to use, separated by commas")
     parser.add_argument("--light", action="store_true", help="load no kernels at all")
     options = parser.parse_args(argv)
     # One that is stopped would not notice that its server is gone, and stay for ever.
     ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != options.server:
+        # It was gone before that.
+        return
 
     # Whatever else prints must not get between the reports.
     channel = Channel(os.dup(0), os.dup(1))
@@ -61,8 +65,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         channel.send(Warm(time.monotonic() - started))
         while True:
-            command = channel.receive()
-            if isinstance(command, Begin):
+            command = channel.receive(PULSE)
+            if command is None:
+                # A spare that hangs is found out before a match needs it.
+                channel.send(Alive())
+            elif isinstance(command, Begin):
                 handler.setFormatter(formatter(command.start.match_id))
                 Session(channel, command, light=options.light).run()
     except (EOFError, BrokenPipeError):

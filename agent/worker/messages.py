@@ -186,7 +186,7 @@ class Distrusted:
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """Nothing but a sign of life, sent every `PULSE` seconds during a match."""
+    """Nothing but a sign of life, sent every `PULSE` seconds, during a match and before one."""
 
 
 Report: TypeAlias = Warm | Refused | Prepared | Situation | Thought | Distrusted | Alive

@@ -35,11 +35,13 @@ left to think about: nothing waits for a clock, however slow the machine is."""
 LAUNCHER = """
 import asyncio, logging, sys
 from pathlib import Path
-from agent.serving import journal as journals, match, match_workers
+from agent.serving import clock, journal as journals, match, match_workers
 from agent.serving.player import ServeOptions, serve
 # No disk or process that is merely slow changes the course of a match.
 journals.PATIENCE = match.GOALS_SECONDS = 600.0
 match_workers.HUNG_AFTER = 5.0
+# Replies leave when they should, also where the machine is busy.
+clock.LATENESS_FACTOR = 0.0
 margin, journal, ponder, port = float(sys.argv[1]), sys.argv[2], sys.argv[3] == "True", int(sys.argv[4])
 logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
 options = ServeOptions(port=port, margin=margin, journal=Path(journal) if journal else None, ponder=ponder, workers=2)

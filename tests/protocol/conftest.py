@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import re
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,29 +85,6 @@ async def player() -> AsyncIterator[ServedPlayer]:
     served.port = runner.addresses[0][1]
     yield served
     await runner.cleanup()
-
-
-@pytest.fixture
-def grows_by_less_than() -> Callable[[float, Callable[[int], object], int], bool]:
-    """Whether some work takes less than `factor` times the CPU time for 4 n as for n: 4 if linear, 16 if quadratic.
-
-    Other processes can only add to what is measured: it is measured again until the least of all times show it.
-    """
-
-    def measure(factor: float, work: Callable[[int], object], n: int) -> bool:
-        def seconds(size: int) -> float:
-            begin = time.process_time()
-            work(size)
-            return time.process_time() - begin
-
-        small = large = math.inf
-        for _ in range(30):
-            small, large = min(small, seconds(n)), min(large, seconds(4 * n))
-            if large < factor * small:
-                return True
-        return False
-
-    return measure
 
 
 @dataclass(frozen=True)

@@ -223,7 +223,7 @@ def arrivals(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr("protocol.server.time", clock)
     # On a loaded machine, the system has had the request for a while.
-    monkeypatch.setattr("protocol.server._waited", lambda request: 0.0)
+    monkeypatch.setattr("protocol.server._times", lambda request: (0.0, 0.0))
     return clock
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.serving.clock import DEFAULT_MARGIN, Clock, Deadline, now
+from agent.serving.clock import DEFAULT_MARGIN, RECENT, Clock, Deadline, Delays, now
 
 
 def test_margin_is_taken_off_the_clock() -> None:
@@ -32,3 +32,35 @@ def test_passed_deadline_has_no_time_remaining() -> None:
     deadline = Deadline(now() - 1)
     assert deadline.passed()
     assert deadline.remaining() == 0
+
+
+def test_margin_grows_with_delays_that_were_measured() -> None:
+    """Twice the round trip and twice what was late; what is configured is the least, one delay alone no reason."""
+    clock = Clock(0.5)
+    assert clock.needed() == 0.5
+    clock.lateness.add(7.0)
+    assert clock.needed(0.1) == 0.5
+    clock.lateness.add(0.4)
+    assert clock.needed() == pytest.approx(0.8)
+    clock.loop_delays.add(1.0)
+    clock.loop_delays.add(1.5)
+    assert clock.needed() == pytest.approx(2.0)
+    assert clock.needed(0.3) == pytest.approx(2.6)
+    assert clock.deadline(100.0, 30.0, 0.3).at == pytest.approx(127.4)
+
+
+def test_margin_takes_half_of_a_clock_at_most() -> None:
+    """However late everything is."""
+    clock = Clock(0.5)
+    for _ in range(2):
+        clock.lateness.add(60.0)
+    assert clock.deadline(100.0, 8.0).at == 104.0
+
+
+def test_delays_are_forgotten() -> None:
+    """Only the last ones count; what came before its time is no delay."""
+    delays = Delays()
+    assert delays.high == 0.0
+    for seconds in (3.0, 2.0, *[-1.0] * (RECENT - 1)):
+        delays.add(seconds)
+    assert delays.high == 0.0

@@ -10,7 +10,7 @@ import pytest
 
 from agent.serving.clock import Clock, now
 from agent.serving.journal import MatchJournal, Unfinished
-from agent.serving.match import GRACE, Match, MatchOptions
+from agent.serving.match import GRACE, MOST_GRACE, Match, MatchOptions
 from agent.worker.messages import Begin, Checkpoint, Command, Judged, Received, Turn, Unseen
 from games.machine import Term
 from protocol.messages import Play, Start
@@ -123,6 +123,19 @@ def test_legal_moves_are_waited_for_after_an_outage(in_virtual_time: Run) -> Non
         begin = now() - PLAY_CLOCK + MARGIN - 0.1
         assert await match.play(Play("m", ("b", "c")), begin) in ("a", "b")
         assert now() - begin < PLAY_CLOCK + GRACE
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_message_that_comes_too_late_waits_for_legal_moves(in_virtual_time: Run) -> None:
+    """Whoever still waits, although most managers do not any more, is not served by a guess."""
+
+    async def course() -> None:
+        match = revived(FakeWorker(1, delay=2.0), left_over(("a", "c"), answered="b"))
+        begin = now() - PLAY_CLOCK - GRACE - 0.1
+        assert await match.play(Play("m", ("b", "c")), begin) == "b"
+        assert now() - begin < PLAY_CLOCK + MOST_GRACE
         match.abort()
 
     in_virtual_time(course())

@@ -188,6 +188,29 @@ async def test_failing_disk_does_not_stop_a_match(tmp_path: Path, caplog: pytest
     assert "cannot write" in caplog.text
 
 
+async def test_match_ends_also_where_its_file_cannot_be_removed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever ends a match frees its worker after that: nothing is raised."""
+    match = Journal(tmp_path / "journal").match(START.match_id)
+    await match.start(START)
+    (tmp_path / "journal").rename(tmp_path / "aside")
+    (tmp_path / "journal").touch()
+    match.remove()
+    assert "cannot remove" in caplog.text
+
+
+def test_folder_that_cannot_be_made_is_no_reason_not_to_start_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At the first start, whoever started the server is told; later, its matches are played on."""
+    (tmp_path / "journal").touch()
+    with pytest.raises(OSError, match="exists"):
+        Journal(tmp_path / "journal")
+    assert list(Journal(tmp_path / "journal", restarted=True).unfinished(time.time())) == []
+    assert "cannot write the journal" in caplog.text
+
+
 async def test_slow_disk_does_not_stop_a_match(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

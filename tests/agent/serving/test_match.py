@@ -12,7 +12,7 @@ import pytest
 from agent.serving import journal
 from agent.serving.clock import Clock, now
 from agent.serving.journal import Journal
-from agent.serving.match import PATIENCE, Match, MatchOptions
+from agent.serving.match import PATIENCE, SILENCE_FACTOR, SILENCE_SECONDS, Match, MatchOptions
 from agent.serving.match_workers import HUNG_AFTER
 from agent.worker.messages import PULSE, Begin, Command, Prepared, Rest, Turn
 from games.machine import Term
@@ -78,6 +78,45 @@ def test_message_that_waited_has_less_time(in_virtual_time: Run) -> None:
         begin = now()
         await match.play(Play("m", None), begin - 5.0)
         assert now() - begin == pytest.approx(PLAY_CLOCK - MARGIN - 5.0)
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_reply_leaves_earlier_where_the_way_is_long(in_virtual_time: Run) -> None:
+    """Once two messages have shown how long a round trip takes, two of them are kept back."""
+
+    async def course() -> None:
+        match = new_match(FakeWorker(1))
+        assert await match.start(now())
+        for number, moves in enumerate((None, ("b", "c"), ("b", "d"))):
+            begin = now()
+            assert match.due is None
+            asyncio.get_running_loop().call_later(1.0, lambda begin=begin: due.append(match.due - begin))
+            await match.play(Play("m", moves), begin, round_trip=2.0)
+            assert now() - begin == pytest.approx(PLAY_CLOCK - (4.0 if number else MARGIN))
+            assert due.pop() == pytest.approx(now() - begin)
+        match.abort()
+
+    due: list[float] = []
+    in_virtual_time(course())
+
+
+def test_match_is_overdue_after_some_silent_clocks(in_virtual_time: Run) -> None:
+    """Its manager has given it up; as long as it speaks, however late, it has not."""
+
+    async def course() -> None:
+        match = new_match(FakeWorker(1))
+        assert await match.start(now())
+        await asyncio.sleep(SILENCE_FACTOR * START_CLOCK)
+        assert not match.overdue
+        await play(match)
+        for moves in (("b", "c"), ("b", "d")):
+            await asyncio.sleep(SILENCE_FACTOR * PLAY_CLOCK + SILENCE_SECONDS - 1.0)
+            assert not match.overdue
+            await play(match, *moves)
+        await asyncio.sleep(SILENCE_FACTOR * PLAY_CLOCK + SILENCE_SECONDS + 1.0)
+        assert match.overdue
         match.abort()
 
     in_virtual_time(course())
@@ -367,9 +406,9 @@ async def test_match_taken_up_again_is_told_of_wrong_circuits(tmp_path: Path, mo
     match = Match(START, FakePool(before), options, Journal(tmp_path).match("m"))  # type: ignore[arg-type]
     assert await match.start(now())
     before.distrust(1)
-    while not match._tasks:
+    while not match._record.noting:
         await asyncio.sleep(0.0)
-    await asyncio.gather(*match._tasks)
+    await asyncio.gather(*match._record.noting)
     match.suspend()
     (found,) = Journal(tmp_path).unfinished(time.time())
     again = Match(found.start, FakePool(after), options, found=found)  # type: ignore[arg-type]

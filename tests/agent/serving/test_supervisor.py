@@ -169,3 +169,16 @@ def test_taken_port_is_an_error() -> None:
     """Two servers cannot listen on one port."""
     with listen("127.0.0.1", 0) as taken, pytest.raises(OSError, match="in use"):
         listen("127.0.0.1", taken.getsockname()[1])
+
+
+def test_as_many_files_as_allowed_may_be_open() -> None:
+    """Where a process begins with fewer than the system lets it have."""
+    code = """
+import resource
+from agent.serving.supervisor import MOST_DESCRIPTORS, raise_descriptors
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+raise_descriptors()
+assert resource.getrlimit(resource.RLIMIT_NOFILE) == (min(MOST_DESCRIPTORS, hard % (1 << 63)), hard)
+"""
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -10,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from agent.serving import worker_pool
-from agent.serving.light_workers import LIGHT, start_early
+from agent.serving.light_workers import LIGHT, MIN_MEMORY, start_early
 from agent.serving.worker_pool import UNLOADABLE, Worker, WorkerPool
 
 
@@ -25,6 +27,10 @@ class Doomed:
         self.lost = asyncio.Event()
         self.warm.set()
         self.lost.set()
+
+    def seems_to_hang(self) -> bool:
+        """It is alive, or lost."""
+        return False
 
     async def close(self) -> None:
         """Nothing to end."""
@@ -70,6 +76,26 @@ async def test_worker_that_never_gets_warm_is_given_up(monkeypatch: pytest.Monke
     await pool.close()
 
 
+async def test_spare_that_hangs_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real one tells every half second that it is alive, also before it has a match, until it is stopped."""
+    worker = await Worker.start(MIN_MEMORY, LIGHT)
+    await asyncio.wait_for(worker.warm.wait(), 120)
+
+    monkeypatch.setattr(worker_pool, "SILENT_AFTER", 600.0)
+    monkeypatch.setattr(worker_pool, "WARM_SECONDS", 600.0)
+    told = worker._told
+    async with asyncio.timeout(120):
+        while worker._told == told:
+            assert not worker.seems_to_hang()
+            await asyncio.sleep(0.01)
+    os.kill(worker.pid, signal.SIGSTOP)
+    monkeypatch.setattr(worker_pool, "SILENT_AFTER", 0.01)
+    async with asyncio.timeout(120):
+        while not worker.seems_to_hang():
+            await asyncio.sleep(0.02)
+    await worker.close()
+
+
 async def test_match_gets_a_light_worker_where_none_is_warm(monkeypatch: pytest.MonkeyPatch) -> None:
     """At once where it is urgent; one that was started early is taken first."""
     lacking: list[frozenset[str]] = []
@@ -94,6 +120,37 @@ async def test_match_gets_a_light_worker_where_none_is_warm(monkeypatch: pytest.
     await early._process.wait()
     assert echo.stdout is not None
     echo.stdout.close()
+    await pool.close()
+
+
+async def test_light_spare_is_there_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was lost meanwhile is replaced, as is one that was taken."""
+    monkeypatch.setattr(worker_pool, "RESPAWN_DELAY", 0.0)
+    started: list[Doomed] = []
+
+    async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
+        worker = Doomed()
+        worker.lost.clear()
+        if without == LIGHT:
+            started.append(worker)
+        else:
+            worker.warm.clear()
+        return worker
+
+    async def until(count: int) -> None:
+        async with asyncio.timeout(120):
+            while len(started) < count:
+                await asyncio.sleep(0)
+
+    monkeypatch.setattr(Worker, "start", start)
+    pool = WorkerPool(1)
+    pool.start()
+    await until(1)
+    started[0].lost.set()
+    await until(2)
+    taken: object = await pool.acquire(patience=0.0)
+    assert taken is started[1]
+    await until(3)
     await pool.close()
 
 

@@ -1,0 +1,187 @@
+"""What was received in a match, and what follows from that: which messages are new, which turns may have been missed,
+what a worker that joins has to know. Everything is noted in the journal as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import replace
+from pathlib import Path
+
+from agent.serving.clock import Instant, now
+from agent.serving.journal import MatchJournal, Unfinished
+from agent.serving.pace import Pace
+from agent.serving.turn import MatchTurn
+from agent.worker.messages import Begin, Checkpoint, Judged, Received, Situation, Unseen
+from games.gdl.rules.surface import has_imperfect_information
+from games.machine import Term
+from protocol.messages import Play, Start, Stop
+
+log = logging.getLogger(__name__)
+
+MAX_MISSED = 1000
+"""Turns that a message's number may be ahead. Set by hand; not tuned."""
+
+
+class MatchRecord:
+    """A match as its manager told it."""
+
+    def __init__(self, start: Start, journal: MatchJournal | None, found: Unfinished | None) -> None:
+        """`found` is what another server left of the match: this one goes on with it, also with its journal."""
+        self._start = start
+        self._journal = journal if found is None else found.journal
+        self._history: list[Received] = [] if found is None else list(found.history)
+        self._distrust = 0 if found is None else found.distrust
+        self._checkpoint = Checkpoint() if found is None else found.checkpoint
+        """The last state that is known."""
+        clocks = start.start_clock, start.play_clock
+        self.pace = Pace(*clocks, now()) if found is None else Pace(*clocks, now() - found.silence, found.intervals)
+        """How long turns take."""
+        self._imperfect = has_imperfect_information(start.rules)
+        self.noting: set[asyncio.Task[None]] = set()
+        """What is being written beside."""
+
+    @property
+    def turns(self) -> int:
+        """How many joint moves were received."""
+        return len(self._history)
+
+    @property
+    def last(self) -> Received:
+        """The last of them; empty where there is none."""
+        return self._history[-1] if self._history else ()
+
+    # --- what messages mean
+
+    def repeats(self, message: Play | Stop) -> bool:
+        """Whether a message carries the same joint move as the last one."""
+        last = self.last
+        return bool(self._history) and message.moves == (last.moves if isinstance(last, Judged) else last)
+
+    def begins_again(self, message: Play | Stop, turn: MatchTurn) -> bool:
+        """Whether a message is that of the first turn, although the match was at a later one: START came again."""
+        first = message.turn is None and message.moves is None and not self._imperfect
+        return first and bool(self.turns) and turn.start_repeated
+
+    def is_new(self, message: Play | Stop, turn: MatchTurn) -> bool:
+        """Whether a message carries a joint move that was not yet taken in.
+
+        Messages carry no turn numbers (but in the long form of GDL-II), so a joint move equal to the last one is a
+        repetition unless it can have been made again: it is legal, and our own part is what we answered.
+        """
+        if message.turn is not None:
+            return message.turn > self.turns
+        if self._imperfect:
+            return turn.answered is not None or (self.pace.interrupted and turn.number > 0)
+        if message.moves is None:
+            if self.turns:
+                log.warning("%s: no moves at turn %d: taken as a repetition", self._start.match_id, self.turns)
+            return False
+        if not self.repeats(message):
+            return True
+        if turn.situation is None or not turn.situation.repeatable:
+            return False
+        if turn.answered is None:
+            # No manager asks twice: the answer was lost with the server that was to give it.
+            return self.pace.interrupted
+        role = turn.situation.role
+        return len(message.moves) > role and message.moves[role] == turn.answered
+
+    def read(
+        self, message: Play | Stop, received_at: Instant, answered: Term | None, latest: Situation | None
+    ) -> list[Received]:
+        """What a message says about the joint moves since the last one, with what may make it doubtful.
+
+        `answered` is what was answered last, `latest` the last situation that is known.
+        """
+        if message.turn is not None:
+            # The number says what was missed: of that, nothing is known.
+            missed = max(0, min(message.turn - self.turns - 1, MAX_MISSED))
+            return [*(Unseen(None),) * missed, Unseen(message.last_move, message.percepts)]
+        return [self._judge(message, received_at, answered, latest)]
+
+    def _judge(
+        self, message: Play | Stop, received_at: Instant, answered: Term | None, latest: Situation | None
+    ) -> Received:
+        if self._imperfect:
+            return Unseen(answered, message.moves or ())
+        if message.moves is None:
+            return Unseen(answered)
+        role = None if latest is None else latest.role
+        replaced = (
+            answered is not None and role is not None and role < len(message.moves) and message.moves[role] != answered
+        )
+        missed = self.pace.missed(received_at, self.turns, replaced)
+        doubtful = latest is not None and latest.states > 1
+        return message.moves if missed is None and not doubtful else Judged(message.moves, answered, missed)
+
+    # --- taking notes
+
+    async def begin(self) -> None:
+        """Notes the START."""
+        if self._journal is not None:
+            await self._journal.start(self._start)
+
+    def add(self, received: Received) -> None:
+        """Takes one joint move in; it is still to be noted."""
+        self._history.append(received)
+
+    async def note_last(self) -> None:
+        """Notes the joint move that was taken in last."""
+        if self._journal is not None:
+            await self._journal.received(self._history[-1], self.turns)
+
+    def note_missed(self) -> None:
+        """Notes, beside, that the last joint move was missed: there may be a thousand such."""
+        if self._journal is not None:
+            self._note(self._journal.received(self._history[-1], self.turns, sync=False))
+
+    def begin_again(self) -> None:
+        """Forgets all turns."""
+        self._history.clear()
+        self._checkpoint = Checkpoint()
+        self.pace = Pace(self._start.start_clock, self._start.play_clock, now())
+        if self._journal is not None:
+            self._note(self._journal.start(self._start, self._distrust))
+
+    def note_answer(self, move: Term, turn: MatchTurn) -> None:
+        """Notes what was answered in a turn."""
+        if self._journal is not None:
+            self._note(self._journal.answered(move, turn.number))
+
+    def note_state(self, checkpoint: Checkpoint) -> None:
+        """Notes the last state that is known."""
+        if checkpoint != self._checkpoint:
+            self._checkpoint = checkpoint
+            if self._journal is not None:
+                self._note(self._journal.reached(checkpoint))
+
+    def distrust_circuits(self, count: int) -> None:
+        """Notes how many circuits of the rules were found to be wrong by now."""
+        if count > self._distrust:
+            self._distrust = count
+            if self._journal is not None:
+                self._note(self._journal.distrusted(count))
+
+    def make_begin(self, turn: MatchTurn, *, ponder: bool, compile: bool, memory: Path | None) -> Begin:
+        """What a worker that joins in this turn has to know."""
+        known = self._checkpoint
+        checkpoint = replace(known, since=tuple(self._history[known.turn :]))
+        seconds = turn.deadline.remaining() if turn.deadline is not None else None
+        return Begin(self._start, checkpoint, seconds, ponder, compile, self._distrust, memory)
+
+    def close(self) -> None:
+        """Ends the writing; the journal stays for the next server."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def remove(self) -> None:
+        """Has the journal forget the match."""
+        if self._journal is not None:
+            self._journal.remove()
+
+    def _note(self, writing: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(writing)
+        self.noting.add(task)
+        task.add_done_callback(self.noting.discard)

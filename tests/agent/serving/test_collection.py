@@ -1,0 +1,84 @@
+"""When garbage is collected, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import pytest
+
+from agent.serving.clock import now
+from agent.serving.collection import CLEAR_SECONDS, COLLECT_SECONDS, OLD, PATIENCE_SECONDS, GarbageCollection
+from agent.serving.statistics import Histogram
+from tests.agent.serving.virtual import run
+
+
+@pytest.fixture
+def full_collections(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """When full collections were made."""
+    made: list[float] = []
+    monkeypatch.setattr(gc, "collect", lambda: made.append(now()))
+    return made
+
+
+def collect(monkeypatch: pytest.MonkeyPatch, seconds: float, due: list[float]) -> None:
+    """Runs a collection for some time, while replies are due at the instants given, from the beginning on."""
+
+    async def course() -> None:
+        begun = now()
+
+        def next_due() -> float | None:
+            return min((begun + at for at in due if begun + at >= now()), default=None)
+
+        running = asyncio.create_task(GarbageCollection(Histogram((1.0,)), next_due).run())
+        await asyncio.sleep(seconds)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    run(monkeypatch, course())
+
+
+def test_garbage_is_collected_while_nothing_is_due(
+    monkeypatch: pytest.MonkeyPatch, full_collections: list[float]
+) -> None:
+    """At the beginning, and then again and again."""
+    collect(monkeypatch, 2.5 * COLLECT_SECONDS, [])
+    first, *later = full_collections
+    assert [at - first for at in later] == pytest.approx([COLLECT_SECONDS, 2 * COLLECT_SECONDS])
+
+
+def test_collection_waits_until_a_reply_has_left(
+    monkeypatch: pytest.MonkeyPatch, full_collections: list[float]
+) -> None:
+    """Not in the moments before it is due."""
+    due = COLLECT_SECONDS + CLEAR_SECONDS / 2
+    collect(monkeypatch, 1.5 * COLLECT_SECONDS, [due])
+    first, second = full_collections
+    assert due < second - first < due + 0.1
+
+
+def test_collection_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch, full_collections: list[float]) -> None:
+    """A server with many matches always has a reply that is about to leave."""
+    always = [0.1 * step for step in range(2000)]
+    collect(monkeypatch, COLLECT_SECONDS + PATIENCE_SECONDS + 1.0, always)
+    first, second = full_collections
+    assert second - first == pytest.approx(COLLECT_SECONDS + PATIENCE_SECONDS, abs=0.1)
+
+
+async def test_python_leaves_old_objects_alone_meanwhile() -> None:
+    """Collections are measured; afterwards all is as it was."""
+    before = gc.get_threshold()
+    pauses = Histogram((1.0,))
+    running = asyncio.create_task(GarbageCollection(pauses, lambda: None).run())
+    await asyncio.sleep(0)
+    assert gc.get_threshold()[2] == OLD
+    assert gc.get_freeze_count() > 0
+    gc.collect()
+    assert pauses.count >= 1
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert gc.get_threshold() == before
+    assert gc.get_freeze_count() == 0
+    count = pauses.count
+    gc.collect()
+    assert pauses.count == count

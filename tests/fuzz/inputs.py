@@ -1,0 +1,168 @@
+"""Hostile messages: mutations of what managers send, as recorded and as composed from the project's own sheets."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from random import Random
+
+from games import rulesheets
+from protocol import infix, kif
+from protocol.compose import Style, compose
+from protocol.kif import read_rulesheet
+from protocol.messages import Abort, Info, Message, Ping, Play, Preview, Start, Stop
+from protocol.terms import Term
+
+LONGEST = 10_000
+"""Bytes of a mutated message at most."""
+
+STYLES: tuple[Style, ...] = ("ggp-base", "dresden", "infix")
+
+WIRE = Path(__file__).resolve().parents[3] / "shared" / "wire"
+
+PIECES = (
+    *(bytes((byte,)) for byte in b"()[]{}\"\\;%~&|,.:?_ \t\r\n\x00\x0b\x1c\x1f\x7f\x80\xff'#<=>+-/*"),
+    *(b":-", b"<=", b"()", b"[]", b'\\"', b"NIL", b"nil", b"?x", b"_", b"0", b"-1", b"1.5", b"999999999", b"1e9"),
+    *(b"role", b"init", b"true", b"next", b"legal", b"does", b"goal", b"terminal", b"sees", b"distinct", b"random"),
+    *(b"not", b"or", b"and", b"start", b"play", b"stop", b"abort", b"info", b"ping", b"preview", b"(not ", b"f("),
+    *(text.encode() for text in ("\ufeff", "\u2028", "\u0085", "\u00a0", "\u202e", "\U0001f600", "\u0130")),
+    *(b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"%00", b"%28", b"%2", b"+", b"\x1b[2J"),
+)
+"""What has a meaning somewhere, or is known to break readers."""
+
+
+def requests(folder: Path = WIRE) -> list[bytes]:
+    """Whole requests, header and body: the recorded ones where they are there, and one of each message."""
+    found = []
+    for file in sorted(folder.glob("*.txt")):
+        for block in re.split(r"^### ", file.read_bytes().decode("latin-1"), flags=re.MULTILINE):
+            title, _, text = block.partition("\n")
+            if " REQUEST " in title:
+                head, _, body = text.replace("\\r\n", "\r\n").partition("\r\n\r\n")
+                found.append(f"{head}\r\n\r\n{body.rstrip(chr(10))}".encode("latin-1"))
+    for body in composed(rules_up_to=600):
+        found.append(b"POST / HTTP/1.0\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    found.append(b"GET /(PLAY%20m%20NIL) HTTP/1.1\r\nHost: x\r\n\r\n")
+    found.append(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    found.append(b"OPTIONS /x HTTP/1.1\r\nHost: x\r\nOrigin: y\r\nAccess-Control-Request-Headers: a\r\n\r\n")
+    found.append(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n(info)\r\n0\r\n\r\n")
+    return found
+
+
+def composed(rules_up_to: int) -> list[bytes]:
+    """Messages of all kinds and styles; rules are cut after so many characters."""
+    found = []
+    for name in rulesheets.names():
+        rules = _first(read_rulesheet(rulesheets.text(name)), rules_up_to)
+        for style in STYLES:
+            start = Start(f"match.{name}.17", "x", rules, 30, 15)
+            found += [compose(message, style).encode() for message in (start, Preview(rules, 20))]
+    moves: tuple[Term, ...] = (("mark", "1", "2"), "noop")
+    others: tuple[Message, ...] = (
+        *(Info(), Ping(), Ping("m7"), Abort("tiltyard.x.1")),
+        *(kind("m", joint) for kind in (Play, Stop) for joint in (None, moves, (("f", ("g", "a", "++")),))),
+        *(kind("m", None, 3, last, (("saw", "x"), "y")) for kind in (Play, Stop) for last in (None, moves[0])),
+    )
+    return found + [compose(message, style).encode() for message in others for style in STYLES]
+
+
+def sheets(characters: int) -> list[bytes]:
+    """The project's own rulesheets in both syntaxes, cut after so many characters."""
+    found = []
+    for name in rulesheets.names():
+        rules = _first(read_rulesheet(rulesheets.text(name)), characters)
+        found += [kif.write_rulesheet(rules).encode(), infix.write_rulesheet(rules).encode()]
+        found.append(rulesheets.text(name)[:characters].encode())
+    return found
+
+
+def journals() -> list[bytes]:
+    """Files of the journal, as a server leaves them."""
+    head = {"match": "m", "role": "x", "start_clock": 30, "play_clock": 15, "distrust": 0, "at": 1000.0}
+    rules = ["(role x)", "(<= (legal x (go ?y)) (true (at ?y)))", "terminal"]
+    lines: list[dict[str, object]] = [
+        {**head, "rules": rules},
+        {"answer": "(go 1)", "turn": 0},
+        {"number": 1, "moves": ["(go 1)", "noop"], "at": 1010.5},
+        {"turn": 1, "facts": [["at", "1"], "over"], "disputed": None},
+        {"number": 2, "moves": ["(go 2)", "noop"], "answered": None, "missed": 1.5, "at": 1020.5},
+        {"distrust": 1},
+        {"number": 3, "own": None, "percepts": ["(saw x)"], "at": 1030.5},
+        {"turn": 3, "facts": [["at", "1"]], "disputed": [["go", "9"], "noop"]},
+    ]
+    texts = [json.dumps(line) + "\n" for line in lines]
+    return ["".join(texts[:count]).encode() for count in range(1, len(texts) + 1)]
+
+
+def _first(rules: tuple[Term, ...], characters: int) -> tuple[Term, ...]:
+    count = 0
+    for index, statement in enumerate(rules):
+        count += len(repr(statement))
+        if count > characters:
+            return rules[:index]
+    return rules
+
+
+class Mutator:
+    """Draws seeds and changes them, at random but repeatably."""
+
+    def __init__(self, seeds: list[bytes], rng: Random) -> None:
+        self._seeds = seeds
+        self._rng = rng
+
+    def draw(self) -> bytes:
+        """A seed that was changed a few times; one in fifty is only cut from a seed, or from random bytes."""
+        rng = self._rng
+        text = rng.choice(self._seeds)
+        if rng.random() < 0.02:
+            return rng.randbytes(rng.randrange(200)) if rng.random() < 0.5 else text[: rng.randrange(len(text) + 1)]
+        for _ in range(1 + int(rng.expovariate(0.5))):
+            text = self._change(text)
+        return text[:LONGEST]
+
+    def draw_request(self) -> bytes:
+        """A request that was changed: in half of them its body only, with the length that the header says."""
+        if self._rng.random() < 0.5:
+            return self.draw()
+        head, found, body = self._rng.choice(self._seeds).partition(b"\r\n\r\n")
+        for _ in range(1 + int(self._rng.expovariate(0.5))):
+            body = self._change(body)
+        body = body[:LONGEST]
+        return re.sub(rb"(?i)(content-length: *)[0-9]+", rb"\g<1>%d" % len(body), head) + found + body
+
+    def _change(self, text: bytes) -> bytes:
+        rng = self._rng
+        begin = rng.randrange(len(text) + 1)
+        end = min(len(text), begin + 1 + int(rng.expovariate(0.05)))
+        match rng.randrange(10):
+            case 0:
+                middle = b""
+            case 1:
+                middle = rng.choice(PIECES) + text[begin:end]
+            case 2:
+                middle = rng.choice(PIECES)
+            case 3:
+                middle = text[begin:end] * rng.choice((2, 3, 17))
+            case 4:
+                middle = bytes((rng.randrange(256),))
+            case 5:
+                other = rng.choice(self._seeds)
+                start = rng.randrange(len(other))
+                middle = other[start : start + 1 + int(rng.expovariate(0.02))]
+            case 6:
+                middle = text[begin:end].swapcase()
+            case 7:
+                return text[end:] + text[begin:end] + text[:begin]
+            case 8:
+                # As much of it as fits: what takes more than linear time shows.
+                unit = b"".join(rng.choices(PIECES, k=rng.randrange(1, 4)))
+                middle = unit * (rng.choice((5, 50, LONGEST)) // len(unit))
+            case _:
+                # A token for another one.
+                tokens = [found.span() for found in re.finditer(rb"[^\s(),\[\]]+", text)]
+                if not tokens:
+                    return text + rng.choice(PIECES)
+                (begin, end), (first, last) = rng.choice(tokens), rng.choice(tokens)
+                middle = text[first:last] if rng.random() < 0.5 else rng.choice(PIECES)
+        return text[:begin] + middle + text[end:]
