@@ -198,17 +198,19 @@ class Reference:
 
     def _follow_doubtful(self, received: Judged) -> list[tuple[JointMove, State]]:
         sure, before = self.sure, self.state
-        self._taken_up = False
         told = Told(received.moves, received.answered)
-        interrupted = received.missed is not None and received.missed > 0
+        missed = received.missed or 0.0
         replaced = received.answered is not None and received.moves[self.role] != received.answered
-        if sure and replaced and not interrupted and self.belief.reconsider(told, self.budget):
+        if sure and not missed:
+            if not (replaced and self.belief.reconsider(told, self.budget)):
+                return self._follow_sure(received.moves)
             log.warning("turn %d: another move was made for us: the state may have been wrong", self.turn)
             self._look_around(received.moves)
             return []
-        if received.missed is not None and (sure or interrupted):
-            log.warning("turn %d: after an interruption, about %.1f turns may be missing", self.turn, received.missed)
-            fits = self.belief.follow(Resumed(told, received.missed), self.budget)
+        self._taken_up = False
+        if missed:
+            log.warning("turn %d: after an interruption, about %.1f turns may be missing", self.turn, missed)
+            fits = self.belief.follow(Resumed(told, missed), self.budget)
         else:
             fits = self.belief.follow(told, self.budget)
         fits = fits or self.belief.reconsider(told, self.budget)

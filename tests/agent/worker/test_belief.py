@@ -324,6 +324,15 @@ def test_move_made_for_us_reopens_a_doubt_that_was_settled() -> None:
     assert reference.situation().checkpoint.facts == machine.facts(before)
 
 
+def test_move_made_for_us_is_no_reason_for_doubt_where_there_never_was_one() -> None:
+    """Our answer came too late."""
+    machine = machine_of("tic_tac_toe")
+    reference = Reference(machine, 0, Checkpoint())
+    follow(reference, Judged((CELLS[1], "noop"), CELLS[0], 0.0))
+    assert reference.sure
+    assert reference.state == play(machine, machine.initial(), (CELLS[1], "noop"))
+
+
 def test_illegal_joint_move_reopens_a_doubt_that_was_settled() -> None:
     """Although nothing seemed to be missing after a restart, a pawn moves on from where it was not: what was missed
     then is searched for, rather than what may have been missed just now."""
