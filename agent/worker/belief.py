@@ -2,48 +2,70 @@
 
 Two reasons: PLAYs were missed, and managers send only the last joint move; or the game is one of imperfect information
 (GDL-II). Either way the match is followed as the set of states that fit everything that was told since a state was
-known for sure, each with its probability (Bayes; others are taken to move by chance). It is enumerated as long as it is
-small enough and there is time, then sampled. Where a sample turns out to hold no state that fits, histories are
-searched from the sure state on, depth first and in random order, with backtracking (as HyperPlay does: Schofield,
-Cerexhe, Thielscher: HyperPlay, a solution to general game playing with imperfect information, AAAI 2012).
+known for sure, each with its probability (Bayes; others are taken to move by chance). It is enumerated as far as there
+is time, from the sure state on (`agent.worker.hypotheses`); what was not looked at yet is looked at later. A state is
+known for sure again where there is hardly any other, nor hardly anything left to look at.
+
+Even so it may be wrong: more was missed than was reckoned with, or our answer was not what the manager took. So what
+was told is kept for some time, and all of it is gone through once more, with less taken for granted, where it turns out
+that it does not fit (`Belief.reconsider`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 import random
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from agent.worker.evidence import Evidence, Perceive, Resumed, View
-from games.machine import Interrupted, State, StateMachine, Term
-
-Weights: TypeAlias = dict[State, float]
-"""States with their probabilities, or numbers in proportion to them."""
+from agent.worker.evidence import Evidence, Perceive, Resumed, Told, View
+from agent.worker.hypotheses import Hypothesis, Weights, most_promising, unexplored
+from games.machine import GameError, Interrupted, State, StateMachine, Term
 
 LIMIT = 1000
-"""States that are kept; beyond, they are sampled. Set by hand; not tuned."""
+"""States that are looked for; as long as there are so many, no others are. Set by hand; not tuned."""
 
-ENOUGH = 50
-"""Histories that a search looks for. Set by hand; not tuned."""
+NEGLIGIBLE = 0.002
+"""Share of all histories, by probability, that may be left to look at where a state is taken to be known. Set by hand,
+well below one in the number of turns of a match; not tuned."""
 
-NEGLIGIBLE = 0.02
-"""Probability below which it is not followed any further that some number of joint moves was missed. Set by hand; not
-tuned."""
+DOMINANT = 0.995
+"""Probability from which on a state is taken to be known, though there are others. Set by hand: where this is wrong, an
+illegal move shows it (`Belief.reconsider`); not tuned."""
 
-REFINED = LIMIT
-"""States that a sample is extended to while there is time to think. Set by hand; not tuned."""
+IMPROBABLE = 1e-4
+"""Probability below which a hypothesis is not followed any further, where there are many. Set by hand; not tuned."""
 
-FEW = 20
-"""States of a sample below which others that fit are searched for. Set by hand; not tuned."""
+HYPOTHESES = 12
+"""That are followed at most. Set by hand; not tuned."""
 
-SUPPORT = 0.005
-"""Moves are legal in as many states as the best of them if the probabilities differ by no more. Set by hand; not
-tuned."""
+SUPPORT = 0.0003
+"""Moves are legal in as many states as the best of them if the probabilities differ by no more. Set by hand, so that
+over all turns of a match it is improbable that one is illegal; not tuned."""
+
+TOO_SMALL = 1e-30
+"""Likelihoods are multiplied where all together are no larger."""
+
+PAST = 100
+"""Steps after a doubt was settled for which it is remembered. Set by hand; not tuned."""
+
+LOOK = 8
+"""States that are followed before it is asked again where to go on. Set by hand; not tuned."""
+
+
+@dataclass
+class _Past:
+    """A doubt that was settled."""
+
+    root: State
+    evidence: list[Evidence]
+    """What was told since the root, first of all what made for the doubt."""
+    turn: int
+    """The number of joint moves before the root."""
+    settled: int = 0
+    """How much of the evidence there was when the doubt was settled."""
 
 
 class Belief:
@@ -56,18 +78,24 @@ class Belief:
         state: State,
         perceive: Perceive | None = None,
         rng: random.Random | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begins with a state that is known for sure."""
+        """Begins with a state that is known for sure. `clock` is what deadlines are measured by, in seconds."""
         self._view = View(machine, role, perceive, rng or random.Random())
         self._rng = self._view.rng
+        self._clock = clock
         self.root = state
         """The last state that was known for sure."""
+        self.root_turn = 0
+        """The number of joint moves received until then, for whoever sets it."""
         self._evidence: list[Evidence] = []
         """What was told since then."""
+        self._past: _Past | None = None
+        self._hypotheses = [Hypothesis({state: 1.0})]
         self.weights: Weights = {state: 1.0}
         """The possible states, with probabilities whose sum is 1."""
         self.exhaustive = True
-        """Whether no possible state is missing."""
+        """Whether hardly any possible state is missing."""
 
     @property
     def sure(self) -> bool:
@@ -82,54 +110,49 @@ class Belief:
     def follow(self, evidence: Evidence, seconds: float) -> bool:
         """Takes one more step in; whether it fits. Where it does not, nothing has changed.
 
-        Takes about `seconds`, and as much again where few states are left, but always follows at least one state.
+        Takes about `seconds`, and as much again as long as nothing was found that fits, but always looks at one state.
         """
-        deadline = time.monotonic() + seconds
-        self._view.forget()
-        self._view.sampled = False
-        if isinstance(evidence, Resumed):
-            weights, complete = self._resume(evidence, deadline)
-        else:
-            weights, complete = self._advance(self.weights, evidence, deadline)
-        complete = complete and self.exhaustive and not self._view.sampled
-        if not complete and len(weights) < FEW:
-            # The true state may be among those that are missing.
-            found = self._search([*self._evidence, evidence], time.monotonic() + seconds)
-            complete = self._agree(weights, found)
-            weights = found or weights
-        if not weights:
+        hypotheses = self._extended(self._normalised(), evidence)
+        return self._try([*self._evidence, evidence], hypotheses, seconds, self._past)
+
+    def reconsider(self, evidence: Evidence, seconds: float) -> bool:
+        """The same, but taking less for granted of what made for the doubt, be it settled by now: for what fits nothing
+        that is thought possible, or hardly. False, too, where no doubt is remembered."""
+        past = self._past or _Past(self.root, [], self.root_turn)
+        known = [*past.evidence, *self._evidence, evidence]
+        if not any(isinstance(step, Resumed) for step in known):
             return False
-        self._evidence.append(evidence)
-        self._take(weights, complete)
+        told = [step.doubted() if isinstance(step, Resumed) else step for step in known]
+        hypotheses = [Hypothesis({past.root: 1.0})]
+        for step in told:
+            hypotheses = self._extended(hypotheses, step)
+        if not self._try(told, hypotheses, seconds, _Past(past.root, [], past.turn)):
+            return False
+        if not self.sure:
+            self.root, self.root_turn, self._past = past.root, past.turn, None
         return True
 
     def refine(self, stopped: Callable[[], bool]) -> bool:
-        """Looks for further states that fit, where the present ones are a sample, until there are enough of them or it
-        is `stopped`; whether any were found."""
-        if self.exhaustive:
+        """Looks for further states that fit, where not all are known, until there are enough of them or it is
+        `stopped`; whether any were found."""
+        if self.sure or (self.exhaustive and not any(hypothesis.open for hypothesis in self._hypotheses)):
             return False
         before = len(self.weights)
-        counts = dict.fromkeys(self.weights, 1.0)
-        for _ in range(REFINED):
-            if len(counts) >= REFINED or stopped():
-                break
-            state = self._find_history(self._evidence, stopped)
-            if state is not None:
-                counts[state] = counts.get(state, 0.0) + 1.0
-        self._take(counts, False)
-        return len(counts) > before
+        self._work(self._hypotheses, stopped)
+        self._take()
+        return len(self.weights) > before
 
     def moves(self, seconds: float) -> list[tuple[Term, float]]:
         """The own moves that are legal in some state, each with the probability that it is, the highest first.
 
         Looks at as many states as there is time for, the most probable first, and at one at least.
         """
-        deadline = time.monotonic() + seconds
+        deadline = self._clock() + seconds
         view, machine = self._view, self._view.machine
         support: dict[Term, float] = {}
         total = 0.0
         for state, weight in self._by_weight(self.weights):
-            if total and time.monotonic() > deadline:
+            if total and self._clock() > deadline:
                 break
             if not machine.terminal(state):
                 total += weight
@@ -149,143 +172,142 @@ class Belief:
         """Whether the match is over in all states."""
         return all(map(self._view.machine.terminal, self.weights))
 
-    def know(self, state: State) -> None:
-        """Takes a state for sure."""
-        self.root = state
-        self.weights = {state: 1.0}
-        self._evidence.clear()
-        self._view.forget()
-        self.exhaustive = True
+    def know(self, state: State, evidence: Evidence | None = None) -> None:
+        """Takes a state for sure; where it was so before, `evidence` is what has led there, and `Resumed` where that is
+        not beyond doubt."""
+        past = self._past
+        if past is None:
+            if isinstance(evidence, Resumed):
+                self._past = _Past(self.root, [evidence], self.root_turn, 1)
+        elif evidence is None or len(past.evidence) - past.settled >= PAST:
+            self._past = None
+        else:
+            past.evidence.append(evidence)
+        self._settle(state)
 
     # --- following
 
-    def _take(self, weights: Weights, complete: bool) -> None:
-        total = sum(weights.values())
-        self.weights = {state: weight / total for state, weight in weights.items()}
-        self.exhaustive = complete
-        if len(weights) == 1 and complete:
-            self.know(*weights)
+    def _settle(self, state: State) -> None:
+        self.root = state
+        self.weights = {state: 1.0}
+        self._hypotheses = [Hypothesis(self.weights)]
+        self._evidence = []
+        self._view.forget()
+        self.exhaustive = True
 
-    @staticmethod
-    def _agree(weights: Weights, found: Weights) -> bool:
-        """Whether a search has found one state only, again and again: there is no other, as far as can be told."""
-        return len(found) == 1 and sum(found.values()) >= ENOUGH and weights.keys() <= found.keys()
+    def _extended(self, hypotheses: Sequence[Hypothesis], evidence: Evidence) -> list[Hypothesis]:
+        """The hypotheses with one more step: with each number of joint moves that may have been missed before it."""
+        if not isinstance(evidence, Resumed):
+            return [hypothesis.extended([evidence]) for hypothesis in hypotheses]
+        counts = range(evidence.least, evidence.most + 1)
+        total = sum(map(evidence.prior, counts))
+        extended: list[Hypothesis] = []
+        for hypothesis in hypotheses:
+            for count in counts:
+                extended.append(hypothesis.extended(evidence.steps(count), evidence.prior(count) / total))
+                extended[-1].preview(self._view)
+        return extended
 
-    def _advance(self, weights: Weights, evidence: Evidence, deadline: float) -> tuple[Weights, bool]:
-        """The states after a step, and whether they are all. Their weights add up to the step's likelihood."""
-        after: Weights = {}
-        done, total = 0.0, sum(weights.values())
-        for state, weight in self._by_weight(weights):
-            # One state is followed in any case.
-            until = deadline if done else None
-            if done and (time.monotonic() > deadline or len(after) > 4 * LIMIT):
-                break
-            try:
-                with self._interrupted(until):
-                    successors = evidence.successors(self._view, state)
-            except Interrupted:
-                break
-            for successor, likelihood in successors:
-                after[successor] = after.get(successor, 0.0) + weight * likelihood
-            done += weight
-        complete = done >= total * (1 - 1e-9)
-        if not complete:
-            after = {state: weight * total / done for state, weight in after.items()}
-        if len(after) > LIMIT:
-            after, complete = self._sample(after), False
-        return after, complete
+    def _try(self, evidence: list[Evidence], hypotheses: list[Hypothesis], seconds: float, past: _Past | None) -> bool:
+        """Takes hypotheses over if they have states that fit; `past` is the doubt that was settled before."""
+        self._view.forget()
+        begun = self._clock()
 
-    def _resume(self, evidence: Resumed, deadline: float) -> tuple[Weights, bool]:
-        """The same where nobody knows how many steps there were: for each number that may be, all paths or, where these
-        are too many, random ones."""
-        counts = range(evidence.least, evidence.most() + 1)
-        classes: list[tuple[Weights, bool, float]] = []
-        layer: Weights | None = self.weights
-        """The states after so many steps that were missed; None where they are too many."""
-        for missed in range(evidence.most() + 1):
-            *hidden, told = evidence.steps(missed)
-            now = time.monotonic()
-            until = now + (deadline - now) / (evidence.most() + 1 - missed)
-            if hidden and layer is not None:
-                # Our answer is part of the first one only.
-                layer = self._next_layer(layer, hidden[-1], until)
-            if missed < evidence.least:
-                continue
-            if layer is not None:
-                weights, complete = self._advance(layer, told, until)
-            if layer is None or not complete:
-                weights, complete = self._walk(evidence, missed, until), False
-            prior = evidence.prior(missed)
-            weights = {state: prior * weight for state, weight in weights.items()}
-            # What was not all looked at may be as likely as it was before.
-            known = complete or prior < NEGLIGIBLE * sum(map(evidence.prior, counts))
-            classes.append((weights, known, sum(weights.values())))
-        total = sum(mass for _, _, mass in classes)
-        together: Weights = {}
-        for weights, _, mass in classes:
-            if mass > NEGLIGIBLE * total:
-                for state, weight in weights.items():
-                    together[state] = together.get(state, 0.0) + weight
-        complete = all(known for _, known, _ in classes)
-        if len(together) > LIMIT:
-            together, complete = self._sample(together), False
-        return together, complete
+        def stopped() -> bool:
+            found = any(len(hypothesis.ends) for hypothesis in hypotheses)
+            return self._clock() - begun > (seconds if found else 2 * seconds)
 
-    def _next_layer(self, layer: Weights, step: Evidence, deadline: float) -> Weights | None:
-        """All states after one more step; None where they are more than `LIMIT`, or more than there is time for."""
-        if not layer:
-            return layer
-        branching = math.prod(max(1, len(moves)) for moves in self._view.legal(next(iter(layer))))
-        if branching * len(layer) > 4 * LIMIT:
-            return None
-        after, complete = self._advance(layer, step, deadline)
-        return after if complete else None
+        self._work(hypotheses, stopped)
+        if not any(len(hypothesis.ends) for hypothesis in hypotheses):
+            guessed = self._guess(evidence[-1]) if any(hypothesis.open for hypothesis in hypotheses) else {}
+            if not guessed:
+                return False
+            self._evidence, self._hypotheses = evidence, hypotheses
+            self.weights, self.exhaustive = guessed, False
+            return True
+        self._evidence, self._hypotheses = evidence, hypotheses
+        self._take()
+        state = self.likeliest
+        if self.exhaustive and self.weights[state] >= DOMINANT:
+            past = past or _Past(self.root, [], self.root_turn)
+            known = [*past.evidence, *evidence]
+            self._past = _Past(past.root, known, past.turn, len(known))
+            self._settle(state)
+        return True
 
-    def _walk(self, evidence: Resumed, missed: int, deadline: float) -> Weights:
-        """The states at the ends of random paths that fit; their weights add up to about the evidence's likelihood."""
-        states, cumulative = list(self.weights), list(itertools.accumulate(self.weights.values()))
-        found: Weights = {}
-        paths = 0
-        with contextlib.suppress(Interrupted), self._interrupted(deadline):
-            while paths < LIMIT and time.monotonic() < deadline:
-                (state,) = self._rng.choices(states, cum_weights=cumulative)
-                end = evidence.random_path(self._view, state, missed)
-                paths += 1
-                if end is not None:
-                    found[end[0]] = found.get(end[0], 0.0) + end[1]
-        return {state: weight / paths for state, weight in found.items()}
+    def _guess(self, evidence: Evidence) -> Weights:
+        """Where there was no time to find a state that fits: states after a joint move that may not have been legal in
+        them. It is better known who is to move, then, than if it were ignored."""
+        guessed: Weights = {}
+        told = evidence.told if isinstance(evidence, Resumed) else evidence
+        if isinstance(told, Told):
+            for state, weight in self._by_weight(self.weights)[:LOOK]:
+                with contextlib.suppress(GameError):
+                    after = self._view.machine.next(state, told.moves)
+                    guessed[after] = guessed.get(after, 0.0) + weight
+        total = sum(guessed.values())
+        return {state: weight / total for state, weight in guessed.items()}
 
-    def _search(self, evidence: list[Evidence], deadline: float) -> Weights:
-        """States at the end of histories that fit, from the sure state on."""
-        found: Weights = {}
-        for _ in range(ENOUGH):
-            state = self._find_history(evidence, lambda: time.monotonic() > deadline)
-            if state is None:
-                break
-            found[state] = found.get(state, 0.0) + 1.0
-        return found
+    def _normalised(self) -> list[Hypothesis]:
+        """The hypotheses; weights that become too small to be told from 0 are multiplied."""
+        total = sum(self._masses())
+        if total > TOO_SMALL:
+            return self._hypotheses
+        return [hypothesis.extended([], 1 / total if total else 1.0) for hypothesis in self._hypotheses]
 
-    def _find_history(self, evidence: list[Evidence], stopped: Callable[[], bool]) -> State | None:
-        def branches(state: State, step: int) -> Iterator[State]:
-            successors = evidence[step].successors(self._view, state)
-            if isinstance(successors, list):
-                self._rng.shuffle(successors)
-            return (successor for successor, _ in successors)
-
+    def _work(self, hypotheses: Sequence[Hypothesis], stopped: Callable[[], bool]) -> None:
+        """Goes through histories until there are enough, or none is left."""
+        view = self._view
+        view.sampled = False
+        worked: Hypothesis | None = None
         try:
-            with self._view.machine.interruptible(stopped):
-                open_branches = [branches(self.root, 0)]
-                while open_branches and not stopped():
-                    state = next(open_branches[-1], None)
-                    if state is None:
-                        open_branches.pop()
-                    elif len(open_branches) == len(evidence):
-                        return state
-                    else:
-                        open_branches.append(branches(state, len(open_branches)))
+            with view.machine.interruptible(lambda: worked is not None and stopped()):
+                while sum(len(hypothesis.ends) for hypothesis in hypotheses) < LIMIT:
+                    hypothesis = most_promising(hypotheses)
+                    if hypothesis is None:
+                        break
+                    for _ in range(LOOK):
+                        if worked is not None and stopped():
+                            return
+                        hypothesis.work(view)
+                        worked = hypothesis
+                        if view.sampled:
+                            hypothesis.lost, view.sampled = True, False
+                        if not hypothesis.open or len(hypothesis.ends) >= LIMIT:
+                            break
         except Interrupted:
             pass
-        return None
+
+    def _take(self) -> None:
+        """Concludes from the hypotheses which states are possible; where none was found yet, nothing."""
+        together: Weights = {}
+        for hypothesis in self._hypotheses:
+            scale = hypothesis.scale
+            for state, weight in hypothesis.ends.weights.items():
+                together[state] = together.get(state, 0.0) + scale * weight
+        if not together:
+            return
+        total = sum(together.values())
+        missing = sum(unexplored(self._hypotheses))
+        lost = any(hypothesis.lost for hypothesis in self._hypotheses)
+        self.exhaustive = not lost and len(together) <= LIMIT and missing <= NEGLIGIBLE * total
+        if len(together) > LIMIT:
+            together = self._sample(together)
+            total = sum(together.values())
+        self.weights = {state: weight / total for state, weight in together.items()}
+        self._forget_improbable()
+
+    def _masses(self) -> list[float]:
+        """About what the weights of all ends of each hypothesis add up to, found or not."""
+        missing = unexplored(self._hypotheses)
+        return [hypothesis.ends.pending + mass for hypothesis, mass in zip(self._hypotheses, missing, strict=True)]
+
+    def _forget_improbable(self) -> None:
+        """Drops hypotheses in which hardly anything fits, and bounds their number."""
+        masses = self._masses()
+        least = IMPROBABLE * sum(masses)
+        ranked = sorted(zip(masses, self._hypotheses, strict=True), key=lambda pair: -pair[0])
+        self._hypotheses = [hypothesis for mass, hypothesis in ranked[:HYPOTHESES] if mass > least]
 
     def _by_weight(self, weights: Weights) -> list[tuple[State, float]]:
         """The most probable first, equals in random order."""
@@ -300,9 +322,4 @@ class Belief:
         with a reservoir, 2006)."""
         keys = {state: math.log(1.0 - self._rng.random()) / weight for state, weight in weights.items() if weight > 0}
         chosen = sorted(keys, key=keys.__getitem__)[-LIMIT:]
-        factor = sum(weights.values()) / sum(weights[state] for state in chosen)
-        return {state: factor * weights[state] for state in chosen}
-
-    def _interrupted(self, deadline: float | None) -> AbstractContextManager[None]:
-        stop: Callable[[], bool] = (lambda: False) if deadline is None else (lambda: time.monotonic() > deadline)
-        return self._view.machine.interruptible(stop)
+        return {state: weights[state] for state in chosen}

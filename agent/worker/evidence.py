@@ -10,7 +10,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 from agent.worker.messages import JointMove
@@ -29,16 +29,17 @@ hand; not tuned."""
 
 SAMPLED_JOINT_MOVES = 300
 
-RANDOM_PATHS = 300
-"""Paths that are tried in search of one that fits. Set by hand; not tuned."""
-
 MOST_MISSED = 4
 """Joint moves that may have been missed one after the other; set by hand, for the number of states grows with each as
 that of the positions in a search."""
 
-DOUBT = 1.5
-"""How much less likely it is, by e to the power of this, that one joint move more or less was missed than time tells.
-Set by hand; not tuned."""
+FEWER = 1.5
+"""How much less likely it is, by e to the power of this, that one joint move less was missed than time tells. Set by
+hand; not tuned."""
+
+MORE = 0.8
+"""The same for one more: less of a surprise, for a manager that cannot reach us may not wait for us. Set by hand; not
+tuned."""
 
 Successors: TypeAlias = Iterable[tuple[State, float]]
 """States, each with a likelihood; the same state may be there several times."""
@@ -72,8 +73,8 @@ class View:
         self._legal.clear()
 
 
-class Evidence(Protocol):
-    """What was told about one step, or about one after some that were missed."""
+class Step(Protocol):
+    """What was told about one step."""
 
     def successors(self, view: View, state: State) -> Successors:
         """The states that may follow this one; none where it does not fit."""
@@ -158,41 +159,35 @@ class Resumed:
     """How many, as far as the time that passed tells."""
     least: int = 0
     """How many at least."""
+    more: int = 2
+    """How many more than expected are reckoned with."""
 
+    @property
     def most(self) -> int:
         """How many at most."""
-        return max(self.least, min(MOST_MISSED, math.ceil(self.expected) + 1))
+        return max(self.least, min(MOST_MISSED, math.ceil(self._expected) + self.more))
 
     def prior(self, missed: int) -> float:
         """How likely so many are, before it is looked at what is legal."""
-        return math.exp(-DOUBT * abs(missed - self.expected))
+        more = missed - self._expected
+        return math.exp(-MORE * more if more > 0 else FEWER * more)
 
-    def steps(self, missed: int) -> list[Evidence]:
+    def steps(self, missed: int) -> list[Step]:
         """The same with so many missed, step by step: of the first, our answer was to be part."""
         if not missed:
             return [self.told]
         hidden = [Hidden(self.told.answered if step == 0 else None, None) for step in range(missed)]
         return [*hidden, Told(self.told.moves, None)]
 
-    def random_path(self, view: View, state: State, missed: int) -> tuple[State, float] | None:
-        """The state after one random path with so many missed, and the likelihood of what was told at its end; None
-        where it does not fit."""
-        for step in range(missed):
-            if view.machine.terminal(state):
-                return None
-            moves = [moves or [NO_MOVE] for moves in view.legal(state)]
-            if not step and self.told.answered in moves[view.role]:
-                moves[view.role] = [self.told.answered]
-            state = view.machine.next(state, [view.rng.choice(options) for options in moves])
-        last = Told(self.told.moves, None) if missed else self.told
-        found = last.successors(view, state)
-        return found[0] if found else None
+    def doubted(self) -> Resumed:
+        """The same for those who have found that what they took for granted was wrong: nothing is known of what we
+        answered, nor was the time that passed worth much."""
+        return replace(self, told=replace(self.told, answered=None), least=0, more=self.more + 1)
 
-    def successors(self, view: View, state: State) -> Iterator[tuple[State, float]]:
-        """Where random paths lead: of all there may be very many."""
-        counts = range(self.least, self.most() + 1)
-        priors = [self.prior(count) for count in counts]
-        for _ in range(RANDOM_PATHS):
-            end = self.random_path(view, state, *view.rng.choices(counts, priors))
-            if end is not None:
-                yield end
+    @property
+    def _expected(self) -> float:
+        return min(self.expected, MOST_MISSED)
+
+
+Evidence: TypeAlias = Step | Resumed
+"""What one message tells."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 from agent.worker.belief import Belief
@@ -38,8 +39,10 @@ class Reference:
         checkpoint: Checkpoint,
         perceive: Perceive | None = None,
         rng: random.Random | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Takes the match up at a checkpoint; `perceive` says what the role sees in a game of imperfect information.
+        """Takes the match up at a checkpoint; `perceive` says what the role sees in a game of imperfect information,
+        `clock` what the budget is measured by, in seconds.
 
         Raises `GameError` where the machine does not know the checkpoint's facts.
         """
@@ -50,10 +53,11 @@ class Reference:
         """Seconds for finding the states that fit a message."""
         self.state: State = machine.initial() if checkpoint.facts is None else machine.state(checkpoint.facts)
         """The state, or where it is in doubt, the likeliest one."""
-        self.belief = Belief(machine, role, self.state, perceive, rng)
+        self.belief = Belief(machine, role, self.state, perceive, rng, clock)
         """The states that are possible."""
-        self._sure_turn = self.turn
-        """When the state was known last."""
+        self.belief.root_turn = self.turn
+        self._taken_up = checkpoint.facts is not None
+        """Whether this is the first message since the match was taken up: others may have been missed before it."""
         self._disputed = checkpoint.disputed
         self._last: JointMove | None = None
         self._legal: list[list[Term]] | None = None
@@ -124,7 +128,7 @@ class Reference:
             legal=tuple(legal),
             terminal=terminal,
             goals=tuple(machine.goal(state, role) for role in range(len(machine.roles))) if terminal else None,
-            checkpoint=Checkpoint(self._sure_turn, root, self._disputed),
+            checkpoint=Checkpoint(self.belief.root_turn, root, self._disputed),
             repeatable=last is not None and not terminal and self._illegal(last, self.legal) is None,
             states=1 if self.sure else max(2, len(self.belief.weights)),
         )
@@ -149,6 +153,10 @@ class Reference:
             log.warning("turn %d: the joint move refused before is needed: both applied", self.turn)
             return steps
         role, move = self.machine.roles[culprit], joint_move[culprit]
+        if self.belief.reconsider(Told(joint_move, None), self.budget):
+            log.error("turn %d: %s is illegal for %s: the state was wrong", self.turn, write(move), write(role))
+            self._look_around(joint_move)
+            return []
         if self.belief.follow(Resumed(Told(joint_move, None), 1.0, least=1), self.budget):
             log.error(
                 "turn %d: %s is illegal for %s, but not if messages were missed", self.turn, write(move), write(role)
@@ -160,14 +168,21 @@ class Reference:
         return []
 
     def _apply(self, joint_move: JointMove) -> tuple[JointMove, State]:
-        before, self.state = self.state, self.machine.next(self.state, joint_move)
-        self.belief.know(self.state)
-        self._unobserved.append((self.state, before, joint_move, False))
+        state = self.machine.next(self.state, joint_move)
+        told = Told(joint_move, None)
+        self.belief.know(state, Resumed(told, 0.0) if self._taken_up else told)
+        self._taken_up = False
+        return self._pass_on(joint_move, state)
+
+    def _pass_on(self, joint_move: JointMove, state: State) -> tuple[JointMove, State]:
+        """Takes over where a joint move that is known to be the only one has led."""
+        before, self.state = self.state, state
+        self._unobserved.append((state, before, joint_move, False))
         self._disputed = None
         self._last = joint_move
         self._legal = None
-        self._sure_turn = self.turn
-        return joint_move, self.state
+        self.belief.root_turn = self.turn
+        return joint_move, state
 
     def _apply_both(self, disputed: JointMove, joint_move: JointMove) -> list[tuple[JointMove, State]]:
         try:
@@ -184,19 +199,29 @@ class Reference:
     def _follow_doubtful(self, received: Judged) -> list[tuple[JointMove, State]]:
         sure, before = self.sure, self.state
         told = Told(received.moves, received.answered)
-        if received.missed is not None:
-            log.warning("turn %d: after an interruption, about %.1f turns may be missing", self.turn, received.missed)
-            fits = self.belief.follow(Resumed(told, received.missed), self.budget)
+        missed = received.missed or 0.0
+        replaced = received.answered is not None and received.moves[self.role] != received.answered
+        if sure and not missed:
+            if not (replaced and self.belief.reconsider(told, self.budget)):
+                return self._follow_sure(received.moves)
+            log.warning("turn %d: another move was made for us: the state may have been wrong", self.turn)
+            self._look_around(received.moves)
+            return []
+        self._taken_up = False
+        if missed:
+            log.warning("turn %d: after an interruption, about %.1f turns may be missing", self.turn, missed)
+            fits = self.belief.follow(Resumed(told, missed), self.budget)
         else:
             fits = self.belief.follow(told, self.budget)
+        fits = fits or self.belief.reconsider(told, self.budget)
         if not fits and not self.belief.follow(Resumed(told, 1.0, least=1), self.budget):
             moves = " ".join(map(write, received.moves))
             log.error("turn %d: %s is legal in no state that fits: not applied", self.turn, moves)
             return []
-        if sure and self.sure and self._illegal(received.moves, self.legal) is None:
-            after = self.belief.root
-            if self.machine.next(before, received.moves) == after:
-                return [self._apply(received.moves)]
+        after = self.belief.root
+        legal = sure and self.sure and self._illegal(received.moves, self.legal) is None
+        if legal and self.machine.next(before, received.moves) == after:
+            return [self._pass_on(received.moves, after)]
         self._look_around(received.moves)
         return []
 
@@ -217,7 +242,7 @@ class Reference:
         if self.sure:
             log.info("turn %d: the state is known", self.turn)
             self._unobserved.append((self.state, None, None, False))
-            self._sure_turn = self.turn
+            self.belief.root_turn = self.turn
 
     @staticmethod
     def _illegal(joint_move: JointMove, legal: Sequence[Sequence[Term]]) -> int | None:

@@ -12,7 +12,8 @@ from agent.search.engine import Opinion
 from agent.worker import belief as beliefs
 from agent.worker.belief import Belief
 from agent.worker.belief_search import BeliefSearch
-from agent.worker.evidence import Hidden, Resumed, Told
+from agent.worker.evidence import Hidden, Resumed, Told, View
+from agent.worker.hypotheses import Hypothesis, most_promising, unexplored
 from agent.worker.messages import Checkpoint, JointMove, Judged, Unseen
 from agent.worker.reference import Reference
 from games import rulesheets
@@ -119,7 +120,6 @@ def test_true_state_is_always_possible(source: str, role: int) -> None:
 def test_sample_that_has_lost_the_true_state_is_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where few states are kept, what fits is found by going through histories, and is never empty."""
     monkeypatch.setattr(beliefs, "LIMIT", 3)
-    monkeypatch.setattr(beliefs, "ENOUGH", 10)
     for seed in range(5):
         match = HiddenMatch(BLIND_TIC_TAC_TOE, 0, seed)
         reference = reference_of(match, seed)
@@ -260,3 +260,117 @@ def test_many_states_are_sampled_within_bounds(monkeypatch: pytest.MonkeyPatch) 
     moves, support = belief.safest_moves(GENEROUS)
     assert moves == ["noop"]
     assert support == pytest.approx(1)
+
+
+# -------------------------------------------------------------------------------------------------- wrong certainties
+
+
+CELLS: list[Term] = [("mark", str(a), str(b)) for a in (1, 2, 3) for b in (1, 2, 3)]
+"""Of tic-tac-toe, row by row."""
+
+
+def test_time_that_tells_of_very_many_turns_is_followed() -> None:
+    """However fast turns were before the gap: it is no more probable that any one of the counts is right."""
+    machine = machine_of("tic_tac_toe")
+    reference = Reference(machine, 0, Checkpoint())
+    follow(reference, Judged(("noop", CELLS[1]), CELLS[0], 10_000.0))
+    assert play(machine, machine.initial(), (CELLS[0], "noop"), ("noop", CELLS[1])) in reference.belief.weights
+
+
+def test_nothing_is_sure_as_long_as_much_is_left_to_look_at() -> None:
+    """What is found at once may not be all; there is no doubt about that only once all histories were looked at."""
+    machine = machine_of("tic_tac_toe")
+    belief = Belief(machine, 0, play(machine, machine.initial(), (CELLS[0], "noop")), rng=random.Random(0))
+    assert belief.follow(Resumed(Told((CELLS[4], "noop"), "noop"), 1.0), 0.0)
+    assert not belief.exhaustive
+    assert not belief.sure
+    assert belief.refine(lambda: False)
+    assert belief.exhaustive
+    assert len(belief.weights) > 1
+    assert play(machine, belief.root, ("noop", CELLS[8]), (CELLS[4], "noop")) in belief.weights
+
+
+def test_search_that_is_stopped_again_and_again_finds_the_same() -> None:
+    """Going on where it was left gives the same states with the same probabilities as going through all at once."""
+    machine = machine_of("tic_tac_toe")
+    root = play(machine, machine.initial(), (CELLS[0], "noop"), ("noop", CELLS[8]))
+    evidence = [Resumed(Told((CELLS[4], "noop"), CELLS[1]), 2.0), Told(("noop", CELLS[5]), None)]
+    at_once = Belief(machine, 0, root, rng=random.Random(1))
+    in_pieces = Belief(machine, 0, root, rng=random.Random(2))
+    for step in evidence:
+        assert at_once.follow(step, GENEROUS)
+        assert in_pieces.follow(step, 0.0)
+    for _ in range(10_000):
+        if in_pieces.exhaustive:
+            break
+        in_pieces.refine(iter([False, True]).__next__)
+    assert in_pieces.weights == pytest.approx(at_once.weights, rel=0.01)
+
+
+def test_move_made_for_us_reopens_a_doubt_that_was_settled() -> None:
+    """Where the manager made another move for us than our legal one, long after a gap, that was not legal after all."""
+    machine = machine_of("tic_tac_toe")
+    before = play(machine, machine.initial(), (CELLS[0], "noop"))
+    reference = Reference(machine, 0, Checkpoint(1, machine.facts(before)))
+    truth = play(machine, before, ("noop", CELLS[1]), (CELLS[2], "noop"), ("noop", CELLS[3]))
+    follow(reference, ("noop", CELLS[3]))
+    assert reference.sure
+    assert CELLS[1] in reference.situation().legal
+    # Our answer was the cell that the other had taken while we were not there.
+    follow(reference, Judged((CELLS[4], "noop"), CELLS[1], 0.0))
+    assert not reference.sure
+    assert play(machine, truth, (CELLS[4], "noop")) in reference.belief.weights
+    assert reference.situation().checkpoint.turn == 1
+    assert reference.situation().checkpoint.facts == machine.facts(before)
+
+
+def test_move_made_for_us_is_no_reason_for_doubt_where_there_never_was_one() -> None:
+    """Our answer came too late."""
+    machine = machine_of("tic_tac_toe")
+    reference = Reference(machine, 0, Checkpoint())
+    follow(reference, Judged((CELLS[1], "noop"), CELLS[0], 0.0))
+    assert reference.sure
+    assert reference.state == play(machine, machine.initial(), (CELLS[1], "noop"))
+
+
+def test_illegal_joint_move_reopens_a_doubt_that_was_settled() -> None:
+    """Although nothing seemed to be missing after a restart, a pawn moves on from where it was not: what was missed
+    then is searched for, rather than what may have been missed just now."""
+    machine = machine_of("breakthrough")
+    state = machine.initial()
+    path: list[JointMove] = []
+    for role, which in ((0, 0), (1, 0), (0, -1), (1, -1)):
+        move = machine.legal(state, role)[which]
+        path.append((move, "noop") if role == 0 else ("noop", move))
+        state = machine.next(state, path[-1])
+    before = play(machine, machine.initial(), path[0])
+    reference = Reference(machine, 0, Checkpoint(1, machine.facts(before)))
+    follow(reference, path[3])
+    assert reference.sure
+    moved_on = next(move for move in machine.legal(state, 0) if move not in machine.legal(reference.state, 0))
+    follow(reference, (moved_on, "noop"))
+    assert not reference.sure
+    assert play(machine, state, (moved_on, "noop")) in reference.belief.weights
+    assert reference.situation().checkpoint.turn == 1
+
+
+def test_probable_state_is_known_although_others_are_possible() -> None:
+    """The engine can think about one state only: improbable ones are left, and come back where it turns out wrong."""
+    machine = machine_of("tic_tac_toe")
+    belief = Belief(machine, 0, play(machine, machine.initial(), (CELLS[0], "noop")), rng=random.Random(0))
+    assert belief.follow(Resumed(Told(("noop", CELLS[1]), "noop"), 0.0, more=0), GENEROUS)
+    assert belief.sure
+
+
+def test_hypotheses_whose_moves_are_anothers_turn_are_searched_last() -> None:
+    """Where players take turns, every other count of missed joint moves has nobody who could have made the one told."""
+    machine = machine_of("breakthrough")
+    view = View(machine, 0, None, random.Random(0))
+    told = Told((machine.legal(machine.initial(), 0)[0], "noop"), None)
+    root = machine.initial()
+    hypotheses = [Hypothesis({root: 1.0}).extended(Resumed(told, 2.0).steps(count)) for count in (1, 2)]
+    for hypothesis in hypotheses:
+        hypothesis.preview(view)
+    odd, even = unexplored(hypotheses)
+    assert odd < even / 100
+    assert most_promising(hypotheses) is hypotheses[1]

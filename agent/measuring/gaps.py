@@ -1,0 +1,331 @@
+"""Plays matches in which the player misses some PLAYs, and counts what that costs: illegal moves, and turns in doubt.
+
+No server, no engine, no clock: a manager, its players and the time that passes are simulated around what a worker
+follows matches with (`agent.worker.reference`), so that a match depends on nothing but its seed.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+
+from agent.serving.pace import Pace
+from agent.worker.belief import Belief
+from agent.worker.messages import Checkpoint, JointMove, Judged, Received, Situation
+from agent.worker.reference import Reference
+from games.machine import State, StateMachine, Term, points
+
+NO_MOVE: Term = "nil"
+"""Stands for the move of a role to which the rules leave none."""
+
+PLAY_CLOCK = 10.0
+START_CLOCK = 30.0
+"""Seconds of the simulated matches."""
+
+QUICK = 0.05
+"""Seconds of a turn in which nobody has to think."""
+
+QUERY_SECONDS = 1e-4
+"""What one query of the rules is taken to cost: about what it costs on a circuit, the list of moves included."""
+
+REFINING_SECONDS = 1.0
+"""Given to the search for further states in each doubtful turn; a worker has more where the clock is 10 s."""
+
+BUDGET = 0.25
+"""Given to a message (see `agent.worker.reference.BUDGET`)."""
+
+GREEDY = 0.5
+"""Share of the moves, of either side, that are chosen by looking one ply ahead rather than by chance."""
+
+CRASHED_THINKING = 0.25
+"""Share of the gaps that begin before the last PLAY is answered."""
+
+LONGEST_OPENING = 30
+"""A gap begins after a random number of joint moves up to this many, and up to half of a random match."""
+
+
+@dataclass
+class GapRecord:
+    """One match with a gap."""
+
+    seed: int
+    missed: int
+    """PLAYs."""
+    role: int
+    turns: int = 0
+    """Own turns with a choice after the gap."""
+    doubtful: int = 0
+    """Those of them in which the state was not known."""
+    illegal: int = 0
+    """Those in which an illegal move was sent."""
+    risk: float = 0.0
+    """How many illegal moves were to be expected: in each of those turns, how improbable it was held that the move is
+    legal."""
+    sure_after: int | None = None
+    """Messages after the gap until the state was known from then on; None where it was not by the end of the match."""
+    messages: int = 0
+    """Messages after the gap."""
+    mistaken: int = 0
+    """Messages after which a wrong state was taken for sure."""
+    lost: int = 0
+    """Messages after which the state was not among those that were taken to be possible."""
+    causes: list[str] = field(default_factory=list)
+    """What was wrong at each illegal move."""
+
+
+class Metered(StateMachine):
+    """A machine that counts its queries: the clock of a simulation."""
+
+    def __init__(self, machine: StateMachine) -> None:
+        self.machine = machine
+        self.roles = machine.roles
+        self.queries = 0
+
+    def now(self) -> float:
+        """Seconds, as if nothing but queries took time."""
+        return self.queries * QUERY_SECONDS
+
+    def initial(self) -> State:
+        return self.machine.initial()
+
+    def legal(self, state: State, role: int) -> list[Term]:
+        self.queries += 1
+        return self.machine.legal(state, role)
+
+    def next(self, state: State, joint_move: Sequence[Term]) -> State:
+        self.queries += 1
+        return self.machine.next(state, joint_move)
+
+    def terminal(self, state: State) -> bool:
+        return self.machine.terminal(state)
+
+    def goal(self, state: State, role: int) -> int | None:
+        return self.machine.goal(state, role)
+
+    def facts(self, state: State) -> frozenset[Term]:
+        return self.machine.facts(state)
+
+    def state(self, facts: Iterable[Term]) -> State:
+        return self.machine.state(facts)
+
+
+class _Agent:
+    """Our side of a match: what the server process and its worker do with each message."""
+
+    def __init__(self, machine: Metered, role: int, rng: random.Random) -> None:
+        self._machine = machine
+        self._role = role
+        self._rng = rng
+        self.reference = self._make_reference(Checkpoint())
+        self._pace = Pace(START_CLOCK, PLAY_CLOCK, 0.0)
+        self._pace.took(0.0, 0)
+        self._intervals: list[float] = []
+        self._heard = 0.0
+        self.situation: Situation = self.reference.situation()
+        self.last: JointMove | None = None
+        self.answered: Term | None = None
+
+    def hear(self, moves: JointMove, at: float) -> None:
+        """Takes a PLAY in, as `agent.serving.match` does."""
+        if moves == self.last and not self._made_again(moves):
+            return
+        replaced = self.answered is not None and moves[self._role] != self.answered
+        missed = self._pace.missed(at, self.reference.turn, replaced)
+        doubtful = self.situation.states > 1
+        judged = missed is not None or doubtful
+        received: Received = Judged(moves, self.answered, missed) if judged else moves
+        if self.reference.turn:
+            self._intervals.append(at - self._heard)
+        self.reference.follow(received)
+        self._pace.took(at, self.reference.turn)
+        self.situation = self.reference.situation()
+        self._heard, self.last, self.answered = at, moves, None
+
+    def _made_again(self, moves: JointMove) -> bool:
+        if not self.situation.repeatable:
+            return False
+        if self.answered is None:
+            return self._pace.interrupted
+        return moves[self._role] == self.answered
+
+    def restart(self, at: float) -> None:
+        """A new server takes the match up."""
+        self.reference = self._make_reference(self.situation.checkpoint)
+        self._pace = Pace(START_CLOCK, PLAY_CLOCK, self._heard, self._intervals[-9:])
+        self.situation = self.reference.situation()
+
+    def think(self, seconds: float) -> None:
+        """Looks for further states that are possible."""
+        if self.reference.sure:
+            return
+        end = self._machine.now() + seconds
+        if self.reference.refine(lambda: self._machine.now() > end):
+            self.situation = self.reference.situation()
+
+    def _make_reference(self, checkpoint: Checkpoint) -> Reference:
+        reference = Reference(self._machine, self._role, checkpoint, None, self._rng, self._machine.now)
+        reference.budget = BUDGET
+        return reference
+
+
+def play_match(machine: StateMachine, seed: int) -> GapRecord | None:
+    """One match with a gap; None where it ended before, or with, the gap."""
+    return _Match(Metered(machine), seed).play()
+
+
+class _Match:
+    def __init__(self, machine: Metered, seed: int) -> None:
+        self.machine = machine
+        self.rng = rng = random.Random(seed)
+        self.role = rng.randrange(len(machine.roles))
+        self.record = GapRecord(seed, rng.randint(1, 3), self.role)
+        self.timeouts = rng.random() < 0.5
+        """Whether the manager waits for a player that is not there; if not, it finds so at once."""
+        self.thinkers = not self.timeouts or rng.random() < 0.5
+        """Whether the others take time to move. A server cannot be started again within one turn in which nobody is
+        waited for."""
+        self.first = rng.random() < 0.5
+        """Whether the manager replaces moves by the first legal one, rather than a random one."""
+        self.gap_at = rng.randint(1, max(2, min(LONGEST_OPENING, self._random_length() // 2)))
+        self.state = machine.initial()
+        self.agent = _Agent(machine, self.role, random.Random(seed))
+        self.now = START_CLOCK
+        self.moves: JointMove | None = None
+
+    def play(self) -> GapRecord | None:
+        for _ in range(self.gap_at):
+            self._turn(self._answer())
+            if self.machine.terminal(self.state):
+                return None
+            self.agent.hear(self._told(), self.now)
+        crashed = self.rng.random() < CRASHED_THINKING
+        if crashed:
+            self.agent.answered = None
+            self._turn(None)
+        else:
+            self._turn(self._answer())
+        for _ in range(self.record.missed):
+            if self.machine.terminal(self.state):
+                return None
+            self._turn(None)
+        if self.machine.terminal(self.state):
+            return None
+        self.agent.restart(self.now)
+        while not self.machine.terminal(self.state):
+            self.agent.hear(self._told(), self.now)
+            self._note()
+            self._turn(self._answer())
+        return self.record
+
+    def _told(self) -> JointMove:
+        assert self.moves is not None
+        return self.moves
+
+    def _note(self) -> None:
+        record, reference = self.record, self.agent.reference
+        record.messages += 1
+        if reference.sure and reference.state == self.state:
+            if record.sure_after is None:
+                record.sure_after = record.messages - 1
+        else:
+            record.sure_after = None
+            record.mistaken += reference.sure
+        record.lost += self.state not in reference.belief.weights
+
+    def _answer(self) -> Term | None:
+        """Our move; None where we have none."""
+        agent = self.agent
+        agent.think(REFINING_SECONDS)
+        legal = self.machine.machine.legal(self.state, self.role)
+        options = list(agent.situation.legal)
+        move = self._choose(agent.reference.state, self.role, options) if options else NO_MOVE
+        agent.answered = move
+        if self.record.messages:
+            self.record.turns += len(legal) > 1
+            if not agent.reference.sure:
+                self.record.doubtful += len(legal) > 1
+                self.record.risk += 1 - dict(agent.reference.belief.moves(math.inf)).get(move, 1.0)
+        if legal and move not in legal:
+            self.record.illegal += 1
+            self.record.causes.append(self._cause(agent.reference, move))
+            return None
+        return move
+
+    def _cause(self, reference: Reference, move: Term) -> str:
+        belief: Belief = reference.belief
+        if reference.sure:
+            return f"message {self.record.messages}: a wrong state was taken for sure"
+        support = dict(belief.moves(math.inf)).get(move, 0.0)
+        kind = "possible" if self.state in belief.weights else "not found"
+        return (
+            f"message {self.record.messages}: state {kind} among {len(belief.weights)}, "
+            f"{'all' if belief.exhaustive else 'a sample'}; the move legal with {support:.4f}"
+        )
+
+    def _turn(self, ours: Term | None) -> None:
+        """One joint move; `ours` is None where the manager makes our move."""
+        joint_move: list[Term] = []
+        longest = QUICK
+        for role in range(len(self.machine.roles)):
+            legal = self.machine.machine.legal(self.state, role) or [NO_MOVE]
+            if role != self.role:
+                joint_move.append(self._choose(self.state, role, legal))
+                if self.thinkers and len(legal) > 1:
+                    longest = max(longest, PLAY_CLOCK * self.rng.uniform(0.3, 0.95))
+                continue
+            if ours is None:
+                joint_move.append(legal[0] if self.first else self.rng.choice(legal))
+                if self.timeouts:
+                    longest = max(longest, PLAY_CLOCK + 1)
+            else:
+                joint_move.append(ours)
+                if len(legal) > 1:
+                    longest = max(longest, 0.95 * PLAY_CLOCK)
+        self.now += longest
+        self.moves = tuple(joint_move)
+        self.state = self.machine.machine.next(self.state, self.moves)
+
+    def _choose(self, state: State, role: int, legal: Sequence[Term]) -> Term:
+        if len(legal) == 1 or self.rng.random() >= GREEDY:
+            return self.rng.choice(legal)
+        return max(legal, key=lambda move: self._look_ahead(state, role, move))
+
+    def _look_ahead(self, state: State, role: int, move: Term) -> float:
+        """What a move leads to: the goal, or how few moves it leaves the others."""
+        machine = self.machine.machine
+        roles = range(len(machine.roles))
+        joint_move = [move if other == role else (machine.legal(state, other) or [NO_MOVE])[0] for other in roles]
+        after = machine.next(state, joint_move)
+        if machine.terminal(after):
+            return 1000.0 * (points(machine.goal(after, role)) - 50)
+        others = sum(len(machine.legal(after, other)) for other in roles if other != role)
+        return self.rng.random() - others
+
+    def _random_length(self) -> int:
+        machine = self.machine.machine
+        state, length = machine.initial(), 0
+        while not machine.terminal(state):
+            roles = range(len(machine.roles))
+            state = machine.next(state, [self.rng.choice(machine.legal(state, r) or [NO_MOVE]) for r in roles])
+            length += 1
+        return length
+
+
+def as_json(records: Sequence[GapRecord]) -> dict[str, object]:
+    """The figures of a game's matches."""
+    sure = sorted(record.sure_after for record in records if record.sure_after is not None)
+    return {
+        "matches": len(records),
+        "illegal": sum(record.illegal for record in records),
+        "matches_with_illegal": sum(record.illegal > 0 for record in records),
+        "risk": round(sum(record.risk for record in records), 2),
+        "turns": sum(record.turns for record in records),
+        "doubtful_turns": sum(record.doubtful for record in records),
+        "sure_again": len(sure),
+        "median_messages_until_sure": sure[len(sure) // 2] if sure else None,
+        "mistaken_messages": sum(record.mistaken for record in records),
+        "lost_messages": sum(record.lost for record in records),
+        "records": [asdict(record) for record in records],
+    }
