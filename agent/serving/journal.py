@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent import bounded_json
 from agent.serving.light_workers import JOURNAL_SUFFIX
 from agent.worker.messages import Checkpoint, Judged, Received, Unseen
 from games.machine import Term
@@ -282,8 +283,8 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             if not text.endswith("\n") or not text.strip():
                 continue
             try:
-                line = json.loads(text)
-            except (ValueError, RecursionError):
+                line = bounded_json.loads(text)
+            except ValueError:
                 continue
             if isinstance(line, dict):
                 yield line

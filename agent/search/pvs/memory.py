@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agent import bounded_json
 from agent.search.pvs.features import Features
 from agent.search.pvs.learning import Experience, LogisticEvaluation
 from games.gdl.canonical import CanonicalForm, canonical_form
@@ -105,7 +106,7 @@ class Store:
             entry = _decode(path.read_bytes(), digest)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             log.warning("%s is ignored: %s: %s", path, type(error).__name__, error)
             return None
         with contextlib.suppress(OSError):
@@ -277,7 +278,7 @@ def _decode(content: bytes, digest: str) -> Entry:
     body = body.removesuffix(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != checksum:
         raise ValueError("damaged")
-    data: Any = json.loads(body)
+    data: Any = bounded_json.loads(body.decode())
     if data["version"] != VERSION or data["rules"] != digest:
         raise ValueError("of another version, or of other rules")
     weights = {int(key, 16): float(weight) for key, weight in data["weights"].items()}

@@ -1,0 +1,39 @@
+"""JSON from files that anything may have happened to."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from agent.bounded_json import MOST_LEVELS, loads
+
+
+@pytest.mark.parametrize(
+    "data", [None, 3, "[[{", 'a "quoted" [ \\', [[], {}], {"[": ["{", {"x": [1.5, True]}]}, [[[]]] * 1000]
+)
+def test_reads_what_json_reads(data: object) -> None:
+    """Brackets in strings do not count, nor how many there are."""
+    assert loads(json.dumps(data)) == data
+
+
+@pytest.mark.parametrize("text", ["", "[", '{"a": }', '"[', "]" * 100])
+def test_what_is_no_json(text: str) -> None:
+    """Fails as with `json.loads`."""
+    with pytest.raises(json.JSONDecodeError):
+        loads(text)
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":', '[{"a":'])
+def test_deep_nesting_is_refused(opening: str) -> None:
+    """However high the recursion limit is, where the C stack would overflow."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(1_000_000)
+    try:
+        with pytest.raises(ValueError, match="levels deep"):
+            loads(opening * 200_000)
+    finally:
+        sys.setrecursionlimit(limit)
+    deep = "[" * MOST_LEVELS + "]" * MOST_LEVELS
+    assert json.dumps(loads(deep)) == deep
