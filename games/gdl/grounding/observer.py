@@ -142,8 +142,8 @@ class RawDecoder(SymbolDecoder):
         kinds, kind_of = np.unique(heads, return_inverse=True)
         for kind, head in enumerate(kinds.tolist()):
             here = np.flatnonzero(kind_of == kind)
-            if head <= _LARGEST_NUMBER:
-                result[here] = self.constants[head]
+            if head & _IS_NUMBER:
+                result[here] = self.constants[head ^ _IS_NUMBER]
                 continue
             name = self.names[self._ffi.string(self._ffi.cast("char const*", head)).decode()]
             for size in np.unique(sizes[here]).tolist():
@@ -154,13 +154,14 @@ class RawDecoder(SymbolDecoder):
         return result.tolist()
 
 
-_LARGEST_NUMBER = 1 << 31
-"""Numbers are below, addresses of names above."""
+_IS_NUMBER = 1 << 63
+"""Set in a number, and in no address of a name: those may be as small as numbers, where the program that runs Python is
+at a fixed address (Debian's)."""
 
 
 @njit(cache=True, nogil=True)
 def _take_apart(symbols, heads, sizes, addresses, work):
-    """Of clingo's symbols (uint64[n]): number or address of the name, how many arguments, and their address.
+    """Of clingo's symbols (uint64[n]): number with `_IS_NUMBER`, or address of the name; how many arguments; where.
 
     The last three, `heads`, `sizes` and `addresses` (uint64[n]), are filled; `work` is uint64[2].
     """
@@ -169,7 +170,7 @@ def _take_apart(symbols, heads, sizes, addresses, work):
         work[0] = 0
         if _TYPE(symbols[i]) == _NUMBER_TYPE:
             _NUMBER(symbols[i], first)
-            heads[i] = work[0]
+            heads[i] = work[0] | np.uint64(_IS_NUMBER)
             continue
         _NAME(symbols[i], first)
         heads[i] = work[0]
