@@ -24,7 +24,6 @@ from protocol.compose import Style, compose
 from protocol.messages import Play, parse
 from protocol.terms import fold_keywords
 
-
 QUICK = ("server killed", "worker killed", "worker segmentation fault", "journal torn", "half a message", "junk")
 """Faults that cost a turn no more than what it takes to start a process; others may last for most of a clock."""
 
