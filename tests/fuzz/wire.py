@@ -11,8 +11,9 @@ from unittest.mock import patch
 from aiohttp import web
 
 from protocol import server
-from protocol.messages import Abort, Aborted, Done, Info, Message, MoveReply, Play, Ready, Reply, Status, Stop
+from protocol.messages import Message, Reply
 from protocol.server import Received, make_app, make_runner
+from tests.protocol.conftest import textbook
 
 PATIENCE = 120.0
 """Seconds after which a request counts as not answered."""
@@ -23,17 +24,7 @@ SLOW_SENDER = 0.2
 
 async def answer(message: Message, received: Received) -> Reply:
     """What a player answers."""
-    match message:
-        case Info():
-            return Status("Test")
-        case Play():
-            return MoveReply(("mark", "1", "2"))
-        case Stop():
-            return Done()
-        case Abort():
-            return Aborted()
-        case _:
-            return Ready()
+    return await textbook(message)
 
 
 async def page() -> tuple[str, bytes]:
