@@ -63,6 +63,8 @@ class Preparation:
         """What evaluations are made of; None before the first one."""
         self.suits: bool | None = None
         """Whether alpha-beta can play the game; None as long as that is not known."""
+        self._told: tuple[int, int] | None = None
+        """Generations and trial matches that the log has last."""
         self.points, self.matches = 0.0, 0
         """What alpha-beta got in matches against tree search, and their number."""
 
@@ -122,14 +124,17 @@ class Preparation:
         self._learn(state, begin + (FIT_SHARE + LEARNING_SHARE) * seconds - time.monotonic(), stop)
         if trial and not stop[0]:
             self._try_out(state, begin + (FIT_SHARE + LEARNING_SHARE + TRIAL_SHARE) * seconds, stop)
-        log.info(
-            "alpha-beta: %d generations, %d of them better, from %d matches; %.1f of %d points against tree search",
-            self._learner.generations,
-            self._learner.accepted,
-            self._learner.matches,
-            self.points,
-            self.matches,
-        )
+        news = self._learner.generations, self.matches
+        if news != self._told:
+            self._told = news
+            log.info(
+                "alpha-beta: %d generations, %d of them better, from %d matches; %.1f of %d points against tree search",
+                self._learner.generations,
+                self._learner.accepted,
+                self._learner.matches,
+                self.points,
+                self.matches,
+            )
         self._keep()
 
     def _recall(self) -> None:
