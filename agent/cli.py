@@ -22,12 +22,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     from games.machine import GameError
 
     try:
-        if options.needed_kernels:
-            from agent.kernels.progress import prepare
+        sheets = _sheets(options)
+        if sheets:
             from agent.sheet import load
 
-            for game in _sheets(options):
+            for game in sheets:
                 load(game)
+        if options.needed_kernels:
+            from agent.kernels.progress import prepare
+
             prepare(options.needed_kernels).close()
         status, result = options.run(options)
         if options.json is not None:
@@ -44,10 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(status)
 
 
-def _sheets(options: argparse.Namespace) -> list[str]:
+def _sheets(options: argparse.Namespace) -> Sequence[str]:
     """The rulesheets that the command is for."""
-    named: str | list[str] = getattr(options, options.sheets_in) if options.sheets_in else []
-    return [named] if isinstance(named, str) else named
+    named: str | Sequence[str] = getattr(options, options.sheets_in) if options.sheets_in else ()
+    return (named,) if isinstance(named, str) else named
 
 
 def _parser() -> argparse.ArgumentParser:

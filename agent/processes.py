@@ -1,4 +1,4 @@
-"""How processes of the agent are started."""
+"""How processes of the agent are started, and which ones they have started themselves."""
 
 from __future__ import annotations
 
@@ -44,3 +44,19 @@ def module_environment() -> dict[str, str]:
     root = str(Path(__file__).resolve().parents[1])
     search_path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     return {**os.environ, "PYTHONPATH": search_path}
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started itself; none where it is gone."""
+    found: list[int] = []
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            found += map(int, (task / "children").read_text().split())
+    except OSError:
+        pass
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that a process has started, and those that they have."""
+    return [process for child in children(pid) for process in (child, *descendants(child))]

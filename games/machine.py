@@ -10,6 +10,9 @@ from typing import TypeAlias
 Term: TypeAlias = str | tuple["Term", ...]
 """A GDL term: a `str` (constant, or variable with its leading `?`) or a tuple of terms `("mark", "3", "4")`."""
 
+NO_MOVE: Term = "nil"
+"""Stands for the move of a role to which the rules leave none."""
+
 State: TypeAlias = Hashable
 """A state of some machine: opaque, immutable, hashable, picklable; equal states of one machine compare equal."""
 

@@ -23,6 +23,7 @@ def add(commands: Commands) -> None:
         "Measures set-up time and random playouts (goals included) per game and engine, per CPU second of one core;"
         " with --search, how many the tree search makes on one core and on two; or, with --kernels, what compiling all"
         " kernels costs.",
+        sheets="files",
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="rulesheets, files or names (default: all own ones)")
     parser.add_argument(
@@ -47,11 +48,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         if options.check:
             raise InputError("--check needs --kernels")
         from agent.kernels.progress import prepare
-        from agent.sheet import load
 
-        for game in options.files:
-            # What is mistyped should be said before anything is compiled.
-            load(game)
         if options.search:
             from agent.measuring.search_speed import bench_search
 

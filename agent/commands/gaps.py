@@ -29,6 +29,7 @@ def add(commands: Commands) -> None:
         " that, how many were to be expected by what could be known (risk), and how soon the state was known again."
         " Exit status 1 where a match has more than one illegal move.",
         kernels=(CIRCUIT,),
+        sheets="games",
     )
     parser.add_argument(
         "games", nargs="*", default=GAMES, metavar="GAME", help=f"{SHEET_HELP} (default: {' '.join(GAMES)})"

@@ -37,7 +37,7 @@ def add_command(
     """Adds a command that writes its result as JSON on request; returns its parser.
 
     The groups of `kernels` are compiled before it runs, where they are not in the cache. `sheets` is the argument that
-    names a rulesheet, or several: they are read before that, as whoever has mistyped something should not have to wait.
+    names a rulesheet, or several: they are read first, as whoever has mistyped something should not have to wait.
     """
     parser = commands.add_parser(name, help=summary, description=description, epilog=epilog)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to FILE as JSON as well")

@@ -28,6 +28,7 @@ def add(commands: Commands) -> None:
         " late, illegal or missing, and how late replies left against the plan (the clock less the margin)."
         " Ends at whichever bound comes first. Exit status 1 where a reply was late or illegal.",
         kernels=PLAYING,
+        sheets="games",
     )
     parser.add_argument(
         "games", nargs="*", default=GAMES, metavar="GAME", help=f"{SHEET_HELP} (default: {' '.join(GAMES)})"

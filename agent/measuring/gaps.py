@@ -15,10 +15,7 @@ from agent.serving.pace import Pace
 from agent.worker.belief import Belief
 from agent.worker.messages import Checkpoint, JointMove, Judged, Received, Situation
 from agent.worker.reference import Reference
-from games.machine import State, StateMachine, Term, points
-
-NO_MOVE: Term = "nil"
-"""Stands for the move of a role to which the rules leave none."""
+from games.machine import NO_MOVE, State, StateMachine, Term, points
 
 PLAY_CLOCK = 10.0
 START_CLOCK = 30.0

@@ -25,7 +25,7 @@ from agent.measuring.soak_server import SoakServer
 from agent.serving.statistics import resident
 from agent.sheet import load
 from games.gdl.interpreter.machine import Interpreter
-from games.machine import State, StateMachine, Term
+from games.machine import NO_MOVE, State, StateMachine, Term
 from protocol.compose import Style, compose
 from protocol.kif import read_one
 from protocol.messages import Message, Play, Start, Stop
@@ -280,11 +280,11 @@ class Match:
     def advance(self, mine: Term | None) -> None:
         """Makes a joint move: our player's, the managers' choice in its place, and random ones for the others."""
         machine, rng = self.machine, self._rng
-        joint_move = [rng.choice(machine.legal(self.state, role) or ["nil"]) for role in range(len(machine.roles))]
+        joint_move = [rng.choice(machine.legal(self.state, role) or [NO_MOVE]) for role in range(len(machine.roles))]
         if mine is not None:
             joint_move[self._role] = mine
         elif self.style == "dresden":
-            joint_move[self._role] = (machine.legal(self.state, self._role) or ["nil"])[0]
+            joint_move[self._role] = (machine.legal(self.state, self._role) or [NO_MOVE])[0]
         self.state = machine.next(self.state, joint_move)
         self._last = tuple(joint_move)
         self.step += 1

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from agent.errors import CommandError
-from agent.processes import module_environment
+from agent.processes import children, module_environment
 from protocol.compose import Style, headers
 
 HOST = "127.0.0.1"
@@ -101,12 +101,12 @@ class SoakServer:
     @property
     def pid(self) -> int | None:
         """The serving process; None while there is none."""
-        return next(iter(direct_children(self._process.pid)), None)
+        return next(iter(children(self._process.pid)), None)
 
     @property
     def workers(self) -> list[int]:
         """Its worker processes."""
-        return direct_children(self.pid) if self.pid is not None else []
+        return children(self.pid) if self.pid is not None else []
 
     def start_twin(self) -> subprocess.Popen[bytes]:
         """Starts a server on the same port, which cannot succeed."""
@@ -165,12 +165,3 @@ class SoakServer:
                     return
             await asyncio.sleep(0.1)
         raise SoakError(f"the server is not available:\n{self.tail()}")
-
-
-def direct_children(pid: int) -> list[int]:
-    """The processes that a process has started itself."""
-    try:
-        tasks = list(Path(f"/proc/{pid}/task").iterdir())
-        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
-    except OSError:
-        return []

@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 
 from agent.search.engine import Engine, Opinion, Report, StopFlag
-from games.machine import Interrupted, State, StateMachine, Term, points
+from games.machine import NO_MOVE, Interrupted, State, StateMachine, Term, points
 
 EXPLORATION = 0.7
 """Weight of the exploration term, on goals scaled to 0..1. Set by hand; not tuned."""
@@ -29,9 +29,6 @@ in an end without a goal, would be unfair. Neutral; not tuned."""
 PLAYOUT_SECONDS = 1.0
 """A playout longer than this is cut off: on a slow machine, many short playouts tell more than one long one. Set by
 hand; not tuned."""
-
-NO_MOVE: Term = "nil"
-"""Stands for the move of a role to which the rules leave none."""
 
 
 class Node:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from agent.processes import descendants
+
 LATENESS_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Upper bounds in seconds, of how much later than planned replies leave."""
 
@@ -152,7 +154,7 @@ class _Collector:
         yield GaugeMetricFamily("ggp_agent_round_trip_seconds", round_trip, value=here.round_trip)
         memory = GaugeMetricFamily("ggp_agent_memory_bytes", "Resident memory", labels=["of"])
         memory.add_metric(["server"], resident(os.getpid()))
-        memory.add_metric(["workers"], sum(map(resident, children(os.getpid()))))
+        memory.add_metric(["workers"], sum(map(resident, descendants(os.getpid()))))
         yield memory
         histograms = {
             "lateness_seconds": (here.lateness, "How much later than planned replies left"),
@@ -171,15 +173,3 @@ def resident(pid: int) -> int:
     except (OSError, ValueError, IndexError):
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def children(pid: int) -> list[int]:
-    """The processes that a process has started, and those that they have."""
-    found: list[int] = []
-    try:
-        for tasks in Path(f"/proc/{pid}/task").iterdir():
-            for child in map(int, (tasks / "children").read_text().split()):
-                found += [child, *children(child)]
-    except OSError:
-        pass
-    return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from agent.serving.clock import Deadline
 from agent.worker.messages import Judged, Received, Situation, Thought, Unseen
 from games.gdl.rules.surface import named_moves
-from games.machine import Term
+from games.machine import NO_MOVE, Term
 from protocol.messages import Start
 
 
@@ -74,4 +74,4 @@ def any_move(start: Start, latest: Situation | None, last: Received) -> Term:
         fresh = [move for move in latest.legal if move not in seen]
         return random.choice(fresh or list(latest.legal))
     named = named_moves(start.rules, start.role)
-    return random.choice(named) if named else "nil"
+    return random.choice(named) if named else NO_MOVE

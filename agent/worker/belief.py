@@ -218,14 +218,15 @@ class Belief:
             return self._clock() - begun > (seconds if found else 2 * seconds)
 
         self._work(hypotheses, stopped)
-        if not any(len(hypothesis.ends) for hypothesis in hypotheses):
-            guessed = self._guess(evidence[-1]) if any(hypothesis.open for hypothesis in hypotheses) else {}
-            if not guessed:
-                return False
-            self._evidence, self._hypotheses = evidence, hypotheses
+        found = any(len(hypothesis.ends) for hypothesis in hypotheses)
+        unfinished = any(hypothesis.open for hypothesis in hypotheses)
+        guessed = self._guess(evidence[-1]) if unfinished and not found else {}
+        if not (found or guessed):
+            return False
+        self._evidence, self._hypotheses = evidence, hypotheses
+        if guessed:
             self.weights, self.exhaustive = guessed, False
             return True
-        self._evidence, self._hypotheses = evidence, hypotheses
         self._take()
         state = self.likeliest
         if self.exhaustive and self.weights[state] >= DOMINANT:

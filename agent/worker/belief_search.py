@@ -17,8 +17,7 @@ from contextlib import suppress
 
 from agent.search.engine import Opinion, Report, StopFlag
 from agent.worker.belief import Belief
-from agent.worker.evidence import NO_MOVE
-from games.machine import Interrupted, State, StateMachine, Term, points
+from games.machine import NO_MOVE, Interrupted, State, StateMachine, Term, points
 
 NAME = "belief search"
 

@@ -14,10 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 from agent.worker.messages import JointMove
-from games.machine import IllegalMoveError, State, StateMachine, Term
-
-NO_MOVE: Term = "nil"
-"""Stands for the move of a role to which the rules leave none."""
+from games.machine import NO_MOVE, IllegalMoveError, State, StateMachine, Term
 
 REPLACED = 0.05
 """How likely it is that a manager makes another move for us although ours was legal: it came too late, or was lost.

@@ -14,8 +14,8 @@ import random
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from agent.worker.evidence import NO_MOVE, Step, Told, View
-from games.machine import State
+from agent.worker.evidence import Step, Told, View
+from games.machine import NO_MOVE, State
 
 Weights: TypeAlias = dict[State, float]
 """States with their probabilities, or numbers in proportion to them."""

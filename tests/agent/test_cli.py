@@ -116,7 +116,8 @@ def test_syntax_error_shows_its_place(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    "command", [["inspect"], ["bench"], ["bench", "--search"], ["agree"], ["strength", "tree", "general"]]
+    "command",
+    [["inspect"], ["gaps"], ["soak"], ["bench"], ["bench", "--search"], ["agree"], ["strength", "tree", "general"]],
 )
 def test_mistakes_are_told_before_kernels_are_compiled(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
