@@ -92,8 +92,7 @@ class Searcher:
         What the table knows is then worthless: whoever owns it clears it.
         """
         self.game.weights[:] = np.round(self._features.fluent_weights(weights))
-        if len(self._features.column):
-            self.game.conjunctions.weight[:] = np.round(weights[self._features.column])
+        self._features.set_weights(self.game.conjunctions, weights)
         self.game.settings[BIAS] = bias
         self.work.counts[CHANGES] = self.work.counts[CHANGED] = 0
 

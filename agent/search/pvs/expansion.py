@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from agent.search.pvs.features import MISSING
 from agent.search.pvs.workspace import (
     BIAS,
     BOTH,
@@ -122,36 +121,42 @@ def _add_conjunctions(game, into, begin, mask):
     """Evaluations of the children in the lanes of `mask` (a word), whose states are in the slots; `begin` is lane 0."""
     work, conjunctions = game.work, game.conjunctions
     slots, evaluation, linear = work.slots, work.evaluation, work.linear
-    first, fact, weights = conjunctions.first, conjunctions.fact, conjunctions.weight
+    first, fact, far, near = conjunctions.first, conjunctions.fact, conjunctions.far, conjunctions.near
     rest = mask
     while rest != ZERO:
         at = begin + lowest(rest)
         rest &= rest - ONE
         evaluation[into, at] = linear[into, at]
-    for c in range(len(weights)):
-        # How many of its facts hold, in all lanes at once: a counter of three bits.
-        ones, twos, fours = ZERO, ZERO, ZERO
+    for c in range(len(far)):
+        # In which lanes at least one, two, three of its facts are missing.
+        one, two, three = ZERO, ZERO, ZERO
         for i in range(first[c], first[c + 1]):
-            word = slots[FIRST_FLUENT + fact[i]]
-            carry = ones & word
-            ones ^= word
-            fours ^= twos & carry
-            twos ^= carry
-        size = np.int64(first[c + 1] - first[c])
-        for k in range(MISSING):
-            weight = weights[c, k]
-            held = size - 1 - k
-            found = mask
-            found &= ones if held & 1 else ~ones
-            found &= twos if held & 2 else ~twos
-            found &= fours if held & 4 else ~fours
-            if found == ZERO or weight == 0:
-                continue
-            for i in range(conjunctions.blocked_first[c], conjunctions.blocked_first[c + 1]):
-                found &= ~slots[FIRST_FLUENT + conjunctions.blocker[i]]
-            while found != ZERO:
-                at = begin + lowest(found)
-                found &= found - ONE
+            absent = ~slots[FIRST_FLUENT + fact[i]]
+            three |= two & absent
+            two |= one & absent
+            one |= absent
+        found = mask & one & ~three
+        if found == ZERO:
+            continue
+        for i in range(conjunctions.blocked_first[c], conjunctions.blocked_first[c + 1]):
+            found &= ~slots[FIRST_FLUENT + conjunctions.blocker[i]]
+        if found == ZERO:
+            continue
+        weight = far[c]
+        rest = found & two
+        while rest != ZERO:
+            at = begin + lowest(rest)
+            rest &= rest - ONE
+            evaluation[into, at] += weight
+        lone = found & ~two
+        if lone == ZERO:
+            continue
+        for i in range(first[c], first[c + 1]):
+            rest = lone & ~slots[FIRST_FLUENT + fact[i]]
+            weight = near[i]
+            while rest != ZERO:
+                at = begin + lowest(rest)
+                rest &= rest - ONE
                 evaluation[into, at] += weight
 
 

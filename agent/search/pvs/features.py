@@ -3,7 +3,9 @@
 The rules of `terminal` and `goal` often ask for several facts at once: four discs in a row, a piece on each of some
 cells. Such conjunctions of facts are read off the circuit; one of which all facts but one or two hold counts for the
 evaluation, unless a fact stands in the way: one after which, in random play, a missing fact never came true. (Goal
-formulas as evaluation: Schiffel and Thielscher, Fluxplayer, 2007.)
+formulas as evaluation: Schiffel and Thielscher, Fluxplayer, 2007.) Where only one is missing, it also matters which:
+that fact is a threat, and where a threat stands decides what it is worth (as odd and even ones do in connect four;
+Allis 1988).
 """
 
 from __future__ import annotations
@@ -22,13 +24,14 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 
 MIN_FACTS, MAX_FACTS = 3, 7
-"""Sizes of conjunctions that are looked at: smaller ones are too common; the kernel counts to 7."""
+"""Sizes of conjunctions that are looked at: smaller ones are too common. Set by hand; not tuned."""
 MISSING = 2
-"""Up to so many facts may be missing. Set by hand; not tuned."""
+"""Up to so many facts may be missing: the kernel counts to 3. Set by hand; not tuned."""
 MAX_CONJUNCTIONS = 2000
 """Where there are more they are not used: they would take more time than the circuit. Set by hand; not tuned."""
 MAX_OWN_WEIGHTS = 400
-"""Up to so many conjunctions have weights of their own, more share those of their pattern. Set by hand; not tuned."""
+"""Up to so many conjunctions have weights of their own, more share those of their pattern; and so many facts count as
+threats. Set by hand; not tuned."""
 MAX_EDGES = 300_000
 """Larger programs are not searched for conjunctions: it is done in Python. Set by hand; not tuned."""
 MATCHES = 256
@@ -48,8 +51,10 @@ class Conjunctions(NamedTuple):
     """(n + 1) the same for `blocker`."""
     blocker: NDArray[np.int32]
     """Indices of fluents: a set is out of reach where one of its blockers holds."""
-    weight: NDArray[np.int32]
-    """(n, MISSING): what a set of which 1, 2 ... facts are missing adds to the evaluation for role 0."""
+    far: NDArray[np.int32]
+    """(n) what a set of which two facts are missing adds to the evaluation for role 0."""
+    near: NDArray[np.int32]
+    """(facts) by place in `fact`: what a set adds of which only that fact is missing."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,9 @@ class Features:
     blocker: NDArray[np.int32]
     column: NDArray[np.int32]
     """(conjunctions, MISSING) the feature that a conjunction with so many missing facts counts for."""
+    threat: NDArray[np.int32]
+    """(facts) by place in `fact`: the feature that a conjunction counts for as well of which only that fact is missing.
+    None (0) where these facts are too many."""
     patterns: NDArray[np.float32]
     """(features, features): how many patterns two features share."""
 
@@ -82,8 +90,16 @@ class Features:
 
     def kernel_form(self) -> Conjunctions:
         """The conjunctions for kernels, with weights of their own, all 0."""
-        weight = np.zeros(self.column.shape, np.int32)
-        return Conjunctions(self.first, self.fact, self.blocked_first, self.blocker, weight)
+        far, near = np.zeros(len(self.column), np.int32), np.zeros(len(self.fact), np.int32)
+        return Conjunctions(self.first, self.fact, self.blocked_first, self.blocker, far, near)
+
+    def set_weights(self, conjunctions: Conjunctions, weights: NDArray[np.float64]) -> None:
+        """Gives conjunctions for kernels the weights (features)."""
+        conjunctions.far[:] = np.round(weights[self.column[:, 1]])
+        near = np.repeat(weights[self.column[:, 0]], np.diff(self.first))
+        if len(self.threat):
+            near += weights[self.threat]
+        conjunctions.near[:] = np.round(near)
 
     def of(self, facts: NDArray[np.bool_]) -> NDArray[np.float32]:
         """The features (n, features) of states (n, fluents)."""
@@ -99,6 +115,10 @@ class Features:
             free = ~facts[:, blockers].any(axis=1)
             for k in range(MISSING):
                 result[:, self.column[c, k]] += (missing == k + 1) & free
+            if len(self.threat):
+                lone = (missing == 1) & free
+                # A conjunction has each of its facts once, so that no column stands here twice.
+                result[:, self.threat[self.first[c] : self.first[c + 1]]] += lone[:, None] & ~facts[:, wanted]
         return result
 
 
@@ -124,19 +144,27 @@ def find_features(machine: CircuitMachine, seed: int) -> Features:
                 count += 1
                 for key in keys:
                     members.setdefault(key, []).append(place)
-    patterns = np.zeros((count, count), np.float32)
+    fact = np.array([f for chosen in sets for f in chosen], np.int32)
+    threats, place_of = np.unique(fact, return_inverse=True)
+    if len(threats) > MAX_OWN_WEIGHTS:
+        threats, place_of = threats[:0], place_of[:0]
+    total = count + len(threats)
+    patterns = np.zeros((total, total), np.float32)
     patterns[:before, :before] = fit.shared_patterns(fluents) if shares is None else np.identity(before)
     for group in members.values():
         if len(group) > 1:
             patterns[np.ix_(group, group)] += 1
+    if len(threats):
+        patterns[count:, count:] = fit.shared_patterns([fluents[f] for f in threats])
     return Features(
         n,
         shares,
         _offsets(sets),
-        np.array([f for chosen in sets for f in chosen], np.int32),
+        fact,
         _offsets(blockers),
         np.array([f for some in blockers for f in some], np.int32),
         column,
+        (count + place_of).astype(np.int32),
         patterns,
     )
 

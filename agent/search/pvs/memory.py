@@ -37,7 +37,7 @@ from games.machine import Term
 
 log = logging.getLogger(__name__)
 
-VERSION = 1
+VERSION = 2
 """Of the files. To be counted up when the meaning of what stands in them changes, also of the features' weights."""
 SUFFIX = ".learnt"
 MAX_ENTRIES, MAX_BYTES = 1000, 64 << 20
@@ -74,8 +74,8 @@ class Entry:
     """What is kept of a game."""
 
     weights: Mapping[int, float]
-    """By key (64 bits): what a fluent, or a conjunction with so many facts missing, adds to the log odds of a win of
-    role 0."""
+    """By key (64 bits): what a fluent, a conjunction with so many facts missing, or a threat (see `Features.threat`)
+    adds to the log odds of a win of role 0."""
     bias: float
     generations: int
     """Evaluations that were learnt one after the other until this one."""
@@ -227,7 +227,7 @@ class SheetMemory:
 
 
 def _keys(form: CanonicalForm, fluents: Sequence[Term], features: Features) -> tuple[list[int], NDArray[np.int64]]:
-    """Keys of fluents, then of conjunctions with so many facts missing; the feature (a column) that each counts for.
+    """Keys of fluents, of conjunctions with so many facts missing, of threats; the feature (a column) that each counts for.
 
     Features for which nothing of that counts are not remembered.
     """
@@ -240,6 +240,10 @@ def _keys(form: CanonicalForm, fluents: Sequence[Term], features: Features) -> t
             digest = hashlib.blake2b(whole, digest_size=8, key=b"%d missing" % missing).digest()
             keys.append(int.from_bytes(digest, "little"))
             columns.append(place)
+    for fact, place in dict(zip(features.fact.tolist(), features.threat.tolist(), strict=False)).items():
+        digest = hashlib.blake2b(keys[fact].to_bytes(8, "little"), digest_size=8, key=b"threat").digest()
+        keys.append(int.from_bytes(digest, "little"))
+        columns.append(place)
     return keys, np.array(columns, np.int64)
 
 

@@ -43,12 +43,17 @@ class Plain:
 
     def evaluation(self, state: State) -> int:
         """For role 0, computed from all facts."""
-        game, features = self.searcher.game, self.searcher._features
-        weights = np.zeros(features.n)
-        weights[: features.n_fluents] = game.weights
-        for c, columns in enumerate(features.column):
-            weights[columns] = game.conjunctions.weight[c]
-        return int((features.of(bits_of(self.machine, state)[None, :]) @ weights)[0]) + int(game.settings[2])
+        game = self.searcher.game
+        sets, holds = game.conjunctions, bits_of(self.machine, state)
+        value = int(game.settings[2]) + int(game.weights[holds].sum())
+        for c in range(len(sets.far)):
+            places = range(sets.first[c], sets.first[c + 1])
+            blockers = sets.blocker[sets.blocked_first[c] : sets.blocked_first[c + 1]]
+            missing = [i for i in places if not holds[sets.fact[i]]]
+            if not holds[blockers].any():
+                value += int(sets.far[c]) if len(missing) == 2 else 0
+                value += int(sets.near[missing[0]]) if len(missing) == 1 else 0
+        return value
 
     def judged(self, state: State) -> int:
         """The evaluation within its limits, for role 0."""

@@ -7,13 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from agent.search.pvs import features as finding
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.search import search
 from agent.search.pvs.workspace import MAX_CHILDREN, NOBODY, REFUSED, ROOT, ROOT_CHILDREN, SIDE, UNKNOWN, WIN
 from games import rulesheets
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
-from tests.agent.search.pvs.plain import Plain, new_searcher
+from tests.agent.search.pvs.plain import Plain, bits_of, new_searcher
 from tests.agent.search.pvs.sheets import DEAD_END, MARKS, heap
 
 Compile = Callable[[str], CircuitMachine]
@@ -75,6 +76,26 @@ def test_children_are_those_of_the_machine(machine_of: Compile, random_states: S
             check_row(plain, 1, len(plain.children(child)), child)
             deeper += 1
     assert deeper >= len(states) // 4
+
+
+@pytest.mark.parametrize("own_weights", [finding.MAX_OWN_WEIGHTS, 0], ids=["own weights", "shared weights"])
+@pytest.mark.parametrize("name", ["tic_tac_toe", "connect_four"])
+def test_evaluation_is_the_weighted_sum_of_features(
+    machine_of: Compile, random_states: States, monkeypatch: pytest.MonkeyPatch, name: str, own_weights: int
+) -> None:
+    """What is learnt, a weight for each feature, is what the kernels add up."""
+    monkeypatch.setattr(finding, "MAX_OWN_WEIGHTS", own_weights)
+    machine = machine_of(rulesheets.text(name))
+    searcher = new_searcher(machine, 3)
+    weights = np.random.default_rng(8).integers(-300, 300, searcher._features.n).astype(np.float64)
+    searcher.set_evaluation(weights, 7)
+    threats = 0
+    for state in random_states(machine, 30):
+        features = searcher._features.of(bits_of(machine, state)[None, :])[0]
+        place_root(searcher.game, machine.pack(state))
+        assert searcher.work.evaluation[ROOT, 0] == round(float(features @ weights)) + 7
+        threats += int(features[searcher._features.threat].sum())
+    assert (threats > 0) == (own_weights > 0)
 
 
 def test_more_children_than_lanes(machine_of: Compile) -> None:

@@ -59,7 +59,7 @@ def test_same_scores_of_tic_tac_toe(own: Compile, random_states: States, depth: 
     """With nine moves and an evaluation that counts lines that are nearly full."""
     machine = own("tic_tac_toe")
     plain = Plain(machine, new_searcher(machine, 4))
-    assert len(plain.searcher.game.conjunctions.weight)
+    assert len(plain.searcher.game.conjunctions.far)
     for state in random_states(machine, 30):
         side = plain.mover(state) & 1
         assert same(score(plain, state, depth, side), plain.score(state, side, depth))
