@@ -3,7 +3,7 @@
 In all kernels `game` is a `PvsGame`. A pass makes 64 children: it evaluates the circuit's legal program for the state,
 enters a move per lane, evaluates the next state, and the legal program again for the children, which says whether they
 are terminal and who moves. Keys and evaluations follow from the facts that a child changes (incremental, as in chess
-programs).
+programs). `batching` makes the children of several states in one pass.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from agent.search.pvs.batching import enter_siblings
 from agent.search.pvs.workspace import (
     BIAS,
     BOTH,
+    COUNT,
     EXPANSIONS,
+    FIRST,
     MAX_CHILDREN,
     MOST,
     NOBODY,
@@ -31,6 +34,8 @@ from games.bits.words import lowest
 from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, ZERO, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT
+
+_FLUENTS = np.uint64(FIRST_FLUENT)
 
 
 @step
@@ -89,31 +94,34 @@ def _list_moves(game, into):
 
 
 @step
-def _follow_changes(game, into, chunk, mask, row, child):
-    """Keys and evaluations of the children of a chunk, from those of their parent; takes their states to the slots."""
+def _follow_changes(game, into, chunk, mask):
+    """Keys and evaluations of the children of a chunk, which have those of their parents; takes states to the slots."""
     work = game.work
     slots, node, state = work.slots, work.node, work.state
     weights, zobrist = game.weights, game.zobrist
     begin = 64 * chunk
-    key, value = work.key[row, child], work.linear[row, child]
-    rest = mask
-    while rest != ZERO:
-        lane = lowest(rest)
-        rest &= rest - ONE
-        work.key[into, begin + lane] = key
-        work.linear[into, begin + lane] = value
     for f in range(len(node)):
         word = state[into, chunk, f]
         slots[FIRST_FLUENT + f] = word
         changed = (word ^ node[f]) & mask
-        if changed != ZERO:
-            weight = -weights[f] if node[f] != ZERO else weights[f]
-            number = zobrist[f]
-            while changed != ZERO:
-                at = begin + lowest(changed)
-                changed &= changed - ONE
-                work.key[into, at] ^= number
-                work.linear[into, at] += weight
+        if changed == ZERO:
+            continue
+        weight, number = weights[f], zobrist[f]
+        rest = changed & word
+        other = changed & ~word
+        if rest == ZERO:
+            # As a rule a fact comes true, or becomes false, in all children that change it.
+            rest, other, weight = other, ZERO, -weight
+        while rest != ZERO:
+            at = begin + lowest(rest)
+            rest &= rest - ONE
+            work.key[into, at] ^= number
+            work.linear[into, at] += weight
+        while other != ZERO:
+            at = begin + lowest(other)
+            other &= other - ONE
+            work.key[into, at] ^= number
+            work.linear[into, at] -= weight
 
 
 @inner_kernel()
@@ -122,24 +130,27 @@ def _add_conjunctions(game, into, begin, mask):
     work, conjunctions = game.work, game.conjunctions
     slots, evaluation, linear = work.slots, work.evaluation, work.linear
     first, fact, far, near = conjunctions.first, conjunctions.fact, conjunctions.far, conjunctions.near
+    blocked_first, blocker = conjunctions.blocked_first, conjunctions.blocker
     rest = mask
     while rest != ZERO:
         at = begin + lowest(rest)
         rest &= rest - ONE
         evaluation[into, at] = linear[into, at]
-    for c in range(len(far)):
+    # Unsigned indices spare the test whether they count from the end.
+    for c in range(np.uint64(len(far))):
+        free = mask
+        for i in range(np.uint64(blocked_first[c]), np.uint64(blocked_first[c + ONE])):
+            free &= ~slots[np.uint64(blocker[i]) + _FLUENTS]
+        if free == ZERO:
+            continue
         # In which lanes at least one, two, three of its facts are missing.
         one, two, three = ZERO, ZERO, ZERO
-        for i in range(first[c], first[c + 1]):
-            absent = ~slots[FIRST_FLUENT + fact[i]]
+        for i in range(np.uint64(first[c]), np.uint64(first[c + ONE])):
+            absent = ~slots[np.uint64(fact[i]) + _FLUENTS]
             three |= two & absent
             two |= one & absent
             one |= absent
-        found = mask & one & ~three
-        if found == ZERO:
-            continue
-        for i in range(conjunctions.blocked_first[c], conjunctions.blocked_first[c + 1]):
-            found &= ~slots[FIRST_FLUENT + conjunctions.blocker[i]]
+        found = free & one & ~three
         if found == ZERO:
             continue
         weight = far[c]
@@ -151,8 +162,8 @@ def _add_conjunctions(game, into, begin, mask):
         lone = found & ~two
         if lone == ZERO:
             continue
-        for i in range(first[c], first[c + 1]):
-            rest = lone & ~slots[FIRST_FLUENT + fact[i]]
+        for i in range(np.uint64(first[c]), np.uint64(first[c + ONE])):
+            rest = lone & ~slots[np.uint64(fact[i]) + _FLUENTS]
             weight = near[i]
             while rest != ZERO:
                 at = begin + lowest(rest)
@@ -212,36 +223,61 @@ def _note_movers(game, into, chunk, mask):
     return stuck
 
 
-@inner_kernel()
-def expand(game, row, child, into):
-    """Makes the children of a child of row `row` in row `into`; returns how many, 0 where that cannot be done."""
+@step
+def _enter_moves(game, row, child, into, begin, n, single):
+    """Puts the moves to `n` children from `begin` on into the slots, and gives them what their parent has."""
     programs, work = game.programs, game.work
     slots = work.slots
-    work.counts[EXPANSIONS] += 1
+    key, value = work.key[row, child], work.linear[row, child]
+    clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
+    enter_move(programs.set_start, programs.set_slot, slots, WIDTH, FIRST_WORD, single, ALL >> np.uint64(64 - n))
+    for lane in range(n):
+        work.key[into, begin + lane] = key
+        work.linear[into, begin + lane] = value
+        move = np.int64(work.move[into, begin + lane])
+        enter_move(programs.set_start, programs.set_slot, slots, WIDTH, FIRST_WORD, move, ONE << np.uint64(lane))
+
+
+@inner_kernel()
+def expand(game, row, child, siblings, into, evaluated):
+    """Makes the children of a child of row `row` in row `into`; returns how many, 0 where that cannot be done.
+
+    Where `siblings` (int64) is not 0, the children of so many children of row `row` from `child` on are made, if they
+    fit into one pass: `into` has to be the next row, and `PvsWorkspace.batch` and `family` tell what was made.
+    `evaluated` (bool) is whether the slots hold the legal program for these siblings.
+    """
+    programs, work = game.programs, game.work
+    slots = work.slots
     begin = np.int64(0)
     count = np.int64(1)
     single = np.int64(0)
+    if siblings == 0:
+        # What was made of the states that stood there is lost.
+        work.batch[into, COUNT] = 0
+        work.batch[into - 1, COUNT] = 0
     while begin < count:
-        _load(game, row, child)
-        if begin == 0:
-            count, single = _list_moves(game, into)
+        if siblings != 0:
+            count = enter_siblings(game, row, child, siblings, evaluated)
             if count == 0:
-                work.counts[REFUSED] += 1
                 break
+        else:
+            _load(game, row, child)
+            if begin == 0:
+                work.counts[EXPANSIONS] += 1
+                count, single = _list_moves(game, into)
+                if count == 0:
+                    work.counts[REFUSED] += 1
+                    break
         chunk = begin >> 6
         n = min(np.int64(64), count - begin)
         mask = ALL >> np.uint64(64 - n)
-        clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
-        enter_move(programs.set_start, programs.set_slot, slots, WIDTH, FIRST_WORD, single, mask)
-        for lane in range(n):
-            move = np.int64(work.move[into, begin + lane])
-            bit = ONE << np.uint64(lane)
-            enter_move(programs.set_start, programs.set_slot, slots, WIDTH, FIRST_WORD, move, bit)
+        if siblings == 0:
+            _enter_moves(game, row, child, into, begin, n, single)
         evaluate(programs.next, slots, WIDTH)
         next_slot, state = programs.next_slot, work.state
         for f in range(len(next_slot)):
             state[into, chunk, f] = slots[next_slot[f]]
-        _follow_changes(game, into, chunk, mask, row, child)
+        _follow_changes(game, into, chunk, mask)
         _add_conjunctions(game, into, begin, mask)
         evaluate(programs.legal, slots, WIDTH)
         over = slots[programs.terminal_slot] & mask
@@ -251,6 +287,10 @@ def expand(game, row, child, into):
         if over != ZERO:
             _judge_ends(game, into, chunk, over)
         begin += 64
+    if siblings != 0 and count > 0:
+        work.batch[into, COUNT] = 0
+        work.batch[row, FIRST] = child
+        work.batch[row, COUNT] = siblings
     return count
 
 
@@ -275,7 +315,7 @@ def place_root(game, state):
     _add_conjunctions(game, np.int64(ROOT), np.int64(0), ONE)
     work.result[ROOT, 0] = UNKNOWN
     work.mover[ROOT, 0] = NOBODY
-    count = expand(game, np.int64(ROOT), np.int64(0), np.int64(ROOT_CHILDREN))
+    count = expand(game, np.int64(ROOT), np.int64(0), np.int64(0), np.int64(ROOT_CHILDREN), False)
     if count > 1:
         work.mover[ROOT, 0] = 0 if work.move[ROOT_CHILDREN, 0] < game.programs.role_start[1] else 1
     return count

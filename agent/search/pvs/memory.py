@@ -227,7 +227,7 @@ class SheetMemory:
 
 
 def _keys(form: CanonicalForm, fluents: Sequence[Term], features: Features) -> tuple[list[int], NDArray[np.int64]]:
-    """Keys of fluents, of conjunctions with so many facts missing, of threats; the feature (a column) that each counts for.
+    """Keys of fluents, conjunctions with so many facts missing, and threats; the feature (a column) each counts for.
 
     Features for which nothing of that counts are not remembered.
     """

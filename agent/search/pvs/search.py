@@ -1,9 +1,9 @@
 """The steps of principal variation search on a circuit; `alphabeta.search` walks the tree.
 
-A node's children are all made at once, with their evaluations: a node one ply above the leaves costs one pass of the
-lanes, and the evaluations order the moves of the others. Scores are from the side to move, in the units of `workspace`.
-Even and odd plies have opposite sides; where the side of a ply has nothing to choose because the other one moves again,
-a ply without a move is put between.
+A node's children are all made at once, with their evaluations, which order its moves; where they fit into the lanes,
+its grandchildren as well, so that nodes one ply above the leaves cost one pass of the lanes at most.
+Scores are from the side to move, in the units of `workspace`. Even and odd plies have opposite sides; where the side of
+a ply has nothing to choose because the other one moves again, a ply without a move is put between.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from agent.search.pvs.workspace import (
     BOTH,
     CHANGED,
     CHANGES,
+    COUNT,
     DATE,
+    EXPANSIONS,
+    FIRST,
     JUDGED,
     MOST,
     PLIES,
@@ -42,6 +45,8 @@ LOUD, QUIET_PLIES = 5, 6
 most. By matches of 120 at depths 3 and 4, without quiescence 0: mean / 5 got 0.92 and 0.87 in breakthrough, 0.71 and
 0.70 in a knights' race, 0.59 and 0.60 in connect four, for 0.6 to 1.7 times the nodes; twice the mean and more hardly
 ever came up and gained nothing."""
+MAX_SIBLINGS = 12
+"""With more moves there is no trying to make the grandchildren in one pass. Set by hand; not tuned."""
 _HASH_MOVE, _KILLER, _SECOND_KILLER = 1 << 24, 2000, 1000
 """Urgency of moves, in units of the evaluation. Set by hand; not tuned."""
 _MOST_HISTORY = 1 << 12
@@ -94,6 +99,7 @@ def _look_ahead(game, frames, ply, count, static, sign):
     over; below depth 1 the side to move may leave it at `static` (standing pat). Returns RETURN or SELECT.
     """
     frame, work = frames[ply], game.work
+    home, base = np.int64(work.home[ply, 0]), np.int64(work.home[ply, 1])
     order, urgency = work.order[ply], work.urgency[ply]
     loud = work.counts[CHANGES] // (LOUD * max(1, work.counts[CHANGED]))
     best = np.int64(-WIN) if frame.depth == 1 else np.int64(static)
@@ -101,13 +107,13 @@ def _look_ahead(game, frames, ply, count, static, sign):
     n = np.int64(0)
     # Only what is guessed counts: a search without guesses has proven its score.
     work.counts[JUDGED] += frame.depth < 1
-    for i in range(count):
-        result = work.result[ply, i]
+    for i in range(base, base + count):
+        result = work.result[home, i]
         if result != UNKNOWN:
             value = _ended(result, ply + 1, sign)
         else:
-            value = _judged(game, ply, i, sign)
-            if value > static + loud and value > best and work.mover[ply, i] != BOTH:
+            value = _judged(game, home, i, sign)
+            if value > static + loud and value > best and work.mover[home, i] != BOTH:
                 order[n] = i
                 urgency[n] = value
                 n += 1
@@ -123,7 +129,7 @@ def _look_ahead(game, frames, ply, count, static, sign):
             row, child = work.place[ply, 0], work.place[ply, 1]
             key = side_key(work.key[row, child], game.settings[SIDE] ^ (ply & 1))
             kind = LOWER if n > 0 else EXACT
-            store(game.table, key, _to_table(best, ply), 1, kind, max(0, best_child), game.settings[DATE])
+            store(game.table, key, _to_table(best, ply), 1, kind, max(0, best_child - base), game.settings[DATE])
         return RETURN
     start_moves(frame, n)
     frame.best = best
@@ -169,36 +175,53 @@ def _enter(game, frames, ply):
             frame.value = value
             return RETURN
         hash_child = child_of(data)
-    count = expand(game, row, child, ply)
+    batch = work.batch[row]
+    if batch[FIRST] <= child < batch[FIRST] + batch[COUNT]:
+        work.counts[EXPANSIONS] += 1
+        home = row + 1
+        base, count = np.int64(work.family[row, child, FIRST]), np.int64(work.family[row, child, COUNT])
+        evaluated = False
+    else:
+        home, base = np.int64(ply), np.int64(0)
+        count = expand(game, row, child, np.int64(0), home, False)
+        evaluated = count <= 64
+    work.home[ply, 0] = home
+    work.home[ply, 1] = base
     if count == 0:
         frame.value = static
         return RETURN
     if frame.depth <= 1:
         return _look_ahead(game, frames, ply, count, static, sign)
-    for i in range(count):
-        work.counts[CHANGES] += abs(_judged(game, ply, i, sign) - static)
+    for i in range(base, base + count):
+        work.counts[CHANGES] += abs(_judged(game, home, i, sign) - static)
     work.counts[CHANGED] += count
-    for i in range(count):
-        result = work.result[ply, i]
+    for i in range(base, base + count):
+        result = work.result[home, i]
         if result != UNKNOWN and sign * result == WIN:
             frame.value = WIN - ply - 1
-            store(game.table, key, WIN - 1, 255, EXACT, i, game.settings[DATE])
+            store(game.table, key, WIN - 1, 255, EXACT, i - base, game.settings[DATE])
             return RETURN
     order, urgency = work.order[ply], work.urgency[ply]
     first, second = work.killer[ply, 0], work.killer[ply, 1]
-    for i in range(count):
-        move = work.move[ply, i]
-        result = work.result[ply, i]
-        value = sign * np.int64(result) if result != UNKNOWN else _judged(game, ply, i, sign)
+    for index in range(count):
+        i = base + index
+        move = work.move[home, i]
+        result = work.result[home, i]
+        value = sign * np.int64(result) if result != UNKNOWN else _judged(game, home, i, sign)
         value += work.history[move]
-        if i == hash_child:
+        if index == hash_child:
             value = _HASH_MOVE
         elif move == first:
             value += _KILLER
         elif move == second:
             value += _SECOND_KILLER
-        order[i] = i
-        urgency[i] = value
+        order[index] = i
+        urgency[index] = value
+    batch = work.batch[home]
+    # They may be there from a search of the same node with another window.
+    there = batch[FIRST] == base and batch[COUNT] == count
+    if count <= MAX_SIBLINGS and not there and base >> 6 == (base + count - 1) >> 6:
+        expand(game, home, base, count, home + 1, evaluated)
     start_moves(frame, count)
     return SELECT
 
@@ -223,7 +246,7 @@ def _make_move(game, frames, ply):
     order[index], order[pick] = order[pick], order[index]
     urgency[index], urgency[pick] = urgency[pick], urgency[index]
     frame.move = order[index]
-    work.place[ply + 1, 0] = ply
+    work.place[ply + 1, 0] = work.home[ply, 0]
     work.place[ply + 1, 1] = frame.move
     if frame.depth < LMR_DEPTH or index < LMR_MOVES or frame.best < -WON:
         return 0
@@ -249,9 +272,10 @@ def _finish(game, frames, ply):
         kind = UPPER
     row, child = work.place[ply, 0], work.place[ply, 1]
     key = side_key(work.key[row, child], game.settings[SIDE] ^ (ply & 1))
-    store(game.table, key, _to_table(best, ply), frame.depth, kind, max(0, move), game.settings[DATE])
+    home, base = work.home[ply, 0], work.home[ply, 1]
+    store(game.table, key, _to_table(best, ply), frame.depth, kind, max(0, move - base), game.settings[DATE])
     if best >= frame.beta and move != NO_MOVE and frame.depth > 1:
-        made = work.move[ply, move]
+        made = work.move[home, move]
         if work.killer[ply, 0] != made:
             work.killer[ply, 1] = work.killer[ply, 0]
             work.killer[ply, 0] = made
@@ -259,7 +283,7 @@ def _finish(game, frames, ply):
         bonus = min(frame.depth * frame.depth * 8, _MOST_HISTORY // 4)
         work.history[made] += bonus - work.history[made] * bonus // _MOST_HISTORY
         for i in range(frame.tried - 1):
-            tried = work.move[ply, work.order[ply, i]]
+            tried = work.move[home, work.order[ply, i]]
             if tried != made:
                 work.history[tried] -= bonus + work.history[tried] * bonus // _MOST_HISTORY
 

@@ -39,6 +39,9 @@ SIDE, DATE, BIAS = range(3)
 """Indices into `PvsGame.settings`: the role whose view the scores of ply 0 are in, the transposition table's
 generation, and what is added to the evaluation for role 0."""
 
+FIRST, COUNT = range(2)
+"""Indices into the last axis of `PvsWorkspace.batch` and `PvsWorkspace.family`: a range of children in a row."""
+
 EXPANSIONS, JUDGED, REFUSED, CHANGES, CHANGED = range(5)
 """Indices into `PvsWorkspace.counts`: nodes whose children were made, leaves that the evaluation judged, nodes that
 could not be searched (too many moves, or several roles with a choice); by how much moves have changed the evaluation,
@@ -46,7 +49,10 @@ and how many."""
 
 
 class PvsWorkspace(NamedTuple):
-    """One thread's memory. Rows are plies, then `ROOT_CHILDREN` and `ROOT`; row p describes the children of ply p."""
+    """One thread's memory. Rows are plies, then `ROOT_CHILDREN` and `ROOT`.
+
+    Row p describes the children of ply p, or of all siblings of the node of ply p, as `home` says.
+    """
 
     frames: NDArray[Any]
     """FRAME[PLIES]"""
@@ -60,6 +66,14 @@ class PvsWorkspace(NamedTuple):
     """(rows, CHUNKS, fluents) the states of children: child i is bit i % 64 of the words of chunk i // 64."""
     place: NDArray[np.int32]
     """(PLIES, 2) the node of a ply: which row and child it is."""
+    home: NDArray[np.int32]
+    """(PLIES, 2) where the children of the node of a ply are: the row, and the first of them."""
+    batch: NDArray[np.int32]
+    """(rows, 2) the children of a row whose children were made in one pass, and are in the next row: see FIRST."""
+    family: NDArray[np.int32]
+    """(rows, MAX_CHILDREN, 2) for each of them, which of that row are its children: see FIRST."""
+    single: NDArray[np.int32]
+    """(64) scratch: the moves of those who have only one."""
     move: NDArray[np.int32]
     """(rows, MAX_CHILDREN) the move that leads to a child, numbered over all roles."""
     linear: NDArray[np.int32]
@@ -73,7 +87,7 @@ class PvsWorkspace(NamedTuple):
     key: NDArray[np.uint64]
     """(rows, MAX_CHILDREN) Zobrist key of a child's state."""
     order: NDArray[np.int32]
-    """(PLIES, MAX_CHILDREN) the children in the order in which they are searched."""
+    """(PLIES, MAX_CHILDREN) the children of the node of a ply, by place in the row, as they are to be searched."""
     urgency: NDArray[np.int32]
     """(PLIES, MAX_CHILDREN) by place in `order`: the highest comes first."""
     killer: NDArray[np.int32]
@@ -117,6 +131,10 @@ def new_workspace(programs: CircuitPrograms) -> PvsWorkspace:
         node=np.zeros(n, np.uint64),
         state=np.zeros((rows, CHUNKS, n), np.uint64),
         place=np.zeros((PLIES, 2), np.int32),
+        home=np.zeros((PLIES, 2), np.int32),
+        batch=np.zeros((rows, 2), np.int32),
+        family=np.zeros((rows, MAX_CHILDREN, 2), np.int32),
+        single=np.zeros(64, np.int32),
         move=np.zeros((rows, MAX_CHILDREN), np.int32),
         linear=np.zeros((rows, MAX_CHILDREN), np.int32),
         evaluation=np.zeros((rows, MAX_CHILDREN), np.int32),

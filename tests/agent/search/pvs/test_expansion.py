@@ -10,7 +10,7 @@ import pytest
 from agent.search.pvs import features as finding
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.search import search
-from agent.search.pvs.workspace import MAX_CHILDREN, NOBODY, REFUSED, ROOT, ROOT_CHILDREN, SIDE, UNKNOWN, WIN
+from agent.search.pvs.workspace import BOTH, MAX_CHILDREN, NOBODY, REFUSED, ROOT, ROOT_CHILDREN, SIDE, UNKNOWN, WIN
 from games import rulesheets
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
@@ -29,12 +29,12 @@ SHEETS = {
 }
 
 
-def check_row(plain: Plain, row: int, count: int, state: State) -> None:
-    """A row's children are those of a state, with all that the search asks of them."""
+def check_row(plain: Plain, row: int, count: int, state: State, first: int = 0) -> None:
+    """A row's children from `first` on are those of a state, with all that the search asks of them."""
     machine, work = plain.machine, plain.searcher.work
     expected = plain.children(state)
-    assert work.move[row, :count].tolist() == [move for move, _ in expected]
-    for i, (_, child) in enumerate(expected):
+    assert work.move[row, first : first + count].tolist() == [move for move, _ in expected]
+    for i, (_, child) in enumerate(expected, first):
         bits = (work.state[row, i >> 6] >> np.uint64(i & 63)) & np.uint64(1)
         assert (
             machine.unpack(
@@ -73,9 +73,42 @@ def test_children_are_those_of_the_machine(machine_of: Compile, random_states: S
         row, last = work.place[1].tolist()
         child = children[last][1] if row == 0 and not won else state
         if child != state and plain.result(child) == UNKNOWN and plain.mover(child) in (1 - side, NOBODY):
-            check_row(plain, 1, len(plain.children(child)), child)
+            home, first = work.home[1].tolist()
+            check_row(plain, home, len(plain.children(child)), child, first)
             deeper += 1
     assert deeper >= len(states) // 4
+
+
+@pytest.mark.parametrize(("name", "batched"), [("tic-tac-toe", 8), ("connect four", 20), ("heap", 8), ("marks", 0)])
+def test_grandchildren_are_those_of_the_machine(
+    machine_of: Compile, random_states: States, name: str, batched: int
+) -> None:
+    """What is made of several siblings in one pass is what each of them alone would have."""
+    machine = machine_of(SHEETS[name])
+    searcher = new_searcher(machine, 3)
+    plain = Plain(machine, searcher)
+    work, stop = searcher.work, np.zeros(1, np.uint8)
+    found = 0
+    for state in random_states(machine, 6 if name == "marks" else 40):
+        place_root(searcher.game, machine.pack(state))
+        searcher.game.table[:] = 0
+        searcher.game.settings[SIDE] = int(work.mover[ROOT, 0] == 1)
+        search(searcher.game, ROOT, 0, -WIN, WIN, 2, stop)
+        children = plain.children(state)
+        first, count = work.batch[0].tolist()
+        if count == 0:
+            continue
+        assert (first, count) == (0, len(children))
+        found += 1
+        for i, (_, child) in enumerate(children):
+            first, size = work.family[0, i].tolist()
+            if plain.result(child) != UNKNOWN or plain.mover(child) == BOTH:
+                assert size == 0
+            else:
+                assert size == len(plain.children(child))
+                check_row(plain, 1, size, child, first)
+    assert found >= batched
+    assert (found > 0) == (batched > 0)
 
 
 @pytest.mark.parametrize("own_weights", [finding.MAX_OWN_WEIGHTS, 0], ids=["own weights", "shared weights"])
