@@ -161,7 +161,8 @@ class SoakServer:
         end = time.monotonic() + AVAILABLE_SECONDS
         while time.monotonic() < end:
             with contextlib.suppress(OSError):
-                if "available" in await self.send("(INFO)", 10.0):
+                answer = await self.send("(INFO)", 10.0)
+                if "available" in answer and "unavailable" not in answer:
                     return
             await asyncio.sleep(0.1)
         raise SoakError(f"the server is not available:\n{self.tail()}")
