@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -28,14 +29,18 @@ GLANCE_SHARE = 0.05
 """Share of the time before preparing for tree search, which proves small games at once. Set by hand; not tuned."""
 LATE_SHARE = 0.3
 """Share of a turn's time for learning where the start clock was too short for it. Set by hand; not tuned."""
+PONDER_SECONDS = 0.5
+"""How long is searched while others think before that time is used for learning, where little was learnt. Set by hand;
+not tuned."""
 
 
 class GeneralSearch(Engine):
     """Alpha-beta or tree search for one role of a game for two.
 
     While the start clock runs an evaluation is learnt, and tried out in matches of both searches (see
-    `pvs.preparation`). `threads` is the number of cores if it is None, `memory` what earlier matches of the game
-    have left; further options are those of `TreeSearch`.
+    `pvs.preparation`). It goes on learning while others think, until the evaluation is a good one. `threads` is the
+    number of cores if it is None, `memory` what earlier matches of the game have left; further options are those of
+    `TreeSearch`.
     """
 
     uses_start_clock = True
@@ -77,9 +82,24 @@ class GeneralSearch(Engine):
             self._search(stop, report, seconds)
 
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
-        late = seconds is not None and len(self._machine.legal(self._state, self._role)) > 1
-        if not (late and self._get_ready(stop, report, LATE_SHARE * (seconds or 0.0), trial=False)):
+        if seconds is None:
+            self._ponder(stop, report)
+            return
+        late = len(self._machine.legal(self._state, self._role)) > 1
+        if not (late and self._get_ready(stop, report, LATE_SHARE * seconds, trial=False)):
             self._search(stop, report, seconds)
+
+    def _ponder(self, stop: StopFlag, report: Report) -> None:
+        """Searches, and then learns, while nobody waits for an answer."""
+        if not self._preparation.immature:
+            self._search(stop, report, None)
+            return
+        with limited(stop, PONDER_SECONDS) as halt:
+            self._search(halt, report, None)
+            # Else there is nothing left to find out.
+            goes_on = bool(halt[0])
+        if goes_on and self._may_prepare(stop, math.inf):
+            self._prepare(stop, math.inf, trial=False)
 
     def _search(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
         if stop[0]:
@@ -111,9 +131,16 @@ class GeneralSearch(Engine):
         end = time.monotonic() + seconds
         if self._glance(stop, report, GLANCE_SHARE * seconds):
             return True
+        if self._may_prepare(stop, end):
+            self._prepare(stop, end, trial=trial)
+        return False
+
+    def _may_prepare(self, stop: StopFlag, end: float) -> bool:
+        """Waits for the thread that prepares, until `stop` or `end` (`time.monotonic`); whether a new one may begin."""
         self._wait(stop, end)
-        if stop[0] or self._preparing is not None:
-            return False
+        return not stop[0] and self._preparing is None
+
+    def _prepare(self, stop: StopFlag, end: float, *, trial: bool) -> None:
         halt = np.zeros(1, np.uint8)
         arguments = (self._state, end - time.monotonic(), halt)
         self._preparing = threading.Thread(
@@ -122,7 +149,6 @@ class GeneralSearch(Engine):
         self._preparing.start()
         self._wait(stop, end)
         halt[0] = 1
-        return False
 
     def _glance(self, stop: StopFlag, report: Report, seconds: float) -> bool:
         """Tree search for so many seconds, for a first opinion; returns whether that is proven."""

@@ -34,6 +34,13 @@ TRIAL_SECONDS = 0.04
 """Time for a move in these matches. Set by hand; not tuned."""
 FEW_GENERATIONS = 3
 """Fewer learnt evaluations are too few. Set by hand; not tuned."""
+MANY_GENERATIONS = 16
+"""So many are enough, if they were made in one match. Set by hand; not tuned."""
+QUICK_FEATURES = 800
+"""Up to so many features a fit takes less than a second: it may still go on when the turn begins."""
+CLEAR_LEAD = 2.0
+"""Points ahead of tree search that decide for alpha-beta: what is left of the time is better used for learning. Set by
+hand; not tuned."""
 TRIAL_MEMORY = 1 << 26
 """Bytes that each engine has in these matches."""
 MOST_REMEMBERED = 20
@@ -95,6 +102,17 @@ class Preparation:
         return self.suits is not False and not self._loses and self.generations < FEW_GENERATIONS
 
     @property
+    def immature(self) -> bool:
+        """Whether alpha-beta plays, with an evaluation that is likely to become better by learning on."""
+        if not self.prefers_alpha_beta or self.features is None or self.features.n > QUICK_FEATURES:
+            return False
+        return self.generations < MANY_GENERATIONS
+
+    @property
+    def _leads(self) -> bool:
+        return 2 * self.points - self.matches >= CLEAR_LEAD
+
+    @property
     def _loses(self) -> bool:
         return 2 * self.points < self.matches
 
@@ -123,7 +141,10 @@ class Preparation:
             return
         self._learn(state, begin + (FIT_SHARE + LEARNING_SHARE) * seconds - time.monotonic(), stop)
         if trial and not stop[0]:
-            self._try_out(state, begin + (FIT_SHARE + LEARNING_SHARE + TRIAL_SHARE) * seconds, stop)
+            end = begin + (FIT_SHARE + LEARNING_SHARE + TRIAL_SHARE) * seconds
+            self._try_out(state, end, stop)
+            if self._leads and not stop[0]:
+                self._learn(state, end - time.monotonic(), stop)
         news = self._learner.generations, self.matches
         if news != self._told:
             self._told = news
@@ -279,7 +300,7 @@ class Preparation:
         random = Random(self._random.getrandbits(63))
         role = first & 1
         points, matches = 0.0, 0
-        while not stop[0]:
+        while not stop[0] and 2 * (self.points + points) - (self.matches + matches) < CLEAR_LEAD:
             alpha_beta = AlphaBetaSearch(machine, role, features, threads=1, megabytes=TRIAL_MEMORY >> 20)
             alpha_beta.use(evaluation)
             tree = TreeSearch(machine, 1 - role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))

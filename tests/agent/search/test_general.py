@@ -38,9 +38,11 @@ def _kernels() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_glance(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tree search does not prove the games of the tests before anything else happens."""
+def _search_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tree search does not prove the games of the tests before anything else happens; turns without a clock, which most
+    are here, are for searching."""
     monkeypatch.setattr(general, "GLANCE_SHARE", 0.0)
+    monkeypatch.setattr(general, "PONDER_SECONDS", 1000.0)
 
 
 @pytest.fixture
@@ -265,7 +267,7 @@ def test_states_that_cannot_be_searched_are_left_to_tree_search(own: Compile) ->
 
 
 def test_start_clock_is_for_all_phases_and_a_turn_for_a_part(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only before the match are there trial matches; while pondering, or without a choice, nothing is prepared."""
+    """Only before the match are there trial matches; without a choice, or an evaluation, nothing is prepared."""
     asked: list[tuple[float, bool]] = []
 
     def run(self: object, state: State, seconds: float, stop: object, *, trial: bool) -> None:
@@ -288,6 +290,47 @@ def test_start_clock_is_for_all_phases_and_a_turn_for_a_part(own: Compile, monke
     with StopWhen(lambda: waiting._tree.playouts > 100) as stop:
         waiting.think(stop.flag, lambda opinion: None, 1000.0)
     assert len(asked) == 3
+
+
+def test_learns_while_others_think(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until enough was learnt; then the time is for searching alone. What was learnt is used at the next turn."""
+    monkeypatch.setattr(general, "PONDER_SECONDS", 0.05)
+    machine = own("connect_four")
+    engine = new_engine(machine, 1)
+    preparation = engine._preparation
+    prepare(engine)
+    before = preparation.generations
+    assert preparation.immature
+    opinions: list[Opinion] = []
+    with StopWhen(lambda: preparation.generations > before + 1) as stop:
+        engine.think(stop.flag, opinions.append, None)
+    assert stop.counted is not None
+    assert engine.name == "alpha-beta"
+    if engine._preparing is not None:
+        engine._preparing.join(60)
+    learnt = preparation.evaluation
+    monkeypatch.setattr(preparing, "MANY_GENERATIONS", preparation.generations)
+    begun: list[str] = []
+    monkeypatch.setattr(preparation, "run", lambda *arguments, **options: begun.append("run"))
+    alpha_beta = engine._alpha_beta
+    assert alpha_beta is not None
+    before = alpha_beta._analyser.nodes
+    with StopWhen(lambda: alpha_beta._analyser.nodes > before + 1000) as stop:
+        engine.think(stop.flag, opinions.append, None)
+    assert not begun
+    assert alpha_beta._evaluation is learnt
+
+
+def test_trial_ends_with_a_clear_lead(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two wins ahead of tree search, the rest of the time is for learning."""
+    monkeypatch.setattr(preparing, "play", lambda machine, state, engines, *rest: 1.0 - (engines[0].name[0] == "t"))
+    preparation = preparing.Preparation(own("connect_four"), threads=1, seed=1)
+    learnt: list[float] = []
+    monkeypatch.setattr(preparing.Preparation, "_learn", lambda self, state, seconds, stop: learnt.append(seconds))
+    monkeypatch.setattr(preparing, "FIT_SHARE", 0.0)
+    preparation.run(own("connect_four").initial(), 1000.0, np.zeros(1, np.uint8))
+    assert (preparation.points, preparation.matches) == (2.0, 2)
+    assert [round(seconds) for seconds in learnt] == [500, 800]
 
 
 def test_registry_knows_who_plays_what(own: Compile) -> None:
