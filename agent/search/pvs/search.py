@@ -28,6 +28,7 @@ from agent.search.pvs.workspace import (
     JUDGED,
     MOST,
     PLIES,
+    QUIET,
     SIDE,
     UNKNOWN,
     WIN,
@@ -40,11 +41,11 @@ STOPPED = 1 << 20
 
 LMR_DEPTH, LMR_MOVES = 3, 3
 """Late move reductions: from which depth on, and after how many moves. Set by hand; not tuned."""
-LOUD, QUIET_PLIES = 5, 6
-"""Quiescence: a move that gains more than the mean change of the evaluation / LOUD is searched on, for so many plies at
-most. By matches of 120 at depths 3 and 4, without quiescence 0: mean / 5 got 0.92 and 0.87 in breakthrough, 0.71 and
-0.70 in a knights' race, 0.59 and 0.60 in connect four, for 0.6 to 1.7 times the nodes; twice the mean and more hardly
-ever came up and gained nothing."""
+LOUD = 5
+"""Quiescence: a move that gains more than the mean change of the evaluation / LOUD is searched on. By matches of 120 at
+depths 3 and 4, with 6 plies of it against none: mean / 5 got 0.92 and 0.87 in breakthrough, 0.71 and 0.70 in a knights'
+race, 0.59 and 0.60 in connect four, for 0.6 to 1.7 times the nodes; twice the mean and more hardly ever came up and
+gained nothing."""
 MAX_SIBLINGS = 12
 """With more moves there is no trying to make the grandchildren in one pass. Set by hand; not tuned."""
 _HASH_MOVE, _KILLER, _SECOND_KILLER = 1 << 24, 2000, 1000
@@ -95,8 +96,8 @@ def _to_table(value, ply):
 def _look_ahead(game, frames, ply, count, static, sign):
     """The last ply of a search, and quiescence beyond: its moves are judged, but for those that change much.
 
-    Those are searched on, with captures, threats and what answers them, until nothing changes much or `QUIET_PLIES` are
-    over; below depth 1 the side to move may leave it at `static` (standing pat). Returns RETURN or SELECT.
+    Those are searched on, with captures, threats and what answers them, until nothing changes much or the plies for it
+    are over; below depth 1 the side to move may leave it at `static` (standing pat). Returns RETURN or SELECT.
     """
     frame, work = frames[ply], game.work
     home, base = np.int64(work.home[ply, 0]), np.int64(work.home[ply, 1])
@@ -153,7 +154,7 @@ def _enter(game, frames, ply):
     if (
         ply >= PLIES - 2
         or mover == BOTH
-        or (frame.depth <= 0 and (frame.depth <= -QUIET_PLIES or static >= frame.beta))
+        or (frame.depth <= 0 and (frame.depth <= -game.settings[QUIET] or static >= frame.beta))
     ):
         work.counts[JUDGED] += 1
         frame.value = static

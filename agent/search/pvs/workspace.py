@@ -35,9 +35,9 @@ UNKNOWN = -(1 << 20)
 NOBODY, BOTH = 2, 3
 """Who chooses in a state, where it is not one of the roles 0 and 1."""
 
-SIDE, DATE, BIAS = range(3)
+SIDE, DATE, BIAS, QUIET = range(4)
 """Indices into `PvsGame.settings`: the role whose view the scores of ply 0 are in, the transposition table's
-generation, and what is added to the evaluation for role 0."""
+generation, what is added to the evaluation for role 0, and how many plies quiescence goes on at most."""
 
 FIRST, COUNT = range(2)
 """Indices into the last axis of `PvsWorkspace.batch` and `PvsWorkspace.family`: a range of children in a row."""
@@ -116,7 +116,7 @@ class PvsGame(NamedTuple):
     best_goal: NDArray[np.float64]
     """(2) per role, 0..100: a terminal state with it is a win."""
     settings: NDArray[np.int64]
-    """(3) see SIDE ff."""
+    """(4) see SIDE ff."""
 
 
 def new_workspace(programs: CircuitPrograms) -> PvsWorkspace:
