@@ -107,18 +107,23 @@ class MatchWorkers:
 
     def release(self) -> None:
         """Ends all work; no further worker is called."""
-        self._released = True
-        self._watch.cancel()
+        self._stop_waiting()
         self._end_all()
 
     def give_back(self) -> None:
         """Ends a match that was refused before it began: its worker is as good as new."""
-        self._released = True
-        self._watch.cancel()
+        self._stop_waiting()
         if self._main is not None:
             self._pool.take_back(self._main)
             self._main = None
         self._end_all()
+
+    def _stop_waiting(self) -> None:
+        self._released = True
+        self._watch.cancel()
+        if self._bettering_join is not None:
+            # It might wait for long, would keep the match in memory, and take a warm worker away from others.
+            self._bettering_join.cancel()
 
     def keep_one(self, main: bool) -> None:
         """Of two workers, keeps the main one, or the stand-by in its place, and ends the other.
@@ -166,11 +171,8 @@ class MatchWorkers:
             self._bettering_join = None
         else:
             self._joining = None
-        if self._released:
-            self._pool.release(worker)
-            return
-        if self._main is not None and self._standby is not None:
-            # Somebody else was faster.
+        if self._released or (self._main is not None and self._standby is not None):
+            # It comes too late, or somebody else was faster.
             self._pool.take_back(worker)
             return
         if self._main is None:

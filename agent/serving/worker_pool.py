@@ -245,7 +245,10 @@ class WorkerPool:
     def take_back(self, worker: Worker) -> None:
         """Keeps a worker that waits for a match again as the spare, if there is none."""
         worker.on_report = worker.on_lost = worker.heard = worker.prepared = None
-        if self._spare is None and not worker.lost.is_set():
+        light = worker.without >= LIGHT
+        if light and self._light is None and not worker.lost.is_set():
+            self._light = worker
+        elif not light and self._spare is None and not worker.lost.is_set():
             self._spare = worker
         else:
             self.release(worker)

@@ -298,6 +298,47 @@ def test_waiting_for_better_kernels_keeps_nobody_back(in_virtual_time: Run) -> N
     in_virtual_time(course())
 
 
+def test_match_that_is_over_waits_for_no_worker(in_virtual_time: Run) -> None:
+    """Else matches would stay in memory for ever, and take warm workers from those that are played."""
+
+    async def course() -> None:
+        pool = NoBetter(FakeWorker(1, without={"circuit"}), without={"circuit"})
+        match = Match(START, pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        assert await match.start(now())
+        before = asyncio.all_tasks()
+        pool.without = frozenset()
+        await play(match)
+        assert asyncio.all_tasks() - before
+        match.abort()
+        await asyncio.sleep(10.0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    in_virtual_time(course())
+
+
+def test_worker_that_comes_when_all_is_over_is_kept_for_others(in_virtual_time: Run) -> None:
+    """It was told nothing of the match."""
+
+    class Slow(FakePool):
+        async def acquire(self, latest: bool = False, patience: float = 0.0) -> FakeWorker:
+            await asyncio.sleep(1.0)
+            return await super().acquire(latest, patience)
+
+    async def course() -> None:
+        worker = FakeWorker(1)
+        pool = Slow(worker)
+        match = Match(START, pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        starting = asyncio.create_task(match.start(now()))
+        await asyncio.sleep(0.5)
+        match.abort()
+        await asyncio.sleep(1.0)
+        assert not worker.released
+        assert await pool.acquire() is worker
+        await starting
+
+    in_virtual_time(course())
+
+
 class Early(FakeWorker):
     """A worker that has proven its move before it says that it is prepared."""
 
