@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from agent.boards.board import Content, Name, Reading, Square, Table
-from agent.boards.rulesheet import FACT, Rules, carries_over, is_integer, is_variable, read_atom
+from agent.boards.rulesheet import FACT, Rules, carries_over, is_integer, is_numbered, is_variable, read_atom
 from games.machine import Term
 
 ENOUGH = 0.7
@@ -30,7 +30,7 @@ def empty_content(table: Table, reading: Reading, squares: int, rules: Rules) ->
         return None
     position = reading.contents[0]
     domain = table.domains[position] or frozenset()
-    if len(domain) >= 5 and rules.order(domain)[1] > 1:
+    if len(domain) >= 5 and (rules.order(domain)[1] == 3 or is_numbered(domain)):
         # Numbers, and the like: they count.
         return None
     start = next((state for state in table.states if state), ())
@@ -113,6 +113,9 @@ def blocked_contents(table: Table, reading: Reading, empty: Content | None, rule
         for content in there:
             if all(holds[square] == {content} for square in where[content]):
                 yield content
+        return
+    if position < min(reading.positions):
+        # Things that are somewhere: where the rest cannot be known, another may come there.
         return
     if not rules.carried((FACT, *table.name)) and not rules.produced((FACT, *table.name)):
         return

@@ -82,6 +82,8 @@ def _find(table: Table, rules: Rules) -> Board | None:
             continue
         first = next((state for state in table.states if state), ())
         is_line = sum(map(len, neighbours.values())) <= 2 * len(names)
+        if len(first) < 2:
+            continue
         if is_line and (len(names) > MAX_LINE or len(first) < len(domain)):
             continue
         return _board(table, key, contents, names, relations, neighbours, rules)

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent.boards.board import MAX_SIDE, Board, Name, Reading, Square, Table
-from agent.boards.emptiness import blocked_contents, empty_content
+from agent.boards.board import MAX_SIDE, Board, Content, Name, Reading, Square, Table
+from agent.boards.emptiness import FULL, blocked_contents, empty_content
 from agent.boards.lattice import lean
 from agent.boards.places import grid_places
 from agent.boards.rulesheet import FACT, Rules, is_integer
@@ -21,6 +21,9 @@ MAX_SQUARES = 1200
 MAX_PLANES = 36
 MAX_CONTENTS = 200
 """More different contents than that are no pieces."""
+MAX_CONTENT_PARTS = 3
+MIN_MENTIONED = 5
+"""Fewer squares that facts can mention are no board; all that lie between them are taken to be there."""
 MAX_ARGUMENTS = 8
 CROWDED = 0.5
 """So many of the squares that facts mention hold two at least where an argument is missing that names the square."""
@@ -77,7 +80,7 @@ def find_grids(tables: Mapping[Name, Table], rules: Rules) -> list[Board]:
         )
         # What is true of single states and gone in the next, as a check is, makes no board beside one that is there.
         fleeting = not candidate.table.most and not rules.carried((FACT, *candidate.table.name))
-        if fleeting and any(group.first.table.most for group in groups):
+        if fleeting and (rules.rules and not candidate.contents or any(group.first.table.most for group in groups)):
             continue
         if candidate.certain or shares_axes:
             groups.append(_Group(candidate))
@@ -115,16 +118,23 @@ def _candidate(table: Table, rules: Rules) -> _Candidate | None:
 
 def _with_axes(table: Table, x: int, y: int, usable: Mapping[int, tuple[tuple[str, ...], int]]) -> _Candidate | None:
     rest = [position for position in range(table.name[1]) if position not in (x, y)]
+    (xs, x_strength), (ys, y_strength) = usable[x], usable[y]
     planes = _planes(table, x, y, rest, usable)
     contents = tuple(position for position in rest if position not in planes)
-    (xs, x_strength), (ys, y_strength) = usable[x], usable[y]
     positions = sorted((*planes, x, y))
     axes = tuple(usable[position][0] for position in positions)
     if math.prod(map(len, axes)) > MAX_SQUARES:
         return None
+    if len(contents) > MAX_CONTENT_PARTS:
+        return None
     if len({tuple(fact[1 + position] for position in contents) for fact in table.facts}) > MAX_CONTENTS:
         return None
-    if any(_is_function(table, of) for of in (x, y)):
+    words = {value for value in (*xs, *ys) if not is_integer(value)}
+    if any(domain and domain <= words for domain in (table.domains[position] for position in contents)):
+        # What else is named like a column or row is one: the facts are about two squares, not about one.
+        return None
+    # At the start of some games each piece stands once in each column, which counting does too.
+    if not (contents and x_strength == y_strength == 3) and any(_is_function(table, of) for of in (x, y)):
         return None
     most = len(table.most)
     ordered = min(x_strength, y_strength) >= 2
@@ -162,16 +172,19 @@ def _planes(
     # Each square has one fact at most, as far as can be seen.
     if len({(fact[1 + x], fact[1 + y]) for fact in facts}) == len(facts) >= max(8, area if numbered else area / 4):
         return ()
+    def held(planes: tuple[int, ...]) -> Counter[tuple[Term, ...]]:
+        return Counter(tuple(fact[1 + position] for position in (x, y, *planes)) for fact in facts)
+
     if len(facts) >= 4:
-        for size in range(len(able) + 1):
-            for planes in itertools.combinations(able, size):
-                held = Counter(tuple(fact[1 + position] for position in (x, y, *planes)) for fact in facts)
-                crowded = sum(count > 1 for count in held.values())
-                if crowded >= CROWDED * len(held) or _count(planes, usable) > MAX_PLANES:
-                    continue
-                if size or len(held) >= (area if numbered else area / 2):
-                    return planes
-                break
+        squares = held(())
+        if sum(count > 1 for count in squares.values()) < CROWDED * len(squares):
+            if len(squares) >= (area if numbered else area / 2):
+                return ()
+        else:
+            for size in range(1, len(able) + 1):
+                for planes in itertools.combinations(able, size):
+                    if _count(planes, usable) <= MAX_PLANES and max(held(planes).values()) == 1:
+                        return planes
     # Nothing to be seen yet: numbers tell planes apart, unless they come last.
     last = table.name[1] - 1
     numbers = tuple(
@@ -203,6 +216,8 @@ class _Group:
         self.first = first
         self.readings = [first.reading()]
         self.tables = [first.table]
+        self.vacant: Content | None = None
+        """The content of empty squares where a relation of its own says that they are empty."""
 
     def takes(self, candidate: _Candidate, rules: Rules) -> bool:
         """Adds a relation that puts other pieces on the same squares, or blocks some. Returns whether it did."""
@@ -219,10 +234,19 @@ class _Group:
         latched = rules.is_latched((FACT, *candidate.table.name))
         if latched and not candidate.contents:
             # Walls between squares do not keep pieces from standing there, and come in several relations.
-            blocks = not shared and 3 * most <= candidate.area and most > 0
+            blocks = not shared and 3 * most <= first.area and most > 0
             if any(reading.use == "block" for reading in self.readings):
                 blocks = False
             return self._add(candidate.table, candidate.reading(), "block" if blocks else "mark")
+        if (
+            not first.contents
+            and not most
+            and candidate.axes == first.axes
+            and len(first.table.most) >= FULL * first.area
+        ):
+            # Every square has the first relation's fact until something comes: it says that the square is empty.
+            self.vacant = (first.table.name[0],)
+            return self._add(candidate.table, candidate.reading(), "piece")
         both_seen = most > 1 and any(squares for squares in here[0])
         if both_seen and not shared and candidate.axes == first.axes:
             return self._add(candidate.table, candidate.reading(), "piece")
@@ -274,8 +298,8 @@ class _Group:
             readings = {name: replace(reading, named=False) for name, reading in readings.items()}
             several = False
         size = first.area if len(own) == 1 else len(own[0])
-        empty = empty_content(self.tables[0], readings[first.table.name], size, rules) if not several else None
-        squares = self._existing(empty is not None and _is_full(self.tables[0], self.readings[0]))
+        empty = empty_content(self.tables[0], readings[first.table.name], size, rules) if not several else self.vacant
+        squares = self._existing(empty is not None and not several and _is_full(self.tables[0], self.readings[0]))
         blocked = frozenset(
             content
             for table in self.tables
@@ -306,7 +330,7 @@ class _Group:
         if self.tables[0].possible or full:
             for table, reading in zip(self.tables, self.readings, strict=True):
                 mentioned |= _possible_squares(table, reading).union(*_squares(table, reading))
-        if 4 * len(mentioned) < len(everything):
+        if len(mentioned) < MIN_MENTIONED:
             return everything
         return [square for square in everything if square in mentioned]
 

@@ -78,10 +78,7 @@ class Rules:
         found: dict[Key, list[set[str]]] = {}
         heads: list[tuple[Atom, list[Atom], list[Atom]]] = []
         used_by: dict[Key, list[int]] = defaultdict(list)
-        for head, body in self.rules:
-            atom = read_atom(head)
-            if atom is None:
-                continue
+        for atom, body in self._sources():
             certain = [seen for literal in body if (seen := read_atom(literal)) is not None]
             either = [seen for literal in body for seen in _alternatives(literal)]
             for key, _ in {*certain, *either}:
@@ -111,6 +108,26 @@ class Rules:
                     for constants, bound in zip(known, bounds, strict=True):
                         constants &= bound or constants
         return found
+
+    def _sources(self) -> Iterator[tuple[Atom, tuple[Term, ...]]]:
+        """What each rule's head says; where rules hand whole moves or facts on in variables, also the terms inside."""
+        handed = {
+            kind
+            for head, _ in self.rules
+            if isinstance(head, tuple) and head and isinstance(head[0], str) and is_variable(head[-1])
+            for kind, words in ((MOVE, _MOVE_WORDS), (FACT, _FACT_WORDS))
+            if head[0] in words and len(head) == 2 + (kind == MOVE)
+        }
+        for head, body in self.rules:
+            atom = read_atom(head)
+            if atom is None:
+                continue
+            yield atom, body
+            for argument in atom[1] if atom[0][0] == OWN and handed else ():
+                if isinstance(argument, tuple) and argument and isinstance(argument[0], str):
+                    for kind in sorted(handed):
+                        role = (atom[1][0],) if kind == MOVE else ()
+                        yield ((kind, argument[0], len(argument) - 1), role + argument[1:]), body
 
     def order(self, constants: Collection[str]) -> tuple[tuple[str, ...], int]:
         """Constants in order, and how sure that is: 3 by number or by a successor relation, 2 by spelling, 1 not at all.
@@ -258,6 +275,11 @@ def _alike(constants: Sequence[str]) -> bool:
         return False
     if all(len(value) == 1 and value.isalnum() for value in constants):
         return True
+    return is_numbered(constants)
+
+
+def is_numbered(constants: Collection[str]) -> bool:
+    """Whether all are the same word followed by a number."""
     parts = [_NATURAL.split(value) for value in constants]
     return all(len(part) == 3 and part[2] == "" and part[0] == parts[0][0] for part in parts)
 

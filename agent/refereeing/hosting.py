@@ -9,11 +9,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from agent.boards.layout import Layout
 from agent.errors import InputError
 from agent.kernels.groups import CIRCUIT, PLAYING
 from agent.kernels.progress import prepare
 from agent.refereeing.agent_process import AgentProcess
-from agent.refereeing.board_text import TextBoard
 from agent.refereeing.house_players import house_player
 from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import Participant, Referee, Watcher
@@ -70,7 +70,7 @@ def host_match(
             seed=seed,
         )
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(_host(sheet.rulesheet, machine, assigned, agents, record, watcher or Printer(machine)))
+            asyncio.run(_host(sheet.rulesheet, machine, assigned, agents, record, watcher or Printer(machine, sheet.rulesheet)))
     return record
 
 
@@ -126,9 +126,9 @@ def _announce(text: str) -> None:
 class Printer(Watcher):
     """Prints each step, with a board where the facts look like one."""
 
-    def __init__(self, machine: StateMachine) -> None:
+    def __init__(self, machine: StateMachine, rulesheet: Sequence[Term]) -> None:
         possible = machine.game.fluents + machine.game.always if isinstance(machine, CircuitMachine) else []
-        self._board = TextBoard.find(machine.facts(machine.initial()), possible)
+        self._layout = Layout.find([machine.facts(machine.initial())], possible, rulesheet)
         self._errors_shown = 0
 
     def started(self, record: MatchRecord) -> None:
@@ -136,7 +136,7 @@ class Printer(Watcher):
             f"{write(role)}: {player}" for role, player in zip(record.roles, record.players, strict=True)
         )
         print(f"{record.game} ({players}), clocks {record.start_clock} s and {record.play_clock} s")
-        if self._board is not None and (legend := self._board.legend()):
+        if legend := self._layout.legend():
             print(legend)
         self._show_board(record)
         self._show_errors(record)
@@ -161,7 +161,7 @@ class Printer(Watcher):
         print(f"{len(record.moves)} steps, errors of players: {len(record.errors)}", flush=True)
 
     def _show_board(self, record: MatchRecord) -> None:
-        if self._board is not None and (drawing := self._board.draw(record.states[-1])):
+        if drawing := self._layout.text(record.states[-1]):
             print(drawing)
         print(flush=True)
 
