@@ -6,6 +6,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from games.machine import Term
@@ -125,12 +126,12 @@ class Table:
     domains: tuple[frozenset[str] | None, ...]
     """The constants of each argument; None where it may be a term."""
 
-    @property
+    @cached_property
     def facts(self) -> set[Term]:
         """All facts that are known."""
         return {fact for state in self.states for fact in state} | self.possible
 
-    @property
+    @cached_property
     def most(self) -> tuple[Term, ...]:
         """The facts of the state that has the most."""
         return max(self.states, key=len, default=())

@@ -6,19 +6,23 @@ import itertools
 import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from agent.boards.board import Board, Name, Reading, Table
 from agent.boards.emptiness import blocked_contents, empty_content
-from agent.boards.rulesheet import FACT, OWN, Rules
+from agent.boards.rulesheet import OWN, Rules
 
 MIN_SQUARES, MAX_SQUARES = 5, 120
 MAX_LINE = 16
 """Squares of a board that is nothing but a line; a longer one is rather a way of counting."""
 MAX_NEIGHBOURS = 8
 
-Edge = tuple[str, str]
+Edge: TypeAlias = tuple[str, str]
+Points: TypeAlias = npt.NDArray[np.float64]
+"""Places in the plane, shape (squares, 2)."""
 
 
 def find_graphs(tables: Mapping[Name, Table], rules: Rules, taken: set[Name]) -> list[Board]:
@@ -140,7 +144,7 @@ def _neighbours(edges: Iterable[Edge]) -> dict[str, set[str]]:
 
 
 def _main_relation(names: list[str], relations: Mapping[tuple[str, ...], list[Edge]]) -> dict[str, set[str]] | None:
-    """The relation that joins all squares with the fewest lines, if one alone does: others, as opposites, lead across."""
+    """The one relation that joins all squares with the fewest lines, if any does: others, as opposites, lead across."""
     by_name: dict[str, list[Edge]] = defaultdict(list)
     for label, pairs in relations.items():
         by_name[label[0]] += pairs
@@ -159,12 +163,19 @@ def _board(
 ) -> Board:
     reading = Reading(table.name, (key,), contents)
     empty = empty_content(table, reading, len(names), rules)
-    places = _translations(names, relations)
-    if places is None:
-        neighbours = _main_relation(names, relations) or neighbours
-        places = _by_distance(names, neighbours)
+    places: Points | None
+    try:
+        places = _translations(names, relations)
+        if places is None:
+            neighbours = _main_relation(names, relations) or neighbours
+            places = _by_distance(names, neighbours)
+    except np.linalg.LinAlgError:
+        places = _circle(len(names))
     order = {name: index for index, name in enumerate(names)}
-    edges = sorted({(a, b) for a in names for b in neighbours[a] if order[a] < order[b]}, key=lambda it: (order[it[0]], order[it[1]]))
+    edges = sorted(
+        {(a, b) for a in names for b in neighbours[a] if order[a] < order[b]},
+        key=lambda it: (order[it[0]], order[it[1]]),
+    )
     return Board(
         readings={table.name: reading},
         axes=(tuple(names),),
@@ -178,7 +189,7 @@ def _board(
     )
 
 
-def _translations(names: list[str], relations: Mapping[tuple[str, ...], list[Edge]]) -> np.ndarray | None:
+def _translations(names: list[str], relations: Mapping[tuple[str, ...], list[Edge]]) -> Points | None:
     """Places such that each relation is a step of length one in a direction of its own; None where there are none.
 
     The places and steps that fit all pairs are the null space of linear equations; where it has two dimensions beside
@@ -200,8 +211,9 @@ def _translations(names: list[str], relations: Mapping[tuple[str, ...], list[Edg
     shift = np.zeros(count + len(labels))
     shift[:count] = 1
     rows.append(shift)
-    _, values, vectors = np.linalg.svd(np.array(rows))
-    kernel = vectors[int((values > 1e-9).sum()) :]
+    equations = np.array(rows)
+    values, vectors = np.linalg.eigh(equations.T @ equations)
+    kernel = vectors[:, values < 1e-9 * max(1.0, values[-1])].T
     if len(kernel) != 2:
         return None
     points, steps = kernel[:, :count].T, kernel[:, count:].T
@@ -215,8 +227,8 @@ def _translations(names: list[str], relations: Mapping[tuple[str, ...], list[Edg
     if abs(np.linalg.det(basis)) < 1e-9:
         return None
     points, steps = points @ np.linalg.inv(basis), steps @ np.linalg.inv(basis)
-    equations = np.array([[u * u, 2 * u * v, v * v] for u, v in steps])
-    form = np.linalg.lstsq(equations, np.ones(len(steps)), rcond=None)[0]
+    lengths = np.array([[u * u, 2 * u * v, v * v] for u, v in steps])
+    form = np.linalg.lstsq(lengths, np.ones(len(steps)), rcond=None)[0]
     metric = np.array([[form[0], form[1]], [form[1], form[2]]])
     if np.linalg.eigvalsh(metric).min() < 1e-3:
         return None
@@ -230,7 +242,7 @@ def _is_partial_map(pairs: list[Edge]) -> bool:
     return len({a for a, _ in distinct}) == len(distinct) == len({b for _, b in distinct})
 
 
-def _by_distance(names: list[str], neighbours: Mapping[str, set[str]]) -> np.ndarray:
+def _by_distance(names: list[str], neighbours: Mapping[str, set[str]]) -> Points:
     """Places as far apart as the squares are in steps, as nearly as the plane allows.
 
     Classical scaling, then stress majorisation (E. Gansner, Y. Koren and S. North, "Graph drawing by stress
@@ -270,7 +282,14 @@ def _by_distance(names: list[str], neighbours: Mapping[str, set[str]]) -> np.nda
     return _upright(points / max(gaps.min(), 0.3))
 
 
-def _upright(points: np.ndarray) -> np.ndarray:
+def _circle(count: int) -> Points:
+    """Places on a circle, one cell apart."""
+    angles = np.arange(count) * 2 * math.pi / count
+    radius = 1 / (2 * math.sin(math.pi / max(count, 2)))
+    return np.stack([radius * (1 + np.cos(angles)), radius * (1 + np.sin(angles))], axis=1)
+
+
+def _upright(points: Points) -> Points:
     """Turned so that many squares stand in rows, moved so that the first row and column are 0."""
     best, best_score = points, -math.inf
     for degrees in range(0, 180, 15):
@@ -281,4 +300,5 @@ def _upright(points: np.ndarray) -> np.ndarray:
         score = -rows - 0.5 * max(0.0, height / max(width, 0.1) - 1)
         if score > best_score + 1e-6:
             best, best_score = turned, score
-    return best - best.min(axis=0)
+    lowest: Points = best.min(axis=0)
+    return best - lowest

@@ -80,7 +80,8 @@ def find_grids(tables: Mapping[Name, Table], rules: Rules) -> list[Board]:
         )
         # What is true of single states and gone in the next, as a check is, makes no board beside one that is there.
         fleeting = not candidate.table.most and not rules.carried((FACT, *candidate.table.name))
-        if fleeting and (rules.rules and not candidate.contents or any(group.first.table.most for group in groups)):
+        seen = any(group.first.table.most for group in groups)
+        if fleeting and (seen or (rules.rules and not candidate.contents)):
             continue
         if candidate.certain or shares_axes:
             groups.append(_Group(candidate))
@@ -172,6 +173,7 @@ def _planes(
     # Each square has one fact at most, as far as can be seen.
     if len({(fact[1 + x], fact[1 + y]) for fact in facts}) == len(facts) >= max(8, area if numbered else area / 4):
         return ()
+
     def held(planes: tuple[int, ...]) -> Counter[tuple[Term, ...]]:
         return Counter(tuple(fact[1 + position] for position in (x, y, *planes)) for fact in facts)
 
@@ -273,9 +275,7 @@ class _Group:
         return False
 
     def _add(self, table: Table, reading: Reading, use: str) -> bool:
-        self.readings.append(
-            replace(reading, use="piece" if use == "piece" else "block" if use == "block" else "mark")
-        )
+        self.readings.append(replace(reading, use="piece" if use == "piece" else "block" if use == "block" else "mark"))
         self.tables.append(table)
         return True
 
@@ -301,9 +301,7 @@ class _Group:
         empty = empty_content(self.tables[0], readings[first.table.name], size, rules) if not several else self.vacant
         squares = self._existing(empty is not None and not several and _is_full(self.tables[0], self.readings[0]))
         blocked = frozenset(
-            content
-            for table in self.tables
-            for content in blocked_contents(table, readings[table.name], empty, rules)
+            content for table in self.tables for content in blocked_contents(table, readings[table.name], empty, rules)
         )
         xs, ys = first.axes[across], first.axes[up]
         lattice_lean = 0

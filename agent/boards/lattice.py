@@ -1,17 +1,19 @@
-"""Sees from the rules whether a board's squares have six neighbours: whether only one diagonal ever counts as a step."""
+"""Sees from the rules whether squares have six neighbours: whether only one of the diagonals ever counts as a step."""
 
 from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from agent.boards.board import Name, name_of
-from agent.boards.rulesheet import OWN, Rules, is_integer, is_variable
+from agent.boards.board import Name
+from agent.boards.rulesheet import FACT, OWN, Key, Rules, is_integer, is_variable, read_atom
 from games.machine import Term
 
 MAX_VARIANTS = 16
 """Ways to choose one alternative of each disjunction in a rule; beyond, the rule is passed over."""
+MAX_ROUNDS = 10
+"""Rounds of following the rules from relation to relation."""
 MAX_SQUARES = 12
 """Squares of a rule that are compared with one another."""
 
@@ -53,7 +55,7 @@ class _StepFinder:
     ) -> None:
         self._axes = (list(xs), list(ys))
         self._columns, self._rows = set(xs), set(ys)
-        self._positions = positions
+        self._positions = _spread(rules, positions)
         self._ground = rules.ground
         self._equal = {
             head[0] for head, _ in rules.rules if isinstance(head, tuple) and len(head) == 3 and head[1] == head[2]
@@ -64,44 +66,45 @@ class _StepFinder:
         """The steps between the squares of these literals, each in the direction that goes right, or up."""
         places = _Distances()
         squares: dict[tuple[str, str], None] = {}
-        joined = False
         for literal in literals:
             atom = _strip(literal)
             if len(atom) == 3 and isinstance(atom[0], str):
                 _, a, b = atom
                 if isinstance(a, str) and isinstance(b, str) and (distance := self._distance(atom[0])) is not None:
                     places.join(a, b, distance)
-                    joined = True
                     continue
-            squares.update(dict.fromkeys(self._squares(atom)))
-        constants = {value for square in squares for value in square if not is_variable(value)}
-        if len(squares) < 2 or not (joined or constants):
+            if (read := read_atom(_bare(literal))) is not None and read[0] in self._positions:
+                x, y = (read[1][position] for position in self._positions[read[0]])
+                if isinstance(x, str) and isinstance(y, str):
+                    squares[x, y] = None
+        found = self._between(places, list(squares))
+        # A relation of two squares, such as neighbours are.
+        head = _strip(literals[0])[1:]
+        for start in range(len(head) - 3):
+            pair = [(head[start], head[start + 1]), (head[start + 2], head[start + 3])]
+            found |= self._between(
+                places,
+                [(x, y) for x, y in pair if isinstance(x, str) and isinstance(y, str) and self._may_be(x, y)],
+            )
+        return found
+
+    def _may_be(self, x: str, y: str) -> bool:
+        return (is_variable(x) or x in self._columns) and (is_variable(y) or y in self._rows)
+
+    def _between(self, places: _Distances, squares: Sequence[tuple[str, str]]) -> set[tuple[int, int]]:
+        """The steps of length one between squares."""
+        if len(squares) < 2:
             return set()
-        if constants:
+        if any(not is_variable(value) for square in squares for value in square):
             for axis in self._axes:
                 for index, value in enumerate(axis):
                     places.join(axis[0], value, index)
         found = set()
-        for (x1, y1), (x2, y2) in itertools.combinations(list(squares)[:MAX_SQUARES], 2):
+        for (x1, y1), (x2, y2) in itertools.combinations(squares[:MAX_SQUARES], 2):
             dx, dy = places.between(x1, x2), places.between(y1, y2)
             if dx is not None and dy is not None and max(abs(dx), abs(dy)) == 1:
                 found.add((dx, dy) if (dx, dy) > (0, 0) else (-dx, -dy))
         return found
-
-    def _squares(self, atom: Sequence[Term]) -> Iterator[tuple[str, str]]:
-        """The squares among an atom's arguments: where they are known to be, else wherever pairs of them fit."""
-        arguments = atom[1:]
-        known = self._positions.get(name_of(tuple(atom)))
-        if known is not None:
-            x, y = arguments[known[0]], arguments[known[1]]
-            if isinstance(x, str) and isinstance(y, str):
-                yield x, y
-            return
-        # Two squares in an odd number of arguments: something stands before or after them.
-        for start in range(1 + len(arguments) % 2):
-            for x, y in zip(arguments[start::2], arguments[start + 1 :: 2], strict=False):
-                if isinstance(x, str) and isinstance(y, str) and _fits(x, self._columns) and _fits(y, self._rows):
-                    yield x, y
 
     def _distance(self, name: str) -> int | None:
         """How far a relation of two arguments leads: 1 for a successor relation, 0 for equality, else None."""
@@ -136,8 +139,33 @@ def _strip(literal: Term) -> tuple[Term, ...]:
     return ()
 
 
-def _fits(argument: str, values: Collection[str]) -> bool:
-    return is_variable(argument) or argument in values
+def _bare(literal: Term) -> Term:
+    """A literal without its negation."""
+    while isinstance(literal, tuple) and len(literal) == 2 and literal[0] == "not":
+        literal = literal[1]
+    return literal
+
+
+def _spread(rules: Rules, positions: Mapping[Name, tuple[int, int]]) -> dict[Key, tuple[int, int]]:
+    """Where column and row stand among the arguments of relations, also of those whose rules take them from others."""
+    known: dict[Key, tuple[int, int]] = {(FACT, *name): at for name, at in positions.items()}
+    for _ in range(MAX_ROUNDS):
+        before = len(known)
+        for head, body in rules.rules:
+            atom = read_atom(head)
+            if atom is None or atom[0] in known:
+                continue
+            for literal in body:
+                read = read_atom(_bare(literal))
+                if read is None or read[0] not in known:
+                    continue
+                x, y = (read[1][position] for position in known[read[0]])
+                if is_variable(x) and is_variable(y) and x != y and x in atom[1] and y in atom[1]:
+                    known[atom[0]] = atom[1].index(x), atom[1].index(y)
+                    break
+        if len(known) == before:
+            break
+    return known
 
 
 class _Distances:

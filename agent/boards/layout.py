@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from agent.boards.board import Board, Content, Square, name_of, tables
+from agent.boards.board import Board, Content, Reading, Square, tables
 from agent.boards.graphs import find_graphs
 from agent.boards.grids import find_grids
 from agent.boards.joins import places_shapes
@@ -19,6 +20,8 @@ from games.machine import Term
 from protocol.kif import write
 
 MAX_BOARDS = 12
+
+Contents: TypeAlias = dict[Square, dict[Content, Reading]]
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,9 @@ class _Shown:
 class Layout:
     """The boards of one game: which facts lie on which squares, and how their contents look."""
 
-    def __init__(self, boards: Sequence[Board], rules: Rules, states: Sequence[Collection[Term]], possible: Collection[Term]) -> None:
+    def __init__(
+        self, boards: Sequence[Board], rules: Rules, states: Sequence[Collection[Term]], possible: Collection[Term]
+    ) -> None:
         """Takes boards as they were found; see `find`."""
         self._shown = [_shown(board, rules, states, possible, index, len(boards)) for index, board in enumerate(boards)]
 
@@ -102,8 +107,13 @@ class Layout:
             first: set[Square] = set()
             for move in legal:
                 squares = shown.moves.choices(move)
-                # What names a part of a square only may be any of them.
-                first.update(squares[:1] if shown.moves.squares(move) else squares)
+                if shown.moves.squares(move):
+                    first.update(squares[:1])
+                else:
+                    # What names a part of a square only may be any of them, more likely one on which nothing stands.
+                    free = [square for square in squares if not shown.board.pieces(contents.get(square, {}))]
+                    squares = free or squares
+                    first.update(squares)
                 for square in squares:
                     here[square].append(write(move))
             for square, moves in here.items():
@@ -178,16 +188,10 @@ def _expected(board: Board, rules: Rules) -> list[Content]:
     return found
 
 
-def _changed(
-    now: dict[Square, dict[Content, object]] | dict[Square, dict[Content, object]],
-    earlier: dict[Square, dict[Content, object]] | None,
-) -> frozenset[Square]:
+def _changed(now: Contents, earlier: Contents | None) -> frozenset[Square]:
     """The squares whose contents differ from those of the state before."""
     if earlier is None:
         return frozenset()
     return frozenset(
         square for square in {*now, *earlier} if now.get(square, {}).keys() != earlier.get(square, {}).keys()
     )
-
-
-__all__ = ["Drawing", "Layout", "name_of"]

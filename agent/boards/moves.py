@@ -48,7 +48,7 @@ class MoveReader:
         return found
 
     def choices(self, move: Term) -> list[Square]:
-        """The squares that stand for the move: those it names, or all those of the column (or the like) that it names."""
+        """The squares that stand for the move: those that it names, or all of the column (or the like) that it names."""
         if isinstance(move, str):
             return []
         signature = self._signature(move)
@@ -98,14 +98,14 @@ class MoveReader:
         whole = tuple(tuple(range(start, start + width)) for start in best)
         if whole:
             return _Signature(whole, ())
-        part = {}
+        parts: dict[int, int] = {}
         for position in range(count):
-            votes = self._votes.get((name, position), [])
-            if votes:
-                likely = max(sorted(set(votes)), key=votes.count)
-                if domains[position] and fits(position, likely) and likely not in part.values():
-                    part[position] = likely
-        return _Signature((), tuple(part.items()))
+            shared = self._votes.get((name, position), [])
+            if shared and domains[position]:
+                likely = max(sorted(set(shared)), key=shared.count)
+                if fits(position, likely) and likely not in parts.values():
+                    parts[position] = likely
+        return _Signature((), tuple(parts.items()))
 
 
 def _votes(board: Board, rules: Rules) -> dict[tuple[Name, int], list[int]]:

@@ -28,7 +28,14 @@ PALETTE = (3, 6, 4, 7, 5, 8, 2, 9)
 """Colours for owners whose words name none, those that are easiest to tell apart first."""
 NEUTRAL = 10
 
-CHESS = {"king": "\u265a", "queen": "\u265b", "rook": "\u265c", "bishop": "\u265d", "knight": "\u265e", "pawn": "\u265f"}
+CHESS = {
+    "king": "\u265a",
+    "queen": "\u265b",
+    "rook": "\u265c",
+    "bishop": "\u265d",
+    "knight": "\u265e",
+    "pawn": "\u265f",
+}
 CHESS_LETTERS = {"k": "king", "q": "queen", "r": "rook", "b": "bishop", "n": "knight", "p": "pawn"}
 ENOUGH_CHESS = 3
 """Different letters that are pieces of chess, from which on single letters are taken to mean these."""
@@ -58,6 +65,7 @@ def find_pieces(contents: Collection[Content], at_start: Mapping[Content, int], 
     ordered = sorted(contents, key=lambda content: tuple(map(natural_key, content)))
     if not ordered:
         return {}
+    joined: dict[Content, Content]
     if any(len(content) != len(ordered[0]) for content in ordered) or not ordered[0]:
         # Relations with different arguments on one board: what each says is one text.
         joined = {content: (" ".join(content),) for content in ordered}
@@ -113,9 +121,7 @@ def _split_owner(
         fitting = [
             index
             for index, values in enumerate(columns)
-            if len(values) >= 2
-            and len(values) <= MAX_OWNERS
-            and all(value.lower() in accepted for value in values)
+            if len(values) >= 2 and len(values) <= MAX_OWNERS and all(value.lower() in accepted for value in values)
         ]
         if fitting:
             at = fitting[0]
@@ -129,7 +135,9 @@ def _split_owner(
         word = only[-1] if only else ""
         return {only: word}, {only: (word,) if word.lower() in CHESS else ()}
     if width > 1:
-        small = [index for index, values in enumerate(columns) if 2 <= len(values) <= 2 and not any(map(is_integer, values))]
+        small = [
+            index for index, values in enumerate(columns) if 2 <= len(values) <= 2 and not any(map(is_integer, values))
+        ]
         at = small[0] if small else -1
         if at >= 0:
             return (
@@ -171,7 +179,11 @@ def _prefixes(words: Sequence[str], roles: Collection[str]) -> dict[str, tuple[s
         options.append({word: (parts[0], "".join(parts[1:])) for word, parts in by_word.items()})
     starts = [start for start in {*roles, *COLOURS} if any(word.lower().startswith(start) for word in words)]
     cut = {
-        word: max((start for start in starts if word.lower().startswith(start) and len(word) > len(start)), key=len, default="")
+        word: max(
+            (start for start in starts if word.lower().startswith(start) and len(word) > len(start)),
+            key=len,
+            default="",
+        )
         for word in words
     }
     if all(cut.values()):
@@ -274,7 +286,11 @@ def _signs(
             usual[index] = max(columns[index], key=lambda value: (counts[value], value))
     # Where all pieces are alike at the start, as men are, the plain stone is theirs.
     present = {rest[main] for rest, count in start.items() if count and len(rest) > main}
-    plain = next(iter(present)) if len(present) == 1 and len(columns[main]) > 1 and not _all_numbers(columns[main]) else None
+    plain = (
+        next(iter(present))
+        if len(present) == 1 and len(columns[main]) > 1 and not _all_numbers(columns[main])
+        else None
+    )
     result: dict[tuple[str, ...], tuple[Glyph, str, str]] = {}
     for rest in rests:
         if len(rest) <= main:

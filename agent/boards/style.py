@@ -56,6 +56,7 @@ def _sheet() -> str:
         ".board .cap{text-anchor:start;font-weight:600}",
         ".board .l{fill:none;stroke:var(--_last);stroke-width:3}",
         ".board .t{fill:var(--_changed)}",
+        ".board .new{fill:#fff;stroke:#222;stroke-width:2.5}",
         ".board .choice{cursor:pointer}",
         ".board .choice:focus{outline:none}",
         ".board .choice:hover>path:first-of-type,.board .choice:focus-visible>path:first-of-type"

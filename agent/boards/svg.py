@@ -67,7 +67,9 @@ def draw_board(board: Board, view: View) -> str:
         f'viewBox="0 0 {_n(frame.width)} {_n(frame.height)}"><title>{text(summary)}</title><style>{STYLE}</style>'
     ]
     parts.extend(_lines(board, frame))
-    alternating = board.lattice == "square" and any(piece.glyph in ("chess", "letter") for piece in view.pieces.values())
+    alternating = board.lattice == "square" and any(
+        piece.glyph in ("chess", "letter") for piece in view.pieces.values()
+    )
     for square in board.places:
         parts.append(_square(board, view, frame, square, alternating))
     parts.extend(_labels(board, frame))
@@ -144,18 +146,35 @@ def _square(board: Board, view: View, frame: _Frame, square: Square, alternating
         parts.append('<path class="h" d="M-12 12L12-12M-12 0L0-12M0 12L12 0"/>')
         if len(board.blocked) > 1:
             parts.append(f'<text class="w" y="6">{text(_first(contents)[:2])}</text>')
-    if square in view.last:
-        parts.append('<path class="l" d="M-17.5-17.5h35v35h-35z"/>' if board.lattice == "square" else f'<path class="l" transform="scale(.9)" d="{shape}"/>')
+    if view.joined and pieces:
+        pass  # On a piece of several squares the mark stands in the middle of each, see below.
+    elif square in view.last:
+        parts.append(
+            '<path class="l" d="M-17.5-17.5h35v35h-35z"/>'
+            if board.lattice == "square"
+            else f'<path class="l" transform="scale(.9)" d="{shape}"/>'
+        )
     elif square in view.changed:
-        parts.append('<path class="t" d="M-19-19h9l-9 9z"/>' if board.lattice == "square" else '<circle class="t" cy="-15" r="3.5"/>')
+        parts.append(
+            '<path class="t" d="M-19-19h9l-9 9z"/>'
+            if board.lattice == "square"
+            else '<circle class="t" cy="-15" r="3.5"/>'
+        )
     counts = len(pieces) == 1 and (shown := view.pieces.get(pieces[0])) is not None and shown.glyph == "text"
     if view.joined and len(pieces) == 1:
         parts.append(_tile(board, view, square, pieces[0]))
+        if square in view.changed:
+            parts.append('<circle class="new" r="6"/>')
     else:
         drawn = _pieces([view.pieces.get(content) or _unknown(content) for content in pieces])
         # Makes room for the point's name.
         parts.append(f'<g transform="translate(0 -4)">{drawn}</g>' if counts and board.lattice == "points" else drawn)
-    plain = len(pieces) == 1 and not (piece := view.pieces.get(pieces[0])) is None and piece.glyph == "stone" and not piece.sign
+    plain = (
+        len(pieces) == 1
+        and not (piece := view.pieces.get(pieces[0])) is None
+        and piece.glyph == "stone"
+        and not piece.sign
+    )
     if board.lattice == "points" and len(square[0]) <= 4 and (not pieces or counts):
         parts.append(f'<text class="j" y="14">{text(square[0])}</text>')
     parts.extend(_marks(contents, f" c{piece.colour}" if plain and piece is not None else ""))
@@ -220,7 +239,9 @@ def _piece(piece: Piece) -> str:
         elif piece.sign:
             drawn += f'<text class="i{_size(piece.sign)} {colour}" y="{_drop(piece.sign)}">{sign}</text>'
     if piece.extra:
-        drawn += f'<circle class="q" cx="13" cy="-12" r="7"/><text class="v" x="13" y="-8.5">{text(piece.extra[:2])}</text>'
+        drawn += (
+            f'<circle class="q" cx="13" cy="-12" r="7"/><text class="v" x="13" y="-8.5">{text(piece.extra[:2])}</text>'
+        )
     return drawn
 
 
@@ -279,7 +300,7 @@ def _tile(board: Board, view: View, square: Square, content: Content) -> str:
     piece = view.pieces.get(content) or _unknown(content)
     colour = f"c{piece.colour}"
     rim = f'<path class="d" d="{rims}"/>' if rims else ""
-    dot = f'<circle class="f {colour}" r="4"/>' if piece.owner % 2 else ""
+    dot = f'<circle class="f {colour}" r="4"/>' if piece.owner % 2 and square not in view.changed else ""
     return f'<path class="a {colour}" d="{path}"/>{rim}{dot}'
 
 

@@ -13,7 +13,9 @@ MAX_WIDTH = 110
 """Characters of a line; planes that do not fit beside one another stand below."""
 
 
-def board_text(board: Board, contents: Mapping[Square, Mapping[Content, Reading]], pieces: Mapping[Content, Piece]) -> str:
+def board_text(
+    board: Board, contents: Mapping[Square, Mapping[Content, Reading]], pieces: Mapping[Content, Piece]
+) -> str:
     """One board: x to the right, y upwards; planes beside one another, squares with single names in lines."""
     signs = symbols(pieces)
 
@@ -40,9 +42,13 @@ def board_text(board: Board, contents: Mapping[Square, Mapping[Content, Reading]
             for column in columns:
                 named = {**plane, board.across: column, board.up: row}
                 here.append(sign(tuple(named[part] for part in range(len(board.axes)))))
-            lines.append(_shift(board, index, len(rows), width) + f"{row:>{margin}} " + "".join(f" {it:>{width}}" for it in here))
+            lines.append(
+                _shift(board, index, len(rows), width) + f"{row:>{margin}} " + "".join(f" {it:>{width}}" for it in here)
+            )
         foot = 0 if board.lean >= 0 else len(rows) - 1
-        lines.append(" " * (foot * (width + 1) // 2) + " " * (margin + 1) + "".join(f" {it:>{width}}" for it in columns))
+        lines.append(
+            " " * (foot * (width + 1) // 2) + " " * (margin + 1) + "".join(f" {it:>{width}}" for it in columns)
+        )
         drawn.append("\n".join(lines))
     return _beside(drawn, "    ")
 

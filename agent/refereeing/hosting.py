@@ -70,7 +70,9 @@ def host_match(
             seed=seed,
         )
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(_host(sheet.rulesheet, machine, assigned, agents, record, watcher or Printer(machine, sheet.rulesheet)))
+            asyncio.run(
+                _host(sheet.rulesheet, machine, assigned, agents, record, watcher or Printer(machine, sheet.rulesheet))
+            )
     return record
 
 
