@@ -48,7 +48,7 @@ class MoveReader:
         return found
 
     def choices(self, move: Term) -> list[Square]:
-        """The squares that stand for the move: those that it names, or all of the column (or the like) that it names."""
+        """The squares that stand for the move: those that it names, or all of a column, or the like, that it names."""
         if isinstance(move, str):
             return []
         signature = self._signature(move)

@@ -7,16 +7,13 @@ king. A game with scrambled words gets letters and colours of the palette.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from agent.boards.board import Content
 from agent.boards.rulesheet import OWN, Rules, is_integer, natural_key
-
-Glyph: TypeAlias = Literal["stone", "letter", "chess", "cross", "ring", "text"]
+from agent.boards.signs import CHESS, WORDS, Glyph, all_numbers, mark_of, short, sign_words
 
 COLOURS = {
     "black": 0, "dark": 0, "white": 1, "light": 1, "red": 2, "crimson": 2, "blue": 3, "navy": 3, "green": 4, "teal": 4,
@@ -28,21 +25,7 @@ PALETTE = (3, 6, 4, 7, 5, 8, 2, 9)
 """Colours for owners whose words name none, those that are easiest to tell apart first."""
 NEUTRAL = 10
 
-CHESS = {
-    "king": "\u265a",
-    "queen": "\u265b",
-    "rook": "\u265c",
-    "bishop": "\u265d",
-    "knight": "\u265e",
-    "pawn": "\u265f",
-}
-CHESS_LETTERS = {"k": "king", "q": "queen", "r": "rook", "b": "bishop", "n": "knight", "p": "pawn"}
-ENOUGH_CHESS = 3
-"""Different letters that are pieces of chess, from which on single letters are taken to mean these."""
-CROSSES, RINGS = frozenset(("x", "ex", "ecks", "cross")), frozenset(("o", "oh", "nought", "ring"))
-
 MAX_OWNERS = 8
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -93,7 +76,7 @@ def find_pieces(contents: Collection[Content], at_start: Mapping[Content, int], 
         owner = owner_of[joined[content]]
         glyph, sign, extra = signs[rests[content]]
         if not rests[content] or not any(rests[content]):
-            glyph, sign = _mark_of(owner)
+            glyph, sign = mark_of(owner)
         pieces[content] = Piece(
             glyph=glyph,
             sign=sign,
@@ -165,16 +148,16 @@ def _owners_of_words(words: Sequence[str], roles: Collection[str], rules: Rules)
     if related := _related(words, rules):
         return {word: (related.get(word, ""), word) for word in words}
     if len(words) <= 2 and not any(map(is_integer, words)):
-        return {word: (word, "" if _mark_of(word)[0] != "stone" else word) for word in words}
-    if any(_mark_of(word)[0] != "stone" for word in words) and len(words) <= MAX_OWNERS:
-        return {word: (word, "") if _mark_of(word)[0] != "stone" else ("", word) for word in words}
+        return {word: (word, "" if mark_of(word)[0] != "stone" else word) for word in words}
+    if any(mark_of(word)[0] != "stone" for word in words) and len(words) <= MAX_OWNERS:
+        return {word: (word, "") if mark_of(word)[0] != "stone" else ("", word) for word in words}
     return {word: ("", word) for word in words}
 
 
 def _prefixes(words: Sequence[str], roles: Collection[str]) -> dict[str, tuple[str, str]] | None:
     """Splits words such as `wk`, `bk` or `whiteKing`, `blackKing`: a few owners, several of whose pieces are alike."""
     options: list[dict[str, tuple[str, str]]] = []
-    by_word = {word: _WORDS.findall(word) for word in words}
+    by_word = {word: WORDS.findall(word) for word in words}
     if all(len(parts) >= 2 and "".join(parts) == word for word, parts in by_word.items()):
         options.append({word: (parts[0], "".join(parts[1:])) for word, parts in by_word.items()})
     starts = [start for start in {*roles, *COLOURS} if any(word.lower().startswith(start) for word in words)]
@@ -253,15 +236,6 @@ def _colours(owners: Sequence[str], named: Mapping[str, int]) -> dict[str, int]:
     return colours
 
 
-def _mark_of(owner: str) -> tuple[Glyph, str]:
-    word = owner.lower()
-    if word in CROSSES:
-        return "cross", ""
-    if word in RINGS:
-        return "ring", ""
-    return "stone", ""
-
-
 def _signs(
     rests: Sequence[tuple[str, ...]], start: Mapping[tuple[str, ...], int], rules: Rules
 ) -> dict[tuple[str, ...], tuple[Glyph, str, str]]:
@@ -270,16 +244,16 @@ def _signs(
         return {}
     widest = max(map(len, rests))
     if widest == 0:
-        return {rest: ("stone", "", "") for rest in rests}
+        return dict.fromkeys(rests, ("stone", "", ""))
     kinds = {rest: rest for rest in rests if rest}
     # The argument with the most values is the kind of the piece; the others stand beside it.
     columns = [sorted({rest[index] for rest in kinds if len(rest) > index}, key=natural_key) for index in range(widest)]
     main = max(range(widest), key=lambda index: (len(columns[index]), -index))
-    signs = _sign_words(columns[main])
+    signs = sign_words(columns[main])
     usual = {}
     for index in range(widest):
         if index != main:
-            counts = Counter({value: 0 for value in columns[index]})
+            counts = Counter(dict.fromkeys(columns[index], 0))
             for rest, count in start.items():
                 if len(rest) > index:
                     counts[rest[index]] += count
@@ -287,9 +261,7 @@ def _signs(
     # Where all pieces are alike at the start, as men are, the plain stone is theirs.
     present = {rest[main] for rest, count in start.items() if count and len(rest) > main}
     plain = (
-        next(iter(present))
-        if len(present) == 1 and len(columns[main]) > 1 and not _all_numbers(columns[main])
-        else None
+        next(iter(present)) if len(present) == 1 and len(columns[main]) > 1 and not all_numbers(columns[main]) else None
     )
     result: dict[tuple[str, ...], tuple[Glyph, str, str]] = {}
     for rest in rests:
@@ -300,7 +272,7 @@ def _signs(
         if rest[main] == plain and glyph == "letter":
             glyph, sign = "stone", ""
         extra = "".join(
-            _short(rest[index], columns[index])
+            short(rest[index], columns[index])
             for index in range(len(rest))
             if index != main and rest[index] != usual[index] and not _goes_without(rest[main], rests, main, index)
         )
@@ -311,58 +283,3 @@ def _signs(
 def _goes_without(kind: str, rests: Iterable[tuple[str, ...]], main: int, index: int) -> bool:
     """Whether pieces of a kind all have the same value beside, which then need not be said."""
     return len({rest[index] for rest in rests if len(rest) > max(main, index) and rest[main] == kind}) == 1
-
-
-def _all_numbers(words: Iterable[str]) -> bool:
-    return all(map(is_integer, words))
-
-
-def _sign_words(words: Sequence[str]) -> dict[str, tuple[Glyph, str]]:
-    """A sign for each word: numbers as they are, pieces of chess as such, else as few letters as tell all apart."""
-    if _all_numbers(words):
-        return {word: ("text", word) for word in words}
-    if len(words) >= 5 and (stem := _common_start(words)) and _all_numbers(word[stem:] for word in words):
-        return {word: ("text", word[stem:]) for word in words}
-    low = {word: word.lower().strip("_-") for word in words}
-    letters = {text for text in low.values() if text in CHESS_LETTERS}
-    chess = {word: CHESS[text] for word, text in low.items() if text in CHESS}
-    if not chess and len(letters) >= ENOUGH_CHESS and len(letters) == len(words):
-        chess = {word: CHESS[CHESS_LETTERS[low[word]]] for word in words}
-    others = [word for word in words if word not in chess]
-    result: dict[str, tuple[Glyph, str]] = {word: ("chess", symbol) for word, symbol in chess.items()}
-    for word in others:
-        if _mark_of(word)[0] != "stone":
-            result[word] = _mark_of(word)
-        elif is_integer(word):
-            result[word] = "text", word
-        else:
-            result[word] = "letter", _short(word, others)
-    return result
-
-
-def _short(word: str, words: Iterable[str]) -> str:
-    """A word's first letter, and where others share it what tells it from them; at most four letters."""
-    alike = [other for other in words if other != word and other[:1].lower() == word[:1].lower()]
-    first = word[:1].upper()
-    if not alike:
-        return first
-    parts = [_WORDS.findall(other) or [other] for other in (word, *alike)]
-    initials = ["".join(part[0] if not part.isdigit() else part for part in other).upper() for other in parts]
-    if initials[0] not in initials[1:] and len(initials[0]) <= 4:
-        return initials[0]
-    stem = _common_start([word, *alike])
-    rest = word[stem:]
-    if len(alike) >= 3 and rest and len(rest) <= 4:
-        return rest
-    for length in range(2, 5):
-        if all(other[:length].lower() != word[:length].lower() for other in alike):
-            return first + word[1:length].lower()
-    return first + (rest[:3] if stem > 1 else word[1:3]).lower()
-
-
-def _common_start(words: Sequence[str]) -> int:
-    shortest = min(words, key=len)
-    for index, character in enumerate(shortest):
-        if any(word[index] != character for word in words):
-            return index
-    return len(shortest)

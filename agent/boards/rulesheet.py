@@ -14,7 +14,10 @@ from typing import TypeAlias
 from games.machine import Term
 
 Key: TypeAlias = tuple[str, str, int]
-"""A relation: its kind ("fact" of states, "move", "base" and "input" as declared, or "" for the rules' own), its name, and how many arguments it has."""
+"""A relation: its kind, its name, and how many arguments it has.
+
+Kinds are "fact" (of states) and "move", "base" and "input" (what the sheet declares), and "" for the rules' own.
+"""
 Atom: TypeAlias = tuple[Key, tuple[Term, ...]]
 
 FACT, MOVE, OWN = "fact", "move", ""
@@ -52,8 +55,9 @@ class Rules:
                 self.rules.append((statement, ()))
                 if statement[0] == "role" and len(statement) == 2 and isinstance(statement[1], str):
                     roles[statement[1]] = None
-                elif statement[0] != "init" and (arguments := _constants(statement[1:])) is not None:
-                    if isinstance(statement[0], str) and arguments:
+                elif isinstance(statement[0], str) and statement[0] != "init":
+                    arguments = _constants(statement[1:])
+                    if arguments:
                         self.ground[OWN, statement[0], len(arguments)].append(arguments)
             self._count(statement)
         self.roles = tuple(roles)
@@ -73,7 +77,8 @@ class Rules:
         """The constants that each argument may be, at most: the fixed point of the rules seen one argument at a time.
 
         A variable's constants are those that all its occurrences in the positive body allow. A move's first argument is
-        the role. What the sheet declares bounds facts and moves. (Domain computation as in S. Schiffel and M. Thielscher, "Fluxplayer", 2007.)
+        the role. What the sheet declares bounds facts and moves. (Domain computation as in S. Schiffel and
+        M. Thielscher, "Fluxplayer", 2007.)
         """
         found: dict[Key, list[set[str]]] = {}
         heads: list[tuple[Atom, list[Atom], list[Atom]]] = []
@@ -130,7 +135,7 @@ class Rules:
                         yield ((kind, argument[0], len(argument) - 1), role + argument[1:]), body
 
     def order(self, constants: Collection[str]) -> tuple[tuple[str, ...], int]:
-        """Constants in order, and how sure that is: 3 by number or by a successor relation, 2 by spelling, 1 not at all.
+        """Constants in order, and how sure it is: 3 by number or by a successor relation, 2 by spelling, 1 not at all.
 
         Between integers those that are missing are filled in.
         """
@@ -295,7 +300,7 @@ def _constants(terms: Iterable[Term]) -> tuple[str, ...] | None:
 
 def _chain(pairs: Sequence[tuple[str, ...]]) -> dict[str, int] | None:
     """Positions along a relation that leads from each constant to the next, or None where it is no such relation."""
-    following = {a: b for a, b in pairs}
+    following = {pair[0]: pair[1] for pair in pairs}
     if len(following) != len(set(pairs)) or len(set(following.values())) != len(following):
         return None
     targets = set(following.values())

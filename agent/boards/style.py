@@ -33,8 +33,7 @@ _PIECES = (
     ("#8c5c35", "#ffffff", "#472b14"),  # brown
     ("#9aa0a6", "#14171a", "#5b6066"),  # grey
 )
-"""For each colour of pieces: the body, what is written on it, its outline. Red, green and blue differ in lightness, or in
-outline where they stand for owners."""
+"""For each colour of pieces: the body, what is written on it, its outline."""
 
 
 def _sheet() -> str:

@@ -5,13 +5,12 @@ Colours are the variables `--board-...` of `style.py`, each with a default for l
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape, quoteattr
 
 from agent.boards.board import Board, Content, Reading, Square
-from agent.boards.pieces import NEUTRAL, Piece
+from agent.boards.pieces import Piece
+from agent.boards.shapes import MAX_SHOWN, attribute, draw_pieces, draw_tile, text, unknown
 from agent.boards.style import STYLE
 
 CELL = 40
@@ -20,14 +19,9 @@ HALF = CELL // 2
 MARGIN = 6
 LABEL_HEIGHT, LETTER_WIDTH = 18, 7.5
 MAX_LABEL = 8
-MAX_SHOWN = 4
-"""Pieces drawn on one square; its title names all."""
-
 _SQUARE = f"M-{HALF}-{HALF}h{CELL}v{CELL}h-{CELL}z"
 _HEXAGON = "M0-23.1L20-11.5V11.5L0 23.1-20 11.5V-11.5z"
 _POINT = "M-17 0a17 17 0 1 1 34 0a17 17 0 1 1-34 0z"
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML cannot hold, not even escaped."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +38,6 @@ class View:
     joined: bool
     """Whether neighbouring squares with the same content are one piece."""
     ids: Mapping[Square, str]
-
-
-def text(value: str) -> str:
-    """Text for XML: escaped, without characters that XML forbids."""
-    return escape(_FORBIDDEN.sub("\ufffd", value))
-
-
-def attribute(value: str) -> str:
-    """A quoted attribute value for XML."""
-    return quoteattr(_FORBIDDEN.sub("\ufffd", value))
 
 
 def draw_board(board: Board, view: View) -> str:
@@ -135,53 +119,59 @@ def _square(board: Board, view: View, frame: _Frame, square: Square, alternating
         classes.append("last")
     if square in view.changed:
         classes.append("changed")
-    extra = f' tabindex="0" role="button" aria-label={attribute(said)}' if square in view.choices else ""
+    extra = ' tabindex="0" role="button"' if square in view.choices else ""
     shape = {"square": _SQUARE, "hex": _HEXAGON, "points": _POINT}[board.lattice]
     tone = "b" if blocked else "e" if alternating and _is_dark(board, square) else "s"
-    parts = [
-        f'<g data-square={attribute(view.ids[square])} class="{" ".join(classes)}"{extra} '
-        f'transform="translate({_n(x)} {_n(y)})"><title>{text(said)}</title><path class="{tone}" d="{shape}"/>'
-    ]
-    if blocked:
-        parts.append('<path class="h" d="M-12 12L12-12M-12 0L0-12M0 12L12 0"/>')
-        if len(board.blocked) > 1:
-            parts.append(f'<text class="w" y="6">{text(_first(contents)[:2])}</text>')
-    if view.joined and pieces:
-        pass  # On a piece of several squares the mark stands in the middle of each, see below.
-    elif square in view.last:
-        parts.append(
-            '<path class="l" d="M-17.5-17.5h35v35h-35z"/>'
-            if board.lattice == "square"
-            else f'<path class="l" transform="scale(.9)" d="{shape}"/>'
+    shown = [view.pieces.get(content) or unknown(content) for content in pieces]
+    return "".join(
+        (
+            f'<g data-square={attribute(view.ids[square])} class="{" ".join(classes)}"{extra} '
+            f'transform="translate({_n(x)} {_n(y)})"><title>{text(said)}</title><path class="{tone}" d="{shape}"/>',
+            _hatching(board, contents) if blocked else "",
+            "" if view.joined and pieces else _news(board, view, square, shape),
+            _standing(board, view, square, pieces, shown),
+            *_marks(contents, shown),
+            ('<circle class="r" r="17.5"/>' if pieces else '<circle class="o" r="5"/>')
+            if square in view.choices
+            else "",
+            "</g>",
         )
-    elif square in view.changed:
-        parts.append(
-            '<path class="t" d="M-19-19h9l-9 9z"/>'
-            if board.lattice == "square"
-            else '<circle class="t" cy="-15" r="3.5"/>'
-        )
-    counts = len(pieces) == 1 and (shown := view.pieces.get(pieces[0])) is not None and shown.glyph == "text"
-    if view.joined and len(pieces) == 1:
-        parts.append(_tile(board, view, square, pieces[0]))
-        if square in view.changed:
-            parts.append('<circle class="new" r="6"/>')
-    else:
-        drawn = _pieces([view.pieces.get(content) or _unknown(content) for content in pieces])
-        # Makes room for the point's name.
-        parts.append(f'<g transform="translate(0 -4)">{drawn}</g>' if counts and board.lattice == "points" else drawn)
-    plain = (
-        len(pieces) == 1
-        and not (piece := view.pieces.get(pieces[0])) is None
-        and piece.glyph == "stone"
-        and not piece.sign
     )
-    if board.lattice == "points" and len(square[0]) <= 4 and (not pieces or counts):
-        parts.append(f'<text class="j" y="14">{text(square[0])}</text>')
-    parts.extend(_marks(contents, f" c{piece.colour}" if plain and piece is not None else ""))
-    if square in view.choices:
-        parts.append('<circle class="o" r="5"/>' if not pieces else '<circle class="r" r="17.5"/>')
-    parts.append("</g>")
-    return "".join(parts)
+
+
+def _hatching(board: Board, contents: Mapping[Content, Reading]) -> str:
+    """What shows that a square is blocked, and by what where that differs."""
+    word = f'<text class="w" y="6">{text(_first(contents)[:2])}</text>' if len(board.blocked) > 1 else ""
+    return f'<path class="h" d="M-12 12L12-12M-12 0L0-12M0 12L12 0"/>{word}'
+
+
+def _news(board: Board, view: View, square: Square, shape: str) -> str:
+    """The mark of a square of the last move, or of one that has changed."""
+    if square in view.last:
+        if board.lattice == "square":
+            return '<path class="l" d="M-17.5-17.5h35v35h-35z"/>'
+        return f'<path class="l" transform="scale(.9)" d="{shape}"/>'
+    if square in view.changed:
+        if board.lattice == "square":
+            return '<path class="t" d="M-19-19h9l-9 9z"/>'
+        return '<circle class="t" cy="-15" r="3.5"/>'
+    return ""
+
+
+def _standing(board: Board, view: View, square: Square, pieces: Sequence[Content], shown: Sequence[Piece]) -> str:
+    """What stands on a square, and a point's name where there is room for it."""
+    if view.joined and len(pieces) == 1:
+        news = '<circle class="new" r="6"/>' if square in view.changed else ""
+        return draw_tile(board, view.contents, square, pieces[0], shown[0]) + news
+    drawn = draw_pieces(shown)
+    if board.lattice != "points":
+        return drawn
+    counts = len(shown) == 1 and shown[0].glyph == "text"
+    if counts:
+        drawn = f'<g transform="translate(0 -4)">{drawn}</g>'
+    if len(square[0]) <= 4 and (counts or not shown):
+        drawn += f'<text class="j" y="14">{text(square[0])}</text>'
+    return drawn
 
 
 def _is_dark(board: Board, square: Square) -> bool:
@@ -202,114 +192,9 @@ def _first(contents: Mapping[Content, Reading]) -> str:
     return min((" ".join(content) for content, reading in contents.items() if reading.use != "mark"), default="")
 
 
-def _unknown(content: Content) -> Piece:
-    """For contents that were not known when the board was found."""
-    word = content[-1] if content else ""
-    return Piece("letter", word[:2], NEUTRAL, -1) if word else Piece("stone", "", NEUTRAL, -1)
-
-
-def _pieces(pieces: list[Piece]) -> str:
-    if not pieces:
-        return ""
-    if len(pieces) == 1:
-        return _piece(pieces[0])
-    corners = ((-9, -9), (9, -9), (-9, 9), (9, 9))
-    return "".join(
-        f'<g transform="translate({x} {y}) scale(.5)">{_piece(piece)}</g>'
-        for piece, (x, y) in zip(pieces[:MAX_SHOWN], corners, strict=False)
-    )
-
-
-def _piece(piece: Piece) -> str:
-    """One piece around the origin."""
-    sign = text(piece.sign)
-    colour = f"c{piece.colour}"
-    if piece.glyph == "cross":
-        drawn = f'<path class="x {colour}" d="M-11-11L11 11M-11 11L11-11"/>'
-    elif piece.glyph == "ring":
-        drawn = f'<circle class="x {colour}" r="12"/>'
-    elif piece.glyph == "chess" and piece.owner >= 0:
-        drawn = f'<text class="k {colour}" y="12">{sign}\ufe0e</text>'
-    elif piece.glyph == "text" and piece.owner < 0:
-        drawn = f'<text class="n{_size(piece.sign)}" y="{_drop(piece.sign)}">{sign}</text>'
-    else:
-        drawn = _body(piece.owner, colour)
-        if piece.glyph == "chess":
-            drawn += f'<text class="i g {colour}" y="9">{sign}\ufe0e</text>'
-        elif piece.sign:
-            drawn += f'<text class="i{_size(piece.sign)} {colour}" y="{_drop(piece.sign)}">{sign}</text>'
-    if piece.extra:
-        drawn += (
-            f'<circle class="q" cx="13" cy="-12" r="7"/><text class="v" x="13" y="-8.5">{text(piece.extra[:2])}</text>'
-        )
-    return drawn
-
-
-def _size(sign: str) -> str:
-    """The class for a sign of this length."""
-    return "" if len(sign) <= 1 else f" z{min(len(sign), 5)}"
-
-
-def _drop(sign: str) -> str:
-    """How far below the middle a sign's base line is, so that it looks centred."""
-    return {0: "7", 1: "7", 2: "6", 3: "5"}.get(len(sign), "4")
-
-
-def _body(owner: int, colour: str) -> str:
-    """A piece's body: its outline differs between owners, so that colours need not be told apart."""
-    shapes = {
-        -1: '<rect class="p {0}" x="-15" y="-15" width="30" height="30" rx="5"/>',
-        0: '<circle class="p {0}" r="15.5"/>',
-        1: '<circle class="p {0}" r="15.5"/><circle class="u {0}" r="11.5"/>',
-        2: '<path class="p {0}" d="M0-17L16.5 12.5h-33z"/>',
-        3: '<path class="p {0}" d="M0-18.5L18.5 0 0 18.5-18.5 0z"/>',
-        4: '<path class="p {0}" d="M-8-16h16l9 16-9 16h-16l-9-16z"/>',
-        5: '<rect class="p {0}" x="-14" y="-14" width="28" height="28" rx="3"/>',
-        6: '<path class="p {0}" d="M0-17L16-5 10 14h-20L-16-5z"/>',
-        7: '<path class="p {0}" d="M-6-17h12v11h11v12h-11v11h-12v-11h-11v-12h11z"/>',
-    }
-    return shapes[owner % 8 if owner >= 0 else -1].format(colour)
-
-
-def _tile(board: Board, view: View, square: Square, content: Content) -> str:
-    """A square of a piece that covers several: open to the neighbours that belong to it."""
-    sides = []
-    for part, step in ((board.up, 1), (board.across, 1), (board.up, -1), (board.across, -1)):
-        axis = board.axes[part]
-        index = axis.index(square[part]) + step
-        other = (*square[:part], axis[index], *square[part + 1 :]) if 0 <= index < len(axis) else None
-        sides.append(other is not None and content in view.contents.get(other, {}))
-    above, right, below, left = sides
-    top, east, bottom, west = (20 if joined else 18 for joined in sides)
-    corner = [4 if not (a or b) else 0 for a, b in ((above, right), (below, right), (below, left), (above, left))]
-    path = (
-        f"M{-west + corner[3]}-{top}H{east - corner[0]}" + _arc(corner[0], 1, 1) + f"V{bottom - corner[1]}"
-        + _arc(corner[1], -1, 1) + f"H{-west + corner[2]}" + _arc(corner[2], -1, -1) + f"V{-top + corner[3]}"
-        + _arc(corner[3], 1, -1) + "z"
-    )  # fmt: skip
-    rims = "".join(
-        line
-        for joined, line in (
-            (above, f"M{-west + corner[3]}-{top}H{east - corner[0]}"),
-            (right, f"M{east} {-top + corner[0]}V{bottom - corner[1]}"),
-            (below, f"M{-west + corner[2]} {bottom}H{east - corner[1]}"),
-            (left, f"M-{west} {-top + corner[3]}V{bottom - corner[2]}"),
-        )
-        if not joined
-    )
-    piece = view.pieces.get(content) or _unknown(content)
-    colour = f"c{piece.colour}"
-    rim = f'<path class="d" d="{rims}"/>' if rims else ""
-    dot = f'<circle class="f {colour}" r="4"/>' if piece.owner % 2 and square not in view.changed else ""
-    return f'<path class="a {colour}" d="{path}"/>{rim}{dot}'
-
-
-def _arc(radius: int, right: int, down: int) -> str:
-    return f"a{radius} {radius} 0 0 1 {right * radius} {down * radius}" if radius else ""
-
-
-def _marks(contents: Mapping[Content, Reading], ink: str) -> Iterator[str]:
-    """Small signs for what facts say beside the pieces; the first word stands on a plain stone, whose ink is given."""
+def _marks(contents: Mapping[Content, Reading], shown: Sequence[Piece]) -> Iterator[str]:
+    """Small signs for what facts say beside the pieces; the first word stands on a stone without a sign of its own."""
+    ink = f" c{shown[0].colour}" if len(shown) == 1 and shown[0].glyph == "stone" and not shown[0].sign else ""
     marks = sorted(content for content, reading in contents.items() if reading.use == "mark")
     for index, content in enumerate(marks[:MAX_SHOWN]):
         x, y = ((-14, 14), (14, 14), (14, -14), (-14, -14))[index]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from games import rulesheets
+from games.gdl.compile import compile_rules
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.machine import Term
@@ -40,6 +41,11 @@ class Sheet:
         """Any rulesheet."""
         machine = Interpreter(check(rules))
         return cls(rules, machine.facts(machine.initial()))
+
+    def possible(self) -> list[Term]:
+        """All facts that any state may hold, as its circuit knows them."""
+        game = compile_rules(check(self.rules)).game
+        return [*game.fluents, *game.always]
 
 
 def recorded(corpus: Path, name: str) -> tuple[tuple[Term, ...], list[Step]]:
