@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -35,6 +35,8 @@ class Reading:
     """Whether the relation's name belongs to the content."""
     use: Literal["piece", "mark", "block"] = "piece"
     """Whether facts put something on a square, add something to it, or say that nothing may ever stand on it."""
+    side: tuple[int, int] | None = None
+    """For a wall, the side of the square where it is, in columns and rows."""
 
     def read(self, fact: Term) -> tuple[Square, Content] | None:
         """Square and content of a fact of this relation; None where an argument that should name a square is a term."""
@@ -141,8 +143,13 @@ def tables(
     states: Collection[Collection[Term]],
     possible: Collection[Term],
     constants: Mapping[Name, list[set[str]]],
+    order: Callable[[Collection[str]], tuple[Sequence[str], int]],
 ) -> dict[Name, Table]:
-    """The relations of a game's facts. `constants` are what arguments may be, used where possible facts are unknown."""
+    """The relations of a game's facts. `constants` are what arguments may be, used where possible facts are unknown.
+
+    `order` says how sure the order of constants is: where it is surer without what only the rules let expect, and facts
+    show these arguments to be complete, the rules have let expect too much.
+    """
     by_state: list[dict[Name, list[Term]]] = []
     for state in states:
         found: dict[Name, list[Term]] = defaultdict(list)
@@ -165,8 +172,11 @@ def tables(
         covered = set() if possible else _covered(facts, name[1])
         for position in range(name[1]):
             domain = {fact[1 + position] for fact in facts}
-            if not possible and name in constants and position not in covered:
-                domain |= constants[name][position]
+            if not possible and name in constants:
+                expected = constants[name][position]
+                words = {value for value in domain if isinstance(value, str)}
+                if position not in covered or order(words | expected)[1] >= order(words)[1]:
+                    domain |= expected
             texts = frozenset(value for value in domain if isinstance(value, str))
             domains.append(texts if len(texts) == len(domain) else None)
         result[name] = Table(name, known, frozenset(could.get(name, ())), tuple(domains))

@@ -1,13 +1,13 @@
-"""Sees from the rules whether squares have six neighbours: whether only one of the diagonals ever counts as a step."""
+"""Sees from the rules which squares are neighbours: six where one diagonal alone ever counts as a step; and walls."""
 
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from agent.boards.board import Name
-from agent.boards.rulesheet import FACT, OWN, Key, Rules, is_integer, is_variable, read_atom
+from agent.boards.rulesheet import FACT, OWN, Atom, Key, Rules, is_integer, is_variable, read_atom
 from games.machine import Term
 
 MAX_VARIANTS = 16
@@ -18,21 +18,44 @@ MAX_SQUARES = 12
 """Squares of a rule that are compared with one another."""
 
 
-def lean(rules: Rules, xs: Sequence[str], ys: Sequence[str], positions: Mapping[Name, tuple[int, int]]) -> int:
-    """0 for a square board; for a hexagonal one, 1 where (1, -1) is a step to a neighbour and (1, 1) is none, else -1.
+class Neighbourhood:
+    """What the rules say about squares beside one another.
 
-    Steps are the distances of one column and row at most between two squares that a rule mentions. `positions` says
-    where column and row stand among the arguments of relations that are known to lie on the board.
+    `positions` says where column and row stand among the arguments of relations that are known to lie on the board.
     """
-    finder = _StepFinder(rules, xs, ys, positions)
-    steps = set()
-    for head, body in rules.rules:
-        if body:
-            for variant in _variants(body):
-                steps |= finder.steps((head, *variant))
-    if not {(1, 0), (0, 1)} <= steps or ((1, 1) in steps) == ((1, -1) in steps):
-        return 0
-    return 1 if (1, -1) in steps else -1
+
+    def __init__(
+        self, rules: Rules, xs: Sequence[str], ys: Sequence[str], positions: Mapping[Name, tuple[int, int]]
+    ) -> None:
+        self._rules = rules
+        self._finder = _StepFinder(rules, xs, ys, positions)
+
+    def lean(self) -> int:
+        """0 for a square board; for a hexagonal one 1 where (1, -1) is a step and (1, 1) is none, else -1.
+
+        Steps are the distances of one column and row at most between two squares that a rule mentions.
+        """
+        steps = set()
+        for head, body in self._rules.rules:
+            if body:
+                for variant in _variants(body):
+                    steps |= self._finder.steps((head, *variant))
+        if not {(1, 0), (0, 1)} <= steps or ((1, 1) in steps) == ((1, -1) in steps):
+            return 0
+        return 1 if (1, -1) in steps else -1
+
+    def side(self, name: Name) -> tuple[int, int] | None:
+        """The side of its square that facts of a relation speak of, as a wall does, in columns and rows.
+
+        It is where the neighbours are that rules mention together with these facts, if they are all on one side.
+        """
+        seen: Counter[tuple[int, int]] = Counter()
+        for head, body in self._rules.rules:
+            if body:
+                for variant in _variants(body):
+                    seen.update(self._finder.beside(name, (head, *variant)))
+        common = seen.most_common(2)
+        return common[0][0] if common and (len(common) == 1 or common[0][1] > common[1][1]) else None
 
 
 def _variants(body: Sequence[Term]) -> Iterator[tuple[Term, ...]]:
@@ -64,6 +87,34 @@ class _StepFinder:
 
     def steps(self, literals: Sequence[Term]) -> set[tuple[int, int]]:
         """The steps between the squares of these literals, each in the direction that goes right, or up."""
+        places, squares, pairs = self._squares(literals)
+        found = set(self._between(places, squares))
+        for pair in pairs:
+            found.update(self._between(places, pair))
+        return {step if step > (0, 0) else (-step[0], -step[1]) for step in found}
+
+    def beside(self, name: Name, literals: Sequence[Term]) -> set[tuple[int, int]]:
+        """Where neighbours in a row or column are, of the squares that facts of this relation mention."""
+        own = {
+            square
+            for literal in literals
+            if (read := read_atom(_bare(literal))) is not None
+            and read[0] == (FACT, *name)
+            and (square := self._square(read)) is not None
+        }
+        found: set[tuple[int, int]] = set()
+        if own:
+            places, squares, pairs = self._squares(literals)
+            others = {square for pair in (squares, *pairs) for square in pair} - own
+            for square in own:
+                for other in others:
+                    found.update(self._between(places, [square, other]))
+        return {(dx, dy) for dx, dy in found if abs(dx) + abs(dy) == 1}
+
+    def _squares(
+        self, literals: Sequence[Term]
+    ) -> tuple[_Distances, list[tuple[str, str]], list[list[tuple[str, str]]]]:
+        """How far apart terms are, the squares of relations known to have one, and pairs of squares in the head."""
         places = _Distances()
         squares: dict[tuple[str, str], None] = {}
         for literal in literals:
@@ -73,38 +124,43 @@ class _StepFinder:
                 if isinstance(a, str) and isinstance(b, str) and (distance := self._distance(atom[0])) is not None:
                     places.join(a, b, distance)
                     continue
-            if (read := read_atom(_bare(literal))) is not None and read[0] in self._positions:
-                x, y = (read[1][position] for position in self._positions[read[0]])
-                if isinstance(x, str) and isinstance(y, str):
-                    squares[x, y] = None
-        found = self._between(places, list(squares))
+            read = read_atom(_bare(literal))
+            if read is not None and (square := self._square(read)) is not None:
+                squares[square] = None
         # A relation of two squares, such as neighbours are.
         head = _strip(literals[0])[1:]
-        for start in range(len(head) - 3):
-            pair = [(head[start], head[start + 1]), (head[start + 2], head[start + 3])]
-            found |= self._between(
-                places,
-                [(x, y) for x, y in pair if isinstance(x, str) and isinstance(y, str) and self._may_be(x, y)],
-            )
-        return found
+        pairs = [
+            [
+                (x, y)
+                for x, y in ((head[start], head[start + 1]), (head[start + 2], head[start + 3]))
+                if isinstance(x, str) and isinstance(y, str) and self._may_be(x, y)
+            ]
+            for start in range(len(head) - 3)
+        ]
+        return places, list(squares), pairs
+
+    def _square(self, atom: Atom) -> tuple[str, str] | None:
+        at = self._positions.get(atom[0])
+        if at is None:
+            return None
+        x, y = atom[1][at[0]], atom[1][at[1]]
+        return (x, y) if isinstance(x, str) and isinstance(y, str) else None
 
     def _may_be(self, x: str, y: str) -> bool:
         return (is_variable(x) or x in self._columns) and (is_variable(y) or y in self._rows)
 
-    def _between(self, places: _Distances, squares: Sequence[tuple[str, str]]) -> set[tuple[int, int]]:
-        """The steps of length one between squares."""
+    def _between(self, places: _Distances, squares: Sequence[tuple[str, str]]) -> Iterator[tuple[int, int]]:
+        """The steps of length one between squares, from the one that comes first."""
         if len(squares) < 2:
-            return set()
+            return
         if any(not is_variable(value) for square in squares for value in square):
             for axis in self._axes:
                 for index, value in enumerate(axis):
                     places.join(axis[0], value, index)
-        found = set()
         for (x1, y1), (x2, y2) in itertools.combinations(squares[:MAX_SQUARES], 2):
             dx, dy = places.between(x1, x2), places.between(y1, y2)
             if dx is not None and dy is not None and max(abs(dx), abs(dy)) == 1:
-                found.add((dx, dy) if (dx, dy) > (0, 0) else (-dx, -dy))
-        return found
+                yield dx, dy
 
     def _distance(self, name: str) -> int | None:
         """How far a relation of two arguments leads: 1 for a successor relation, 0 for equality, else None."""

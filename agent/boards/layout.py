@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -20,6 +22,8 @@ from games.machine import Term
 from protocol.kif import write
 
 MAX_BOARDS = 12
+MAX_EXPECTED = 500
+"""Contents of a relation that the rules let expect; of more, those seen at the start are told apart."""
 
 Contents: TypeAlias = dict[Square, dict[Content, Reading]]
 
@@ -69,7 +73,7 @@ class Layout:
         """
         sheet = Rules(rules)
         constants = {(key[1], key[2]): domains for key, domains in sheet.constants.items() if key[0] == FACT}
-        known = tables(states, possible, constants)
+        known = tables(states, possible, constants, sheet.order)
         boards = find_grids(known, sheet)
         taken = {name for board in boards for name in board.readings}
         boards += find_graphs(known, sheet, taken)
@@ -178,13 +182,13 @@ def _expected(board: Board, rules: Rules) -> list[Content]:
         constants = rules.constants.get((FACT, *name))
         if constants is None or reading.use != "piece":
             continue
-        if len(reading.contents) == 1:
-            for word in sorted(constants[reading.contents[0]]):
-                content = (name[0], word) if reading.named else (word,)
-                if content != board.empty and content not in board.blocked:
-                    found.append(content)
-        elif not reading.contents:
-            found.append((name[0],) if reading.named else ())
+        words = [sorted(constants[position]) for position in reading.contents]
+        if math.prod(map(len, words)) > MAX_EXPECTED:
+            continue
+        for content in itertools.product([name[0]], *words):
+            content = content if reading.named else content[1:]
+            if content != board.empty and content not in board.blocked:
+                found.append(content)
     return found
 
 

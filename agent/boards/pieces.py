@@ -8,7 +8,7 @@ king. A game with scrambled words gets letters and colours of the palette.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.boards.board import Content
@@ -250,14 +250,14 @@ def _signs(
     columns = [sorted({rest[index] for rest in kinds if len(rest) > index}, key=natural_key) for index in range(widest)]
     main = max(range(widest), key=lambda index: (len(columns[index]), -index))
     signs = sign_words(columns[main])
-    usual = {}
+    usual: dict[tuple[str, int], str] = {}
     for index in range(widest):
-        if index != main:
+        for kind in columns[main] if index != main else ():
             counts = Counter(dict.fromkeys(columns[index], 0))
             for rest, count in start.items():
-                if len(rest) > index:
+                if len(rest) > max(main, index) and rest[main] == kind:
                     counts[rest[index]] += count
-            usual[index] = max(columns[index], key=lambda value: (counts[value], value))
+            usual[kind, index] = max(columns[index], key=lambda value: (counts[value], value))
     # Where all pieces are alike at the start, as men are, the plain stone is theirs.
     present = {rest[main] for rest, count in start.items() if count and len(rest) > main}
     plain = (
@@ -274,12 +274,7 @@ def _signs(
         extra = "".join(
             short(rest[index], columns[index])
             for index in range(len(rest))
-            if index != main and rest[index] != usual[index] and not _goes_without(rest[main], rests, main, index)
+            if index != main and rest[index] != usual[rest[main], index]
         )
         result[rest] = glyph, sign, extra
     return result
-
-
-def _goes_without(kind: str, rests: Iterable[tuple[str, ...]], main: int, index: int) -> bool:
-    """Whether pieces of a kind all have the same value beside, which then need not be said."""
-    return len({rest[index] for rest in rests if len(rest) > max(main, index) and rest[main] == kind}) == 1

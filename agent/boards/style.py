@@ -49,6 +49,7 @@ def _sheet() -> str:
         ".board .b{fill:var(--_blocked);stroke:var(--_line)}",
         ".board .h{stroke:var(--_blocked-line);stroke-width:2}",
         ".board .w{fill:#fff;font-size:16px}",
+        ".board .wall{stroke:var(--_blocked);stroke-width:5;stroke-linecap:round}",
         ".board .edge{stroke:var(--_line);stroke-width:3;fill:none}",
         ".board .lab,.board .cap{fill:var(--_label);font-size:12px}",
         ".board .row{text-anchor:end}",

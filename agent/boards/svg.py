@@ -21,6 +21,7 @@ LABEL_HEIGHT, LETTER_WIDTH = 18, 7.5
 MAX_LABEL = 8
 _SQUARE = f"M-{HALF}-{HALF}h{CELL}v{CELL}h-{CELL}z"
 _HEXAGON = "M0-23.1L20-11.5V11.5L0 23.1-20 11.5V-11.5z"
+_WALLS = {(1, 0): "M20-20v40", (-1, 0): "M-20-20v40", (0, 1): "M-20-20h40", (0, -1): "M-20 20h40"}
 _POINT = "M-17 0a17 17 0 1 1 34 0a17 17 0 1 1-34 0z"
 
 
@@ -195,7 +196,10 @@ def _first(contents: Mapping[Content, Reading]) -> str:
 def _marks(contents: Mapping[Content, Reading], shown: Sequence[Piece]) -> Iterator[str]:
     """Small signs for what facts say beside the pieces; the first word stands on a stone without a sign of its own."""
     ink = f" c{shown[0].colour}" if len(shown) == 1 and shown[0].glyph == "stone" and not shown[0].sign else ""
-    marks = sorted(content for content, reading in contents.items() if reading.use == "mark")
+    for reading in contents.values():
+        if reading.side is not None:
+            yield f'<path class="wall" d="{_WALLS[reading.side]}"/>'
+    marks = sorted(content for content, reading in contents.items() if reading.use == "mark" and reading.side is None)
     for index, content in enumerate(marks[:MAX_SHOWN]):
         x, y = ((-14, 14), (14, 14), (14, -14), (-14, -14))[index]
         if len(content) == 1:
