@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from agent.boards.board import Content, Name, Reading, Square, Table
 from agent.boards.rulesheet import FACT, Rules, carries_over, is_integer, is_numbered, is_variable, read_atom
@@ -103,38 +103,43 @@ def blocked_contents(table: Table, reading: Reading, empty: Content | None, rule
         for fact in facts ^ stays[0]:
             read = reading.read(fact)
             there.discard(read[1] if read is not None else ())
-    if table.possible:
-        holds: dict[Square, set[Content]] = defaultdict(set)
-        where: dict[Content, set[Square]] = defaultdict(set)
-        for fact in table.possible | set(start):
-            if (read := reading.read(fact)) is not None:
-                holds[read[0]].add(read[1])
-                where[read[1]].add(read[0])
-        for content in there:
-            if all(holds[square] == {content} for square in where[content]):
-                yield content
-        return
-    if position < min(reading.positions):
-        # Things that are somewhere: where the rest cannot be known, another may come there.
-        return
-    if not rules.carried((FACT, *table.name)) and not rules.produced((FACT, *table.name)):
-        return
+    alone = _standing_alone(table, reading, there) if table.possible else []
+    # Possible facts may be more than are, so that nothing stands alone for sure.
+    yield from alone or _never_made(table, reading, there, rules)
+
+
+def _standing_alone(table: Table, reading: Reading, there: Collection[Content]) -> list[Content]:
+    """The contents whose squares cannot hold any other."""
+    holds: dict[Square, set[Content]] = defaultdict(set)
+    where: dict[Content, set[Square]] = defaultdict(set)
+    for fact in table.facts:
+        if (read := reading.read(fact)) is not None:
+            holds[read[0]].add(read[1])
+            where[read[1]].add(read[0])
+    return [content for content in there if all(holds[square] == {content} for square in where[content])]
+
+
+def _never_made(table: Table, reading: Reading, there: Collection[Content], rules: Rules) -> list[Content]:
+    """The commonest of the contents that no rule makes or takes away; what can be taken away may look the same."""
+    key, position = (FACT, *table.name), reading.contents[0]
+    if position < min(reading.positions) or not (rules.carried(key) or rules.produced(key)):
+        # Unknown, or things that are somewhere: others may come there.
+        return []
     made: set[str] = set()
-    for head, body in rules.produced((FACT, *table.name)):
+    for head, body in rules.produced(key):
         if not _is_static(body, rules):
             made |= _content_of(head, body, position, rules)
-    for head, body in rules.carried((FACT, *table.name)):
+    for head, body in rules.carried(key):
         # A rule about this very content says when it stays: so it may go.
         atom = read_atom(head)
         if atom is not None and len(body) > 1 and not is_variable(atom[1][position]):
             made |= _content_of(head, body, position, rules)
     found = Counter(
         read[1]
-        for fact in start
+        for fact in table.states[0]
         if (read := reading.read(fact)) is not None and read[1] in there and read[1][-1] not in made
     )
-    # Where possible facts are unknown, what can be taken away looks the same: the commonest is rather there to stay.
-    yield from sorted(found, key=lambda content: (-found[content], content))[:1]
+    return sorted(found, key=lambda content: (-found[content], content))[:1]
 
 
 def _content_of(head: Term, body: tuple[Term, ...], position: int, rules: Rules) -> set[str]:
