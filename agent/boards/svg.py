@@ -5,6 +5,7 @@ Colours are the variables `--board-...` of `style.py`, each with a default for l
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -224,26 +225,26 @@ def _labels(board: Board, frame: _Frame) -> Iterator[str]:
     if len(planes) not in (0, 2):
         for plane, (x, y) in corners.items():
             yield f'<text class="cap" x="{_n(x - HALF)}" y="{_n(y - HALF - 6)}">{text(" ".join(plane))}</text>'
-    columns: dict[float, str] = {}
-    rows: dict[float, tuple[float, str]] = {}
+    columns: dict[float, set[str]] = defaultdict(set)
+    rows: dict[float, set[str]] = defaultdict(set)
+    left: dict[float, float] = {}
     bottom = max((frame.at(place)[1] for place in board.places.values()), default=0.0)
     for square, place in board.places.items():
         x, y = frame.at(place)
-        row = rows.get(y)
-        if row is None or x < row[0]:
-            rows[y] = x, square[board.up]
-        if board.lattice == "hex":
-            if abs(y - bottom) < 1:
-                columns[x] = square[board.across]
-        else:
-            columns[x] = square[board.across]
+        rows[y].add(square[board.up])
+        left[y] = min(left.get(y, x), x)
+        if board.lattice == "square" or abs(y - bottom) < 1:
+            columns[x].add(square[board.across])
+    if len(planes) not in (0, 2) and any(len(names) > 1 for names in (*columns.values(), *rows.values())):
+        # Planes of different sizes: what stands beside one another has different coordinates.
+        return
     step = HALF + (4 if board.lattice == "hex" else 0)
-    for x, name in sorted(columns.items()):
-        yield f'<text class="lab" x="{_n(x)}" y="{_n(bottom + step + 14)}">{text(_cut(name))}</text>'
-    leftmost = min((x for x, _ in rows.values()), default=0.0)
-    for y, (x, name) in sorted(rows.items()):
-        at = (x if board.lattice == "hex" else leftmost) - HALF - 5
-        yield f'<text class="lab row" x="{_n(at)}" y="{_n(y + 4)}">{text(_cut(name))}</text>'
+    for x, names in sorted(columns.items()):
+        yield f'<text class="lab" x="{_n(x)}" y="{_n(bottom + step + 14)}">{text(_cut(min(names)))}</text>'
+    leftmost = min(left.values(), default=0.0)
+    for y, names in sorted(rows.items()):
+        at = (left[y] if board.lattice == "hex" else leftmost) - HALF - 5
+        yield f'<text class="lab row" x="{_n(at)}" y="{_n(y + 4)}">{text(_cut(min(names)))}</text>'
 
 
 def _cut(name: str) -> str:
