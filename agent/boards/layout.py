@@ -42,7 +42,7 @@ class Drawing:
     """For squares (`data-square` in the pictures) the legal moves that mean them, as KIF text."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Shown:
     """A board with all that it takes to draw it."""
 
@@ -98,6 +98,7 @@ class Layout:
         """
         pictures: list[str] = []
         choices: dict[str, list[str]] = defaultdict(list)
+        read_by = {move: self._readers(move) for move in (*legal, *last)}
         on_boards: set[Term] = set()
         were_on_boards: set[Term] = set()
         for shown in self._shown:
@@ -110,6 +111,8 @@ class Layout:
             here: dict[Square, list[str]] = defaultdict(list)
             first: set[Square] = set()
             for move in legal:
+                if shown not in read_by[move]:
+                    continue
                 squares = shown.moves.choices(move)
                 if shown.moves.squares(move):
                     first.update(squares[:1])
@@ -127,7 +130,9 @@ class Layout:
                 contents=contents,
                 pieces=shown.pieces,
                 changed=_changed(contents, earlier),
-                last=frozenset(square for move in last for square in shown.moves.squares(move)),
+                last=frozenset(
+                    square for move in last if shown in read_by[move] for square in shown.moves.squares(move)
+                ),
                 choices=frozenset(here),
                 first=frozenset(first),
                 joined=shown.joined,
@@ -141,6 +146,12 @@ class Layout:
             gone=tuple(sorted(write(fact) for fact in (old or set()) - set(facts) - were_on_boards)),
             choices={square: tuple(moves) for square, moves in choices.items()},
         )
+
+    def _readers(self, move: Term) -> list[_Shown]:
+        """The boards whose squares a move means: of several that it fits, those that the rules join with it most."""
+        fitting = [shown for shown in self._shown if shown.moves.choices(move)]
+        most = max((shown.moves.shared(move) for shown in fitting), default=0)
+        return [shown for shown in fitting if shown.moves.shared(move) == most]
 
     def text(self, facts: Collection[Term]) -> str | None:
         """The boards as lines of text for a terminal; None where there is no board."""

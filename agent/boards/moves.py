@@ -60,6 +60,11 @@ class MoveReader:
         found = [square for square in self._board.places if all(square[part] == value for part, value in wanted)]
         return found if 2 * len(found) <= len(self._board.places) else []
 
+    def shared(self, move: Term) -> int:
+        """How many of the move's arguments rules name by the same variable as a part of this board's squares."""
+        name = name_of(move)
+        return sum((name, position) in self._votes for position in range(name[1]))
+
     def _signature(self, move: tuple[Term, ...]) -> _Signature:
         name = name_of(move)
         if name not in self._signatures:
@@ -74,7 +79,9 @@ class MoveReader:
         domains = [constants[1 + position] if constants else set() for position in range(count)]
 
         def fits(position: int, part: int) -> bool:
-            return domains[position] <= self._axes[part] if domains[position] else True
+            # What rules take for the same is the same, even where its constants are not known well.
+            shared = part in self._votes.get((name, position), ())
+            return shared or not domains[position] or domains[position] <= self._axes[part]
 
         starts = [
             start
@@ -89,7 +96,7 @@ class MoveReader:
                 if any(b - a < width for a, b in itertools.pairwise(chosen)):
                     continue
                 votes = sum(
-                    self._votes[name, start + part].count(part) > 0 for start in chosen for part in range(width)
+                    part in self._votes.get((name, start + part), ()) for start in chosen for part in range(width)
                 )
                 # A name comes first, its coordinates last, where nothing else tells.
                 score = (size, votes, sum(chosen))
@@ -119,7 +126,7 @@ def _votes(board: Board, rules: Rules) -> dict[tuple[Name, int], list[int]]:
         parts: dict[Term, set[int]] = defaultdict(set)
         for key, arguments in atoms:
             reading = board.readings.get((key[1], key[2])) if key[0] == FACT else None
-            if reading is not None:
+            if reading is not None and reading.use == "piece":
                 for part, position in enumerate(reading.positions):
                     if is_variable(arguments[position]):
                         parts[arguments[position]].add(part)
@@ -127,7 +134,7 @@ def _votes(board: Board, rules: Rules) -> dict[tuple[Name, int], list[int]]:
             for position, argument in enumerate(arguments[1:]):
                 for part in sorted(parts.get(argument, ())):
                     votes[(key[1], key[2]), position].append(part)
-    return votes
+    return dict(votes)
 
 
 def _inside(body: Sequence[Term]) -> list[Term]:

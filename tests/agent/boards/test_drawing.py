@@ -94,6 +94,15 @@ def test_number_of_a_piece_is_not_taken_for_a_coordinate() -> None:
     assert choices == {"7 8": ("(place 5 7 8)", "(place 12 7 8)")}
 
 
+def test_moves_mean_the_board_that_the_rules_join_them_with(corpus: Path) -> None:
+    """A move of one of two games played at once has no squares on the other's board, even where it fits there."""
+    rules, steps = recorded(corpus, "ticTacHeaven")
+    drawing = Layout.find([steps[0].facts], (), rules).draw(
+        steps[0].facts, None, read("(mark_small 3 3) (play_large 3 2 3 3 o)")
+    )
+    assert sorted(drawing.choices.values()) == [("(mark_small 3 3)",), ("(play_large 3 2 3 3 o)",)]
+
+
 def test_changes_and_the_last_move_are_marked() -> None:
     """Squares of the last move and those that changed are told apart; facts outside boards are new, or gone."""
     sheet = Sheet.own("reversi")
@@ -253,7 +262,10 @@ def test_every_sheet_of_the_corpus_is_drawn(corpus: Path) -> None:
     assert with_board >= 0.75 * len(names)
 
 
-@pytest.mark.parametrize("name", ["reversi", "hex", "checkers", "breakthrough", "pentago", "chineseCheckers3"])
+@pytest.mark.parametrize(
+    "name",
+    ["reversi", "hex", "checkers", "breakthrough", "pentago", "chineseCheckers3", "queens", "sudokuGrade2"],
+)
 def test_moves_that_were_made_name_squares(corpus: Path, name: str) -> None:
     """Each recorded move of a game that is played on squares stands on its board and can be clicked."""
     rules, steps = recorded(corpus, name)
