@@ -135,6 +135,17 @@ def test_hexagons_stand_in_leaning_rows(corpus: Path) -> None:
     assert near == {("d", "5"), ("f", "5"), ("e", "4"), ("e", "6"), ("d", "6"), ("f", "4")}
 
 
+@pytest.mark.parametrize("name", ["pacman2p", "ghostMaze2p", "bomberman2p"])
+def test_walls_of_mazes_stand_between_squares(corpus: Path, name: str) -> None:
+    """On which side of its square a wall is, is told by the neighbours that rules name together with it."""
+    (board,) = boards_of(corpus, name)
+    assert {reading.name[0]: reading.side for reading in board.readings.values()} == {
+        "location": None,
+        "blockedEast": (1, 0),
+        "blockedNorth": (0, 1),
+    }
+
+
 def test_star_of_chinese_checkers_is_a_lattice(corpus: Path) -> None:
     """Directions that are relations of the rulesheet make a regular picture: neighbours are one cell apart."""
     (board,) = boards_of(corpus, "chineseCheckers3")
