@@ -9,8 +9,9 @@ from games.machine import Term
 from protocol.kif import write
 from protocol.scramble import ScrambleStyle
 
-Kind: TypeAlias = Literal["late", "unreachable", "malformed", "illegal"]
-"""What a player did wrong: no reply in time, no reply at all, a reply that is no term, a move that is not legal."""
+Kind: TypeAlias = Literal["late", "unreachable", "malformed", "illegal", "failed"]
+"""What a player did wrong: no reply in time, no reply at all, a reply that is no term, a move that is not legal, or, in
+the referee's own process, an exception."""
 
 Request: TypeAlias = Literal["start", "play", "stop"]
 """What a player was asked."""
