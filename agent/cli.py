@@ -6,10 +6,24 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from agent.commands import agree, bench, conform, gaps, inspect, match, perft, serve, soak, solve, strength, train
+from agent.commands import (
+    agree,
+    bench,
+    conform,
+    gaps,
+    inspect,
+    match,
+    perft,
+    serve,
+    soak,
+    solve,
+    strength,
+    tournament,
+    train,
+)
 from agent.commands.options import DIFFERENT, INTERRUPTED, WRONG_INPUT, write_json
 
-COMMANDS = (serve, match, inspect, conform, bench, perft, agree, strength, solve, soak, gaps, train)
+COMMANDS = (serve, match, tournament, inspect, conform, bench, perft, agree, strength, solve, soak, gaps, train)
 """In the order of the help text."""
 
 

@@ -59,8 +59,9 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Plays the games. Raises `InputError` for an unknown engine or a number that makes no sense."""
-    from agent.measuring.strength_game import ENGINES, Series
+    from agent.measuring.strength_game import Series
     from agent.measuring.strength_series import run_series
+    from agent.tournament.engine_player import ENGINES
 
     names = (options.first, options.second)
     for name in names:

@@ -66,6 +66,8 @@ class MatchRecord:
     """Per role; empty unless the match finished."""
     errors: list[PlayerError] = field(default_factory=list)
     outcome: Outcome = "aborted"
+    opening_plies: int = 0
+    """How many of the first joint moves were given, not chosen by the players."""
 
     def as_json(self) -> dict[str, object]:
         """The record as JSON data: facts and moves as KIF text, facts sorted."""

@@ -80,6 +80,7 @@ class Referee:
         self._watcher = watcher or Watcher()
         self._opening = tuple(opening)
         self._random = random.Random(record.seed)
+        record.opening_plies = len(self._opening)
         self.record = record
         """Filled while the match runs."""
 
