@@ -14,6 +14,7 @@ from agent.commands import (
     inspect,
     match,
     perft,
+    ping,
     serve,
     soak,
     solve,
@@ -23,7 +24,7 @@ from agent.commands import (
 )
 from agent.commands.options import DIFFERENT, INTERRUPTED, WRONG_INPUT, write_json
 
-COMMANDS = (serve, match, tournament, inspect, conform, bench, perft, agree, strength, solve, soak, gaps, train)
+COMMANDS = (serve, match, tournament, ping, inspect, conform, bench, perft, agree, strength, solve, soak, gaps, train)
 """In the order of the help text."""
 
 
