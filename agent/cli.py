@@ -21,10 +21,27 @@ from agent.commands import (
     strength,
     tournament,
     train,
+    validate,
 )
 from agent.commands.options import DIFFERENT, INTERRUPTED, WRONG_INPUT, write_json
 
-COMMANDS = (serve, match, tournament, ping, inspect, conform, bench, perft, agree, strength, solve, soak, gaps, train)
+COMMANDS = (
+    serve,
+    match,
+    tournament,
+    ping,
+    inspect,
+    validate,
+    conform,
+    bench,
+    perft,
+    agree,
+    strength,
+    solve,
+    soak,
+    gaps,
+    train,
+)
 """In the order of the help text."""
 
 

@@ -132,8 +132,8 @@ def test_meaningless_rules_show_their_place(tmp_path: Path, capsys: pytest.Captu
     """Rules without a meaning are shown in the same way."""
     file = write(tmp_path, VALID + "(<= (p ?x) (true (f ?x)) (not (p ?x)))\n(<= (next (p ?x)) (p ?x))\n")
     message = fails(["match", file, "--players", "random"], capsys).splitlines()
-    assert message[0].startswith(f"{file}:7:1: error: ")
-    assert message[2].strip() == "^"
+    assert message[0].startswith(f"{file}:7:6: error: ")
+    assert message[2] == "         ^"
 
 
 def test_random_role_takes_no_player_in_any_case(tmp_path: Path) -> None:
