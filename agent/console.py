@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 Align = Literal["left", "right"]
+
+_quiet = False
+
+
+@contextmanager
+def quietness(quiet: bool) -> Iterator[None]:
+    """Within, nothing goes to standard output, and no progress is shown, if `quiet`; errors are, on standard error."""
+    global _quiet
+    before, _quiet = _quiet, _quiet or quiet
+    try:
+        if quiet:
+            with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+                yield
+        else:
+            yield
+    finally:
+        _quiet = before
+
+
+def shows_progress() -> bool:
+    """Whether someone looks at standard error who may like to see a bar."""
+    return not _quiet and sys.stderr.isatty()
+
+
+def is_quiet() -> bool:
+    """Whether nothing but errors is to be told."""
+    return _quiet
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -50,3 +79,23 @@ def plain_table(columns: Sequence[tuple[str, Align]], rows: Sequence[Sequence[st
         for row in cells
     )
     return "\n".join(lines)
+
+
+def print_fields(fields: Sequence[tuple[str, str]]) -> None:
+    """Prints names with their values, one per line; the names stand back on a terminal."""
+    from rich.text import Text
+
+    width = max(len(name) for name, _ in fields)
+    screen = console()
+    for name, value in fields:
+        screen.print(Text.assemble((f"{name:{width}}", "cyan"), "  ", value), soft_wrap=True)
+
+
+def print_remarks(texts: Sequence[str]) -> None:
+    """Prints errors and warnings as compilers do (see `agent.sheet`), the first line of each in its colour."""
+    screen = console()
+    for text in texts:
+        first, *rest = text.split("\n")
+        screen.print(first, style="red" if ": error: " in first else "yellow", soft_wrap=True)
+        for line in rest:
+            screen.print(line, soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +105,9 @@ def find(game: str) -> Path:
     names = rulesheets.names()
     path = rulesheets.path(game) if game in names else Path(game)
     if not path.exists():
-        raise InputError(f"{game}: no such file, and no rulesheet of that name (there are: {', '.join(names)})")
+        close = difflib.get_close_matches(game, names, 1)
+        guess = f"; did you mean {close[0]}?" if close else ""
+        raise InputError(f"{game}: no such file, and no rulesheet of that name (there are: {', '.join(names)}){guess}")
     return path
 
 

@@ -39,24 +39,17 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Checks the sheets. Raises `InputError` where there are none."""
-    from agent.console import console
+    from agent.console import print_remarks
     from agent.measuring.validate import Verdict, sheets_in, validate
 
-    screen = console()
-
     def show(verdict: Verdict) -> None:
-        for remark in verdict.remarks:
-            style = "red" if remark.severity == "error" else "yellow"
-            first, *rest = remark.text.splitlines()
-            screen.print(first, style=style, soft_wrap=True)
-            for line in rest:
-                screen.print(line, soft_wrap=True)
+        print_remarks([remark.text for remark in verdict.remarks])
 
     verdicts = validate(sheets_in(options.targets), options.matches, options.seed, show)
     wrong = sum(verdict.count("error") > 0 for verdict in verdicts)
     odd = sum(verdict.count("warning") > 0 and not verdict.count("error") for verdict in verdicts)
     well = len(verdicts) - wrong - odd
-    screen.print(f"{len(verdicts)} rulesheets: {well} well, {odd} with warnings only, {wrong} with errors")
+    print(f"{len(verdicts)} rulesheets: {well} well, {odd} with warnings only, {wrong} with errors")
     failed = wrong or (options.strict and odd)
     return DIFFERENT if failed else OK, {"sheets": [verdict.as_json() for verdict in verdicts]}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent.console import print_fields, print_remarks
 from agent.measuring.playouts import speed_of
 from agent.measuring.sampling import Sample, sample
 from agent.measuring.timing import timed
@@ -79,16 +80,11 @@ def _print(result: dict[str, object]) -> None:
     labels = {
         key: key.replace("_", " ").replace(" per s", "/s").replace("cpu seconds", "CPU seconds") for key in result
     }
-    width = max(map(len, labels.values()))
-    for key, value in result.items():
-        if key == "warnings":
-            continue
-        print(f"{labels[key]:{width}}  {_text(value)}")
     warnings = result["warnings"]
     assert isinstance(warnings, list)
-    print(f"{'warnings':{width}}  {len(warnings) or 'none'}")
-    for warning in warnings:
-        print(warning)
+    fields = [(labels[key], _text(value)) for key, value in result.items() if key != "warnings"]
+    print_fields([*fields, ("warnings", str(len(warnings) or "none"))])
+    print_remarks(warnings)
 
 
 def _text(value: object) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from agent.console import Align, console, print_table
+from agent.console import Align, console, print_table, shows_progress
 from agent.errors import InputError
 from agent.tournament.results import MatchResult
 from agent.tournament.series import Watcher
@@ -21,7 +20,7 @@ from agent.tournament.standings import Average, Line, Standings
 @contextmanager
 def progress() -> Iterator[Watcher]:
     """Shows how far a tournament is and how long it still takes: a bar on a terminal, else a line per match."""
-    if not sys.stderr.isatty():
+    if not shows_progress():
         yield _Lines()
         return
     columns = (
