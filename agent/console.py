@@ -56,10 +56,13 @@ def print_table(columns: Sequence[tuple[str, Align]], rows: Sequence[Sequence[st
             print(title)
         print(plain_table(columns, rows))
         return
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title) if title else None, title_justify="left", header_style="bold")
+    table = Table(
+        title=Text(title) if title else None, title_justify="left", header_style="bold", box=SIMPLE_HEAD, pad_edge=False
+    )
     for name, align in columns:
         table.add_column(Text(name), justify=align, overflow="fold")
     for row in rows:

@@ -88,22 +88,23 @@ def duration(seconds: float) -> str:
 
 
 def show(standings: Standings) -> None:
-    """Prints the table, and where there are several games the average goals in each."""
+    """Prints the table: roles played, mean goal, results against others; with several games, the mean goal in each.
+
+    Intervals are those of 95 %.
+    """
     columns: list[tuple[str, Align]] = [
         ("player", "left"),
-        ("roles played", "right"),
-        ("average goal", "right"),
+        ("roles", "right"),
+        ("goals", "right"),
         ("95 %", "right"),
-        ("won", "right"),
-        ("drawn", "right"),
-        ("lost", "right"),
+        ("+ = -", "right"),
         ("Elo", "right"),
         ("95 %", "right"),
         ("errors", "left"),
     ]
     print_table(columns, [_row(line) for line in standings.lines])
     if len(standings.games) > 1:
-        games: list[tuple[str, Align]] = [("average goal in", "left")]
+        games: list[tuple[str, Align]] = [("goals in", "left")]
         games += [(line.contender.label, "right") for line in standings.lines]
         print()
         print_table(
@@ -132,7 +133,7 @@ def _row(line: Line) -> list[str]:
         str(line.goals.seats),
         _mean(line.goals),
         f"{goals['low']:.1f}..{goals['high']:.1f}" if goals["average"] is not None else "-",
-        *map(str, (score.wins, score.draws, score.losses)),
+        f"{score.wins} {score.draws} {score.losses}",
         f"{rating.elo:+.0f}" if rating else "-",
         f"{rating.low:+.0f}..{rating.high:+.0f}" if rating else "-",
         ", ".join(f"{number} {kind}" for kind, number in sorted(line.errors.items())) or "0",

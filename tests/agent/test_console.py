@@ -42,7 +42,7 @@ def test_tables_have_lines_on_terminals_only(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out.splitlines() == ["title", "name           n", "[red]x[/red]  10", "y              9"]
     shown = shown_on_a_terminal(f"from agent.console import print_table\n{call}")
     assert "[red]x[/red]" in shown
-    assert "│" in shown
+    assert "─" in shown
 
 
 def test_remarks_are_coloured_on_terminals_only(capsys: pytest.CaptureFixture[str]) -> None:
