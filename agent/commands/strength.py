@@ -61,12 +61,12 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     """Plays the games. Raises `InputError` for an unknown engine or a number that makes no sense."""
     from agent.measuring.strength_game import Series
     from agent.measuring.strength_series import run_series
-    from agent.tournament.engine_player import ENGINES
+    from agent.tournament.engine_player import engine_names
 
     names = (options.first, options.second)
     for name in names:
-        if name not in ENGINES:
-            raise InputError(f"{name}: no engine; there are {', '.join(ENGINES)}")
+        if name not in engine_names():
+            raise InputError(f"{name}: no engine; there are {', '.join(engine_names())}")
     if (
         min(options.games, options.jobs, options.cores) < 1
         or min(options.opening, options.start) < 0

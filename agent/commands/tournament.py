@@ -78,12 +78,12 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     """Plays the tournament, and prints the table. Raises `InputError` where players or games make no sense."""
     from agent.kernels.progress import prepare
     from agent.tournament.contenders import parse_contenders
-    from agent.tournament.engine_player import ENGINES
+    from agent.tournament.engine_player import engine_names
     from agent.tournament.report import progress, show, write_csv
     from agent.tournament.results import Settings
     from agent.tournament.series import run_tournament
 
-    contenders = parse_contenders(options.players, list(ENGINES))
+    contenders = parse_contenders(options.players, engine_names())
     if any(contender.kind in ("engine", "agent") for contender in contenders):
         prepare(PLAYING).close()
     settings = Settings(

@@ -15,7 +15,7 @@ from agent.refereeing.local_player import LocalPlayer
 from agent.search import general
 from agent.search.engine import Engine, Opinion, StopFlag
 from agent.search.montecarlo import MonteCarlo
-from agent.search.registry import NATIVE_FACTORIES
+from agent.search.registry import NATIVE_FACTORIES, plugged_in
 from agent.search.reversi.plain import make_plain_engine
 from agent.search.tree import engine as tree
 from games.gdl.running.machine import CircuitMachine
@@ -36,17 +36,25 @@ ENGINES: dict[str, Maker] = {
     "montecarlo": MonteCarlo,
     "plain": make_plain_engine,
 }
-"""Engines by the name that the command line gives them."""
+"""Our engines by the name that the command line gives them."""
 
 ANY_MACHINE = frozenset({"montecarlo"})
 """Those that need no circuit."""
 
 
+def engine_names() -> list[str]:
+    """All engines that there are, those of other packages included."""
+    return list(ENGINES | plugged_in())
+
+
 def make_named_engine(name: str, machine: StateMachine, role: int) -> Engine:
     """An engine for one role. Raises `InputError` where it does not play the game."""
-    known = isinstance(machine, CircuitMachine) or name in ANY_MACHINE
-    # Those of any machine take this one too.
-    engine = ENGINES[name](machine, role) if known else None  # type: ignore[arg-type]
+    engine: Engine | None = None
+    if name not in ENGINES:
+        engine = plugged_in()[name](machine, role)
+    elif isinstance(machine, CircuitMachine) or name in ANY_MACHINE:
+        # Those of any machine take this one too.
+        engine = ENGINES[name](machine, role)  # type: ignore[arg-type]
     if engine is None:
         raise InputError(f"the {name} engine does not play this game")
     return engine
