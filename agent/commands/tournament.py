@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,16 +96,21 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         cores=options.cores,
     )
     jobs = options.jobs or max(1, len(os.sched_getaffinity(0)) // options.cores)
-    with progress() as watcher:
-        standings = run_tournament(
-            contenders,
-            options.games,
-            settings,
-            rounds=options.rounds,
-            jobs=jobs,
-            log=options.log,
-            watcher=watcher,
-        )
+    try:
+        with progress() as watcher:
+            standings = run_tournament(
+                contenders,
+                options.games,
+                settings,
+                rounds=options.rounds,
+                jobs=jobs,
+                log=options.log,
+                watcher=watcher,
+            )
+    except KeyboardInterrupt:
+        if options.log is not None:
+            print(f"the same command goes on from {options.log}", file=sys.stderr)
+        raise
     show(standings)
     if options.csv is not None:
         write_csv(options.csv, standings)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 
+from agent.errors import InputError
 from agent.kernels.groups import GROUPS, PLAYING
 from agent.refereeing.agent_process import AgentProcess
 from agent.refereeing.local_player import LocalPlayer
@@ -144,7 +145,10 @@ class MatchPlayer:
                     client = PlayerClient(url, style=style, name=contender.label)
                     clients[role] = await stack.enter_async_context(client)
                 elif contender.kind == "engine":
-                    engine = make_named_engine(contender.engine, machine, role)
+                    try:
+                        engine = make_named_engine(contender.engine, machine, role)
+                    except InputError as error:
+                        raise InputError(f"{contender.label}, {sheet.name}: {error}") from None
                     clients[role] = EnginePlayer(engine, contender.seconds, contender.start_seconds, turn)
                 elif contender.kind == "random":
                     clients[role] = RandomMove(f"{self._seed(pairing)} {role} {contender.seed}")

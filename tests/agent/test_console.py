@@ -2,37 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from agent.console import is_quiet, plain_table, print_remarks, print_table, quietness
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def shown_on_a_terminal(code: str) -> str:
-    """What Python code prints where standard output and error are a terminal."""
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "NO_COLOR": ""}
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
-    )
-    os.close(theirs)
-    shown = b""
-    try:
-        while more := os.read(ours, 4096):
-            shown += more
-    except OSError:
-        # The other end was closed.
-        pass
-    os.close(ours)
-    assert process.wait(120) == 0, shown.decode()
-    return shown.decode()
+from tests.agent.terminal import shown_on_a_terminal
 
 
 def test_tables_have_lines_on_terminals_only(capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,7 +13,7 @@ def test_tables_have_lines_on_terminals_only(capsys: pytest.CaptureFixture[str])
     call = "print_table([('name', 'left'), ('n', 'right')], [('[red]x[/red]', '10'), ('y', '9')], 'title')"
     exec(call, {"print_table": print_table})
     assert capsys.readouterr().out.splitlines() == ["title", "name           n", "[red]x[/red]  10", "y              9"]
-    shown = shown_on_a_terminal(f"from agent.console import print_table\n{call}")
+    shown = shown_on_a_terminal("-c", f"from agent.console import print_table\n{call}")
     assert "[red]x[/red]" in shown
     assert "─" in shown
 
@@ -50,7 +23,7 @@ def test_remarks_are_coloured_on_terminals_only(capsys: pytest.CaptureFixture[st
     remark = "sheet.kif:1:2: error: wrong\n    (p [b])\n     ^"
     print_remarks([remark])
     assert capsys.readouterr().out == remark + "\n"
-    shown = shown_on_a_terminal(f"from agent.console import print_remarks\nprint_remarks([{remark!r}])")
+    shown = shown_on_a_terminal("-c", f"from agent.console import print_remarks\nprint_remarks([{remark!r}])")
     assert "\x1b[31m" in shown
     assert "    (p [b])" in shown
 

@@ -21,6 +21,7 @@ from agent.tournament.engine_player import ENGINES
 from agent.tournament.matches import MatchPlayer
 from agent.tournament.results import Pairing, Settings
 from agent.tournament.series import run_tournament
+from tests.agent.terminal import shown_on_a_terminal
 
 ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = Settings(seed=3, opening_plies=1, start_clock=600, play_clock=600, scramble="none", cores=1)
@@ -184,6 +185,22 @@ def test_match_without_a_result(tmp_path: Path, capsys: pytest.CaptureFixture[st
     )
     assert main(["tournament", str(file), "--players", "legal", "--jobs", "1"]) == DIFFERENT
     assert "1 matches have no result" in capsys.readouterr().out
+
+
+def test_bar_and_table_on_a_terminal(games: list[str]) -> None:
+    """How far it is and how long it still takes, each match as it ends, and a table with lines at the end."""
+    command = ["-m", "agent.cli", "tournament", games[0], "--players", "random,legal", "--jobs", "1"]
+    shown = shown_on_a_terminal(*command)
+    assert "left:" in shown
+    assert "2/2" in shown
+    assert "race_3, round 1: first3 random" in shown
+    assert "───" in shown
+
+
+def test_engine_that_does_not_play_a_game(capsys: pytest.CaptureFixture[str]) -> None:
+    """Is said to be so, with its name and that of the game."""
+    assert main(["tournament", "tic_tac_toe", "--players", "native@0.1,legal", "--jobs", "1"]) == WRONG_INPUT
+    assert "native@0.1, tic_tac_toe: the native engine does not play this game" in capsys.readouterr().err
 
 
 def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
