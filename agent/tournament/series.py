@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,9 +19,15 @@ from agent.tournament.results import MatchResult, Pairing, Settings, check_same,
 from agent.tournament.standings import Standings
 from agent.tournament.workers import Task, check_cores, run_tasks
 from games.roles import is_random_role
+from protocol.client import ClientError, Malformed, PlayerClient
+from protocol.messages import Info
 
 MAX_MATCHES = 1_000_000
 """More are taken for a mistake."""
+
+
+ANSWER_SECONDS = 5.0
+"""How long an address may take to show that there is a player. Set by hand; not tuned."""
 
 
 class Watcher:
@@ -90,6 +97,7 @@ def run_tournament(
         for pairing in pairings
         if pairing not in results
     ]
+    asyncio.run(_check_addresses([by_label[label] for label in sorted({s for task in tasks for s in task.job.seats})]))
     session = partial(open_session, settings, by_label, sheets)
     with contextlib.closing(run_tasks(session, tasks, jobs=jobs, cores=settings.cores)) as played:
         for result in played:
@@ -98,3 +106,20 @@ def run_tournament(
             results[result.pairing] = result
             watcher.ended(result)
     return Standings(contenders, list(sheets), results.values())
+
+
+async def _check_addresses(contenders: Sequence[Contender]) -> None:
+    """Raises `InputError` where nobody is at an address: all matches of that player would be worth nothing."""
+    for contender in contenders:
+        if contender.kind == "address":
+            async with PlayerClient(contender.spec) as client:
+                try:
+                    await client.send(Info(), timeout=ANSWER_SECONDS)
+                except Malformed:
+                    # Whatever it is, managers that do not ask for it can do without.
+                    pass
+                except ClientError as error:
+                    raise InputError(
+                        f"{contender.label}: no player answers at {contender.spec} ({error}); "
+                        f"`ggp-agent ping {contender.spec}` says more"
+                    ) from None

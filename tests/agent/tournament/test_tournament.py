@@ -203,6 +203,15 @@ def test_engine_that_does_not_play_a_game(capsys: pytest.CaptureFixture[str]) ->
     assert "native@0.1, tic_tac_toe: the native engine does not play this game" in capsys.readouterr().err
 
 
+def test_address_without_a_player(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Is found before anything is played; a finished tournament does not need its players any more."""
+    log = tmp_path / "log"
+    command = ["tournament", "tic_tac_toe", "--players", "legal,gone=http://127.0.0.1:9", "--log", str(log)]
+    assert main(command) == WRONG_INPUT
+    assert "gone: no player answers at http://127.0.0.1:9" in capsys.readouterr().err
+    assert not log.exists()
+
+
 def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Unknown players, games of one name, more cores than there are, a log of something else."""
     command = ["tournament", "tic_tac_toe", "--players", "random,legal"]
