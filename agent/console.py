@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
 Align = Literal["left", "right"]
 
@@ -102,3 +103,26 @@ def print_remarks(texts: Sequence[str]) -> None:
         screen.print(first, style="red" if ": error: " in first else "yellow", soft_wrap=True)
         for line in rest:
             screen.print(line, soft_wrap=True)
+
+
+def progress_bar(screen: Console) -> Progress:
+    """A bar with how much is done, the time that it took and the time that is left; it goes when it ends."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+        console=screen,
+        transient=True,
+    )

@@ -28,13 +28,14 @@ def run_series(
     jobs: int = 1,
     log: Path | None = None,
     tell: Callable[[str], None] = lambda line: None,
+    progress: Callable[[int], None] = lambda missing: None,
 ) -> Summary:
     """Play the first `games` games of a series, each pair of them in one of `jobs` processes; the results.
 
     Each process has `series.cores` cores to itself. With a log, games that it already holds are counted and not
-    played, and others are added as they end. `tell` gets a line per pair. To be called in the main thread, which gets
-    `KeyboardInterrupt`; the processes end with it. Raises `InputError` where options or log make no sense, and
-    `LostWorkerError`.
+    played, and others are added as they end. `tell` gets a line per pair, `progress` the number of games that are
+    missing, at first and after each. To be called in the main thread, which gets `KeyboardInterrupt`; the processes end
+    with it. Raises `InputError` where options or log make no sense, and `LostWorkerError`.
     """
     check_cores(jobs, series.cores)
     records = {} if log is None else {n: record for n, record in read_log(log, series).items() if n < games}
@@ -43,12 +44,14 @@ def run_series(
     pairs = [[n for n in (even, even + 1) if n < games] for even in range(0, games, 2)]
     missing = [[n for n in pair if n not in records] for pair in pairs]
     tasks = [Task(_Pair(pair, _known_opening(records, pair))) for pair in missing if pair]
+    progress(games - len(records))
     session = partial(_open_session, series)
     with contextlib.closing(run_tasks(session, tasks, jobs=jobs, cores=series.cores)) as results:
         for record in results:
             if log is not None:
                 _log(log, series).append(asdict(record))
             records[record.number] = record
+            progress(games - len(records))
             done = [pair for pair in pairs if all(n in records for n in pair)]
             pair = pairs[record.number // 2]
             if pair in done:

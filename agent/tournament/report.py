@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress
 
-from agent.console import Align, console, print_table, shows_progress
+from agent.console import Align, console, print_table, progress_bar, shows_progress
 from agent.errors import InputError
 from agent.tournament.results import MatchResult
 from agent.tournament.series import Watcher
@@ -23,15 +23,7 @@ def progress() -> Iterator[Watcher]:
     if not shows_progress():
         yield _Lines()
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+    with progress_bar(console(stderr=True)) as bar:
         yield _Bar(bar)
 
 
