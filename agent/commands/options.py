@@ -41,6 +41,7 @@ def add_command(
     """
     parser = commands.add_parser(name, help=summary, description=description, epilog=epilog)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to FILE as JSON as well")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
     parser.set_defaults(run=run, needed_kernels=kernels, sheets_in=sheets)
     return parser
 

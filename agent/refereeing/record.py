@@ -9,8 +9,9 @@ from games.machine import Term
 from protocol.kif import write
 from protocol.scramble import ScrambleStyle
 
-Kind: TypeAlias = Literal["late", "unreachable", "malformed", "illegal"]
-"""What a player did wrong: no reply in time, no reply at all, a reply that is no term, a move that is not legal."""
+Kind: TypeAlias = Literal["late", "unreachable", "malformed", "illegal", "failed"]
+"""What a player did wrong: no reply in time, no reply at all, a reply that is no term, a move that is not legal, or, in
+the referee's own process, an exception."""
 
 Request: TypeAlias = Literal["start", "play", "stop"]
 """What a player was asked."""
@@ -65,6 +66,8 @@ class MatchRecord:
     """Per role; empty unless the match finished."""
     errors: list[PlayerError] = field(default_factory=list)
     outcome: Outcome = "aborted"
+    opening_plies: int = 0
+    """How many of the first joint moves were given, not chosen by the players."""
 
     def as_json(self) -> dict[str, object]:
         """The record as JSON data: facts and moves as KIF text, facts sorted."""
