@@ -102,3 +102,11 @@ def seconds(text: str) -> float:
     if not 0 <= number < float("inf"):
         raise argparse.ArgumentTypeError("no number of seconds")
     return number
+
+
+def port(text: str) -> int:
+    """An option that is a port; 0 for any that is free."""
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{number} is no port")
+    return number
