@@ -15,6 +15,7 @@ from agent.commands import (
     match,
     perft,
     ping,
+    replay,
     serve,
     soak,
     solve,
@@ -29,6 +30,7 @@ from agent.commands.options import DIFFERENT, INTERRUPTED, WRONG_INPUT, write_js
 COMMANDS = (
     serve,
     match,
+    replay,
     tournament,
     ping,
     inspect,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from games.machine import Term
 from protocol.kif import write
@@ -68,6 +68,16 @@ class MatchRecord:
     outcome: Outcome = "aborted"
     opening_plies: int = 0
     """How many of the first joint moves were given, not chosen by the players."""
+    thoughts: list[dict[str, Any]] = field(default_factory=list)
+    """Per state, what our agents thought about it, by role, as `agent.web.thinking` writes it; empty where nobody asked
+    them."""
+
+    def take_back(self, ply: int) -> None:
+        """Forgets what came after so many joint moves."""
+        del self.states[ply + 1 :], self.moves[ply:]
+        for seconds in self.seconds:
+            del seconds[ply:]
+        self.errors = [error for error in self.errors if error.step <= ply]
 
     def as_json(self) -> dict[str, object]:
         """The record as JSON data: facts and moves as KIF text, facts sorted."""
@@ -87,4 +97,5 @@ class MatchRecord:
             "moves": [[write(move) for move in joint_move] for joint_move in self.moves],
             "states": [sorted(map(write, facts)) for facts in self.states],
             "seconds": [[round(seconds, 4) for seconds in steps] for steps in self.seconds],
+            **({"thoughts": self.thoughts} if any(self.thoughts) else {}),
         }

@@ -48,6 +48,9 @@ class Watcher:
     def started(self, record: MatchRecord) -> None:
         """All players have answered START, or failed to."""
 
+    def asked(self, record: MatchRecord, legal: Sequence[Sequence[Term]]) -> None:
+        """The players are about to be asked for a joint move; `legal` holds the legal moves of each role."""
+
     def stepped(self, record: MatchRecord) -> None:
         """A joint move was made: the record holds it, its times and the state after it."""
 
@@ -67,11 +70,15 @@ class Referee:
         record: MatchRecord,
         watcher: Watcher | None = None,
         opening: Sequence[JointMove] = (),
+        match_id: str | None = None,
     ) -> None:
         """`opening` are joint moves that are played first, whatever the players answer.
 
         Where all players are local, the match begins after them and nobody is asked. Players over HTTP can only be told
         of moves, so they are asked at every step, and their answers are checked.
+
+        A record that holds states already is gone on with: players are told of a match that begins in the last of them,
+        with the name `match_id` (None: the record's) and a rulesheet whose `init` is that state.
         """
         self._machine = machine
         self._rulesheet = rulesheet
@@ -83,6 +90,9 @@ class Referee:
         record.opening_plies = len(self._opening)
         self.record = record
         """Filled while the match runs."""
+        self._match_id = match_id or record.match_id
+        self._begun = len(record.moves)
+        """Joint moves before the match that the players are told of."""
 
     async def run(self) -> MatchRecord:
         """Plays the match to its end.
@@ -98,9 +108,12 @@ class Referee:
 
     async def _play(self) -> None:
         machine, record = self._machine, self.record
-        record.seconds = [[] for _ in self._participants]
-        state = machine.initial()
-        record.states.append(machine.facts(state))
+        if record.states:
+            state = machine.state(record.states[-1])
+        else:
+            record.seconds = [[] for _ in self._participants]
+            state = machine.initial()
+            record.states.append(machine.facts(state))
         if not any(isinstance(participant.client, PlayerClient) for participant in self._participants):
             for joint_move in self._opening:
                 state = self._advance(state, joint_move)
@@ -113,6 +126,7 @@ class Referee:
             if not all(legal):
                 record.outcome = "stalled"
                 break
+            self._watcher.asked(record, legal)
             joint_move = await self._joint_move(legal, state)
             state = await asyncio.to_thread(self._advance, state, joint_move)
             await self._tell_local_players(joint_move, state)
@@ -225,16 +239,16 @@ class Referee:
         record, scramble = self.record, self._scrambler.scramble
         if request == "start":
             rules = tuple(map(scramble, self._rulesheet))
-            return Start(record.match_id, scramble(participant.role), rules, record.start_clock, record.play_clock)
-        moves = tuple(map(scramble, record.moves[-1])) if record.moves else None
-        return Play(record.match_id, moves) if request == "play" else Stop(record.match_id, moves)
+            return Start(self._match_id, scramble(participant.role), rules, record.start_clock, record.play_clock)
+        moves = tuple(map(scramble, record.moves[-1])) if len(record.moves) > self._begun else None
+        return Play(self._match_id, moves) if request == "play" else Stop(self._match_id, moves)
 
     def _blame(self, participant: Participant, step: int, request: Request, kind: Kind, detail: str) -> None:
         self.record.errors.append(PlayerError(participant.role, step, request, kind, detail))
 
     async def _abort(self) -> None:
         clients = [part.client for part in self._participants if isinstance(part.client, PlayerClient)]
-        message = Abort(self.record.match_id)
+        message = Abort(self._match_id)
         await asyncio.gather(
             *(client.send(message, timeout=ABORT_SECONDS) for client in clients), return_exceptions=True
         )
