@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from agent.errors import InputError
 from games import rulesheets
@@ -11,7 +14,10 @@ from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
 from games.machine import LimitError, StateMachine, Term
 from protocol import kif
-from protocol.terms import TextError, TextPosition, decode
+from protocol.terms import TextError, TextPosition, decode, position_of
+
+_NAMED = re.compile(r"`(?P<name>[^`\s]+)`|nothing binds (?P<variable>\?\S+)")
+"""How diagnostics name a word of the sheet."""
 
 MAX_SHOWN = 10
 """Diagnostics printed for one sheet; the first few tell the story."""
@@ -34,7 +40,7 @@ class Sheet:
 
     def warnings(self) -> list[str]:
         """What is odd about the sheet, each with its place."""
-        return [_describe(self.path, self.source, diagnostic) for diagnostic in self.checked.diagnostics]
+        return [_remark(self.path, self.source, diagnostic).text for diagnostic in self.checked.diagnostics]
 
     def machine(self) -> StateMachine:
         """The sheet's rules as a machine: the circuit, or the interpreter where it does not ground in bounds."""
@@ -51,22 +57,47 @@ class Sheet:
 def load(game: str) -> Sheet:
     """The sheet that `game` means: an own rulesheet's name, or a file. Raises `InputError`."""
     path = find(game)
+    sheet, remarks = examine(path)
+    if sheet is None:
+        errors = [remark.text for remark in remarks if remark.severity == "error"]
+        if len(errors) > MAX_SHOWN:
+            errors[MAX_SHOWN:] = [f"... and {len(errors) - MAX_SHOWN} more"]
+        raise InputError("\n".join(errors))
+    return sheet
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something that is wrong, or odd, about a sheet."""
+
+    severity: Literal["error", "warning"]
+    message: str
+    position: TextPosition | None
+    """None where it is about the sheet as a whole."""
+    text: str
+    """As compilers show it: with file, line, column and a caret."""
+
+
+def examine(path: Path) -> tuple[Sheet | None, list[Remark]]:
+    """The sheet in a file, None where it has no meaning, and all that is wrong or odd about it.
+
+    Raises `InputError` where the file cannot be read.
+    """
     try:
         source = decode(path.read_bytes())
     except OSError as error:
-        raise InputError(f"{game}: {error.strerror}") from None
+        raise InputError(f"{path}: {error.strerror}") from None
     try:
         rulesheet = kif.read_rulesheet(source)
         checked = check(rulesheet)
     except TextError as error:
-        raise InputError(point_out(path, source, error.position, "error", error.message)) from None
+        text = point_out(path, source, error.position, "error", error.message)
+        return None, [Remark("error", error.message, error.position, text)]
     except InvalidRulesError as error:
-        errors = [diagnostic for diagnostic in error.diagnostics if diagnostic.severity == "error"]
-        shown = [_describe(path, source, diagnostic) for diagnostic in errors[:MAX_SHOWN]]
-        if len(errors) > MAX_SHOWN:
-            shown.append(f"... and {len(errors) - MAX_SHOWN} more")
-        raise InputError("\n".join(shown)) from None
-    return Sheet(path.stem, path, source, rulesheet, checked)
+        return None, [_remark(path, source, diagnostic) for diagnostic in error.diagnostics]
+    return Sheet(path.stem, path, source, rulesheet, checked), [
+        _remark(path, source, diagnostic) for diagnostic in checked.diagnostics
+    ]
 
 
 def find(game: str) -> Path:
@@ -74,7 +105,9 @@ def find(game: str) -> Path:
     names = rulesheets.names()
     path = rulesheets.path(game) if game in names else Path(game)
     if not path.exists():
-        raise InputError(f"{game}: no such file, and no rulesheet of that name (there are: {', '.join(names)})")
+        close = difflib.get_close_matches(game, names, 1)
+        guess = f"; did you mean {close[0]}?" if close else ""
+        raise InputError(f"{game}: no such file, and no rulesheet of that name (there are: {', '.join(names)}){guess}")
     return path
 
 
@@ -90,8 +123,22 @@ def point_out(path: Path, source: str, position: TextPosition, severity: str, me
     return f"{headline}\n    {line}\n    {indent}^"
 
 
-def _describe(path: Path, source: str, diagnostic: Diagnostic) -> str:
+def _remark(path: Path, source: str, diagnostic: Diagnostic) -> Remark:
+    severity, message = diagnostic.severity, diagnostic.message
     if not diagnostic.path:
-        return f"{path}: {diagnostic.severity}: {diagnostic.message}"
-    position = kif.locate(source, diagnostic.path)
-    return point_out(path, source, position, diagnostic.severity, diagnostic.message)
+        return Remark(severity, message, None, f"{path}: {severity}: {message}")
+    position = position_of(source, _offset(source, diagnostic))
+    return Remark(severity, message, position, point_out(path, source, position, severity, message))
+
+
+def _offset(source: str, diagnostic: Diagnostic) -> int:
+    """What a diagnostic is about; where it knows only the statement, the word in it that it names first."""
+    start, end = kif.span(source, diagnostic.path)
+    named = _NAMED.search(diagnostic.message)
+    if len(diagnostic.path) == 1 and named is not None:
+        word = re.escape(named["name"] or named["variable"])
+        # Not in comments, which may well mention it.
+        for found in re.finditer(rf";[^\n\r]*|(?<![^\s()]){word}(?![^\s();])", source[start:end]):
+            if found[0][0] != ";":
+                return start + found.start()
+    return start

@@ -84,6 +84,12 @@ Gatekeeper: TypeAlias = Callable[[str], bool]
 Page: TypeAlias = Callable[[], Awaitable[tuple[str, bytes]]]
 """Makes a page: its content type and its body."""
 
+Site: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+"""Answers browsers, see `make_app`."""
+
+SITE_PATH = "/page/"
+"""Below it, a site has its files and data. No message begins so."""
+
 HANDLER: web.AppKey[Handler] = web.AppKey("handler")
 GATEKEEPER: web.AppKey[Gatekeeper] = web.AppKey("gatekeeper")
 STRANGERS: web.AppKey[set[str]] = web.AppKey("strangers")
@@ -101,10 +107,12 @@ def make_app(
     cleanup_ctx: Iterable[Callable[[web.Application], AsyncIterator[None]]] = (),
     allow: Gatekeeper = lambda address: True,
     pages: Mapping[str, Page] | None = None,
+    site: Site | None = None,
 ) -> web.Application:
     """The application that answers managers on every path and method; addresses that `allow` refuses get a 403.
 
-    `pages` are answered to a GET of exactly their path, in place of a message.
+    `pages` are answered to a GET of exactly their path, in place of a message. `site` is given whatever comes for a
+    path below `SITE_PATH`, and a GET of `/` by a browser.
 
     `handle` is awaited once per message, concurrently for messages that overlap. `cleanup_ctx` opens and closes what
     it needs with the application. Run it with `make_runner`, whose limits suit the protocol.
@@ -121,6 +129,9 @@ def make_app(
     app.cleanup_ctx.extend(cleanup_ctx)
     for path, page in (pages or {}).items():
         app.router.add_get(path, functools.partial(_show, page))
+    if site is not None:
+        app.router.add_get("/", functools.partial(_welcome, site))
+        app.router.add_route("*", SITE_PATH + "{path:(?s:.*)}", site)
     app.router.add_route("OPTIONS", "/{path:(?s:.*)}", _preflight)
     app.router.add_route("*", "/{path:(?s:.*)}", _answer)
     return app
@@ -152,6 +163,14 @@ async def _show(page: Page, request: web.Request) -> web.Response:
     response = web.Response(body=body, headers={"Content-Type": content_type})
     response.force_close()
     return response
+
+
+async def _welcome(site: Site, request: web.Request) -> web.StreamResponse:
+    """Answers a browser with the site, and a manager as ever: those in Java accept HTML as well, unless told not to."""
+    headers = request.headers
+    if "text/html" in headers.get("Accept", "") and "Java/" not in headers.get("User-Agent", ""):
+        return await site(request)
+    return await _answer(request)
 
 
 @web.middleware

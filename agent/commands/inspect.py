@@ -20,7 +20,8 @@ def add(commands: Commands) -> None:
         run,
         "show what the agent makes of a rulesheet",
         "Shows a rulesheet's roles, kind and size, what it is recognised as, the engine that would play it, how long "
-        "setting up takes, random playouts per second, and all warnings.",
+        "setting up takes, random playouts per second, which facts and moves random matches reach, facts that stay "
+        "once they are true, the value of a game small enough to be proven, and all warnings.",
         kernels=tuple(GROUPS),
         sheets="file",
     )

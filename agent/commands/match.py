@@ -15,6 +15,8 @@ from agent.commands.options import (
     add_memory_options,
     count,
     own_rulesheets,
+    port,
+    seconds,
     write_json,
 )
 
@@ -47,8 +49,8 @@ def add(commands: Commands) -> None:
         required=True,
         metavar="A,B[,C..]",
         help="one player per role, in the order of the roles: an address such as http://localhost:9147, or one of "
-        "`agent` (a new process of this agent), `random`, `legal` (always the first legal move). A role named "
-        "`random` is played by the referee and takes no player",
+        "`agent` (a new process of this agent), `random`, `legal` (always the first legal move), `human` (you: on the "
+        "page with --watch, else in the terminal). A role named `random` is played by the referee and takes no player",
     )
     parser.add_argument(
         "--start-clock", type=count, default=30, metavar="S", help="seconds to get ready in (default: %(default)s)"
@@ -64,6 +66,17 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="for scrambling and random moves (default: 0)")
     parser.add_argument("--record", type=Path, metavar="FILE", help="file for the match record (JSON)")
+    parser.add_argument(
+        "--watch",
+        type=port,
+        nargs="?",
+        const=0,
+        metavar="PORT",
+        help="show the match on a page, at this port of this machine (default: a free one); persons play there",
+    )
+    parser.add_argument(
+        "--human-clock", type=seconds, metavar="S", help="seconds that a person has for each move (default: any time)"
+    )
     add_memory_options(parser)
 
 
@@ -79,6 +92,8 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         scramble=options.scramble,
         seed=options.seed,
         memory=options.memory,
+        watch=options.watch,
+        human_clock=options.human_clock,
     )
     if record.outcome == "finished" and "agent" in options.players:
         print(TRY_NEXT.format(command=_command()))

@@ -41,6 +41,7 @@ def add_command(
     """
     parser = commands.add_parser(name, help=summary, description=description, epilog=epilog)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to FILE as JSON as well")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
     parser.set_defaults(run=run, needed_kernels=kernels, sheets_in=sheets)
     return parser
 
@@ -100,4 +101,12 @@ def seconds(text: str) -> float:
     number = float(text)
     if not 0 <= number < float("inf"):
         raise argparse.ArgumentTypeError("no number of seconds")
+    return number
+
+
+def port(text: str) -> int:
+    """An option that is a port; 0 for any that is free."""
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{number} is no port")
     return number

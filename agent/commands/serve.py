@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.commands.options import OK, add_command, add_memory_options, count, seconds, write_json
+from agent.commands.options import OK, add_command, add_memory_options, count, port, seconds, write_json
 from agent.errors import InputError
 from agent.serving.clock import DEFAULT_MARGIN
 
@@ -32,7 +32,7 @@ def add(commands: Commands) -> None:
         "for moves. The agent says `available` when its kernels are loaded. Stop it with Ctrl-C.",
     )
     parser.add_argument("--host", default="0.0.0.0", help="address to listen on (default: all, %(default)s)")
-    parser.add_argument("--port", type=_port, default=DEFAULT_PORT, help="port to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=port, default=DEFAULT_PORT, help="port to listen on (default: %(default)s)")
     parser.add_argument(
         "--margin",
         type=seconds,
@@ -68,6 +68,19 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument(
         "--no-ponder", dest="ponder", action="store_false", help="do not think while it is the opponents' time"
+    )
+    parser.add_argument(
+        "--page",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="show matches to browsers, at the same port: on this machine, and to addresses that are given with"
+        " --allow (default: yes)",
+    )
+    parser.add_argument(
+        "--records",
+        type=Path,
+        metavar="DIR",
+        help="folder of match records that the page shows too, and keeps those of this server in (default: none)",
     )
     parser.add_argument("--log-json", action="store_true", help="log one JSON object a line instead of text")
     parser.add_argument(
@@ -141,6 +154,8 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
         allow=tuple(options.allow),
         restarts=int(os.environ.get(RESTARTS, "0")),
         memory=options.memory,
+        page=options.page,
+        records=options.records,
     )
     try:
         asyncio.run(serve(serving, started, listener, early))
@@ -162,10 +177,3 @@ def _network(text: str) -> Network:
         return ipaddress.ip_network(text, strict=False)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text} is no address or network") from None
-
-
-def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:
-        raise argparse.ArgumentTypeError(f"{port} is no port")
-    return port

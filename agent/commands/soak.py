@@ -68,6 +68,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from agent.console import print_fields, shows_progress
     from agent.measuring.soak import SoakOptions, SoakReport, soak
     from agent.measuring.soak_faults import USUAL
 
@@ -87,7 +88,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     )
     columns = (TextColumn("turns"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn())
     console = Console(stderr=True)
-    with Progress(*columns, TextColumn("{task.description}"), console=console, disable=not sys.stderr.isatty()) as bar:
+    with Progress(*columns, TextColumn("{task.description}"), console=console, disable=not shows_progress()) as bar:
         task = bar.add_task("", total=options.turns)
 
         def show(report: SoakReport) -> None:
@@ -99,8 +100,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
 
         report = soak(given, show)
     figures = report.as_json()
-    for name, value in figures.items():
-        print(f"{name:14} {value}")
+    print_fields([(name.replace("_", " "), str(value)) for name, value in figures.items()])
     return DIFFERENT if report.late or report.illegal else OK, figures
 
 

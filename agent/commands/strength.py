@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,13 +61,14 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Plays the games. Raises `InputError` for an unknown engine or a number that makes no sense."""
-    from agent.measuring.strength_game import ENGINES, Series
+    from agent.measuring.strength_game import Series
     from agent.measuring.strength_series import run_series
+    from agent.tournament.engine_player import engine_names
 
     names = (options.first, options.second)
     for name in names:
-        if name not in ENGINES:
-            raise InputError(f"{name}: no engine; there are {', '.join(ENGINES)}")
+        if name not in engine_names():
+            raise InputError(f"{name}: no engine; there are {', '.join(engine_names())}")
     if (
         min(options.games, options.jobs, options.cores) < 1
         or min(options.opening, options.start) < 0
@@ -83,10 +86,30 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         options.start,
     )
 
-    def tell(line: str) -> None:
-        print(line, flush=True)
-
-    summary = run_series(series, games=options.games, jobs=options.jobs, log=options.log, tell=tell)
+    with _progress() as (tell, progress):
+        summary = run_series(
+            series, games=options.games, jobs=options.jobs, log=options.log, tell=tell, progress=progress
+        )
     for line in summary.lines():
         print(line)
     return OK, summary.as_json()
+
+
+@contextmanager
+def _progress() -> Iterator[tuple[Callable[[str], None], Callable[[int], None]]]:
+    """What prints lines, and what shows how many games are missing: a bar with the time left, on a terminal."""
+    from agent.console import console, progress_bar, shows_progress
+
+    if not shows_progress():
+        yield lambda line: print(line, flush=True), lambda missing: None
+        return
+    with progress_bar(console(stderr=True)) as bar:
+        task = bar.add_task("games", total=None)
+        total: int | None = None
+
+        def progress(missing: int) -> None:
+            nonlocal total
+            total = missing if total is None else total
+            bar.update(task, total=total, completed=total - missing)
+
+        yield lambda line: bar.console.print(line), progress

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from agent.console import is_quiet, shows_progress
 from agent.kernels.keeper import KernelKeeper, Report
 
 STEP_SECONDS = 0.1
@@ -28,10 +29,10 @@ def prepare(names: Collection[str], beside: Collection[str] = ()) -> KernelKeepe
     console = Console(stderr=True)
     begin = time.monotonic()
     try:
-        if console.is_terminal:
+        if shows_progress():
             _show_bar(keeper, names, console)
         else:
-            print(f"compiling kernels ({', '.join(names)}), once per installation ...", file=sys.stderr, flush=True)
+            _say(f"compiling kernels ({', '.join(names)}), once per installation ...")
             while not _settled(keeper, names):
                 keeper.step()
                 time.sleep(STEP_SECONDS)
@@ -40,7 +41,7 @@ def prepare(names: Collection[str], beside: Collection[str] = ()) -> KernelKeepe
         raise
     for name, reason in keeper.failed.items():
         print(f"kernels for {name} are not compiled ahead: {reason}", file=sys.stderr)
-    print(f"kernels compiled in {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
+    _say(f"kernels compiled in {time.monotonic() - begin:.0f} s")
     return keeper
 
 
@@ -48,6 +49,11 @@ def describe(report: Report) -> str:
     """The progress in a few words: how much, the time left, and the kernel that was finished last."""
     left = "" if report.seconds_left is None else f"about {report.seconds_left:.0f} s left"
     return ", ".join(filter(None, (f"{100 * report.fraction:.0f} % compiled", left, report.latest)))
+
+
+def _say(text: str) -> None:
+    if not is_quiet():
+        print(text, file=sys.stderr, flush=True)
 
 
 def _show_bar(keeper: KernelKeeper, names: Collection[str], console: Console) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from agent.console import print_fields, print_remarks
+from agent.measuring.insight import proven_values, reached_by, stage_seconds
 from agent.measuring.playouts import speed_of
 from agent.measuring.sampling import Sample, sample
 from agent.measuring.timing import timed
@@ -12,12 +14,20 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import StateMachine
 from protocol.kif import write
 
+_LABELS = {
+    "reached": "reached by random play",
+    "latches": "stay once true",
+    "never_legal": "moves never legal",
+}
+"""Where the keys of the data are no words for people."""
+
 PLAYOUT_SECONDS = 1.0
 """CPU seconds for which random playouts are measured."""
 
 
 def describe(file: str) -> dict[str, object]:
-    """Prints a rulesheet's roles, kind, size, engine, set-up time, playout speed, warnings; returns them as JSON data.
+    """Prints a rulesheet's roles, kind, size, engine, set-up time, playout speed, what random matches reach, the proven
+    value of a small game, and warnings; returns them as JSON data.
 
     `file` is a rulesheet file or the name of an own rulesheet. Raises `InputError` and `GameError`.
     """
@@ -45,10 +55,33 @@ def describe(file: str) -> dict[str, object]:
         "recognition_cpu_seconds": round(recognising, 4),
         "playouts_per_s": round(speed.playouts_per_s, 2),
         "transitions_per_s": round(speed.transitions_per_s, 2),
+        **_insights(sheet, machine),
         "warnings": sheet.warnings(),
     }
     _print(result)
     return result
+
+
+def _insights(sheet: Sheet, machine: StateMachine) -> dict[str, object]:
+    """What takes a circuit to find out."""
+    if not isinstance(machine, CircuitMachine):
+        return {}
+    # Before the search, which has threads: this forks.
+    stages = stage_seconds(sheet.checked)
+    reached = reached_by(machine)
+    values = proven_values(machine)
+    return {
+        "stage_seconds": stages,
+        "reached": {
+            "facts": reached.facts,
+            "possible_facts": reached.possible_facts,
+            "moves": reached.moves,
+            "possible_moves": reached.possible_moves,
+        },
+        "latches": reached.latches,
+        "never_legal": reached.never_legal,
+        "proven_value": values and dict(zip(map(write, machine.roles), values, strict=True)),
+    }
 
 
 def _kind(machine: StateMachine, found: Sample) -> str:
@@ -79,16 +112,12 @@ def _print(result: dict[str, object]) -> None:
     labels = {
         key: key.replace("_", " ").replace(" per s", "/s").replace("cpu seconds", "CPU seconds") for key in result
     }
-    width = max(map(len, labels.values()))
-    for key, value in result.items():
-        if key == "warnings":
-            continue
-        print(f"{labels[key]:{width}}  {_text(value)}")
+    labels |= _LABELS
     warnings = result["warnings"]
     assert isinstance(warnings, list)
-    print(f"{'warnings':{width}}  {len(warnings) or 'none'}")
-    for warning in warnings:
-        print(warning)
+    fields = [(labels[key], _text(value)) for key, value in result.items() if key != "warnings"]
+    print_fields([*fields, ("warnings", str(len(warnings) or "none"))])
+    print_remarks(warnings)
 
 
 def _text(value: object) -> str:
@@ -99,6 +128,8 @@ def _text(value: object) -> str:
             return "yes" if value else "no"
         case list():
             return ", ".join(map(str, value))
+        case dict() if not value:
+            return "none"
         case dict():
             return ", ".join(f"{key.replace('_', ' ')} {number:,}" for key, number in value.items())
         case float() if value >= 100:

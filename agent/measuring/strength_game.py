@@ -2,51 +2,23 @@
 
 from __future__ import annotations
 
-import random
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import asyncio
+from dataclasses import dataclass
 
-import numpy as np
-
-from agent.errors import InputError
-from agent.search import general
-from agent.search.engine import Engine, Opinion, StopFlag
-from agent.search.montecarlo import MonteCarlo
-from agent.search.registry import NATIVE_FACTORIES
-from agent.search.reversi.plain import make_plain_engine
-from agent.search.tree import engine as tree
+from agent.errors import CommandError, InputError
+from agent.refereeing.referee import Participant
+from agent.tournament.engine_player import EnginePlayer, consider, make_named_engine
+from agent.tournament.matches import play_locally
+from agent.tournament.openings import Opening, after, draw_opening
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term, points
 from protocol.kif import write
-
-OPENING_TRIES = 1000
-"""Random openings that may end the match, or be too one-sided, before a series is given up."""
 
 JUDGING_SECONDS = 0.25
 """How long the first contender thinks about an opening to say whether it is balanced. Set by hand; not tuned."""
 
 BALANCE = (40.0, 60.0)
 """The values of a balanced opening for the first role. Set by hand; not tuned."""
-
-Maker = Callable[[CircuitMachine, int], Engine | None]
-
-
-def _native(machine: CircuitMachine, role: int) -> Engine | None:
-    return next((engine for make in NATIVE_FACTORIES if (engine := make(machine, role))), None)
-
-
-ENGINES: dict[str, Maker] = {
-    "native": _native,
-    "general": general.make_engine,
-    "tree": tree.make_engine,
-    "playouts": lambda machine, role: tree.TreeSearch(machine, role, judging=False),
-    "montecarlo": MonteCarlo,
-    "plain": make_plain_engine,
-}
-"""Contenders by the name that the command line gives them."""
 
 
 @dataclass(frozen=True)
@@ -113,53 +85,45 @@ class GameRecord:
         return (self.goals[0] > self.goals[1]) - (self.goals[0] < self.goals[1])
 
 
-def play_game(
-    machine: CircuitMachine, series: Series, number: int, opening: list[list[Term]] | None = None
-) -> GameRecord:
+def play_game(machine: CircuitMachine, series: Series, number: int, opening: Opening | None = None) -> GameRecord:
     """Play one game of a series, from the opening of its pair; where that is known it need not be drawn again.
 
-    Each contender prepares in the position after the opening. A role with one legal move plays it without thinking, and
-    nobody thinks in the other's time: `advance` waits for what an engine has left running. Raises `InputError` where
-    the game does not suit the series: other than two roles, an engine that does not play it, openings that end it.
+    Each contender prepares in the position after the opening, and thinks on its own turns only (see `EnginePlayer`).
+    Raises `InputError` where the game does not suit the series: other than two roles, an engine that does not play it,
+    openings that end it; and `CommandError` for an engine that fails.
     """
     if opening is None:
         opening = pair_opening(machine, series, number // 2)
     seats = [0, 1] if number % 2 == 0 else [1, 0]
+    turn = asyncio.Lock()
     players = [
-        _TimedEngine(_make(machine, series.engines[seat], role), series.seconds) for role, seat in enumerate(seats)
+        EnginePlayer(make_named_engine(name, machine, role), series.seconds, series.start_seconds, turn)
+        for role, name in enumerate(series.engines[seat] for seat in seats)
     ]
-    state = machine.initial()
-    for joint in opening:
-        state = machine.next(state, joint)
-    for player in players:
-        player.engine.begin(state)
-        if series.start_seconds:
-            player.prepare(series.start_seconds)
+    record = play_locally(
+        machine,
+        [
+            Participant(role, series.engines[seat], player)
+            for role, seat, player in zip(machine.roles, seats, players, strict=True)
+        ],
+        opening,
+    )
+    if record.errors or record.outcome != "finished":
+        reason = "; ".join(f"{error.kind}, {error.detail}" for error in record.errors[:1]) or "a role has no legal move"
+        raise CommandError(f"game {number} of {' against '.join(series.engines)} has no result: {reason}")
 
-    moves: list[list[Term]] = []
-    chose_first: list[int] = []
-    while not machine.terminal(state):
-        legal = [machine.legal(state, role) for role in (0, 1)]
-        chose_first = chose_first or [role for role in (0, 1) if len(legal[role]) > 1]
-        ply = len(opening) + len(moves) + 1
-        joint = [
-            options[0] if len(options) == 1 else player.choose(ply, options)
-            for player, options in zip(players, legal, strict=True)
-        ]
-        state = machine.next(state, joint)
-        for player in players:
-            player.engine.advance(tuple(joint), state)
-        moves.append(joint)
-
-    goals = [points(machine.goal(state, role)) for role in (0, 1)]
+    goals = [points(goal) for goal in record.goals]
+    first = _first_to_choose(machine, record.moves, len(opening))
+    proven = [None if player.proven_from is None else len(opening) + player.proven_from for player in players]
+    moves = [[write(move) for move in joint] for joint in record.moves]
     return GameRecord(
         number,
         seats,
-        opening=[[write(move) for move in joint] for joint in opening],
-        moves=[[write(move) for move in joint] for joint in moves],
+        opening=moves[: len(opening)],
+        moves=moves[len(opening) :],
         goals=[goals[role] for role in seats],
-        chose_first=seats[chose_first[0]] if len(chose_first) == 1 else None,
-        proven_from=[players[role].proven_from for role in seats],
+        chose_first=None if first is None else seats[first],
+        proven_from=[proven[role] for role in seats],
         proofs_missed=[players[role].proofs_above(goals[role]) for role in seats],
         slowest=[round(players[role].slowest, 4) for role in seats],
         thought=[round(players[role].thought, 4) for role in seats],
@@ -167,107 +131,28 @@ def play_game(
     )
 
 
-def pair_opening(machine: CircuitMachine, series: Series, pair: int) -> list[list[Term]]:
+def pair_opening(machine: CircuitMachine, series: Series, pair: int) -> Opening:
     """The opening that both games of a pair begin with. Raises `InputError` where the series can have none."""
     if len(machine.roles) != 2:
-        raise InputError("strength is measured in games of two roles")
-    generator = random.Random(f"{series.seed} {pair}")
-    for _ in range(OPENING_TRIES):
-        opening = random_opening(machine, series.opening_plies, generator)
-        if not series.balanced or _is_balanced(machine, series, opening):
-            return opening
-    raise InputError(f"no opening of {series.opening_plies} random plies is balanced")
+        raise InputError("strength is measured in games of two roles; `ggp-agent tournament` takes any number")
+
+    def is_balanced(opening: Opening) -> bool:
+        engine = make_named_engine(series.engines[0], machine, 0)
+        state = after(machine, opening)
+        engine.begin(state)
+        value = consider(engine, machine.legal(state, 0), JUDGING_SECONDS).value
+        return value is not None and BALANCE[0] <= value <= BALANCE[1]
+
+    accept = is_balanced if series.balanced else lambda opening: True
+    return draw_opening(machine, series.opening_plies, f"{series.seed} {pair}", accept)
 
 
-def _is_balanced(machine: CircuitMachine, series: Series, opening: list[list[Term]]) -> bool:
-    state = machine.initial()
-    for joint in opening:
-        state = machine.next(state, joint)
-    judge = _TimedEngine(_make(machine, series.engines[0], 0), JUDGING_SECONDS)
-    judge.engine.begin(state)
-    value = judge.consider(machine.legal(state, 0)).value
-    return value is not None and BALANCE[0] <= value <= BALANCE[1]
-
-
-def random_opening(machine: CircuitMachine, plies: int, generator: random.Random) -> list[list[Term]]:
-    """`plies` uniformly random joint moves from the start that do not end the match. Raises `InputError` if none do."""
-    for _ in range(OPENING_TRIES):
-        state = machine.initial()
-        opening: list[list[Term]] = []
-        while len(opening) < plies and not machine.terminal(state):
-            opening.append([generator.choice(machine.legal(state, role)) for role in (0, 1)])
-            state = machine.next(state, opening[-1])
-        if not machine.terminal(state):
-            return opening
-    raise InputError(f"random play ends this game within {plies} plies: choose shorter openings")
-
-
-def _make(machine: CircuitMachine, name: str, role: int) -> Engine:
-    engine = ENGINES[name](machine, role)
-    if engine is None:
-        raise InputError(f"the {name} engine does not play this game")
-    return engine
-
-
-@dataclass
-class _TimedEngine:
-    """An engine with its clock, and what is noted about its turns."""
-
-    engine: Engine
-    seconds: float
-    slowest: float = 0.0
-    thought: float = 0.0
-    cpu: float = 0.0
-    proven_from: int | None = None
-    _proven_values: list[float] = field(default_factory=list)
-
-    def choose(self, ply: int, legal: Sequence[Term]) -> Term:
-        """The engine's move within its time; earlier if it is proven."""
-        last = self.consider(legal)
-        if not last.proven:
-            self.proven_from = None
-        elif self.proven_from is None:
-            self.proven_from = ply
-        if last.proven and last.value is not None:
-            self._proven_values.append(last.value)
-        return last.move
-
-    def prepare(self, seconds: float) -> None:
-        """What a start clock is for."""
-        stop = np.zeros(1, np.uint8)
-        with self._stopped_after(stop, seconds):
-            self.engine.prepare(stop, lambda opinion: None, seconds)
-
-    def consider(self, legal: Sequence[Term]) -> Opinion:
-        """The engine's opinion after its time; earlier if it is proven."""
-        stop = np.zeros(1, np.uint8)
-        last = Opinion(legal[0])
-
-        def listen(opinion: Opinion) -> None:
-            nonlocal last
-            if not last.proven:
-                last = opinion
-                stop[0] |= opinion.proven
-
-        begin, cpu = time.monotonic(), time.process_time()
-        with self._stopped_after(stop, self.seconds):
-            self.engine.think(stop, listen, self.seconds)
-            seconds = time.monotonic() - begin
-        self.cpu += time.process_time() - cpu
-        self.thought += seconds
-        self.slowest = max(self.slowest, seconds)
-        return last
-
-    @staticmethod
-    @contextmanager
-    def _stopped_after(stop: StopFlag, seconds: float) -> Iterator[None]:
-        timer = threading.Timer(seconds, stop.fill, (1,))
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-
-    def proofs_above(self, goal: int) -> int:
-        """Turns at which more than this goal was held to be proven."""
-        return sum(value > goal + 0.5 for value in self._proven_values)
+def _first_to_choose(machine: CircuitMachine, moves: list[tuple[Term, ...]], opening_plies: int) -> int | None:
+    """The role that was the first to have a choice after the opening; None if both were at once or never."""
+    state = after(machine, moves[:opening_plies])
+    for joint_move in moves[opening_plies:]:
+        choosing = [role for role in (0, 1) if len(machine.legal(state, role)) > 1]
+        if choosing:
+            return choosing[0] if len(choosing) == 1 else None
+        state = machine.next(state, joint_move)
+    return None

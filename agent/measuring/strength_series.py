@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import statistics
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from multiprocessing.connection import Connection
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from agent.errors import CommandError, InputError
 from agent.kernels.groups import GROUPS, PLAYING
 from agent.measuring.strength_game import GameRecord, Series, pair_opening, play_game
 from agent.search.score import Score
 from agent.sheet import load
-from games.child_process import ChildLostError, ChildProcess, wait_for_any
+from agent.tournament.log import MatchLog
+from agent.tournament.workers import LostWorkerError, Task, check_cores, run_tasks
 from games.gdl.compile import compile_rules
-from protocol.kif import read
+from protocol.kif import read_one
 
-
-class LostWorkerError(CommandError):
-    """A worker process ended before its games did."""
+__all__ = ["LostWorkerError", "Proofs", "Summary", "read_log", "run_series"]
 
 
 def run_series(
@@ -33,30 +28,30 @@ def run_series(
     jobs: int = 1,
     log: Path | None = None,
     tell: Callable[[str], None] = lambda line: None,
+    progress: Callable[[int], None] = lambda missing: None,
 ) -> Summary:
     """Play the first `games` games of a series, each pair of them in one of `jobs` processes; the results.
 
     Each process has `series.cores` cores to itself. With a log, games that it already holds are counted and not
-    played, and others are added as they end. `tell` gets a line per pair. To be called in the main thread, which gets
-    `KeyboardInterrupt`; the processes end with it. Raises `InputError` where options or log make no sense, and
-    `LostWorkerError`.
+    played, and others are added as they end. `tell` gets a line per pair, `progress` the number of games that are
+    missing, at first and after each. To be called in the main thread, which gets `KeyboardInterrupt`; the processes end
+    with it. Raises `InputError` where options or log make no sense, and `LostWorkerError`.
     """
-    available = len(os.sched_getaffinity(0))
-    if jobs * series.cores > available:
-        raise InputError(
-            f"{jobs} x {series.cores} cores are wanted, and there are {available}: times would not be equal"
-        )
+    check_cores(jobs, series.cores)
     records = {} if log is None else {n: record for n, record in read_log(log, series).items() if n < games}
     if records:
         tell(f"{len(records)} games are in {log} already")
     pairs = [[n for n in (even, even + 1) if n < games] for even in range(0, games, 2)]
     missing = [[n for n in pair if n not in records] for pair in pairs]
-    tasks = [_Task(pair, _known_opening(records, pair)) for pair in missing if pair]
-    with contextlib.closing(_play(series, tasks, jobs)) as results:
+    tasks = [Task(_Pair(pair, _known_opening(records, pair))) for pair in missing if pair]
+    progress(games - len(records))
+    session = partial(_open_session, series)
+    with contextlib.closing(run_tasks(session, tasks, jobs=jobs, cores=series.cores)) as results:
         for record in results:
             if log is not None:
-                _append(log, series, record)
+                _log(log, series).append(asdict(record))
             records[record.number] = record
+            progress(games - len(records))
             done = [pair for pair in pairs if all(n in records for n in pair)]
             pair = pairs[record.number // 2]
             if pair in done:
@@ -170,11 +165,7 @@ def _score_json(score: Score) -> dict[str, float]:
     return {**asdict(score), "share": score.share, "low": low, "high": high}
 
 
-# ----------------------------------------------------------------------------------------------------------------- log
-
-
-_LINE_START = b'{"file": '
-"""How each line of a log begins, whole or not."""
+# ------------------------------------------------------------------------------------------------- log and processes
 
 
 def read_log(path: Path, series: Series) -> dict[int, GameRecord]:
@@ -182,44 +173,15 @@ def read_log(path: Path, series: Series) -> dict[int, GameRecord]:
 
     Raises `InputError` if the log is of another series, or is none.
     """
-    try:
-        data = path.read_bytes()
-        end = data.rfind(b"\n") + 1
-        games = dict(_from_log(path, series, json.loads(line)) for line in data[:end].splitlines())
-        if not data[end:].startswith(_LINE_START[: len(data) - end]):
-            raise ValueError
-        if end < len(data):
-            os.truncate(path, end)
-        return games
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise InputError(f"{path}: not a log of games") from None
+    return {record.number: record for record in _log(path, series).read()}
 
 
-def _from_log(path: Path, series: Series, row: dict[str, Any]) -> tuple[int, GameRecord]:
-    for name, value in asdict(series).items():
-        logged = row.pop(name)
-        if logged != (list(value) if isinstance(value, tuple) else value):
-            raise InputError(f"{path}: a log of another series, {name} is {logged} instead of {value}")
-    return row["number"], GameRecord(**row)
-
-
-def _append(path: Path, series: Series, record: GameRecord) -> None:
-    try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**asdict(series), **asdict(record)}) + "\n")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-
-
-# ----------------------------------------------------------------------------------------------------------- processes
+def _log(path: Path, series: Series) -> MatchLog[GameRecord]:
+    return MatchLog(path, asdict(series), lambda row: GameRecord(**row))
 
 
 @dataclass(frozen=True)
-class _Task:
+class _Pair:
     """What a worker does next."""
 
     numbers: list[int]
@@ -228,56 +190,18 @@ class _Task:
     """Theirs, if it is known already."""
 
 
-_IDLE = "idle"
-"""What a worker sends when it waits for a task; for each game of one it sends the `GameRecord`."""
-
-
-def _play(series: Series, tasks: list[_Task], jobs: int) -> Generator[GameRecord, None, None]:
-    """Carry out tasks, each in one process; yields games as they end. Closing it ends all processes."""
-    cores = sorted(os.sched_getaffinity(0))
-    pools = [cores[job * series.cores : (job + 1) * series.cores] for job in range(jobs)]
-    waiting = list(reversed(tasks))
-    workers: list[ChildProcess] = []
-
-    def start_one() -> None:
-        if waiting and pools:
-            # Not forked: the caller may have threads that hold locks. It has children because it compiles.
-            worker = ChildProcess(_work, series, pools.pop(0), method="spawn", may_have_children=True)
-            workers.append(worker)
-
-    try:
-        start_one()
-        while workers:
-            for worker in wait_for_any(workers):
-                message = worker.receive()
-                if isinstance(message, GameRecord):
-                    yield message
-                elif waiting:
-                    worker.send(waiting.pop())
-                    # The first worker has filled the kernel cache before the next one is started.
-                    start_one()
-                else:
-                    workers.remove(worker)
-                    worker.end()
-    except ChildLostError as error:
-        raise LostWorkerError(f"a worker {error}") from None
-    finally:
-        for worker in workers:
-            worker.end()
-
-
-def _work(pipe: Connection, series: Series, cores: list[int]) -> None:
-    """A worker's life, until it is ended."""
-    os.sched_setaffinity(0, cores)
+def _open_session(series: Series) -> Callable[[_Pair], Iterator[GameRecord]]:
+    """In a worker: loads what playing needs; returns what plays a pair's games."""
     for name in PLAYING:
         GROUPS[name].load()
     machine = compile_rules(load(series.file).checked)
-    while True:
-        pipe.send(_IDLE)
-        task: _Task = pipe.recv()
-        if task.opening is None:
-            opening = pair_opening(machine, series, task.numbers[0] // 2)
+
+    def play(pair: _Pair) -> Iterator[GameRecord]:
+        if pair.opening is None:
+            opening = pair_opening(machine, series, pair.numbers[0] // 2)
         else:
-            opening = [[read(move)[0] for move in joint] for joint in task.opening]
-        for number in task.numbers:
-            pipe.send(play_game(machine, series, number, opening))
+            opening = [[read_one(move) for move in joint] for joint in pair.opening]
+        for number in pair.numbers:
+            yield play_game(machine, series, number, opening)
+
+    return play

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import os
 import signal
 import socket
@@ -37,8 +38,19 @@ TAIL = 4096
 """Bytes of a process's last output that explain its failure."""
 
 
+_PR_SET_PDEATHSIG = 1
+"""Linux's prctl(2)."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _end_with_parent() -> None:
+    """In a new process: it is told to end when the thread that started it does, however that ends."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 class AgentProcess:
-    """`ggp-agent serve` on a free port, until the context ends."""
+    """`ggp-agent serve` on a free port, until the context ends, or the thread that made it."""
 
     def __init__(self, memory: Path | None = None) -> None:
         """`memory` is the folder for what it learns; None for an agent without. Raises `OSError`."""
@@ -57,6 +69,7 @@ class AgentProcess:
             env=module_environment(),
             # An interrupt at the keyboard reaches the referee alone, which then says ABORT.
             start_new_session=True,
+            preexec_fn=_end_with_parent,
         )
 
     def __enter__(self) -> Self:
@@ -65,6 +78,9 @@ class AgentProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
         """Ends the process."""
         self._process.send_signal(signal.SIGTERM)
         try:

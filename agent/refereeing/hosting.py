@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from agent.boards.layout import Layout
 from agent.errors import InputError
 from agent.kernels.groups import CIRCUIT, PLAYING
 from agent.kernels.progress import prepare
 from agent.refereeing.agent_process import AgentProcess
-from agent.refereeing.board_text import TextBoard
+from agent.refereeing.hinting import Hinter
 from agent.refereeing.house_players import house_player
+from agent.refereeing.human import Keyboard, PersonAtTerminal
+from agent.refereeing.local_player import LocalPlayer
+from agent.refereeing.positions import from_position
 from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import Participant, Referee, Watcher
+from agent.refereeing.watching import PersonAtPage, WatchedMatch
 from agent.sheet import Sheet, load
+from agent.web.seat import Seat
 from games.gdl.running.machine import CircuitMachine
-from games.machine import StateMachine, Term
+from games.machine import State, StateMachine, Term
 from games.roles import is_random_role
 from protocol.client import PlayerClient
 from protocol.compose import Style
 from protocol.kif import write
 from protocol.scramble import ScrambleStyle, make_scrambler
 
-BUILT_IN = ("agent", "random", "legal")
-"""Players that are no addresses: this agent in a process of its own, and the house players."""
+HUMAN = "human"
+"""A person: at the page where there is one, else in the terminal."""
+
+BUILT_IN = ("agent", "random", "legal", HUMAN)
+"""Players that are no addresses: this agent in a process of its own, the house players, a person."""
 
 REFEREE = "referee"
 """What the record calls the player of the random role."""
@@ -43,12 +53,16 @@ def host_match(
     seed: int = 0,
     memory: Path | None = None,
     watcher: Watcher | None = None,
+    watch: int | None = None,
+    human_clock: float | None = None,
 ) -> MatchRecord:
     """Runs a match of the game (own rulesheet's name or file) to its end, as described by `ggp-agent match --help`.
 
-    `memory` is the folder of what agent processes have learnt in earlier matches; None: they learn anew. Interrupted at
-    the keyboard, it tells the players ABORT and returns what was played. Raises `CommandError`, and `GameError` where
-    the rules turn out not to be playable.
+    `watch` is the port of a page that shows the match, and where persons play (0: a free one; None: there is no page,
+    and they play in the terminal); `human_clock` is the seconds that they have for a move, None: any time. `memory` is
+    the folder of what agent processes have learnt in earlier matches; None: they learn anew. Interrupted at the
+    keyboard, it tells the players ABORT and returns what was played. Raises `CommandError`, and `GameError` where the
+    rules turn out not to be playable.
     """
     sheet = load(game)
     assigned = _assign(sheet, players)
@@ -70,7 +84,9 @@ def host_match(
             seed=seed,
         )
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(_host(sheet.rulesheet, machine, assigned, agents, record, watcher or Printer(machine)))
+            printer = watcher or Printer(machine, sheet.rulesheet)
+            hosting = Hosting(sheet.rulesheet, machine, agents, record, printer, watch, human_clock)
+            asyncio.run(hosting.run())
     return record
 
 
@@ -90,45 +106,151 @@ def _assign(sheet: Sheet, players: Sequence[str]) -> list[str]:
     return assigned
 
 
-async def _host(
-    rulesheet: tuple[Term, ...],
-    machine: StateMachine,
-    assigned: Sequence[str],
-    agents: Sequence[AgentProcess],
-    record: MatchRecord,
-    watcher: Watcher,
-) -> None:
-    style: Style = "dresden" if record.scramble == "dresden" else "ggp-base"
-    scrambler = make_scrambler(record.scramble, record.seed)
-    waiting = iter(agents)
-    async with contextlib.AsyncExitStack() as stack:
+class Hosting:
+    """One match with its players, from the first to the last of its beginnings: taking back begins anew."""
+
+    def __init__(
+        self,
+        rulesheet: tuple[Term, ...],
+        machine: StateMachine,
+        agents: Sequence[AgentProcess],
+        record: MatchRecord,
+        watcher: Watcher,
+        watch: int | None = None,
+        human_clock: float | None = None,
+        announce: Callable[[str], None] = lambda text: print(text, flush=True),
+    ) -> None:
+        """`agents` are for the players that are called so, in order; for `watch` and `human_clock` see `host_match`;
+        `announce` is told what a user wants to know."""
+        self._rulesheet = rulesheet
+        self._machine = machine
+        self._agents = agents
+        self._record = record
+        self._watcher = watcher
+        self._watch = watch
+        self._human_clock = human_clock
+        self._announce = announce
+        self._scrambler = make_scrambler(record.scramble, record.seed)
+        self._back_to: asyncio.Future[int] | None = None
+        """Will be the ply that a person wants to go back to."""
+
+    async def run(self) -> None:
+        """Plays the match."""
+        async with contextlib.AsyncExitStack() as stack:
+            watched, seat = None, None
+            if self._watch is not None:
+                possible = _possible(self._machine)
+                watched = WatchedMatch(self._record, self._watcher, self._rulesheet, possible)
+                self._watcher = watched
+                seat = Seat(watched.transcript, self._take_back if self._friendly else None)
+                try:
+                    address = await stack.enter_async_context(watched.served(self._watch, seat))
+                except OSError as error:
+                    raise InputError(f"the page cannot have port {self._watch}: {error.strerror}") from None
+                self._announce(f"watch it: {address}")
+            participants = await self._gather(stack, watched, seat)
+            try:
+                await self._play(participants)
+            finally:
+                if watched is not None:
+                    watched.finish(self._record)
+            if watched is not None:
+                await watched.take_thoughts()
+                self._record.thoughts = watched.thoughts()
+                if watched.gallery.watched:
+                    self._announce("the page stays until it is closed, or until Ctrl-C is pressed")
+                    await watched.wait_until_left()
+
+    @property
+    def _friendly(self) -> bool:
+        """Whether moves may be taken back: all who play do so on this machine, and the rules allow it."""
+        local = all(player in (*BUILT_IN, REFEREE) for player in self._record.players)
+        return local and from_position(self._rulesheet, ()) is not None
+
+    async def _gather(
+        self, stack: contextlib.AsyncExitStack, watched: WatchedMatch | None, seat: Seat | None
+    ) -> list[Participant]:
+        record, machine, scrambler = self._record, self._machine, self._scrambler
+        style: Style = "dresden" if record.scramble == "dresden" else "ggp-base"
+        waiting = iter(self._agents)
+        hinter = keyboard = None
         participants = []
-        for index, (role, player) in enumerate(zip(machine.roles, assigned, strict=True)):
-            client = None
-            if player != REFEREE:
+        for index, (role, player) in enumerate(zip(machine.roles, record.players, strict=True)):
+            client: PlayerClient | LocalPlayer | None = None
+            if player == HUMAN:
+                if hinter is None:
+                    hinter = await stack.enter_async_context(Hinter(machine, self._rulesheet))
+                if seat is not None:
+                    client = PersonAtPage(index, seat, self._human_clock, hinter.hint)
+                else:
+                    keyboard = keyboard or Keyboard()
+                    hint = functools.partial(hinter.hint, index)
+                    client = PersonAtTerminal(machine, index, keyboard, seconds=self._human_clock, hint=hint)
+            elif player != REFEREE:
                 url = player
                 if player == "agent":
                     agent = next(waiting)
-                    await agent.wait_until_available(_announce)
+                    await agent.wait_until_available(self._announce)
                     url = agent.url
+                    if watched is not None:
+                        await stack.enter_async_context(watched.fed(url, index, scrambler.unscramble))
                 elif player in BUILT_IN:
                     seed = record.seed + index + 1
-                    url = await stack.enter_async_context(house_player(player, machine, scrambler, seed))
+                    house = house_player(player, machine, scrambler, seed, self._beginning)
+                    url = await stack.enter_async_context(house)
                 client = await stack.enter_async_context(PlayerClient(url, style=style, name=player))
             participants.append(Participant(role, player, client))
-        await Referee(machine, rulesheet, scrambler, participants, record, watcher).run()
+        return participants
+
+    def _beginning(self) -> State:
+        """The state in which the match begins that players are told of."""
+        states = self._record.states
+        return self._machine.state(states[-1]) if states else self._machine.initial()
+
+    async def _play(self, participants: Sequence[Participant]) -> None:
+        record, rulesheet = self._record, self._rulesheet
+        match_id, beginnings = record.match_id, 1
+        while True:
+            if isinstance(self._watcher, WatchedMatch):
+                self._watcher.begin(record, match_id)
+            self._back_to = asyncio.get_running_loop().create_future()
+            referee = Referee(
+                self._machine, rulesheet, self._scrambler, participants, record, self._watcher, match_id=match_id
+            )
+            playing = asyncio.create_task(referee.run())
+            try:
+                await asyncio.wait((playing, self._back_to), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                if not playing.done():
+                    # Players are told that this match is over.
+                    playing.cancel()
+                    await asyncio.gather(playing, return_exceptions=True)
+            if not self._back_to.done():
+                await playing
+                return
+            record.take_back(self._back_to.result())
+            beginnings += 1
+            match_id = f"{record.match_id}.{beginnings}"
+            begun_there = from_position(self._rulesheet, record.states[-1])
+            assert begun_there is not None
+            rulesheet = begun_there
+            self._announce(f"taken back to step {len(record.moves)}")
+
+    def _take_back(self, ply: int) -> None:
+        if self._back_to is not None and not self._back_to.done():
+            self._back_to.set_result(ply)
 
 
-def _announce(text: str) -> None:
-    print(text, flush=True)
+def _possible(machine: StateMachine) -> list[Term]:
+    """All facts that a state may hold, as far as that is known."""
+    return machine.game.fluents + machine.game.always if isinstance(machine, CircuitMachine) else []
 
 
 class Printer(Watcher):
     """Prints each step, with a board where the facts look like one."""
 
-    def __init__(self, machine: StateMachine) -> None:
-        possible = machine.game.fluents + machine.game.always if isinstance(machine, CircuitMachine) else []
-        self._board = TextBoard.find(machine.facts(machine.initial()), possible)
+    def __init__(self, machine: StateMachine, rulesheet: Sequence[Term]) -> None:
+        self._layout = Layout.find([machine.facts(machine.initial())], _possible(machine), rulesheet)
         self._errors_shown = 0
 
     def started(self, record: MatchRecord) -> None:
@@ -136,7 +258,7 @@ class Printer(Watcher):
             f"{write(role)}: {player}" for role, player in zip(record.roles, record.players, strict=True)
         )
         print(f"{record.game} ({players}), clocks {record.start_clock} s and {record.play_clock} s")
-        if self._board is not None and (legend := self._board.legend()):
+        if legend := self._layout.legend():
             print(legend)
         self._show_board(record)
         self._show_errors(record)
@@ -161,7 +283,7 @@ class Printer(Watcher):
         print(f"{len(record.moves)} steps, errors of players: {len(record.errors)}", flush=True)
 
     def _show_board(self, record: MatchRecord) -> None:
-        if self._board is not None and (drawing := self._board.draw(record.states[-1])):
+        if drawing := self._layout.text(record.states[-1]):
             print(drawing)
         print(flush=True)
 

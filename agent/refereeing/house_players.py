@@ -39,10 +39,18 @@ class HousePlayer:
     It is there to be played against, not to be tested, so it does not compile the rules that it is sent.
     """
 
-    def __init__(self, machine: StateMachine, scrambler: Scrambler, choose: Callable[[Sequence[Term]], Term]):
+    def __init__(
+        self,
+        machine: StateMachine,
+        scrambler: Scrambler,
+        choose: Callable[[Sequence[Term]], Term],
+        begin: Callable[[], State] | None = None,
+    ):
+        """`begin` says in which state a match begins; None: in the initial one."""
         self._machine = machine
         self._scrambler = scrambler
         self._choose = choose
+        self._begin = begin or machine.initial
         self._role: int | None = None
         self._state: State = machine.initial()
 
@@ -55,7 +63,7 @@ class HousePlayer:
                 return Ready()
             case Start(role=role):
                 self._role = self._machine.roles.index(self._scrambler.unscramble(role))
-                self._state = self._machine.initial()
+                self._state = self._begin()
                 return Ready()
             case Play(moves=moves) if self._role is not None:
                 return MoveReply(await asyncio.to_thread(self._move, self._role, moves))
@@ -76,12 +84,17 @@ class HousePlayer:
 
 
 @contextlib.asynccontextmanager
-async def house_player(kind: str, machine: StateMachine, scrambler: Scrambler, seed: int) -> AsyncIterator[str]:
-    """Serves a `random` or `legal` player on a free port while the context lasts; yields its address."""
+async def house_player(
+    kind: str, machine: StateMachine, scrambler: Scrambler, seed: int, begin: Callable[[], State] | None = None
+) -> AsyncIterator[str]:
+    """Serves a `random` or `legal` player on a free port while the context lasts; yields its address.
+
+    `begin` says in which state a match begins; None: in the initial one.
+    """
     choose: Callable[[Sequence[Term]], Term] = (
         random.Random(seed).choice if kind == "random" else lambda moves: moves[0]
     )
-    serving = make_runner(make_app(HousePlayer(machine, scrambler, choose).handle))
+    serving = make_runner(make_app(HousePlayer(machine, scrambler, choose, begin).handle))
     await serving.setup()
     try:
         site = web.TCPSite(serving, HOST, 0)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from games.machine import Term
 from protocol.kif import write
 from protocol.scramble import ScrambleStyle
 
-Kind: TypeAlias = Literal["late", "unreachable", "malformed", "illegal"]
-"""What a player did wrong: no reply in time, no reply at all, a reply that is no term, a move that is not legal."""
+Kind: TypeAlias = Literal["late", "unreachable", "malformed", "illegal", "failed"]
+"""What a player did wrong: no reply in time, no reply at all, a reply that is no term, a move that is not legal, or, in
+the referee's own process, an exception."""
 
 Request: TypeAlias = Literal["start", "play", "stop"]
 """What a player was asked."""
@@ -65,6 +66,18 @@ class MatchRecord:
     """Per role; empty unless the match finished."""
     errors: list[PlayerError] = field(default_factory=list)
     outcome: Outcome = "aborted"
+    opening_plies: int = 0
+    """How many of the first joint moves were given, not chosen by the players."""
+    thoughts: list[dict[str, Any]] = field(default_factory=list)
+    """Per state, what our agents thought about it, by role, as `agent.web.thinking` writes it; empty where nobody asked
+    them."""
+
+    def take_back(self, ply: int) -> None:
+        """Forgets what came after so many joint moves."""
+        del self.states[ply + 1 :], self.moves[ply:]
+        for seconds in self.seconds:
+            del seconds[ply:]
+        self.errors = [error for error in self.errors if error.step <= ply]
 
     def as_json(self) -> dict[str, object]:
         """The record as JSON data: facts and moves as KIF text, facts sorted."""
@@ -84,4 +97,5 @@ class MatchRecord:
             "moves": [[write(move) for move in joint_move] for joint_move in self.moves],
             "states": [sorted(map(write, facts)) for facts in self.states],
             "seconds": [[round(seconds, 4) for seconds in steps] for steps in self.seconds],
+            **({"thoughts": self.thoughts} if any(self.thoughts) else {}),
         }

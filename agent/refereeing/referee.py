@@ -8,17 +8,22 @@ grace is added to them.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.record import Kind, MatchRecord, PlayerError, Request
 from games.machine import GameError, State, StateMachine, Term
 from protocol.client import ClientError, Late, Malformed, PlayerClient
 from protocol.kif import write
 from protocol.messages import Abort, Message, Play, Start, Stop
 from protocol.scramble import Scrambler
+
+log = logging.getLogger(__name__)
 
 ABORT_SECONDS = 1.0
 """How long players may take to confirm that a match was aborted. Set by hand; not tuned."""
@@ -33,7 +38,7 @@ class Participant:
     role: Term
     player: str
     """What the record calls the player."""
-    client: PlayerClient | None
+    client: PlayerClient | LocalPlayer | None
     """None where the referee itself plays."""
 
 
@@ -42,6 +47,9 @@ class Watcher:
 
     def started(self, record: MatchRecord) -> None:
         """All players have answered START, or failed to."""
+
+    def asked(self, record: MatchRecord, legal: Sequence[Sequence[Term]]) -> None:
+        """The players are about to be asked for a joint move; `legal` holds the legal moves of each role."""
 
     def stepped(self, record: MatchRecord) -> None:
         """A joint move was made: the record holds it, its times and the state after it."""
@@ -61,15 +69,30 @@ class Referee:
         participants: Sequence[Participant],
         record: MatchRecord,
         watcher: Watcher | None = None,
+        opening: Sequence[JointMove] = (),
+        match_id: str | None = None,
     ) -> None:
+        """`opening` are joint moves that are played first, whatever the players answer.
+
+        Where all players are local, the match begins after them and nobody is asked. Players over HTTP can only be told
+        of moves, so they are asked at every step, and their answers are checked.
+
+        A record that holds states already is gone on with: players are told of a match that begins in the last of them,
+        with the name `match_id` (None: the record's) and a rulesheet whose `init` is that state.
+        """
         self._machine = machine
         self._rulesheet = rulesheet
         self._scrambler = scrambler
         self._participants = participants
         self._watcher = watcher or Watcher()
+        self._opening = tuple(opening)
         self._random = random.Random(record.seed)
+        record.opening_plies = len(self._opening)
         self.record = record
         """Filled while the match runs."""
+        self._match_id = match_id or record.match_id
+        self._begun = len(record.moves)
+        """Joint moves before the match that the players are told of."""
 
     async def run(self) -> MatchRecord:
         """Plays the match to its end.
@@ -85,67 +108,129 @@ class Referee:
 
     async def _play(self) -> None:
         machine, record = self._machine, self.record
-        record.seconds = [[] for _ in self._participants]
-        state = machine.initial()
-        record.states.append(machine.facts(state))
-        await self._ask_all(0, "start")
+        if record.states:
+            state = machine.state(record.states[-1])
+        else:
+            record.seconds = [[] for _ in self._participants]
+            state = machine.initial()
+            record.states.append(machine.facts(state))
+        if not any(isinstance(participant.client, PlayerClient) for participant in self._participants):
+            for joint_move in self._opening:
+                state = self._advance(state, joint_move)
+                for seconds in record.seconds:
+                    seconds.append(0.0)
+        await self._ask_all(0, "start", state)
         self._watcher.started(record)
         while not await asyncio.to_thread(machine.terminal, state):
             legal = await asyncio.to_thread(self._legal, state)
             if not all(legal):
                 record.outcome = "stalled"
                 break
-            joint_move = await self._joint_move(legal)
-            state = await asyncio.to_thread(machine.next, state, joint_move)
-            record.moves.append(joint_move)
-            record.states.append(machine.facts(state))
+            self._watcher.asked(record, legal)
+            joint_move = await self._joint_move(legal, state)
+            state = await asyncio.to_thread(self._advance, state, joint_move)
+            await self._tell_local_players(joint_move, state)
             self._watcher.stepped(record)
         else:
             record.goals = [machine.goal(state, role) for role in range(len(machine.roles))]
             record.outcome = "finished"
-        await self._ask_all(len(record.moves) + 1, "stop")
+        await self._ask_all(len(record.moves) + 1, "stop", state)
         self._watcher.ended(record)
+
+    def _advance(self, state: State, joint_move: JointMove) -> State:
+        """Plays and records a joint move."""
+        state = self._machine.next(state, joint_move)
+        self.record.moves.append(joint_move)
+        self.record.states.append(self._machine.facts(state))
+        return state
+
+    async def _tell_local_players(self, joint_move: JointMove, state: State) -> None:
+        step = len(self.record.moves)
+        for participant in self._participants:
+            if isinstance(participant.client, LocalPlayer):
+                try:
+                    await participant.client.follow(joint_move, state)
+                except Exception as error:
+                    log.exception("%s: %s fails", self.record.match_id, participant.player)
+                    self._blame(participant, step, "play", "failed", f"{type(error).__name__}: {error}")
 
     def _legal(self, state: State) -> list[list[Term]]:
         return [self._machine.legal(state, role) for role in range(len(self._participants))]
 
-    async def _joint_move(self, legal: Sequence[list[Term]]) -> JointMove:
+    async def _joint_move(self, legal: Sequence[list[Term]], state: State) -> JointMove:
         """One legal move per role: what the players answer, or what is played in their place."""
         step = len(self.record.moves) + 1
-        replies = await self._ask_all(step, "play")
-        return tuple(
+        replies = await self._ask_all(step, "play", state, legal)
+        joint_move = tuple(
             self._judge(participant, step, reply, moves)
             for participant, reply, moves in zip(self._participants, replies, legal, strict=True)
         )
+        return self._opening[step - 1] if step <= len(self._opening) else joint_move
 
     def _judge(self, participant: Participant, step: int, reply: Term | None, legal: list[Term]) -> Term:
         if reply is not None:
+            local = isinstance(participant.client, LocalPlayer)
             # Compared as the player spells it, so that only what the rules it was sent call legal is taken.
             for move in legal:
-                if self._scrambler.scramble(move) == reply:
+                if (move if local else self._scrambler.scramble(move)) == reply:
                     return move
             self._blame(participant, step, "play", "illegal", write(reply))
         return self._random.choice(legal)
 
-    async def _ask_all(self, step: int, request: Request) -> list[Term | None]:
+    async def _ask_all(
+        self, step: int, request: Request, state: State, legal: Sequence[list[Term]] = ()
+    ) -> list[Term | None]:
         """Asks all players at once; None for those without a readable reply and for the referee's own roles."""
-        return await asyncio.gather(*(self._ask(participant, step, request) for participant in self._participants))
+        return await asyncio.gather(
+            *(
+                self._ask(participant, step, request, state, legal[role] if legal else ())
+                for role, participant in enumerate(self._participants)
+            )
+        )
 
-    async def _ask(self, participant: Participant, step: int, request: Request) -> Term | None:
+    async def _ask(
+        self, participant: Participant, step: int, request: Request, state: State, legal: Sequence[Term]
+    ) -> Term | None:
         seconds = 0.0
+        begin = time.monotonic()
+        player = participant.client
         try:
-            if participant.client is None:
+            if player is None:
                 return None
-            answer = await participant.client.send(self._message(participant, request), timeout=self._clock(request))
+            if isinstance(player, LocalPlayer):
+                try:
+                    return await self._ask_local(player, request, state, legal)
+                finally:
+                    seconds = time.monotonic() - begin
+            answer = await player.send(self._message(participant, request), timeout=self._clock(request))
             seconds = answer.seconds
             return answer.term
         except ClientError as error:
             seconds = error.seconds
             self._blame(participant, step, request, _kind(error), str(error))
             return None
+        except TimeoutError:
+            self._blame(participant, step, request, "late", f"no reply within {self._clock(request):g} s")
+            return None
+        except Exception as error:
+            # Of a local player; the match goes on without it, as with one that is gone.
+            log.exception("%s: %s fails", self.record.match_id, participant.player)
+            self._blame(participant, step, request, "failed", f"{type(error).__name__}: {error}")
+            return None
         finally:
             if request == "play":
                 self.record.seconds[self._participants.index(participant)].append(seconds)
+
+    async def _ask_local(
+        self, player: LocalPlayer, request: Request, state: State, legal: Sequence[Term]
+    ) -> Term | None:
+        seconds = self._clock(request)
+        async with asyncio.timeout(seconds if player.timed else None):
+            if request == "start":
+                await player.start(state, seconds)
+            elif request == "play" and len(self.record.moves) >= len(self._opening):
+                return await player.choose(legal, state)
+        return legal[0] if legal else None
 
     def _clock(self, request: Request) -> float:
         return self.record.start_clock if request == "start" else self.record.play_clock
@@ -154,16 +239,16 @@ class Referee:
         record, scramble = self.record, self._scrambler.scramble
         if request == "start":
             rules = tuple(map(scramble, self._rulesheet))
-            return Start(record.match_id, scramble(participant.role), rules, record.start_clock, record.play_clock)
-        moves = tuple(map(scramble, record.moves[-1])) if record.moves else None
-        return Play(record.match_id, moves) if request == "play" else Stop(record.match_id, moves)
+            return Start(self._match_id, scramble(participant.role), rules, record.start_clock, record.play_clock)
+        moves = tuple(map(scramble, record.moves[-1])) if len(record.moves) > self._begun else None
+        return Play(self._match_id, moves) if request == "play" else Stop(self._match_id, moves)
 
     def _blame(self, participant: Participant, step: int, request: Request, kind: Kind, detail: str) -> None:
         self.record.errors.append(PlayerError(participant.role, step, request, kind, detail))
 
     async def _abort(self) -> None:
-        clients = [participant.client for participant in self._participants if participant.client is not None]
-        message = Abort(self.record.match_id)
+        clients = [part.client for part in self._participants if isinstance(part.client, PlayerClient)]
+        message = Abort(self._match_id)
         await asyncio.gather(
             *(client.send(message, timeout=ABORT_SECONDS) for client in clients), return_exceptions=True
         )

@@ -17,6 +17,43 @@ StopFlag: TypeAlias = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A move that an engine has looked at, for whoever watches it."""
+
+    move: Term
+    """Legal for the engine's role at the root."""
+    value: float | None = None
+    """The goal that the engine expects after it, 0..100; None where it has no idea."""
+    visits: int | None = None
+    """How often it was tried; None for engines that do not count."""
+    proven: bool = False
+    """Whether the value is proven."""
+
+
+MOST_CANDIDATES = 5
+"""Candidates that an opinion names."""
+
+LONGEST_LINE = 12
+"""Plies of the principal variation that an opinion names."""
+
+
+class Contenders:
+    """The moves that an alpha-beta search has held to be best, each with what it was worth then.
+
+    Of all others it only knows that they are no better.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[Term, Candidate] = {}
+
+    def add(self, move: Term, value: float | None, *, proven: bool = False) -> tuple[Candidate, ...]:
+        """Notes the best move; returns the last such ones, this one first."""
+        self._found.pop(move, None)
+        self._found[move] = Candidate(move, value, None, proven)
+        return tuple(reversed(self._found.values()))[:MOST_CANDIDATES]
+
+
+@dataclass(frozen=True)
 class Opinion:
     """What an engine holds to be best right now. Crosses from the worker to the server process: plain data only."""
 
@@ -27,7 +64,12 @@ class Opinion:
     proven: bool = False
     """Whether no further thinking can find a better move: the turn is answered without waiting for its deadline."""
     info: Mapping[str, object] = field(default_factory=dict)
-    """Whatever the engine counts (nodes, depth, playouts, principal variation): for logs and pages, never for play."""
+    """Whatever the engine counts (nodes, depth, playouts): for logs and pages, never for play."""
+    candidates: tuple[Candidate, ...] = ()
+    """The best moves that were looked at, best first, at most `MOST_CANDIDATES`: for pages."""
+    line: tuple[Term, ...] = ()
+    """The principal variation: the moves of whoever has a choice, ply by ply, beginning with this one; at most
+    `LONGEST_LINE`. For pages."""
 
 
 Report: TypeAlias = Callable[[Opinion], None]
@@ -43,6 +85,8 @@ class Engine(ABC):
 
     name: str
     """What logs and pages call it."""
+    reason: str = ""
+    """Why this engine and no other plays the game, in a sentence for whoever watches."""
     uses_start_clock: bool = False
     """Whether the match should begin as late as the start clock allows, unless a proof makes thinking pointless: true
     where nobody waits for us, and what is found before the first move may decide the match."""

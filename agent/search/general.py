@@ -64,7 +64,7 @@ class GeneralSearch(Engine):
         self._preparation = Preparation(machine, threads=threads, seed=random.getrandbits(63), memory=memory)
         self._preparing: threading.Thread | None = None
         self._state = machine.initial()
-        self.name = self._tree.name
+        self.name, self.reason = self._tree.name, self._tree.reason
 
     def begin(self, state: State) -> None:
         self._state = state
@@ -111,14 +111,23 @@ class GeneralSearch(Engine):
                 self._alpha_beta = AlphaBetaSearch(self._machine, self._role, features, threads=self._threads)
             self._alpha_beta.use(evaluation)
             self._alpha_beta.begin(self._state)
-            self.name = self._alpha_beta.name
+            self.name, self.reason = self._alpha_beta.name, self._alpha_beta.reason
             try:
                 self._alpha_beta.think(stop, report, seconds)
                 return
             except CannotSearchError:
                 pass
-        self.name = self._tree.name
+        self.name, self.reason = self._tree.name, self._tree_reason()
         self._tree.think(stop, report, seconds)
+
+    def _tree_reason(self) -> str:
+        """Why it is tree search that plays."""
+        preparation = self._preparation
+        if preparation.suits is False:
+            return "the rules are compiled to a circuit, and are none that alpha-beta suits"
+        if preparation.evaluation is None or preparation.features is None:
+            return f"{self._tree.reason}; no evaluation for alpha-beta is learnt (yet)"
+        return "alpha-beta with the evaluation that was learnt did worse in trial matches"
 
     def _get_ready(self, stop: StopFlag, report: Report, seconds: float, *, trial: bool) -> bool:
         """Prepares for so many seconds at most, if that is worth while; returns whether that has proven a move.

@@ -7,12 +7,13 @@ approach to general game playing, 2008).
 
 from __future__ import annotations
 
+import heapq
 import math
 import random
 import time
 from contextlib import suppress
 
-from agent.search.engine import Engine, Opinion, Report, StopFlag
+from agent.search.engine import MOST_CANDIDATES, Candidate, Engine, Opinion, Report, StopFlag
 from games.machine import NO_MOVE, Interrupted, State, StateMachine, Term, points
 
 EXPLORATION = 0.7
@@ -82,6 +83,7 @@ class MonteCarlo(Engine):
     """Upper confidence trees, one playout at a time, for one role."""
 
     name = "monte-carlo"
+    reason = "there is no circuit of the rules (yet): random matches on the interpreter"
 
     def __init__(self, machine: StateMachine, role: int) -> None:
         self._machine = machine
@@ -122,7 +124,11 @@ class MonteCarlo(Engine):
         counts, totals = root.visits_of[self._role], root.totals[self._role]
         best = max(range(len(counts)), key=lambda i: (counts[i], totals[i]))
         value = 100 * totals[best] / counts[best] if counts[best] else None
-        return Opinion(root.moves[self._role][best], value, info={"playouts": root.visits})
+        order = heapq.nlargest(MOST_CANDIDATES, range(len(counts)), key=lambda i: (counts[i], totals[i]))
+        candidates = tuple(
+            Candidate(root.moves[self._role][i], 100 * totals[i] / counts[i], counts[i]) for i in order if counts[i]
+        )
+        return Opinion(root.moves[self._role][best], value, info={"playouts": root.visits}, candidates=candidates)
 
     def _iterate(self, root: Node, stop: StopFlag) -> None:
         """Descends to a new node, plays out from it, and takes the result back to the root."""

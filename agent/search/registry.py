@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import TypeAlias
 
 from agent.kernels.groups import ALPHA_BETA, CIRCUIT, GROUPS, TREE
@@ -37,23 +38,44 @@ _FACTORIES: dict[str, EngineFactory] = {**_NATIVE, ALPHA_BETA: general.make_engi
 """Best first: native families, alpha-beta or tree search on the circuit for two players, tree search for any number
 (with a planner for one); each by the group of its kernels."""
 
+ENTRY_POINTS = "ggp_agent.engines"
+"""Where other packages announce engines: the name of an entry point is the engine's, what it refers to is an
+`EngineFactory`."""
+
 _held_back: frozenset[str] = frozenset()
 _loaded: set[str] = set()
+
+
+@cache
+def plugged_in() -> dict[str, EngineFactory]:
+    """The factories of engines that other packages have announced, by name, in the order of names.
+
+    One that cannot be imported is left out, and the log says why.
+    """
+    found: dict[str, EngineFactory] = {}
+    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
+        try:
+            found[point.name] = point.load()
+        except Exception:
+            log.exception("the engine %s (%s) cannot be loaded", point.name, point.value)
+    return found
 
 
 def engines_for(machine: StateMachine, role: int, memory: SheetMemory | None = None) -> Iterator[Engine]:
     """The engines that can play a game, best first; each is made, and its kernels loaded, when it is asked for.
 
-    After the others comes Monte-Carlo search on any machine, which needs no kernels. `memory` is what earlier matches
-    of the game have left, for engines that learn.
+    Those of other packages come first: whoever installs one wants it to play. After the others comes Monte-Carlo search
+    on any machine, which needs no kernels. `memory` is what earlier matches of the game have left, for engines that
+    learn.
     """
-    factories: dict[str, EngineFactory] = {**_FACTORIES, ALPHA_BETA: partial(general.make_engine, memory=memory)}
+    ours: dict[str, EngineFactory] = {**_FACTORIES, ALPHA_BETA: partial(general.make_engine, memory=memory)}
+    factories = {**{f"engine {name}": factory for name, factory in plugged_in().items()}, **ours}
     for group, factory in factories.items():
         if group in _held_back:
             continue
         try:
             engine = factory(machine, role)
-            if engine is not None:
+            if engine is not None and group in ours:
                 _load(group)
         except Exception:
             log.exception("%s cannot say whether it plays this game", group)
@@ -71,6 +93,7 @@ def warm_up(without: Collection[str] = ()) -> None:
     """
     global _held_back
     _held_back = frozenset(without)
+    plugged_in()
     for group in (CIRCUIT, TREE, ALPHA_BETA):
         if group not in _held_back:
             _load(group)

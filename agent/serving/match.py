@@ -17,9 +17,11 @@ from agent.serving.journal import MatchJournal, Unfinished
 from agent.serving.match_clock import MatchClock
 from agent.serving.match_workers import MatchWorkers
 from agent.serving.record import MatchRecord
+from agent.serving.showing import MatchShow
 from agent.serving.statistics import Statistics
 from agent.serving.turn import MatchTurn, any_move
 from agent.serving.worker_pool import WorkerPool
+from agent.web.gallery import Gallery
 from agent.worker.messages import (
     Begin,
     Distrusted,
@@ -79,6 +81,8 @@ class MatchOptions:
     """Where to count what happens."""
     memory: Path | None = None
     """The folder of what was learnt in earlier matches; None to play without."""
+    gallery: Gallery | None = None
+    """Where to show matches; None to show none."""
 
 
 class Match:
@@ -101,6 +105,7 @@ class Match:
         self._options = options
         self._clock = MatchClock(options.clock, options.statistics)
         self._record = MatchRecord(start, journal, found)
+        self._show = MatchShow(start, options.gallery)
         self._revived = found is not None
         """Whether no worker has reported anything since this server took the match up."""
         self._workers = MatchWorkers(start.match_id, pool, self._make_begin, self._on_report, self._clock.lost_worker)
@@ -117,6 +122,8 @@ class Match:
         self._starting: asyncio.Task[bool] | None = None
         """Answers START; a repeated one waits for the same answer."""
         if found is not None:
+            for received in found.history:
+                self._show.moved(received)
             self.heard -= found.silence
             if found.answered is not None:
                 self._turn.answer = asyncio.get_running_loop().create_future()
@@ -179,6 +186,7 @@ class Match:
         turn = self._turn
         if turn.answer is None:
             turn.deadline = deadline
+            self._show.asked(deadline, received + self.start_message.play_clock - deadline.at)
             if not turn.number:
                 self._workers.send_turn(0, Turn(None, deadline.remaining()))
             self._workers.ensure_one()
@@ -199,6 +207,7 @@ class Match:
     def abort(self) -> None:
         """Frees everything."""
         self._close()
+        self._show.aborted()
         self._record.remove()
 
     def suspend(self) -> None:
@@ -211,6 +220,7 @@ class Match:
     async def _start(self, received: Instant) -> bool:
         start = self.start_message
         deadline = self._clock.start(received, start.start_clock)
+        self._show.starting(deadline)
         await self._record.begin()
         self._record.pace.took(received, 0)
         self._workers.ensure_one()
@@ -222,6 +232,7 @@ class Match:
             return False
         if self._playable is None:
             log.warning("%s: not ready within the start clock: set-up goes on during play", self.match_id)
+        self._show.started()
         return not self.closed
 
     def _is_new(self, message: Play | Stop) -> bool:
@@ -258,6 +269,7 @@ class Match:
     def _take_in(self, received: Received, deadline: Deadline | None) -> None:
         self._record.add(received)
         self._turn = MatchTurn(self._record.turns, deadline)
+        self._show.moved(received)
         self._news.set()
 
     def _tell_workers(self, received: Received, deadline: Deadline | None) -> None:
@@ -267,6 +279,7 @@ class Match:
         self._record.begin_again()
         self._latest = self._opening
         self._turn = MatchTurn(0, situation=self._opening)
+        self._show.began_again()
         self._workers.send_rewind()
 
     async def _finish(self) -> None:
@@ -279,6 +292,7 @@ class Match:
             log.info("%s: over after %d turns, goals %s", self.match_id, turn.number, goals)
         else:
             log.info("%s: stopped after %d turns", self.match_id, turn.number)
+        self._show.ended(None if turn.situation is None else turn.situation.goals)
         self._close()
 
     # --- answers
@@ -314,6 +328,7 @@ class Match:
         turn.deadline = None
         self._clock.count(turn)
         self._record.note_answer(move, turn)
+        self._show.answered(move)
         if not self._options.ponder:
             self._workers.send(Rest())
         return move
@@ -339,13 +354,16 @@ class Match:
                 if not turn.number:
                     self._opening = report
                 self._record.note_state(report.checkpoint)
+                self._show.situated(report)
         elif isinstance(report, Thought):
             if main and report.turn == turn.number:
                 turn.thought = report
+                self._show.thought(report)
         elif isinstance(report, Distrusted):
             self._record.distrust_circuits(report.circuits)
         elif isinstance(report, Prepared):
             self._playable = True
+            self._show.prepared(report)
         elif isinstance(report, Refused):
             self._playable = False
             log.error("%s: cannot be played: %s", self.match_id, report.reason)

@@ -28,8 +28,10 @@ from agent.serving.collection import GarbageCollection
 from agent.serving.journal import Journal
 from agent.serving.light_workers import memory_share
 from agent.serving.match import Match, MatchOptions
+from agent.serving.page import Page
 from agent.serving.statistics import Statistics
 from agent.serving.worker_pool import WorkerPool
+from agent.web.gallery import Gallery
 from protocol.messages import (
     Abort,
     Aborted,
@@ -94,6 +96,10 @@ class ServeOptions:
     """How often a supervisor has started the server again."""
     memory: Path | None = None
     """Where to keep what was learnt of games for later matches of them; None to learn anew each time."""
+    page: bool = True
+    """Whether to show the matches to browsers."""
+    records: Path | None = None
+    """A folder of records of matches to be shown as well, and to which those that end are added."""
 
 
 def gatekeeper(networks: Collection[Network]) -> Callable[[str], bool]:
@@ -119,7 +125,9 @@ class Player:
         self._matches: dict[str, Match] = {}
         self.statistics = Statistics(lambda: len(self._matches), options.restarts)
         self._clock = Clock(options.margin)
-        self._match_options = MatchOptions(self._clock, options.ponder, self.statistics, options.memory)
+        self.gallery = Gallery() if options.page else None
+        """The matches as a page shows them."""
+        self._match_options = MatchOptions(self._clock, options.ponder, self.statistics, options.memory, self.gallery)
         self._collection = GarbageCollection(self.statistics.collections, self._next_due)
         journal = options.journal
         self._journal = None if journal is None else Journal(journal, restarted=options.restarts > 0)
@@ -332,15 +340,20 @@ async def serve(
         yield
         await player.close()
 
-    runner = make_runner(
-        make_app(
-            player.handle,
-            max_body=MAX_MESSAGE,
-            cleanup_ctx=[playing],
-            allow=gatekeeper(options.allow),
-            pages={"/healthz": player.health, "/metrics": player.metrics},
-        )
+    page = None
+    if player.gallery is not None:
+        page = Page(player.gallery, everyone_allowed=bool(options.allow), records=options.records)
+    app = make_app(
+        player.handle,
+        max_body=MAX_MESSAGE,
+        cleanup_ctx=[playing],
+        allow=gatekeeper(options.allow),
+        pages={"/healthz": player.health, "/metrics": player.metrics},
+        site=None if page is None else page.handle,
     )
+    if page is not None:
+        app.on_shutdown.append(page.close)
+    runner = make_runner(app)
     await runner.setup()
     announcer: asyncio.Task[None] | None = None
     try:
@@ -348,6 +361,8 @@ async def serve(
         await site.start()
         host, port = runner.addresses[0][:2]
         log.info("listening on http://%s:%d (process %d)", host, port, os.getpid())
+        if page is not None:
+            log.info("matches are shown at http://localhost:%d/", port)
         if started is not None:
             started(port)
         announcer = asyncio.create_task(_announce(player))

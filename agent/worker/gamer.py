@@ -43,6 +43,9 @@ BUDGET_SHARE = 0.08
 """Share of a turn for finding the states that fit a message; as much again for what is legal in them. Set by hand,
 below the share after which the match calls for another worker."""
 
+IN_DOUBT = "several states fit what was told: the moves are compared in samples of them"
+"""Why the search over beliefs thinks."""
+
 REPEAT_AFTER = 0.1
 """Seconds before an opinion is sent again whose move has not changed. Set by hand; not tuned."""
 
@@ -121,9 +124,11 @@ class Gamer:
         """The engine that thinks here."""
         return self._engine.name if self._engine else "none"
 
-    @property
-    def _thinker_name(self) -> str:
-        return self.engine_name if self._doubt is None else BELIEF_SEARCH
+    def _thought(self, turn: int, opinion: Opinion) -> Thought:
+        """An opinion with whose it is."""
+        if self._doubt is not None:
+            return Thought(turn, opinion, BELIEF_SEARCH, IN_DOUBT)
+        return Thought(turn, opinion, self.engine_name, self._engine.reason if self._engine else "")
 
     @property
     def uses_start_clock(self) -> bool:
@@ -174,7 +179,7 @@ class Gamer:
         situation = self._situation
         opinion, _ = self._sent
         if situation is not None and opinion is not None:
-            self._send(Thought(situation.turn, opinion, self._thinker_name))
+            self._send(self._thought(situation.turn, opinion))
 
     # --- the thread
 
@@ -359,11 +364,11 @@ class Gamer:
         if opinion.proven and not (before is not None and before.proven):
             unproven = replace(opinion, proven=False)
             self._sent = (unproven, now)
-            self._send(Thought(situation.turn, unproven, self._thinker_name))
+            self._send(self._thought(situation.turn, unproven))
             if not self._is_settled():
                 return
         self._sent = (opinion, now)
-        self._send(Thought(situation.turn, opinion, self._thinker_name))
+        self._send(self._thought(situation.turn, opinion))
 
     def _send(self, report: Report) -> None:
         with self._sending:

@@ -174,6 +174,8 @@ class Thought:
     turn: int
     opinion: Opinion
     engine: str
+    reason: str = ""
+    """Why this engine plays, for whoever watches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import _parser, main
+from agent.cli import COMMANDS, _parser, main
 from agent.commands.options import DIFFERENT, INTERRUPTED, OK, WRONG_INPUT, default_memory
 from agent.kernels import progress
 from agent.refereeing import agent_process
@@ -132,8 +132,8 @@ def test_meaningless_rules_show_their_place(tmp_path: Path, capsys: pytest.Captu
     """Rules without a meaning are shown in the same way."""
     file = write(tmp_path, VALID + "(<= (p ?x) (true (f ?x)) (not (p ?x)))\n(<= (next (p ?x)) (p ?x))\n")
     message = fails(["match", file, "--players", "random"], capsys).splitlines()
-    assert message[0].startswith(f"{file}:7:1: error: ")
-    assert message[2].strip() == "^"
+    assert message[0].startswith(f"{file}:7:6: error: ")
+    assert message[2] == "         ^"
 
 
 def test_random_role_takes_no_player_in_any_case(tmp_path: Path) -> None:
@@ -271,3 +271,30 @@ def test_interrupted_match_leaves_its_record(tmp_path: Path) -> None:
     data = json.loads(record.read_text())
     assert data["outcome"] == "aborted"
     assert data["errors"][0]["kind"] == "late"
+
+
+def test_quiet_prints_errors_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The result is the same; what is wrong is still told."""
+    result = tmp_path / "result.json"
+    assert main(["match", "tic_tac_toe", "--players", "random,legal", "--quiet", "--json", str(result)]) == OK
+    assert json.loads(result.read_text())["steps"] >= 5
+    assert capsys.readouterr() == ("", "")
+    assert "robot: a player is" in fails(["match", "tic_tac_toe", "--players", "robot,legal", "-q"], capsys)
+    print("heard again")
+    assert capsys.readouterr().out == "heard again\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion_knows_all_commands(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The script names every command, and completes files where one is wanted."""
+    with pytest.raises(SystemExit) as exit_info:
+        main(["--print-completion", shell])
+    assert exit_info.value.code == 0
+    script = capsys.readouterr().out
+    assert all(command.__name__.rpartition(".")[2] in script for command in COMMANDS)
+    assert {"bash": "inspect_pos_0_COMPGEN=_shtab_compgen_files", "zsh": "_files", "tcsh": "/f/"}[shell] in script
+
+
+def test_mistyped_name_of_a_game(capsys: pytest.CaptureFixture[str]) -> None:
+    """The name that was probably meant is proposed."""
+    assert "did you mean reversi?" in fails(["match", "reversy", "--players", "legal,legal"], capsys)

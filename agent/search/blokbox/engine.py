@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
+import time
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,16 @@ from agent.search.blokbox.tree import (
 )
 from agent.search.blokbox.weights import general
 from agent.search.blokbox.weights.networks import shipped_network
-from agent.search.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
+from agent.search.engine import (
+    LONGEST_LINE,
+    MOST_CANDIDATES,
+    Candidate,
+    Engine,
+    EngineMismatchError,
+    Opinion,
+    Report,
+    StopFlag,
+)
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
 from games.native.blokbox import verify
@@ -52,6 +62,12 @@ PROVABLE_ROOM_BESIDE = 160
 
 Taken on weak evidence: 24 of 40 games (45-74 %) against the earlier start."""
 
+REPORT_SECONDS = 0.25
+"""An unchanged opinion is reported again after this time, with newer figures."""
+
+LEAST_VISITS = 8
+"""Visits from which on a move is part of the line that is shown. Set by hand; not tuned."""
+
 _GO = np.zeros(1, np.uint8)
 
 
@@ -61,6 +77,11 @@ def make_engine(machine: StateMachine, role: int) -> BlokboxEngine | None:
         return None
     binding = recognise(machine)
     return None if binding is None else BlokboxEngine(machine, binding, role)
+
+
+def _value(proof: int, estimate: float) -> float:
+    """The goal to expect for the player who moved into a node, 0..100."""
+    return {MOVED_IN_WINS: 100.0, MOVED_IN_LOSES: 0.0}.get(proof, estimate)
 
 
 def warm_kernels() -> None:
@@ -85,6 +106,7 @@ class BlokboxEngine(Engine):
     """
 
     name = "blokbox"
+    reason = "the rules behave like Blokbox: tree search on bitboards, guided by a trained network"
 
     def __init__(
         self,
@@ -139,6 +161,7 @@ class BlokboxEngine(Engine):
         self._grow(0, 1, _GO)
         last = self._opinion(before, stop)
         report(last)
+        reported = time.monotonic()
         # The other thread has a flag of its own: it also has to stop when this one has come to a proof.
         halt = np.zeros(1, np.uint8)
         self._helper = threading.Thread(target=self._help, args=(halt,), name="blokbox helper", daemon=True)
@@ -148,8 +171,11 @@ class BlokboxEngine(Engine):
                 self._grow(0, VISITS_PER_CALL, stop)
                 self._take_proofs()
                 opinion = self._opinion(before, stop)
-                if stop[0] or (opinion.move, opinion.proven) != (last.move, last.proven):
+                now = time.monotonic()
+                changed = (opinion.move, opinion.proven) != (last.move, last.proven)
+                if stop[0] or changed or now - reported >= REPORT_SECONDS:
                     report(opinion)
+                    reported = now
                 last = opinion
         finally:
             halt[0] = 1
@@ -245,7 +271,40 @@ class BlokboxEngine(Engine):
         else:
             move = self._binding.waiting[self._player]
             value = float(tree.wins[0] / max(1, tree.visits[0]))
+        candidates, line = (self._candidates(child), self._line(child)) if in_control else ((), ())
         proof = int(tree.proof[0])
         if proof:
             value = 1.0 if (proof == MOVED_IN_WINS) != in_control else 0.0
-        return Opinion(move, 100.0 * value, bool(proof), info)
+        return Opinion(move, 100.0 * value, bool(proof), info, candidates, line)
+
+    def _candidates(self, best: int) -> tuple[Candidate, ...]:
+        """The best child of the root, then the most visited ones."""
+        tree, terms = self._tree, self._binding.terms[self._player]
+        children = np.arange(int(tree.first[0]), int(tree.first[0] + tree.size[0]))
+        by_visits = children[np.argsort(-tree.visits[children], kind="stable")]
+        order = [best, *(int(child) for child in by_visits if child != best and tree.visits[child])]
+        return tuple(
+            Candidate(
+                terms[int(tree.move[child])],
+                _value(int(tree.proof[child]), 100.0 * float(tree.wins[child] / max(1, tree.visits[child]))),
+                int(tree.visits[child]),
+                bool(tree.proof[child]),
+            )
+            for child in order[:MOST_CANDIDATES]
+        )
+
+    def _line(self, child: int) -> tuple[Term, ...]:
+        """The principal variation: from a child of the root, the most visited moves."""
+        tree, position = self._tree, self._position.copy()
+        line: list[Term] = []
+        while len(line) < LONGEST_LINE:
+            player, number = int(position[TURN]), int(tree.move[child])
+            line.append(self._binding.terms[player][number])
+            play(self._tables, position, number)
+            first, size = int(tree.first[child]), int(tree.size[child])
+            if first == LEAF or not size:
+                break
+            child = first + int(tree.visits[first : first + size].argmax())
+            if tree.visits[child] < LEAST_VISITS:
+                break
+        return tuple(line)

@@ -22,6 +22,7 @@ class PuzzleSearch(TreeSearch):
     """
 
     name = "puzzle search"
+    reason = "a single player's game: tree search, and a planner beside it"
     uses_start_clock = True
 
     def __init__(self, machine: CircuitMachine, role: int = 0, **options: Any) -> None:

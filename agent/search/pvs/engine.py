@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from agent.search.engine import Engine, Opinion, Report, StopFlag
+from agent.search.engine import Contenders, Engine, Opinion, Report, StopFlag
 from agent.search.pvs.analysis import Analyser, Verdict
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import LogisticEvaluation, probability
@@ -27,6 +27,7 @@ class AlphaBetaSearch(Engine):
     """
 
     name = "alpha-beta"
+    reason = "two players take turns, and an evaluation was learnt from matches of it against itself"
 
     def __init__(
         self,
@@ -65,11 +66,15 @@ class AlphaBetaSearch(Engine):
         if forced:
             report(Opinion(moves[0], None, proven=True))
 
+        contenders = Contenders()
+
         def publish(verdict: Verdict) -> None:
             if not forced:
                 info = {"depth": verdict.depth, "score": verdict.score, "nodes": self._analyser.nodes}
                 move = self._moves[verdict.move]
-                report(Opinion(move, value_of(verdict), verdict.proven, info))
+                value = value_of(verdict)
+                candidates = contenders.add(move, value, proven=verdict.proven)
+                report(Opinion(move, value, verdict.proven, info, candidates))
 
         if not self._analyser.analyse(machine.pack(self._state), stop, publish):
             raise CannotSearchError("several roles choose at once, or one has too many moves")

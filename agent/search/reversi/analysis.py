@@ -83,6 +83,8 @@ class Analyser:
         table = new_table(megabytes)
         shared = (board, evaluation.tables, margins(coefficients), table)
         self.variant = variant
+        self.table = table
+        """The transposition table: uint64[entries, 2]."""
         self._searchers = [Searcher(*shared) for _ in range(threads)]
         self._halt = np.zeros(1, np.uint8)
         for helper in self._searchers[1:]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import os
 import threading
+import time
 from collections.abc import Callable
 
 import numpy as np
 
-from agent.search.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
+from agent.search.engine import Contenders, Engine, EngineMismatchError, Opinion, Report, StopFlag
 from agent.search.reversi.analysis import Analyser, Verdict
 from agent.search.reversi.training.quick import learn_quickly
+from agent.search.reversi.variation import principal_variation
 from agent.search.reversi.weights.shipped import HEURISTIC, WeightSet, weights_for
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term, UnknownFactError
@@ -24,10 +26,15 @@ SOLVED_CELLS = 20
 """Boards up to this size are solved to the end at once and need no evaluation."""
 
 
+WATCHED_SECONDS = 0.1
+"""After so many seconds of a search the principal variation is looked up. Set by hand; not tuned."""
+
+
 class ReversiEngine(Engine):
     """Alpha-beta for one role of a recognised game. It plays for the goal: a proven win beats a larger margin."""
 
     name = "reversi"
+    reason = "the rules behave like Reversi: alpha-beta on bitboards, with trained patterns"
 
     def __init__(
         self,
@@ -106,6 +113,7 @@ class ReversiEngine(Engine):
         """What reports the verdicts of a search for the side that is to move."""
         goals = self._binding.goals[self._role]
         empties = self._binding.variant.empty(self._position).bit_count()
+        contenders, begun = Contenders(), time.monotonic()
 
         def publish(verdict: Verdict) -> None:
             info = {"depth": verdict.step.depth, "level": verdict.step.level, "score": verdict.score}
@@ -115,9 +123,18 @@ class ReversiEngine(Engine):
                 else expected_goal(verdict.score, empties, goals)
             )
             move = self._binding.move(self._role, verdict.cell)
-            report(Opinion(move, value, verdict.proven or only, {**info, "nodes": verdict.nodes}))
+            candidates = contenders.add(move, value, proven=verdict.proven)
+            # Searches that are over sooner are not for watching.
+            line = self._line(verdict.cell) if time.monotonic() - begun >= WATCHED_SECONDS else ()
+            proven = verdict.proven or only
+            report(Opinion(move, value, proven, {**info, "nodes": verdict.nodes}, candidates, line))
 
         return publish
+
+    def _line(self, cell: int) -> tuple[Term, ...]:
+        """The principal variation that begins with a cell."""
+        line = principal_variation(self._analyser.table, self._binding.variant, self._position, cell)
+        return tuple(self._binding.move(colour, cell) for colour, cell in line)
 
 
 def expected_goal(score: float, empties: int, goals: tuple[int, int, int]) -> float:

@@ -28,6 +28,7 @@ from agent.search.tree.store import (
     find_node,
     new_tree,
 )
+from agent.search.tree.variation import candidates, principal_variation
 from agent.search.tree.workspace import Parameters, clear_workspace, make_workspace
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
@@ -58,6 +59,7 @@ class TreeSearch(Engine):
     """
 
     name = "tree search"
+    reason = "the rules are compiled to a circuit, on which random matches are cheap"
 
     def __init__(
         self,
@@ -103,6 +105,7 @@ class TreeSearch(Engine):
             lines=self._lines,
             random=self._random,
         )
+        self._moves = [move for moves in machine.game.moves for move in moves]
         self._growing = True
         """Whether room for new nodes can be made when the tree is full."""
         clear_tree(self._tree)
@@ -154,7 +157,7 @@ class TreeSearch(Engine):
             forget_least_visited(self._tree)
             # Where hardly anything can go, the search goes on with the nodes that there are.
             self._growing = filled(self._tree) < CROWDED
-        report(self._opinion())
+        report(self._opinion(details=not self._open()))
 
     # -- searching ----------------------------------------------------------------------------------------------------
 
@@ -179,7 +182,7 @@ class TreeSearch(Engine):
     def _search_and_report(self, stop: StopFlag, report: Report) -> bool:
         """What the first thread does; returns whether it ends because the tree is full."""
         last: Opinion | None = None
-        reported = 0.0
+        reported, detailed = 0.0, time.monotonic()
         while not stop[0] and self._open():
             if self._growing and filled(self._tree) >= FULL:
                 return True
@@ -187,6 +190,9 @@ class TreeSearch(Engine):
             opinion = self._opinion()
             now = time.monotonic()
             if last is None or opinion.move != last.move or opinion.proven or now - reported >= REPORT_SECONDS:
+                # What is for watchers only is not worth while more often, nor in a search that is over sooner.
+                if opinion.proven or now - detailed >= REPORT_SECONDS:
+                    opinion, detailed = self._opinion(details=True), now
                 report(opinion)
                 last, reported = opinion, now
             if opinion.proven:
@@ -212,7 +218,8 @@ class TreeSearch(Engine):
         clear_workspace(programs, workspace)
         return int(root)
 
-    def _opinion(self) -> Opinion:
+    def _opinion(self, *, details: bool = False) -> Opinion:
+        """`details` is whether to look up what is shown beside the move as well."""
         tree, role = self._tree, self._role
         root = read_root(tree, role, self._parameters.random_role)
         line = self._lines.best() if len(self._machine.roles) == 1 else None
@@ -223,6 +230,8 @@ class TreeSearch(Engine):
             100 * choice.value,
             choice.proven,
             {"playouts": int(tree.counts[N_PLAYOUTS]), "nodes": int(tree.counts[N_NODES])},
+            candidates(root, choice.edge, self._moves) if details else (),
+            principal_variation(tree, role, choice.edge, self._moves) if details else (),
         )
 
 

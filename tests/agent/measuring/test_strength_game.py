@@ -13,10 +13,12 @@ import pytest
 
 from agent.errors import InputError
 from agent.measuring import strength_game as strength
-from agent.measuring.strength_game import ENGINES, GameRecord, Series, pair_opening, play_game, random_opening
+from agent.measuring.strength_game import GameRecord, Series, pair_opening, play_game
 from agent.search.engine import Engine, Opinion, Report, StopFlag
 from agent.search.reversi import plain
 from agent.search.reversi.engine import ReversiEngine
+from agent.tournament.engine_player import ENGINES, Maker
+from agent.tournament.openings import random_opening
 from games import rulesheets
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.grounding.ground import ground
@@ -66,7 +68,7 @@ class Scripted(Engine):
             time.sleep(0.001)
 
 
-def scripted(opinions: Callable[[int], tuple[float | None, bool]]) -> strength.Maker:
+def scripted(opinions: Callable[[int], tuple[float | None, bool]]) -> Maker:
     """A contender that says (value, proven) at its turn of that number, and thinks until it is stopped."""
     return lambda machine, role: Scripted(machine, role, opinions)
 

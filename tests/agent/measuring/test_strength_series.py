@@ -20,6 +20,7 @@ from agent.commands.options import INTERRUPTED, OK, WRONG_INPUT
 from agent.errors import InputError
 from agent.measuring.strength_game import GameRecord, Series
 from agent.measuring.strength_series import LostWorkerError, Summary, read_log, run_series
+from tests.agent.terminal import shown_on_a_terminal
 
 ROOT = Path(__file__).resolve().parents[3]
 SERIES = Series("tic_tac_toe", ("montecarlo", "montecarlo"), seconds=0.002, opening_plies=2)
@@ -157,6 +158,15 @@ def test_command_prints_and_writes_its_report(tmp_path: Path, capsys: pytest.Cap
     assert data["score"]["wins"] + data["score"]["draws"] + data["score"]["losses"] == 2
     assert data["proofs"][0]["never"] == 0
     assert data["opening_plies"] == 3
+
+
+def test_bar_on_a_terminal() -> None:
+    """How many games are done, and how long it still takes; lines for people above it."""
+    arguments = ["tic_tac_toe", "montecarlo", "montecarlo", "--games", "4", "--seconds", "0.002", "--opening", "2"]
+    shown = shown_on_a_terminal("-m", "agent.cli", "strength", *arguments)
+    assert "left:" in shown
+    assert "4/4" in shown
+    assert "pair 2: " in shown
 
 
 def test_lost_worker_is_an_error() -> None:

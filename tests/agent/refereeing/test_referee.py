@@ -13,12 +13,13 @@ import pytest
 from aiohttp import web
 
 from agent.refereeing.house_players import house_player
+from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import Participant, Referee
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
-from games.machine import StateMachine, Term
+from games.machine import State, StateMachine, Term
 from protocol import client
 from protocol.client import PlayerClient
 from protocol.kif import read_one, read_rulesheet
@@ -293,3 +294,100 @@ async def test_interrupted_match_is_aborted(monkeypatch: pytest.MonkeyPatch) -> 
             await match
     assert referee.record.outcome == "aborted"
     assert "ABORT match.1" in heard[-1]
+
+
+class Local(LocalPlayer):
+    """Plays the last legal move, or what it is told to; notes what it hears."""
+
+    timed = False
+
+    def __init__(self, play: Callable[[Sequence[Term]], Term] = lambda legal: legal[-1]) -> None:
+        self._play = play
+        self.heard: list[object] = []
+
+    async def start(self, state: State, seconds: float) -> None:
+        self.heard.append(state)
+
+    async def choose(self, legal: Sequence[Term], state: State) -> Term:
+        self.heard.append(state)
+        return self._play(legal)
+
+    async def follow(self, joint_move: tuple[Term, ...], state: State) -> None:
+        self.heard.append(joint_move)
+
+
+async def local_match(
+    first: LocalPlayer, second: LocalPlayer | str, opening: Sequence[tuple[Term, ...]]
+) -> MatchRecord:
+    """A match of tic-tac-toe with a local player, who plays against another one or against a player over HTTP."""
+    async with AsyncExitStack() as stack:
+        referee = await open_referee(stack, tic_tac_toe(), [None, second if isinstance(second, str) else None])
+        referee._opening = tuple(opening)
+        referee._participants[0] = Participant("x", "local", first)
+        if not isinstance(second, str):
+            referee._participants[1] = Participant("o", "local", second)
+        return await referee.run()
+
+
+OPENING = [(("mark", "2", "2"), "noop"), ("noop", ("mark", "1", "1"))]
+
+
+async def test_local_players_begin_after_the_opening() -> None:
+    """Players in the process are asked from the opening on, told all joint moves after it, and never see it played."""
+    first, second = Local(), Local()
+    record = await local_match(first, second, OPENING)
+    assert record.errors == []
+    assert record.moves[:2] == OPENING
+    machine, states = replay(tic_tac_toe(), record.moves)
+    assert machine.terminal(states[-1])
+    assert first.heard == second.heard
+    assert first.heard[:2] == [states[2], states[2]]
+    assert [entry for entry in first.heard if isinstance(entry, tuple)] == record.moves[2:]
+    assert [len(seconds) for seconds in record.seconds] == [len(record.moves)] * 2
+
+
+async def test_opening_is_played_whatever_players_over_http_answer() -> None:
+    """Who can only be told of moves is asked in the opening too; the opening's moves are played and told."""
+    first = Local()
+    record = await local_match(first, "legal", OPENING)
+    assert record.errors == []
+    assert record.moves[:2] == OPENING
+    _, states = replay(tic_tac_toe(), record.moves)
+    assert first.heard[0] == states[0]
+    assert [entry for entry in first.heard if isinstance(entry, tuple)] == record.moves
+
+
+async def test_local_player_that_fails_or_cheats_is_played_for() -> None:
+    """An exception or an illegal move of a player in the process costs it the move, not the match."""
+
+    def fail(legal: Sequence[Term]) -> Term:
+        raise RuntimeError("broken")
+
+    record = await local_match(Local(fail), Local(lambda legal: "resign"), [])
+    assert record.outcome == "finished"
+    assert {(error.role, error.kind) for error in record.errors} == {("x", "failed"), ("o", "illegal")}
+    assert "RuntimeError: broken" in {error.detail for error in record.errors}
+
+
+async def test_local_player_that_keeps_the_clock_is_cut_short() -> None:
+    """A timed player in the process is late like any other; its thought is cancelled."""
+
+    class Slow(Local):
+        timed = True
+
+        async def choose(self, legal: Sequence[Term], state: State) -> Term:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.heard.append("cancelled")
+                raise
+            return legal[0]
+
+    slow = Slow()
+    async with AsyncExitStack() as stack:
+        referee = await open_referee(stack, DEAD_END, [None])
+        referee._participants[0] = Participant("a", "slow", slow)
+        referee.record.play_clock = 0
+        record = await referee.run()
+    assert [error.kind for error in record.errors] == ["late"]
+    assert "cancelled" in slow.heard

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,6 +23,37 @@ def test_whole_match_is_played(server: Server, tic_tac_toe: Game) -> None:
     server.play_out("m1", tic_tac_toe)
     server.wait_for_log(r"m1: over after [0-9]+ turns, goals \[")
     server.wait_until_available()
+
+
+def test_match_is_on_the_page(server: Server, tic_tac_toe: Game) -> None:
+    """A browser finds the match, what was thought, each position, and at the end its goals."""
+
+    def get(path: str, accept: str = "*/*") -> str:
+        request = urllib.request.Request(f"http://127.0.0.1:{server.port}{path}", headers={"Accept": accept})
+        with urllib.request.urlopen(request, timeout=600) as response:
+            return str(response.read().decode())
+
+    def view() -> dict[str, Any]:
+        matches = json.loads(get("/page/matches"))["matches"]
+        key = next(match["key"] for match in matches if match["game"] == "shown")
+        return dict(json.loads(get(f"/page/matches/{key}")))
+
+    assert "<!doctype html>" in get("/", "text/html")
+    assert "name" in get("/")
+    assert server.send(tic_tac_toe.start("shown")).text == "ready"
+    server.play_out("shown", tic_tac_toe)
+    server.wait_for_log(r"shown: over after [0-9]+ turns, goals \[")
+    shown = view()
+    machine, plies = tic_tac_toe.machine, shown["plies"]
+    assert shown["outcome"] == "finished"
+    assert shown["goals"] == [machine.goal(tic_tac_toe.state, role) for role in (0, 1)]
+    first = shown["steps"][0]
+    assert first["answers"]["0"] == shown["steps"][1]["moves"][0]
+    assert first["thinking"]["0"]["engine"]
+    assert first["thinking"]["0"]["candidates"]
+    drawn = json.loads(get(f"/page/matches/{shown['key']}/positions/{plies}"))
+    assert drawn["known"]
+    assert drawn["svg"]
 
 
 def test_matches_run_side_by_side_up_to_the_number_of_workers(server: Server, tic_tac_toe: Game) -> None:

@@ -1,0 +1,179 @@
+"""Finds boards of two coordinates among relations of facts: which arguments are column and row, and what is on them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from agent.boards.board import MAX_SIDE, Board, Name, Table
+from agent.boards.groups import Candidate, Group
+from agent.boards.rulesheet import FACT, Rules, is_integer
+from games.machine import Term
+
+MIN_SIDE = 2
+MAX_SQUARES = 1200
+"""On all planes together."""
+MAX_PLANES = 36
+MAX_CONTENTS = 200
+"""More different contents than that are no pieces."""
+MAX_CONTENT_PARTS = 3
+MAX_ARGUMENTS = 8
+CROWDED = 0.5
+"""So many of the squares that facts mention hold two at least where an argument is missing that names the square."""
+
+
+def find_grids(tables: Mapping[Name, Table], rules: Rules) -> list[Board]:
+    """The boards of two coordinates, the largest first."""
+    candidates = [found for table in tables.values() if (found := _candidate(table, rules)) is not None]
+    latched = {it.table.name: rules.is_latched((FACT, *it.table.name)) for it in candidates}
+    candidates.sort(
+        key=lambda it: (
+            latched[it.table.name] and not it.contents,
+            not it.certain,
+            -len(it.table.most),
+            not it.contents,
+            -it.area,
+            _rank(it.table.name, rules),
+        )
+    )
+    groups: list[Group] = []
+    for candidate in candidates:
+        if any(group.takes(candidate, rules) for group in groups):
+            continue
+        shares_axes = any(
+            other is not candidate and other.axes == candidate.axes and not other.contents and not candidate.contents
+            for other in candidates
+        )
+        # What is true of single states and gone in the next, as a check is, makes no board beside one that is there.
+        fleeting = not candidate.table.most and not rules.carried((FACT, *candidate.table.name))
+        seen = any(group.first.table.most for group in groups)
+        if fleeting and (seen or (rules.rules and not candidate.contents)):
+            continue
+        if candidate.certain or shares_axes:
+            groups.append(Group(candidate))
+    taken = {reading.name for group in groups for reading in group.readings}
+    for name, table in tables.items():
+        if name not in taken:
+            next((True for group in groups if group.adds_mark(table, rules)), False)
+    return [group.board(rules) for group in groups]
+
+
+def _rank(name: Name, rules: Rules) -> tuple[int, str]:
+    """Sorts relations by where the rules first mention them, so that renaming changes nothing."""
+    return rules.rank.get(name[0], len(rules.rank)), name[0]
+
+
+def _candidate(table: Table, rules: Rules) -> Candidate | None:
+    """The best way to see a relation as a board, if there is one."""
+    count = table.name[1]
+    if not 2 <= count <= MAX_ARGUMENTS:
+        return None
+    roles = set(rules.roles)
+    usable: dict[int, tuple[tuple[str, ...], int]] = {}
+    for position, domain in enumerate(table.domains):
+        if domain and len(domain) <= MAX_SIDE and 2 * len(domain & roles) < len(domain):
+            axis, strength = rules.order(domain)
+            if MIN_SIDE <= len(axis) <= MAX_SIDE:
+                usable[position] = axis, strength
+    best: Candidate | None = None
+    for x, y in itertools.combinations(usable, 2):
+        found = _with_axes(table, x, y, usable)
+        if found is not None and (best is None or found.score > best.score):
+            best = found
+    return best
+
+
+def _with_axes(table: Table, x: int, y: int, usable: Mapping[int, tuple[tuple[str, ...], int]]) -> Candidate | None:
+    rest = [position for position in range(table.name[1]) if position not in (x, y)]
+    (xs, x_strength), (ys, y_strength) = usable[x], usable[y]
+    planes = _planes(table, x, y, rest, usable)
+    contents = tuple(position for position in rest if position not in planes)
+    positions = sorted((*planes, x, y))
+    axes = tuple(usable[position][0] for position in positions)
+    if math.prod(map(len, axes)) > MAX_SQUARES:
+        return None
+    if len(contents) > MAX_CONTENT_PARTS:
+        return None
+    if len({tuple(fact[1 + position] for position in contents) for fact in table.facts}) > MAX_CONTENTS:
+        return None
+    words = {value for value in (*xs, *ys) if not is_integer(value)}
+    if any(domain and domain <= words for domain in (table.domains[position] for position in contents)):
+        # What else is named like a column or row is one: the facts are about two squares, not about one.
+        return None
+    # At the start of some games each piece stands once in each column, which counting does too.
+    if not (contents and x_strength == y_strength == 3) and any(_is_function(table, of) for of in (x, y)):
+        return None
+    most = len(table.most)
+    ordered = min(x_strength, y_strength) >= 2
+    if contents:
+        squares = len({tuple(fact[1 + position] for position in positions) for fact in table.most})
+        full = squares >= 4 and squares == most and squares == len(xs) * len(ys) * _count(planes, usable)
+        certain = ordered or full
+        if certain and not ordered and len(xs) * len(ys) < 6:
+            return None
+    else:
+        columns = Counter(fact[1 + x] for fact in table.most)
+        certain = ordered and most >= 4 and max(columns.values(), default=0) > 1
+    if not certain and not ordered:
+        return None
+    alike = table.domains[x] == table.domains[y]
+    # Set by hand: equal domains and neighbouring arguments are what nearly every sheet's coordinates have.
+    score = math.log2(len(xs) * len(ys)) + 4 * alike + x_strength + y_strength + 2 * (y == x + 1)
+    # Convention: a board among boards comes first, a layer comes last.
+    score += 0.5 if (len(planes) == 2) == all(plane < x for plane in planes) else 0
+    return Candidate(table, x, y, planes, contents, axes, certain, score - 0.1 * x)
+
+
+def _count(planes: Sequence[int], usable: Mapping[int, tuple[tuple[str, ...], int]]) -> int:
+    return math.prod(len(usable[plane][0]) for plane in planes)
+
+
+def _planes(
+    table: Table, x: int, y: int, rest: Sequence[int], usable: Mapping[int, tuple[tuple[str, ...], int]]
+) -> tuple[int, ...]:
+    """The arguments that tell one plane from another: those without which a square would hold several facts."""
+    able = [position for position in rest if position in usable]
+    facts = table.most
+    area: float = len(usable[x][0]) * len(usable[y][0])
+    numbered = any(position != table.name[1] - 1 and all(map(is_integer, usable[position][0])) for position in able)
+    # Each square has one fact at most, as far as can be seen.
+    if len({(fact[1 + x], fact[1 + y]) for fact in facts}) == len(facts) >= max(8, area if numbered else area / 4):
+        return ()
+
+    def held(planes: tuple[int, ...]) -> Counter[tuple[Term, ...]]:
+        return Counter(tuple(fact[1 + position] for position in (x, y, *planes)) for fact in facts)
+
+    if len(facts) >= 4:
+        squares = held(())
+        if sum(count > 1 for count in squares.values()) < CROWDED * len(squares):
+            if len(squares) >= (area if numbered else area / 2):
+                return ()
+        else:
+            for size in range(1, len(able) + 1):
+                for planes in itertools.combinations(able, size):
+                    if _count(planes, usable) <= MAX_PLANES and max(held(planes).values()) == 1:
+                        return planes
+    # Nothing to be seen yet: numbers tell planes apart, unless they come last.
+    last = table.name[1] - 1
+    numbers = tuple(
+        position
+        for position in able
+        if position != last and len(usable[position][0]) <= 12 and all(map(is_integer, usable[position][0]))
+    )
+    return numbers if _count(numbers, usable) <= MAX_PLANES else ()
+
+
+def _is_function(table: Table, of: int) -> bool:
+    """Whether the relation counts or points: in each state, all other arguments together have one value of this one."""
+    others = [position for position in range(table.name[1]) if position != of]
+    every = 1
+    for position in others:
+        domain = table.domains[position]
+        every *= max(1, len(domain)) if domain is not None else 10**6
+    known = [state for state in table.states if state]
+    return bool(known) and all(
+        len(state) == every and len({tuple(fact[1 + position] for position in others) for fact in state}) == every
+        for state in known
+    )

@@ -1,0 +1,280 @@
+"""How contents look: whose they are shows in colour and sign, what they are in a letter or a symbol.
+
+What belongs to whom is told by structure (an argument that is a role, a fact that joins a content and a role), then by
+spelling (`wk` and `bk` differ in what comes first). Words only choose among looks: `black` is drawn black, `king` as a
+king. A game with scrambled words gets letters and colours of the palette.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.boards.board import Content
+from agent.boards.rulesheet import OWN, Rules, is_integer, natural_key
+from agent.boards.signs import CHESS, WORDS, Glyph, all_numbers, mark_of, short, sign_words
+
+COLOURS = {
+    "black": 0, "dark": 0, "white": 1, "light": 1, "red": 2, "crimson": 2, "blue": 3, "navy": 3, "green": 4, "teal": 4,
+    "yellow": 5, "gold": 5, "orange": 6, "purple": 7, "violet": 7, "magenta": 7, "pink": 7, "cyan": 8, "sky": 8,
+    "brown": 9, "grey": 10, "gray": 10, "silver": 10,
+}  # fmt: skip
+"""Words for colours, and their places in the style sheet."""
+PALETTE = (3, 6, 4, 7, 5, 8, 2, 9)
+"""Colours for owners whose words name none, those that are easiest to tell apart first."""
+NEUTRAL = 10
+
+MAX_OWNERS = 8
+
+
+@dataclass(frozen=True)
+class Piece:
+    """How one content is drawn."""
+
+    glyph: Glyph
+    sign: str
+    """A letter or two, a symbol or a number; "" for a plain stone."""
+    colour: int
+    """A place in the style sheet."""
+    owner: int
+    """Counted from 0, so that owners are told apart by a sign too; -1 for what is nobody's."""
+    extra: str = ""
+    """A small sign beside, for what is different from most."""
+
+
+def find_pieces(contents: Collection[Content], at_start: Mapping[Content, int], rules: Rules) -> dict[Content, Piece]:
+    """How each of these contents looks. `at_start` counts them in the first state."""
+    ordered = sorted(contents, key=lambda content: tuple(map(natural_key, content)))
+    if not ordered:
+        return {}
+    joined: dict[Content, Content]
+    if any(len(content) != len(ordered[0]) for content in ordered) or not ordered[0]:
+        # Relations with different arguments on one board: what each says is one text.
+        joined = {content: (" ".join(content),) for content in ordered}
+    else:
+        joined = {content: content for content in ordered}
+    parts = _useful(sorted(set(joined.values()), key=lambda content: tuple(map(natural_key, content))))
+    owner_of, rest_of = _split_owner(parts, rules)
+    owners = sorted({owner for owner in owner_of.values() if owner}, key=_owner_key(rules))
+    named = _named_colours(owners, rules)
+    colours = _colours(owners, named)
+    rests = {content: rest_of[joined[content]] for content in ordered}
+    start: Counter[tuple[str, ...]] = Counter()
+    for content, count in at_start.items():
+        if content in rests:
+            start[rests[content]] += count
+    kinds = defaultdict(set)
+    for content in ordered:
+        kinds[owner_of[joined[content]]].add(rests[content])
+    if owners and "" not in kinds and all(len(kind) == 1 for kind in kinds.values()) and len(named) == len(owners):
+        # Whose it is says all there is to say, and its colour says whose it is.
+        rests = dict.fromkeys(rests, ())
+    signs = _signs(sorted(set(rests.values())), start, rules)
+    pieces = {}
+    for content in ordered:
+        owner = owner_of[joined[content]]
+        glyph, sign, extra = signs[rests[content]]
+        if not rests[content] or not any(rests[content]):
+            glyph, sign = mark_of(owner)
+        pieces[content] = Piece(
+            glyph=glyph,
+            sign=sign,
+            colour=colours.get(owner, NEUTRAL),
+            owner=owners.index(owner) if owner in owners else -1,
+            extra=extra,
+        )
+    return pieces
+
+
+def _useful(contents: Sequence[Content]) -> dict[Content, tuple[str, ...]]:
+    """Contents without the parts that are the same in all of them."""
+    varying = [index for index in range(len(contents[0])) if len({content[index] for content in contents}) > 1]
+    return {content: tuple(content[index] for index in varying) for content in contents}
+
+
+def _split_owner(
+    parts: Mapping[Content, tuple[str, ...]], rules: Rules
+) -> tuple[dict[Content, str], dict[Content, tuple[str, ...]]]:
+    """Whose each content is ("" for nobody's), and what is left of it to be said by a sign."""
+    roles = {role.lower() for role in rules.roles}
+    width = len(next(iter(parts.values())))
+    columns = [{part[index] for part in parts.values()} for index in range(width)]
+    for accepted in (roles, COLOURS.keys()):
+        fitting = [
+            index
+            for index, values in enumerate(columns)
+            if len(values) >= 2 and len(values) <= MAX_OWNERS and all(value.lower() in accepted for value in values)
+        ]
+        if fitting:
+            at = fitting[0]
+            return (
+                {content: part[at] for content, part in parts.items()},
+                {content: part[:at] + part[at + 1 :] for content, part in parts.items()},
+            )
+    if width == 0:
+        # One content only: a stone of its own colour, if its word says one.
+        only = next(iter(parts))
+        word = only[-1] if only else ""
+        return {only: word}, {only: (word,) if word.lower() in CHESS else ()}
+    if width > 1:
+        small = [
+            index for index, values in enumerate(columns) if 2 <= len(values) <= 2 and not any(map(is_integer, values))
+        ]
+        at = small[0] if small else -1
+        if at >= 0:
+            return (
+                {content: part[at] for content, part in parts.items()},
+                {content: part[:at] + part[at + 1 :] for content, part in parts.items()},
+            )
+        return dict.fromkeys(parts, ""), dict(parts)
+    words = {content: part[0] for content, part in parts.items()}
+    owners = _owners_of_words(sorted(set(words.values()), key=natural_key), roles, rules)
+    return (
+        {content: owners[word][0] for content, word in words.items()},
+        {content: (owners[word][1],) if owners[word][1] else () for content, word in words.items()},
+    )
+
+
+def _owners_of_words(words: Sequence[str], roles: Collection[str], rules: Rules) -> dict[str, tuple[str, str]]:
+    """For each word whose it is ("" for nobody's), and what is left to say."""
+    if all(map(is_integer, words)):
+        return {word: ("", word) for word in words}
+    known = {word for word in words if word.lower() in roles or word.lower() in COLOURS}
+    if len(known) >= 2 or (known and len(words) <= 2):
+        return {word: (word, "") if word in known else ("", word) for word in words}
+    if split := _prefixes(words, roles):
+        return split
+    if related := _related(words, rules):
+        return {word: (related.get(word, ""), word) for word in words}
+    if len(words) <= 2 and not any(map(is_integer, words)):
+        return {word: (word, "" if mark_of(word)[0] != "stone" else word) for word in words}
+    if any(mark_of(word)[0] != "stone" for word in words) and len(words) <= MAX_OWNERS:
+        return {word: (word, "") if mark_of(word)[0] != "stone" else ("", word) for word in words}
+    return {word: ("", word) for word in words}
+
+
+def _prefixes(words: Sequence[str], roles: Collection[str]) -> dict[str, tuple[str, str]] | None:
+    """Splits words such as `wk`, `bk` or `whiteKing`, `blackKing`: a few owners, several of whose pieces are alike."""
+    options: list[dict[str, tuple[str, str]]] = []
+    by_word = {word: WORDS.findall(word) for word in words}
+    if all(len(parts) >= 2 and "".join(parts) == word for word, parts in by_word.items()):
+        options.append({word: (parts[0], "".join(parts[1:])) for word, parts in by_word.items()})
+    starts = [start for start in {*roles, *COLOURS} if any(word.lower().startswith(start) for word in words)]
+    cut = {
+        word: max(
+            (start for start in starts if word.lower().startswith(start) and len(word) > len(start)),
+            key=len,
+            default="",
+        )
+        for word in words
+    }
+    if all(cut.values()):
+        options.append({word: (word[: len(cut[word])], word[len(cut[word]) :].lstrip("_-")) for word in words})
+    if all(len(word) >= 2 for word in words):
+        options.append({word: (word[0], word[1:]) for word in words})
+    for option in options:
+        owners = defaultdict(set)
+        for owner, rest in option.values():
+            owners[owner].add(rest.lower())
+        kinds = set.union(*owners.values())
+        alike = sum(len(rests) for rests in owners.values())
+        if 2 <= len(owners) <= MAX_OWNERS and len(kinds) < len(words) and 4 * alike >= 3 * len(owners) * len(kinds):
+            return option
+    return None
+
+
+def _related(words: Sequence[str], rules: Rules) -> dict[str, str] | None:
+    """The role that a fact of the rulesheet joins with each word, if each word has one and several roles have some."""
+    roles = set(rules.roles)
+    for (kind, _, count), facts in rules.ground.items():
+        if kind != OWN or count != 2:
+            continue
+        for word_at in (0, 1):
+            found: dict[str, set[str]] = defaultdict(set)
+            for fact in facts:
+                if fact[word_at] in words and fact[1 - word_at] in roles:
+                    found[fact[word_at]].add(fact[1 - word_at])
+            owners = {word: next(iter(owner)) for word, owner in found.items() if len(owner) == 1}
+            if len(owners) * 2 > len(words) and len(set(owners.values())) >= 2:
+                return owners
+    return None
+
+
+def _owner_key(rules: Rules) -> Callable[[str], tuple[int, int, str]]:
+    rank = {role.lower(): index for index, role in enumerate(rules.roles)}
+    initials = {role[:1].lower(): index for index, role in reversed(list(enumerate(rules.roles)))}
+    end = len(rank)
+
+    def key(owner: str) -> tuple[int, int, str]:
+        low = owner.lower()
+        exact = rank.get(low, end)
+        return (exact, initials.get(low[:1], end) if exact == end else 0, owner)
+
+    return key
+
+
+def _named_colours(owners: Sequence[str], rules: Rules) -> dict[str, int]:
+    """The colours that owners' words name, or that their initials do where all are initials."""
+    named = {owner: COLOURS[owner.lower()] for owner in owners if owner.lower() in COLOURS}
+    if len(named) < len(owners) and all(len(owner) == 1 for owner in owners):
+        by_initial: dict[str, int] = {}
+        for word in (*(role.lower() for role in rules.roles), "white", "black"):
+            if word in COLOURS:
+                by_initial.setdefault(word[0], COLOURS[word])
+        if all(owner.lower() in by_initial for owner in owners):
+            return {owner: by_initial[owner.lower()] for owner in owners}
+    return named
+
+
+def _colours(owners: Sequence[str], named: Mapping[str, int]) -> dict[str, int]:
+    """A colour for each owner: the one that it names, else one of the palette's."""
+    colours = dict(named)
+    free = [colour for colour in PALETTE if colour not in colours.values()]
+    for index, owner in enumerate(owner for owner in owners if owner not in named):
+        colours[owner] = free[index % len(free)] if free else NEUTRAL
+    return colours
+
+
+def _signs(
+    rests: Sequence[tuple[str, ...]], start: Mapping[tuple[str, ...], int], rules: Rules
+) -> dict[tuple[str, ...], tuple[Glyph, str, str]]:
+    """Glyph, sign and small extra sign for what is left of each content when its owner is known."""
+    if not rests:
+        return {}
+    widest = max(map(len, rests))
+    if widest == 0:
+        return dict.fromkeys(rests, ("stone", "", ""))
+    kinds = {rest: rest for rest in rests if rest}
+    # The argument with the most values is the kind of the piece; the others stand beside it.
+    columns = [sorted({rest[index] for rest in kinds if len(rest) > index}, key=natural_key) for index in range(widest)]
+    main = max(range(widest), key=lambda index: (len(columns[index]), -index))
+    signs = sign_words(columns[main])
+    usual: dict[tuple[str, int], str] = {}
+    for index in range(widest):
+        for kind in columns[main] if index != main else ():
+            counts = Counter(dict.fromkeys(columns[index], 0))
+            for rest, count in start.items():
+                if len(rest) > max(main, index) and rest[main] == kind:
+                    counts[rest[index]] += count
+            usual[kind, index] = max(columns[index], key=lambda value: (counts[value], value))
+    # Where all pieces are alike at the start, as men are, the plain stone is theirs.
+    present = {rest[main] for rest, count in start.items() if count and len(rest) > main}
+    plain = (
+        next(iter(present)) if len(present) == 1 and len(columns[main]) > 1 and not all_numbers(columns[main]) else None
+    )
+    result: dict[tuple[str, ...], tuple[Glyph, str, str]] = {}
+    for rest in rests:
+        if len(rest) <= main:
+            result[rest] = "stone", "", ""
+            continue
+        glyph, sign = signs[rest[main]]
+        if rest[main] == plain and glyph == "letter":
+            glyph, sign = "stone", ""
+        extra = "".join(
+            short(rest[index], columns[index])
+            for index in range(len(rest))
+            if index != main and rest[index] != usual[rest[main], index]
+        )
+        result[rest] = glyph, sign, extra
+    return result

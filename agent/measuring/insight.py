@@ -1,0 +1,120 @@
+"""What the author of a rulesheet may want to know: where time goes, what random matches reach, who wins small games."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+
+import numpy as np
+
+from agent.search.tree.engine import TreeSearch
+from agent.tournament.engine_player import consider
+from games.child_process import Bounds, ChildLostError, ChildProcess
+from games.gdl.circuit.circuit import build_circuit
+from games.gdl.grounding.ground import ground
+from games.gdl.rules.check import CheckedRules
+from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.machine import GameError, Term
+
+STAGES_BOUNDS = Bounds(cpu_seconds=60, memory_bytes=8 << 30)
+
+PROOF_SECONDS = 1.0
+"""Of search for each role, to prove what a small game is worth. Set by hand; not tuned."""
+
+MATCHES = 64
+"""Random matches that are looked at."""
+
+MOST_PLIES = 400
+"""Longer matches are looked at up to here."""
+
+MOST_CELLS = 50_000_000
+"""Facts times positions that are looked at, about; fewer matches where there are more. Bounds memory; not tuned."""
+
+
+def stage_seconds(checked: CheckedRules) -> dict[str, float] | None:
+    """Seconds that grounding, building the circuit and laying it out take, without the rewritings that the agent tries.
+
+    None where they do not come to an end within bounds.
+    """
+    child = ChildProcess(_stages, checked, bounds=STAGES_BOUNDS)
+    try:
+        seconds: dict[str, float] = child.receive()
+        return seconds
+    except (GameError, ChildLostError):
+        return None
+    finally:
+        child.end()
+
+
+def _stages(pipe: Connection, checked: CheckedRules) -> dict[str, float]:
+    times = [time.monotonic()]
+    program = ground(checked.rules, checked.roles)
+    times.append(time.monotonic())
+    circuit = build_circuit(program)
+    times.append(time.monotonic())
+    compiled_game(circuit)
+    times.append(time.monotonic())
+    names = ("grounding", "circuit", "layout")
+    return {name: round(end - begin, 4) for name, begin, end in zip(names, times, times[1:], strict=False)}
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What random matches have reached."""
+
+    facts: int
+    """Facts that were true at some time, of those that change."""
+    possible_facts: int
+    moves: int
+    """Moves that were legal at some time, of all roles."""
+    possible_moves: int
+    latches: dict[str, int]
+    """By relation, facts that were seen to become true and never to become false again."""
+    never_legal: dict[str, int]
+    """By name, moves that were never seen to be legal."""
+
+
+def reached_by(machine: CircuitMachine, seed: int = 1) -> Reached:
+    """Plays random matches, and looks at all their positions."""
+    game = machine.game
+    matches = max(1, min(MATCHES, MOST_CELLS // (MOST_PLIES * max(1, len(game.fluents)))))
+    positions = machine.random_matches(matches, seed, max_plies=MOST_PLIES)
+    bits = np.unpackbits(positions.states.view(np.uint8), axis=1, bitorder="little")[:, : len(game.fluents)] != 0
+    before, after = bits[:-1], bits[1:]
+    same = (positions.match[1:] == positions.match[:-1])[:, None]
+    rises = (~before & after & same).any(axis=0)
+    falls = (before & ~after & same).any(axis=0)
+    legal, _ = machine.legal_of(positions.states[~positions.terminal])
+    moves = [move for of_role in game.moves for move in of_role]
+    seen = legal.any(axis=0)
+    return Reached(
+        facts=int(bits.any(axis=0).sum()),
+        possible_facts=len(game.fluents),
+        moves=int(seen.sum()),
+        possible_moves=len(moves),
+        latches=_by_name(game.fluents[i] for i in np.flatnonzero(rises & ~falls)),
+        never_legal=_by_name(moves[i] for i in np.flatnonzero(~seen)),
+    )
+
+
+def _by_name(terms: Iterable[Term]) -> dict[str, int]:
+    return dict(Counter(str(term[0]) if isinstance(term, tuple) and term else str(term) for term in terms))
+
+
+def proven_values(machine: CircuitMachine) -> list[float] | None:
+    """What each role gets if all play as well as they can; None where `PROOF_SECONDS` for each do not prove it."""
+    values = []
+    state = machine.initial()
+    if machine.terminal(state):
+        return None
+    for role in range(len(machine.roles)):
+        engine = TreeSearch(machine, role)
+        engine.begin(state)
+        opinion = consider(engine, machine.legal(state, role), PROOF_SECONDS)
+        if not opinion.proven or opinion.value is None:
+            return None
+        values.append(round(opinion.value, 2))
+    return values

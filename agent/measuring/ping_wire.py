@@ -1,0 +1,133 @@
+"""One HTTP exchange with a player, as managers make it, and all that can be seen of the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from agent.errors import InputError
+
+PATIENCE = 5.0
+"""Seconds after which we stop waiting for a connection, or for what managers would no longer wait for."""
+
+CLOSING_SECONDS = 1.0
+"""What Dresden's gamecontroller waits beyond its clock, so the latest that a connection may close after the reply."""
+
+MAX_REPLY = 1 << 20
+"""Bytes that are read."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a player is."""
+
+    url: str
+    host: str
+    port: int
+    path: str
+    secure: bool
+    """Whether it is reached by https."""
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """The address that a user gives. Raises `InputError`."""
+        url = text if "://" in text else f"http://{text}"
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise InputError(f"{text}: {error}") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InputError(f"{text}: no address of a player; one looks like http://localhost:9147")
+        secure = parts.scheme == "https"
+        return cls(url, parts.hostname, port or (443 if secure else 80), parts.path or "/", secure)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back, as it came."""
+
+    status: int
+    reason: str
+    version: str
+    headers: Mapping[str, str]
+    """By name in lower case."""
+    body: bytes
+    seconds: float
+    """From the connect to the end of the reply."""
+    closed: bool
+    """Whether the player closed the connection after the reply."""
+    framed: bool
+    """Whether its length was told, rather than shown by the end of the connection."""
+
+
+async def exchange(
+    address: Address, method: str, body: bytes, extra: Mapping[str, str], timeout: float, *, linger: bool = False
+) -> Reply:
+    """Sends one request of HTTP/1.0, as managers do. With `linger` it waits for the player to close the connection.
+
+    Raises `TimeoutError`, `OSError` and `ValueError` (for what is no HTTP).
+    """
+    context = ssl.create_default_context() if address.secure else None
+    opening = asyncio.open_connection(address.host, address.port, ssl=context)
+    reader, writer = await asyncio.wait_for(opening, PATIENCE)
+    begin = time.monotonic()
+    content = bytearray()
+    try:
+        lines = [f"{method} {address.path} HTTP/1.0", f"Host: {address.host}:{address.port}"]
+        lines += [f"{name}: {value}" for name, value in extra.items()]
+        lines += [f"Content-Length: {len(body)}", "", ""]
+        writer.write("\r\n".join(lines).encode() + body)
+        async with asyncio.timeout(timeout):
+            await writer.drain()
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            first, *rest = head.splitlines()
+            version, _, status = first.partition(" ")
+            number, _, reason = status.partition(" ")
+            if not version.startswith("HTTP/") or not number.isdigit():
+                raise ValueError(f"no HTTP: {first[:80]}")
+            found = {
+                name.strip().lower(): value.strip()
+                for name, colon, value in (line.partition(":") for line in rest)
+                if colon
+            }
+            length = found.get("content-length", "")
+            framed = length.isdigit() and "transfer-encoding" not in found
+            if framed:
+                content += await reader.readexactly(min(int(length), MAX_REPLY))
+            else:
+                await _read_all(reader, content, chunked="chunked" in found.get("transfer-encoding", "").lower())
+        seconds = time.monotonic() - begin
+        closed = not framed or (linger and await _closes(reader))
+        return Reply(int(number), reason, version, found, bytes(content), seconds, closed, framed)
+    except asyncio.IncompleteReadError as error:
+        raise ValueError("the connection broke off within the reply" if error.partial else "no reply") from None
+    except TimeoutError:
+        if content:
+            raise ValueError("no length, and the connection stays open: nobody sees where the reply ends") from None
+        raise
+    except asyncio.LimitOverrunError:
+        raise ValueError("no HTTP: the header has no end") from None
+    finally:
+        writer.close()
+
+
+async def _read_all(reader: asyncio.StreamReader, content: bytearray, *, chunked: bool) -> None:
+    """Adds to `content` what comes until the connection closes, or until the last chunk."""
+    while len(content) < MAX_REPLY and (more := await reader.read(MAX_REPLY - len(content))):
+        content += more
+        if chunked and content.endswith(b"0\r\n\r\n"):
+            break
+
+
+async def _closes(reader: asyncio.StreamReader) -> bool:
+    try:
+        return await asyncio.wait_for(reader.read(1), CLOSING_SECONDS) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True

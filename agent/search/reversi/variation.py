@@ -1,0 +1,59 @@
+"""The principal variation, read off the transposition table for whoever watches.
+
+In plain Python, as it is wanted now and then only: a kernel would have to be compiled.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.alphabeta.table import BUCKET
+from agent.search.engine import LONGEST_LINE
+from agent.search.reversi.table import NO_MOVE
+from games.native.reversi.rules import ReversiPosition, ReversiVariant
+
+_WORD = (1 << 64) - 1
+_FIRST = 32
+"""Where an entry has its best move's cell, see `table`."""
+
+
+def key_of(player: int, opponent: int) -> int:
+    """What `table.position_key` gives."""
+    first = player * 0x9E3779B97F4A7C15 & _WORD
+    first ^= first >> 32
+    second = (opponent ^ 0x5851F42D4C957F2D) * 0xBF58476D1CE4E5B9 & _WORD
+    second ^= second >> 29
+    key = (first + (second << 1)) * 0x94D049BB133111EB & _WORD
+    key ^= key >> 31
+    key = key * 0xD6E8FEB86659FD93 & _WORD
+    return key ^ key >> 32
+
+
+def best_known(table: NDArray[np.uint64], player: int, opponent: int) -> int:
+    """The cell of the best move that the table (uint64[entries, 2]) knows in a position, or `NO_MOVE`."""
+    key = key_of(player, opponent)
+    begin = key & (len(table) - BUCKET) & ~(BUCKET - 1)
+    for check, data in table[begin : begin + BUCKET].tolist():
+        if data and check ^ data == key:
+            return int(data >> _FIRST & 0xFF)
+    return NO_MOVE
+
+
+def principal_variation(
+    table: NDArray[np.uint64], variant: ReversiVariant, position: ReversiPosition, cell: int
+) -> list[tuple[int, int]]:
+    """The colours and cells of the moves that are expected, beginning with a legal one; passes are left out.
+
+    Threads may be writing to the table: what is not legal ends the line.
+    """
+    line: list[tuple[int, int]] = []
+    while len(line) < LONGEST_LINE:
+        line.append((position.turn, cell))
+        position = variant.play(position, cell)
+        if variant.noop and not variant.moves(position):
+            position = variant.play(position, None)
+        cell = best_known(table, position.player, position.opponent)
+        if cell == NO_MOVE or not variant.moves(position) >> cell & 1:
+            break
+    return line

@@ -1,0 +1,64 @@
+"""What the tree shows to whoever watches: the best moves at the root, and how the match is expected to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from agent.search.engine import LONGEST_LINE, MOST_CANDIDATES, Candidate
+from agent.search.tree.root_policy import RootStatistics
+from agent.search.tree.store import ROOT, SearchTree
+from games.machine import Term
+
+LEAST_VISITS = 8
+"""Results by an edge from which on it is taken for what is expected. Set by hand; not tuned."""
+
+
+def candidates(root: RootStatistics, edge: int, moves: Sequence[Term]) -> tuple[Candidate, ...]:
+    """The edge that is played, then the most visited ones; `moves` are those of all roles, as numbered in the tree."""
+    order = [edge, *(int(one) for one in np.argsort(-root.visits, kind="stable") if one != edge)]
+    return tuple(
+        Candidate(
+            moves[int(root.moves[one])],
+            100 * float(root.proven_goals[one] if root.proven_goals[one] >= 0 else root.means[one]),
+            int(root.visits[one]),
+            bool(root.proven_goals[one] >= 0),
+        )
+        for one in order[:MOST_CANDIDATES]
+        if one == edge or root.visits[one] > 0 or root.proven_goals[one] >= 0
+    )
+
+
+def principal_variation(tree: SearchTree, role: int, edge: int, moves: Sequence[Term]) -> tuple[Term, ...]:
+    """The moves of whoever has a choice, beginning with that edge of the role at the root.
+
+    Ends where several choose at once, or too little is known. Other threads may be searching.
+    """
+    node = int(tree.counts[ROOT])
+    line: list[Term] = []
+    seen: set[int] = set()
+    while 0 <= node not in seen and len(line) < LONGEST_LINE:
+        seen.add(node)
+        edges_of = tree.stats["n_edges"][node]
+        choosers = np.flatnonzero(edges_of > 1)
+        if len(choosers) > 1:
+            break
+        chooser = int(choosers[0]) if len(choosers) else 0
+        first = int(tree.stats["first_edge"][node, chooser])
+        edges = tree.edge[first : first + int(edges_of[chooser])]
+        if not len(edges):
+            break
+        at_root = not line and len(seen) == 1
+        if at_root and chooser == role:
+            best = edge
+        else:
+            proven = tree.stats["goal"][np.maximum(edges["child"], 0), chooser]
+            known = np.where(edges["proven"] >= 0, 1e12 * proven, edges["visits"])
+            best = int(known.argmax())
+            if len(choosers) and edges["visits"][best] < LEAST_VISITS:
+                break
+        if len(choosers):
+            line.append(moves[int(edges["move"][best])])
+        node = int(edges["child"][best])
+    return tuple(line)

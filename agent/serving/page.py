@@ -1,0 +1,77 @@
+"""The page of the server: loaded when somebody asks for it, so that nothing waits for it before."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from agent.web.gallery import Gallery
+from agent.web.transcript import Transcript
+
+if TYPE_CHECKING:
+    from agent.web.site import Site
+
+log = logging.getLogger(__name__)
+
+
+SAVING_SECONDS = 2.0
+"""How long the end of the server waits for records that are being written. Set by hand; not tuned."""
+
+
+class Page:
+    """Hands requests on to a site that is made for the first of them."""
+
+    def __init__(self, gallery: Gallery, *, everyone_allowed: bool, records: Path | None) -> None:
+        """`everyone_allowed` is whether all who may ask at all were allowed by name; `records` is a folder of matches
+        that are shown as well, to which those of this server are added when they are over."""
+        self._gallery = gallery
+        self._everyone_allowed = everyone_allowed
+        self._records = records
+        self._site: Site | None = None
+        self._saving: set[asyncio.Task[None]] = set()
+        if records is not None:
+            gallery.ended = self._save
+        self._loading = asyncio.Lock()
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answers a browser."""
+        async with self._loading:
+            if self._site is None:
+                self._site = await asyncio.to_thread(self._load)
+        return await self._site.handle(request)
+
+    def _load(self) -> Site:
+        from agent.web.records import Records
+        from agent.web.site import Site
+
+        records = None if self._records is None else Records([self._records])
+        return Site(self._gallery, title="ggp-agent serve", everyone_allowed=self._everyone_allowed, records=records)
+
+    def _save(self, transcript: Transcript) -> None:
+        task = asyncio.create_task(self._save_record(transcript))
+        self._saving.add(task)
+        task.add_done_callback(self._saving.discard)
+
+    async def _save_record(self, transcript: Transcript) -> None:
+        """Adds a match to the folder of records, beside whatever else is going on."""
+        assert self._records is not None
+        from agent.web.records import record_key, save_record
+
+        try:
+            path = await asyncio.to_thread(save_record, self._records, transcript)
+        except Exception as error:
+            log.error("%s: no record can be written: %s", transcript.game, error)
+            return
+        if path is not None:
+            transcript.record_key = record_key(path, transcript.game)
+
+    async def close(self, _: web.Application) -> None:
+        """Ends what is being sent, which would hold up the end of the server."""
+        if self._site is not None:
+            await self._site.close()
+        if self._saving:
+            await asyncio.wait(self._saving, timeout=SAVING_SECONDS)

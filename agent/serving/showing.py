@@ -1,0 +1,158 @@
+"""What a match tells the page: written into a transcript as it happens, whether anybody watches or not.
+
+Whatever goes wrong here is logged, and the match goes on without being shown.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import wraps
+from typing import Concatenate, ParamSpec, cast
+
+from agent.serving.clock import Deadline
+from agent.web.gallery import Gallery
+from agent.web.transcript import Transcript
+from agent.worker.messages import Judged, Prepared, Received, Situation, Thought, Unseen
+from games.machine import Term
+from protocol.messages import Start
+
+log = logging.getLogger(__name__)
+
+Given = ParamSpec("Given")
+
+
+def _isolated(
+    method: Callable[Concatenate[MatchShow, Given], None],
+) -> Callable[Concatenate[MatchShow, Given], None]:
+    """Lets a failure end the show, and nothing else."""
+
+    @wraps(method)
+    def guarded(self: MatchShow, *arguments: Given.args, **named: Given.kwargs) -> None:
+        if self.failed:
+            return
+        try:
+            method(self, *arguments, **named)
+        except Exception:
+            self.failed = True
+            log.exception("the match is not shown any more")
+            with suppress(Exception):
+                self._transcript.end("stopped")
+
+    return cast("Callable[Concatenate[MatchShow, Given], None]", guarded)
+
+
+class MatchShow:
+    """Writes what happens in one match of the server into its transcript."""
+
+    def __init__(self, start: Start, gallery: Gallery | None) -> None:
+        """Without a gallery nothing is written."""
+        self.failed = gallery is None
+        self._role = 0
+        if gallery is not None:
+            self._open(start, gallery)
+
+    @_isolated
+    def _open(self, start: Start, gallery: Gallery) -> None:
+        roles = _roles(start)
+        self._role = roles.index(start.role)
+        self._transcript = Transcript(
+            gallery.new_key(start.match_id),
+            start.match_id,
+            roles,
+            ["this agent" if index == self._role else "" for index in range(len(roles))],
+            start_clock=start.start_clock,
+            play_clock=start.play_clock,
+            own=(self._role,),
+            rules=start.rules,
+        )
+        gallery.add(self._transcript)
+
+    @_isolated
+    def starting(self, deadline: Deadline) -> None:
+        """The start clock runs."""
+        total = self._transcript.start_clock or 0.0
+        self._transcript.run_clock(deadline.at, total)
+
+    @_isolated
+    def started(self) -> None:
+        """START was answered."""
+        self._transcript.clock = None
+        self._transcript.say("waiting for the manager")
+
+    @_isolated
+    def prepared(self, report: Prepared) -> None:
+        """It is known how the match will be played."""
+        what = "the compiled circuit" if report.compiled else "the interpreter of rules"
+        if self._transcript.phase == "getting ready":
+            self._transcript.say(f"ready: {report.engine} on {what}")
+
+    @_isolated
+    def asked(self, deadline: Deadline, margin: float) -> None:
+        """A turn's clock runs."""
+        self._transcript.phase = "thinking"
+        self._transcript.run_clock(deadline.at, self._transcript.play_clock or 0.0, margin)
+
+    @_isolated
+    def moved(self, received: Received) -> None:
+        """A joint move was told."""
+        if isinstance(received, Judged):
+            received = received.moves
+        if isinstance(received, Unseen):
+            # Of the others' moves nothing is known.
+            self._transcript.move(None)
+        else:
+            self._transcript.move(received)
+
+    @_isolated
+    def situated(self, situation: Situation) -> None:
+        """The state is known, or what may be it."""
+        known = situation.checkpoint
+        if known.facts is not None and known.turn == situation.turn and situation.turn == self._ply:
+            self._transcript.reach(known.facts, situation.states)
+        self._transcript.allow(situation.role, situation.legal)
+
+    @_isolated
+    def thought(self, thought: Thought) -> None:
+        """The engine has a new opinion."""
+        if thought.turn == self._ply:
+            self._transcript.think(self._role, thought.opinion, thought.engine, thought.reason)
+
+    @_isolated
+    def answered(self, move: Term) -> None:
+        """A turn was answered."""
+        self._transcript.answer(self._role, move)
+        self._transcript.say("waiting for the others")
+
+    @_isolated
+    def began_again(self) -> None:
+        """The manager starts from the first turn."""
+        self._transcript.take_back(0)
+
+    @_isolated
+    def ended(self, goals: Sequence[int | None] | None) -> None:
+        """STOP came; `goals` where they are known."""
+        if goals is None:
+            self._transcript.end("stopped")
+        else:
+            self._transcript.end("finished", goals)
+
+    @_isolated
+    def aborted(self) -> None:
+        """The match was given up."""
+        self._transcript.end("aborted")
+
+    @property
+    def _ply(self) -> int:
+        return len(self._transcript.positions) - 1
+
+
+def _roles(start: Start) -> list[Term]:
+    """The roles in the order of the rules, as far as they are plainly stated."""
+    roles = [
+        statement[1]
+        for statement in start.rules
+        if isinstance(statement, tuple) and len(statement) == 2 and statement[0] == "role"
+    ]
+    return roles if start.role in roles else [start.role]

@@ -1,0 +1,98 @@
+"""Who takes part in a tournament, as the command line names them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from agent.errors import InputError
+
+Kind: TypeAlias = Literal["engine", "random", "legal", "agent", "address"]
+
+_LABEL = re.compile(r"([A-Za-z0-9_.+-]+)=(.+)")
+_ENGINE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_-]*)@(?P<seconds>[0-9.]+)(?:\+(?P<start>[0-9.]+))?")
+_RANDOM = re.compile(r"random(?::(?P<seed>[0-9]{1,9}))?")
+
+FORMS = (
+    "an address (http://host:port), `agent`, `random`, `random:SEED`, `legal`, or an engine with its seconds per move "
+    "such as general@0.2"
+)
+"""What a player may be."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One player of a tournament."""
+
+    label: str
+    """What table and log call it."""
+    spec: str
+    """What it is, as it was given."""
+    kind: Kind
+    engine: str = ""
+    seconds: float = 0.0
+    """An engine's, per move."""
+    start_seconds: float = 0.0
+    """An engine's, before its first move."""
+    seed: int = 0
+    """Of the random player."""
+
+    @property
+    def over_http(self) -> bool:
+        """Whether it is asked over HTTP, by the clocks of the match."""
+        return self.kind in ("agent", "address")
+
+    @property
+    def plays_one_match(self) -> bool:
+        """Whether it can play one role of one match at a time: we do not know better of a player that we only reach."""
+        return self.kind == "address"
+
+
+def parse_contenders(texts: Sequence[str], engines: Sequence[str]) -> list[Contender]:
+    """Reads `LABEL=PLAYER` or `PLAYER`, see `FORMS`; `engines` are the names of those that there are.
+
+    Raises `InputError`, also where two have one label, or one address.
+    """
+    contenders = [parse_contender(text, engines) for text in texts]
+    if not contenders:
+        raise InputError(f"no players: name some, each {FORMS}")
+    labels = [contender.label for contender in contenders]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise InputError(f"{twice} is there twice: tell them apart by names, as in first={twice}")
+    addresses = [contender.spec for contender in contenders if contender.kind == "address"]
+    twice = next((address for address in addresses if addresses.count(address) > 1), None)
+    if twice is not None:
+        raise InputError(f"{twice} is there twice, and cannot play against itself")
+    return contenders
+
+
+def parse_contender(text: str, engines: Sequence[str]) -> Contender:
+    """One player. Raises `InputError`."""
+    named = _LABEL.fullmatch(text)
+    label, spec = (named[1], named[2]) if named else (text, text)
+    if spec.startswith(("http://", "https://")):
+        return Contender(label, spec.rstrip("/"), "address")
+    if spec == "agent":
+        return Contender(label, spec, "agent")
+    if spec == "legal":
+        return Contender(label, spec, "legal")
+    if match := _RANDOM.fullmatch(spec):
+        return Contender(label, spec, "random", seed=int(match["seed"] or 0))
+    if match := _ENGINE.fullmatch(spec):
+        name, seconds, start = match["name"], _seconds(match["seconds"]), _seconds(match["start"] or "0")
+        if name in engines and seconds > 0 and math.isfinite(start):
+            return Contender(label, spec, "engine", name, seconds, start)
+    if spec.partition("@")[0] in engines:
+        raise InputError(f"{text}: an engine is given with its seconds per move, as in {spec.partition('@')[0]}@0.2")
+    raise InputError(f"{text}: a player is {FORMS}; engines: {', '.join(engines)}")
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

@@ -1,0 +1,136 @@
+"""A tournament as a person sees it: progress while it runs, the table at its end; the table as CSV."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.progress import Progress
+
+from agent.console import Align, console, print_table, progress_bar, shows_progress
+from agent.errors import InputError
+from agent.tournament.results import MatchResult
+from agent.tournament.series import Watcher
+from agent.tournament.standings import Average, Line, Standings
+
+
+@contextmanager
+def progress() -> Iterator[Watcher]:
+    """Shows how far a tournament is and how long it still takes: a bar on a terminal, else a line per match."""
+    if not shows_progress():
+        yield _Lines()
+        return
+    with progress_bar(console(stderr=True)) as bar:
+        yield _Bar(bar)
+
+
+class _Bar(Watcher):
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+        self._task = bar.add_task("setting up", total=None)
+
+    def begins(self, matches: int, known: int) -> None:
+        # The time left is estimated from the matches that this run plays.
+        self._bar.reset(self._task, total=matches - known, description="matches")
+
+    def ended(self, result: MatchResult) -> None:
+        self._bar.console.print(describe(result))
+        self._bar.advance(self._task)
+
+
+class _Lines(Watcher):
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+        self._matches = self._known = self._played = 0
+
+    def begins(self, matches: int, known: int) -> None:
+        self._matches, self._known = matches, known
+        print(f"{matches} matches" + (f", {known} of them in the log already" if known else ""), flush=True)
+
+    def ended(self, result: MatchResult) -> None:
+        self._played += 1
+        done = self._known + self._played
+        left = (time.monotonic() - self._begin) / self._played * (self._matches - done)
+        print(f"{done}/{self._matches}  {describe(result)}  ({duration(left)} left)", flush=True)
+
+
+def describe(result: MatchResult) -> str:
+    """A match on one line."""
+    goals = result.goals or [None] * len(result.seats)
+    seats = ", ".join(
+        f"{role} {player} {'-' if goal is None else goal}"
+        for role, player, goal in zip(result.roles, result.seats, goals, strict=True)
+    )
+    stalled = "; stalled" if result.outcome != "finished" else ""
+    errors = f"; errors of players: {len(result.errors)}" if result.errors else ""
+    return f"{result.game}, round {result.round}: {seats}{stalled}{errors}"
+
+
+def duration(seconds: float) -> str:
+    """A time in the two units that matter."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def show(standings: Standings) -> None:
+    """Prints the table: roles played, mean goal, results against others; with several games, the mean goal in each.
+
+    Intervals are those of 95 %.
+    """
+    columns: list[tuple[str, Align]] = [
+        ("player", "left"),
+        ("roles", "right"),
+        ("goals", "right"),
+        ("95 %", "right"),
+        ("+ = -", "right"),
+        ("Elo", "right"),
+        ("95 %", "right"),
+        ("errors", "left"),
+    ]
+    print_table(columns, [_row(line) for line in standings.lines])
+    if len(standings.games) > 1:
+        games: list[tuple[str, Align]] = [("goals in", "left")]
+        games += [(line.contender.label, "right") for line in standings.lines]
+        print()
+        print_table(
+            games, [[game, *(_mean(line.by_game[game]) for line in standings.lines)] for game in standings.games]
+        )
+    if standings.stalled:
+        print(f"{standings.stalled} matches have no result: some role had no legal move before the end")
+
+
+def write_csv(path: Path, standings: Standings) -> None:
+    """Writes the table as comma-separated values. Raises `InputError` where that is not possible."""
+    rows = standings.as_rows()
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def _row(line: Line) -> list[str]:
+    score, rating, goals = line.score, line.rating, line.goals.as_json()
+    return [
+        line.contender.label,
+        str(line.goals.seats),
+        _mean(line.goals),
+        f"{goals['low']:.1f}..{goals['high']:.1f}" if goals["average"] is not None else "-",
+        f"{score.wins} {score.draws} {score.losses}",
+        f"{rating.elo:+.0f}" if rating else "-",
+        f"{rating.low:+.0f}..{rating.high:+.0f}" if rating else "-",
+        ", ".join(f"{number} {kind}" for kind, number in sorted(line.errors.items())) or "0",
+    ]
+
+
+def _mean(average: Average) -> str:
+    return f"{average.total / average.seats:.1f}" if average.seats else "-"

@@ -1,0 +1,96 @@
+"""Follows what another server of ours thinks about a match, to show it beside what the referee knows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import aiohttp
+
+from agent.web.gallery import Gallery
+from agent.web.thinking import Spelling, Thinking
+from agent.web.transcript import Transcript
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 1.0
+"""Until a server that does not (yet) know of the match is asked again. Set by hand; not tuned."""
+
+ALL_SECONDS = 5.0
+"""For asking for everything once, at the end. Set by hand; not tuned."""
+
+MOST_LINE = 1 << 24
+"""Characters of one event."""
+
+_BROKEN = (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError, IndexError, AttributeError)
+
+
+class Feed:
+    """The thoughts of one player, from the page of the server that it is."""
+
+    def __init__(self, url: str, role: int, transcript: Transcript, gallery: Gallery, spelling: Spelling) -> None:
+        """`spelling` turns the player's words into those of the transcript."""
+        self._url = url
+        self._role = role
+        self._transcript = transcript
+        self._gallery = gallery
+        self._spelling = spelling
+        self._match_id = ""
+        self._begun = 0
+
+    def follow(self, match_id: str, begun: int) -> None:
+        """The player knows the match by this name, and its first position is the one at ply `begun`."""
+        self._match_id, self._begun = match_id, begun
+
+    async def run(self) -> None:
+        """Follows while somebody watches, until it is cancelled."""
+        async with aiohttp.ClientSession() as session:
+            while True:
+                await self._gallery.arrived.wait()
+                try:
+                    await self._stream(session)
+                except _BROKEN as error:
+                    log.debug("cannot follow %s: %s", self._url, error)
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def take_all(self) -> None:
+        """Takes everything that was thought until now, if that can be had."""
+        try:
+            async with asyncio.timeout(ALL_SECONDS), aiohttp.ClientSession() as session:
+                key = await self._key(session)
+                async with session.get(f"{self._url}/page/matches/{key}") as response:
+                    self._take(await response.json())
+        except (*_BROKEN, TimeoutError) as error:
+            log.debug("cannot ask %s: %s", self._url, error)
+
+    async def _key(self, session: aiohttp.ClientSession) -> str:
+        async with session.get(f"{self._url}/page/matches") as response:
+            matches = (await response.json())["matches"]
+        return next(str(match["key"]) for match in matches if match["game"] == self._match_id)
+
+    async def _stream(self, session: aiohttp.ClientSession) -> None:
+        match_id = self._match_id
+        key = await self._key(session)
+        forever = aiohttp.ClientTimeout(total=None)
+        events = session.get(f"{self._url}/page/events", params={"match": key}, timeout=forever, read_bufsize=MOST_LINE)
+        async with events as response:
+            async for line in response.content:
+                if line.startswith(b"data:"):
+                    self._take(json.loads(line[5:]))
+                if not self._gallery.watched or self._match_id != match_id:
+                    return
+
+    def _take(self, view: dict[str, Any]) -> None:
+        if view["game"] != self._match_id:
+            return
+        for step in view["steps"]:
+            ply = self._begun + int(step["ply"])
+            if ply >= len(self._transcript.positions):
+                continue
+            position = self._transcript.positions[ply]
+            for thought in step["thinking"].values():
+                position.thinking[self._role] = Thinking.from_json(thought, self._spelling)
+            if step["thinking"]:
+                self._transcript.touch(position)

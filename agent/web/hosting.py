@@ -1,0 +1,37 @@
+"""Serves a site on this machine alone, for commands that are no servers otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+from agent.web.site import Site
+
+HOST = "127.0.0.1"
+
+SHUTDOWN_SECONDS = 1.0
+"""How long answers that are being sent may take when it ends."""
+
+
+@asynccontextmanager
+async def serve_here(site: Site, port: int = 0) -> AsyncIterator[str]:
+    """Answers browsers on this machine, at a port (0: a free one), while the context lasts; yields the address.
+
+    Raises `OSError` where the port is taken.
+    """
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", site.handle)
+
+    async def close(_: web.Application) -> None:
+        await site.close()
+
+    app.on_shutdown.append(close)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, HOST, port).start()
+        yield f"http://{HOST}:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()

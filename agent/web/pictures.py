@@ -1,0 +1,115 @@
+"""Positions as pictures and tables: drawn when somebody looks, in a thread, and remembered for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from agent.boards.layout import Layout
+from agent.web.transcript import Position, Transcript
+from games.machine import Term
+from protocol.kif import write
+
+log = logging.getLogger(__name__)
+
+KEPT_DRAWINGS = 300
+KEPT_LAYOUTS = 40
+"""How many are remembered. Set by hand; not tuned."""
+
+SAMPLED = 24
+"""Positions of a match that a layout is found from. Set by hand; not tuned."""
+
+MOST_FACTS = 3000
+"""Facts of a position that the table lists. Set by hand; not tuned."""
+
+
+@dataclass(slots=True)
+class _Known:
+    layout: Layout | None
+    """None where finding one has failed."""
+    positions: int
+    """How many positions it was found from."""
+
+
+class Pictures:
+    """Draws positions of matches."""
+
+    def __init__(self) -> None:
+        # One thread: however many pages are open, drawing takes no more than one core.
+        self._thread = ThreadPoolExecutor(1, "pictures")
+        self._layouts: OrderedDict[str, _Known] = OrderedDict()
+        self._drawings: OrderedDict[tuple[object, ...], dict[str, Any]] = OrderedDict()
+
+    def close(self) -> None:
+        """Ends the thread."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def draw(self, transcript: Transcript, ply: int) -> dict[str, Any]:
+        """The position at a ply, as JSON data: `svg` boards, `rest` of the facts, those `gone` since the position
+        before, `choices` of a person by square. One that is not known is empty, and so is one that the match has not
+        reached, perhaps any more: moves may have been taken back since the page heard of it."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._draw, transcript, ply)
+
+    def _draw(self, transcript: Transcript, ply: int) -> dict[str, Any]:
+        positions = list(transcript.positions)
+        position = positions[ply] if ply < len(positions) else Position()
+        facts = position.facts
+        if facts is None:
+            return {"ply": ply, "known": False, "svg": [], "rest": [], "gone": [], "choices": {}}
+        seat = transcript.seat
+        # What a person may choose from, if it is there that one is asked.
+        legal = position.legal.get(seat["role"], ()) if seat is not None and seat["ply"] == ply else ()
+        known = self._layout(transcript, [one.facts for one in positions if one.facts is not None])
+        key = (transcript.key, ply, position.version if legal else 0, facts, known.positions)
+        if key in self._drawings:
+            self._drawings.move_to_end(key)
+            return self._drawings[key]
+        before = positions[ply - 1].facts if ply else None
+        drawing = {"ply": ply, "known": True, **_draw(known.layout, facts, before, legal, position.moves or ())}
+        self._drawings[key] = drawing
+        if len(self._drawings) > KEPT_DRAWINGS:
+            self._drawings.popitem(last=False)
+        return drawing
+
+    def _layout(self, transcript: Transcript, states: list[frozenset[Term]]) -> _Known:
+        """How the match is drawn. Looked at anew each time that twice as many positions are known, up to a number."""
+        known = self._layouts.get(transcript.key)
+        if known is None or (known.positions < SAMPLED and len(states) >= 2 * known.positions):
+            step = max(1, len(states) // SAMPLED)
+            layout: Layout | None = None
+            try:
+                layout = Layout.find(states[::step][:SAMPLED], transcript.possible, transcript.rules)
+            except Exception:
+                log.exception("%s: no board can be found: facts are listed", transcript.game)
+            known = self._layouts[transcript.key] = _Known(layout, min(SAMPLED, len(states)))
+            if len(self._layouts) > KEPT_LAYOUTS:
+                self._layouts.popitem(last=False)
+        return known
+
+
+def _draw(
+    layout: Layout | None,
+    facts: frozenset[Term],
+    before: frozenset[Term] | None,
+    legal: tuple[Term, ...],
+    last: tuple[Term, ...],
+) -> dict[str, Any]:
+    if layout is not None:
+        try:
+            drawing = layout.draw(facts, before, legal, last)
+        except Exception:
+            log.exception("a position cannot be drawn: its facts are listed")
+        else:
+            return {
+                "svg": list(drawing.svg),
+                "rest": [[text, new] for text, new in drawing.rest[:MOST_FACTS]],
+                "gone": list(drawing.gone[:MOST_FACTS]),
+                "choices": {square: list(moves) for square, moves in drawing.choices.items()},
+            }
+    rest = sorted((write(fact), before is not None and fact not in before) for fact in facts)
+    gone = sorted(write(fact) for fact in (before or frozenset()) - facts)
+    return {"svg": [], "rest": rest[:MOST_FACTS], "gone": gone[:MOST_FACTS], "choices": {}}

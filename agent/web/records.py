@@ -1,0 +1,197 @@
+"""Finished matches in files, as `ggp-agent match --record` writes them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from agent import bounded_json
+from agent.web.gallery import key_of
+from agent.web.thinking import Thinking
+from agent.web.transcript import Outcome, Position, Transcript
+from games.machine import Term
+from protocol.kif import read_one, write
+from protocol.terms import TextError
+
+log = logging.getLogger(__name__)
+
+MOST_FILES = 200
+"""Records that an overview lists, the newest first. Set by hand; not tuned."""
+
+MOST_BYTES = 64 << 20
+"""Of a file that is read."""
+
+KEPT = 4
+"""Matches that are remembered with all their positions."""
+
+_OUTCOMES: dict[str, Outcome] = {"finished": "finished", "stalled": "stalled", "aborted": "aborted"}
+
+_BROKEN = (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, TextError, RecursionError)
+
+
+class Records:
+    """Record files, and folders of such. Several threads may ask: what is done twice does no harm."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        """Files that are no records are left out; folders are looked through anew each time."""
+        self._paths = paths
+        self._summaries: dict[tuple[Path, int, int], dict[str, Any] | None] = {}
+        self._files: dict[str, Path] = {}
+        self._transcripts: OrderedDict[tuple[str, int], Transcript] = OrderedDict()
+
+    def summaries(self) -> list[dict[str, Any]]:
+        """What an overview says of each, the newest first."""
+        found = []
+        current: dict[tuple[Path, int, int], dict[str, Any] | None] = {}
+        for path, modified, size in self._list():
+            version = path, modified, size
+            if version in self._summaries:
+                summary = self._summaries[version]
+            else:
+                transcript = self._read(path, modified, size)
+                summary = None if transcript is None else transcript.summary()
+            current[version] = summary
+            if summary is not None:
+                self._files[summary["key"]] = path
+                found.append(summary)
+        self._summaries = current
+        return found
+
+    def find(self, key: str) -> Transcript | None:
+        """The match of that key; None where there is no (longer a) record of it."""
+        if key not in self._files:
+            self.summaries()
+        path = self._files.get(key)
+        if path is None:
+            return None
+        try:
+            status = path.stat()
+        except OSError:
+            return None
+        version = key, status.st_mtime_ns
+        if version not in self._transcripts:
+            transcript = self._read(path, status.st_mtime_ns, status.st_size)
+            if transcript is None:
+                return None
+            self._transcripts[version] = transcript
+            while len(self._transcripts) > KEPT:
+                self._transcripts.popitem(last=False)
+        return self._transcripts[version]
+
+    def _list(self) -> list[tuple[Path, int, int]]:
+        files = []
+        for path in self._candidates():
+            try:
+                status = path.stat()
+            except OSError:
+                continue
+            files.append((path, status.st_mtime_ns, status.st_size))
+        return sorted(files, key=lambda file: (-file[1], file[0]))[:MOST_FILES]
+
+    def _candidates(self) -> Iterator[Path]:
+        for path in self._paths:
+            if path.is_dir():
+                yield from path.glob("*.json")
+            else:
+                yield path
+
+    def _read(self, path: Path, modified: int, size: int) -> Transcript | None:
+        if size > MOST_BYTES:
+            log.warning("%s is too large to be shown", path)
+            return None
+        try:
+            return read_record(path, modified / 1e9)
+        except _BROKEN as error:
+            log.warning("%s is no record of a match: %s", path, error)
+            return None
+
+
+def save_record(folder: Path, transcript: Transcript) -> Path | None:
+    """Writes a match that is over as a record that `Records` reads; None where not all of its positions are known.
+
+    Takes a while where the match was long. Raises `OSError`.
+    """
+    positions = list(transcript.positions)
+    if any(position.facts is None for position in positions) or any(one.moves is None for one in positions[1:]):
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    view = transcript.view()
+    record = {
+        **{name: view[name] for name in ("game", "roles", "players", "goals", "errors")},
+        "match_id": transcript.game,
+        "start_clock": transcript.start_clock,
+        "play_clock": transcript.play_clock,
+        "outcome": transcript.outcome if transcript.outcome in _OUTCOMES else "aborted",
+        "steps": len(positions) - 1,
+        "moves": [step["moves"] for step in view["steps"][1:]],
+        "states": [sorted(map(write, position.facts or ())) for position in positions],
+        "seconds": [[] for _ in transcript.roles],
+        "thoughts": [{str(role): thought for role, thought in step["thinking"].items()} for step in view["steps"]],
+    }
+    path = folder / f"{transcript.key}.json"
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(json.dumps(record), encoding="utf-8")
+    unfinished.replace(path)
+    return path
+
+
+def record_key(path: Path, match_id: str) -> str:
+    """The key of the match in a record."""
+    return key_of(match_id, str(path.resolve()))
+
+
+def read_record(path: Path, modified: float) -> Transcript:
+    """The match of a record; `modified` is when the file was written. Raises various errors for anything else."""
+    data = bounded_json.loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
+    roles = [_term(role) for role in data["roles"]]
+    known: dict[str, Term] = {}
+
+    def fact(text: object) -> Term:
+        # The same facts hold in most of the states.
+        if not isinstance(text, str):
+            raise ValueError("a fact is no text")
+        if text not in known:
+            known[text] = read_one(text)
+        return known[text]
+
+    transcript = Transcript(
+        record_key(path, str(data["match_id"])),
+        str(data["game"]),
+        roles,
+        [str(player) for player in data["players"]],
+        start_clock=float(data["start_clock"]),
+        play_clock=float(data["play_clock"]),
+        began=modified,
+    )
+    states, moves, seconds = data["states"], data["moves"], data["seconds"]
+    if not states or len(states) != len(moves) + 1:
+        raise ValueError("it has not one state more than moves")
+    transcript.positions = [Position(facts=frozenset(map(fact, states[0])))]
+    for step, (joint_move, facts) in enumerate(zip(moves, states[1:], strict=True)):
+        transcript.positions.append(
+            Position(
+                tuple(map(fact, joint_move)),
+                frozenset(map(fact, facts)),
+                seconds=[float(of_role[step]) for of_role in seconds if step < len(of_role)],
+            )
+        )
+    for ply, thoughts in enumerate(data.get("thoughts", ())[: len(transcript.positions)]):
+        for role, thought in thoughts.items():
+            transcript.positions[ply].thinking[int(role)] = Thinking.from_json(thought)
+    transcript.errors = [
+        {name: error[name] for name in ("role", "step", "request", "kind", "detail")} for error in data["errors"]
+    ]
+    transcript.outcome = _OUTCOMES[data["outcome"]]
+    transcript.phase = ""
+    transcript.goals = [None if goal is None else int(goal) for goal in data["goals"]]
+    return transcript
+
+
+def _term(text: object) -> Term:
+    if not isinstance(text, str):
+        raise ValueError("a term is no text")
+    return read_one(text)

@@ -1,0 +1,128 @@
+"""Where a person plays at the page: what can be done at present, and what the person did."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from agent.web.transcript import Transcript
+from games.machine import Term
+from protocol.kif import write
+
+Hint: TypeAlias = Callable[[], Awaitable[Term]]
+"""Finds a good move. Raises `SeatError` where that is not possible."""
+
+
+class SeatError(Exception):
+    """What the person wants is not possible; the text says why."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A person who is waited for."""
+
+    answer: asyncio.Future[Term]
+    hint: Hint | None
+
+
+class Seat:
+    """The places of all persons of one match: they share the page, and are asked by turns."""
+
+    def __init__(self, transcript: Transcript, take_back: Callable[[int], None] | None = None) -> None:
+        """`take_back(ply)` has the match go back to a ply; None where moves stand."""
+        self._transcript = transcript
+        self._take_back = take_back
+        self._asked: dict[int, _Asked] = {}
+        self._hinting = False
+
+    def is_at(self, key: str) -> bool:
+        """Whether it is a place in the match of that key."""
+        return self._transcript.key == key
+
+    async def choose(
+        self, role: int, legal: Sequence[Term], seconds: float | None = None, hint: Hint | None = None
+    ) -> Term:
+        """The person's move in the newest position.
+
+        `seconds` is how long the clock runs; None: for ever. Raises `TimeoutError` when it is over.
+        """
+        transcript = self._transcript
+        answer: asyncio.Future[Term] = asyncio.get_running_loop().create_future()
+        self._asked[role] = _Asked(answer, hint)
+        transcript.allow(role, tuple(legal))
+        transcript.phase = "waiting for your move"
+        if seconds is None:
+            transcript.clock = None
+        else:
+            transcript.run_clock(time.monotonic() + seconds, seconds)
+        self._show()
+        try:
+            async with asyncio.timeout(seconds):
+                return await answer
+        finally:
+            del self._asked[role]
+            self._show()
+
+    async def act(self, action: str, data: dict[str, Any]) -> dict[str, Any]:
+        """Does what the page says. Raises `SeatError` where that is not possible (any more)."""
+        transcript = self._transcript
+        ply = len(transcript.positions) - 1
+        role = data.get("role")
+        asked = self._asked.get(role) if isinstance(role, int) else None
+        if data.get("ply") != ply or asked is None or asked.answer.done():
+            raise SeatError("The match has gone on meanwhile: nobody waits for that.")
+        assert isinstance(role, int)
+        match action:
+            case "move":
+                move = next((one for one in transcript.last.legal[role] if write(one) == data.get("move")), None)
+                if move is None:
+                    raise SeatError("That move is not legal.")
+                asked.answer.set_result(move)
+                self._show()
+            case "undo":
+                goal = self._last_choice(role)
+                if self._take_back is None or goal is None:
+                    raise SeatError("There is nothing to take back.")
+                self._take_back(goal)
+            case "hint":
+                return {"ply": ply, "move": write(await self._find_hint(asked))}
+            case _:
+                raise SeatError("There is no such thing to do.")
+        return {"ply": ply}
+
+    async def _find_hint(self, asked: _Asked) -> Term:
+        if asked.hint is None:
+            raise SeatError("There are no hints in this match.")
+        if self._hinting:
+            raise SeatError("A hint is being looked for.")
+        self._hinting = True
+        try:
+            return await asked.hint()
+        finally:
+            self._hinting = False
+
+    def _last_choice(self, role: int) -> int | None:
+        """The last ply before the newest at which a role had a choice: what taking back leads to."""
+        positions = self._transcript.positions
+        plies = range(len(positions) - 2, -1, -1)
+        return next((ply for ply in plies if len(positions[ply].legal.get(role, ())) > 1), None)
+
+    def _show(self) -> None:
+        """Says in the transcript what can be done."""
+        transcript = self._transcript
+        waiting = [role for role, asked in self._asked.items() if not asked.answer.done()]
+        if waiting and transcript.running:
+            role = waiting[0]
+            transcript.seat = {
+                "ply": len(transcript.positions) - 1,
+                "role": role,
+                "moves": [write(move) for move in transcript.last.legal[role]],
+                "hint": self._asked[role].hint is not None,
+                "undo": self._take_back is not None and self._last_choice(role) is not None,
+            }
+        else:
+            transcript.seat = None
+        transcript.touch(transcript.last)

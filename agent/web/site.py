@@ -1,0 +1,234 @@
+"""The HTTP side of the page: its files, data about matches, and events while they are played.
+
+All of it is for reading, but for what a person at the board does (`agent.web.seat`). Nothing is sent to or taken from
+any other host: the page's policy forbids it to the browser as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.resources
+import json
+import logging
+import mimetypes
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+from aiohttp import web
+from aiohttp_sse import EventSourceResponse, sse_response
+
+from agent.boards.style import STYLE
+from agent.web.access import Access
+from agent.web.gallery import Gallery
+from agent.web.pictures import Pictures
+from agent.web.records import Records
+from agent.web.seat import Seat, SeatError
+from agent.web.transcript import Transcript
+
+log = logging.getLogger(__name__)
+
+SECURITY = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+}
+
+MATCH_SECONDS = 0.2
+OVERVIEW_SECONDS = 1.0
+"""Seconds between two events about the same match, and about all. Set by hand; not tuned."""
+
+LOOK_SECONDS = 1.0
+"""Seconds after which a page that was closed is noticed."""
+
+PING_SECONDS = 5
+"""Seconds between two signs of life, by which a page that has gone away without a word is noticed."""
+
+MOST_STREAMS = 64
+"""Pages that are kept up to date at the same time; the others are told to come back."""
+
+LONG_MATCH = 50
+"""From so many positions on, a match is put into words in a thread."""
+
+MOST_BODY = 1 << 14
+"""Bytes of what a page sends."""
+
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Site:
+    """Answers requests for `/` and everything below `/page/`."""
+
+    def __init__(
+        self,
+        gallery: Gallery,
+        *,
+        title: str,
+        everyone_allowed: bool = False,
+        records: Records | None = None,
+        seat: Seat | None = None,
+    ) -> None:
+        """`everyone_allowed` is whether requests from elsewhere were allowed by name (see `Access`); `records` are
+        finished matches in files; `seat` is where a person plays, who is asked on this machine only."""
+        self._gallery = gallery
+        self._title = title
+        self._access = Access(everyone_allowed=everyone_allowed)
+        self._records = records
+        self._seat = seat
+        self._pictures = Pictures()
+        self._streams: set[asyncio.Event] = set()
+        self._closing = False
+        self._files = {
+            file.name: file.read_bytes()
+            for file in importlib.resources.files("agent.web").joinpath("static").iterdir()
+            if file.is_file()
+        }
+        # Pictures bring their style along, which the policy does not let in; it is the same for all.
+        self._files["board.css"] = STYLE.encode()
+
+    async def close(self) -> None:
+        """Ends all streams."""
+        self._closing = True
+        for changed in self._streams:
+            changed.set()
+        self._pictures.close()
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answers one request."""
+        try:
+            if request.method == "POST":
+                self._access.check_action(request)
+                return await self._act(request)
+            self._access.check(request)
+            if request.method not in ("GET", "HEAD"):
+                raise web.HTTPMethodNotAllowed(request.method, ("GET", "POST"))
+            return await self._show(request)
+        except web.HTTPException as error:
+            error.headers.update(SECURITY)
+            raise
+
+    async def _show(self, request: web.Request) -> web.StreamResponse:
+        match request.path.strip("/").split("/"):
+            case [""]:
+                return self._file("index.html")
+            case ["page", "events"]:
+                return await self._events(request)
+            case ["page", "matches"]:
+                return _json(await self._overview())
+            case ["page", "matches", key]:
+                return _json(await self._view(await self._transcript(key), 0))
+            case ["page", "matches", key, "positions", ply] if ply.isascii() and ply.isdigit() and len(ply) < 8:
+                return await self._position(key, int(ply))
+            case ["page", name] if name in self._files:
+                return self._file(name)
+        raise web.HTTPNotFound(text="There is no such page.\n")
+
+    def _file(self, name: str) -> web.Response:
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        if name.endswith(".js"):
+            kind = "text/javascript"
+        charset = "utf-8" if kind.startswith("text/") else None
+        return web.Response(body=self._files[name], content_type=kind, charset=charset, headers=SECURITY)
+
+    # --- matches
+
+    async def _overview(self) -> dict[str, Any]:
+        transcripts = self._gallery.transcripts
+        matches = [transcript.summary() for transcript in transcripts]
+        shown = {transcript.record_key for transcript in transcripts}
+        if self._records is not None:
+            found = await asyncio.to_thread(self._records.summaries)
+            matches += [match for match in found if match["key"] not in shown]
+        return {"title": self._title, "matches": matches}
+
+    async def _transcript(self, key: str) -> Transcript:
+        found = self._gallery.find(key)
+        if found is None and self._records is not None:
+            found = await asyncio.to_thread(self._records.find, key)
+        if found is None:
+            raise web.HTTPNotFound(text="There is no such match (any more).\n")
+        return found
+
+    async def _view(self, transcript: Transcript, since: int) -> dict[str, Any]:
+        if not since and len(transcript.positions) > LONG_MATCH:
+            view = await asyncio.to_thread(transcript.view)
+        else:
+            view = transcript.view(since)
+        if self._seat is not None and view["seat"] is not None:
+            view["token"] = self._access.token
+        return view
+
+    async def _position(self, key: str, ply: int) -> web.Response:
+        return _json(await self._pictures.draw(await self._transcript(key), ply))
+
+    # --- events
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """Sends the overview, or the match of the query, whenever it changes: first all of it."""
+        key = request.query.get("match")
+        if len(self._streams) >= MOST_STREAMS:
+            raise web.HTTPServiceUnavailable(text="Too many pages are open.\n", headers={"Retry-After": "30"})
+        transcript = None if key is None else await self._transcript(key)
+        async with sse_response(request, headers=SECURITY, ping_interval=PING_SECONDS) as stream:
+            with self._gallery.watching(key) as changed:
+                self._streams.add(changed)
+                try:
+                    await self._send_events(request, stream, transcript, changed)
+                except (ConnectionResetError, TimeoutError):
+                    # The page was closed.
+                    pass
+                finally:
+                    self._streams.discard(changed)
+        return stream
+
+    async def _send_events(
+        self,
+        request: web.Request,
+        stream: EventSourceResponse,
+        transcript: Transcript | None,
+        changed: asyncio.Event,
+    ) -> None:
+        version = 0
+        while request.transport is not None and not self._closing:
+            changed.clear()
+            if transcript is None:
+                data, event, pause = await self._overview(), "overview", OVERVIEW_SECONDS
+            else:
+                data, event, pause = await self._view(transcript, version), "match", MATCH_SECONDS
+                version = data["version"]
+            await stream.send(json.dumps(data), event=event)
+            await asyncio.sleep(pause)
+            while not changed.is_set() and request.transport is not None:
+                try:
+                    await asyncio.wait_for(changed.wait(), LOOK_SECONDS)
+                except TimeoutError:
+                    continue
+
+    # --- a person plays
+
+    async def _act(self, request: web.Request) -> web.Response:
+        """Does what the person at the board wants."""
+        match request.path.strip("/").split("/"):
+            case ["page", "matches", key, action] if self._seat is not None and self._seat.is_at(key):
+                try:
+                    return _json(await self._seat.act(action, await _body(request)))
+                except SeatError as error:
+                    raise web.HTTPConflict(text=f"{error}\n") from None
+        raise web.HTTPNotFound(text="There is nothing to do here.\n")
+
+
+async def _body(request: web.Request) -> dict[str, Any]:
+    text = await request.content.read(MOST_BODY + 1)
+    try:
+        data = json.loads(text) if len(text) <= MOST_BODY else None
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        raise web.HTTPBadRequest(text="That is not understood.\n")
+    return data
+
+
+def _json(data: object) -> web.Response:
+    return web.Response(body=json.dumps(data).encode(), content_type="application/json", headers=SECURITY)

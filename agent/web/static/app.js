@@ -1,0 +1,42 @@
+// The page: which view the address asks for, and the connection that keeps it up to date.
+import { Match } from "./match.js";
+import { Overview } from "./overview.js";
+
+const content = document.getElementById("content");
+const connection = document.getElementById("connection");
+let view = null;
+
+document.getElementById("skip").addEventListener("click", () => content.focus());
+
+/** "#/match/KEY/12" is a position, "#/match/KEY" a match as it goes, anything else the overview. */
+function route() {
+  const [, kind, key, ply] = location.hash.split("/");
+  if (kind === "match" && key) {
+    const wanted = ply === undefined || !/^\d+$/.test(ply) ? null : Number(ply);
+    if (view instanceof Match && view.key === key) {
+      view.goTo(wanted);
+      return;
+    }
+    show(new Match(key, wanted));
+  } else if (!(view instanceof Overview)) {
+    show(new Overview());
+  }
+}
+
+function show(next) {
+  view?.close();
+  view = next;
+  content.replaceChildren(view.element);
+  window.scrollTo(0, 0);
+  view.open((text) => {
+    connection.textContent = text;
+  });
+}
+
+window.addEventListener("hashchange", route);
+window.addEventListener("keydown", (event) => {
+  const busy = event.target.closest?.("input, select, textarea");
+  if (busy || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (view?.onKey?.(event.key)) event.preventDefault();
+});
+route();

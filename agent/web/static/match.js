@@ -1,0 +1,378 @@
+// One match: its board at some ply, the moves, what is thought, the value so far.
+import { announce, clockText, get, h, picture, plain } from "./dom.js";
+import { factTable } from "./facts.js";
+import { follow } from "./live.js";
+import { plot } from "./plot.js";
+import { SeatPanel } from "./seat.js";
+import { thinkingPanel } from "./thinking.js";
+
+const ENDS = {
+  finished: "The match is over.",
+  stalled: "The match has stalled: a role has no legal move although it is not over.",
+  aborted: "The match was aborted.",
+  stopped: "The match was stopped by its manager.",
+};
+
+const CLOCK_MILLISECONDS = 100;
+const KEPT_DRAWINGS = 400;
+
+/** How wide a picture is drawn, in pixels: small boards are not blown up, and several stand side by side. */
+function pictureWidth(svg, count) {
+  const [, , width, height] = (svg.getAttribute("viewBox") ?? "0 0 300 300").split(/[\s,]+/).map(Number);
+  const scale = count > 1 ? 1.5 : 2.3;
+  const most = count > 1 ? 340 : 640;
+  return Math.min(width * scale, most, (most * width) / Math.max(1, height));
+}
+
+export class Match {
+  constructor(key, ply) {
+    this.key = key;
+    this.wanted = ply;
+    this.match = null;
+    this.steps = [];
+    this.drawings = new Map();
+    this.drawn = null;
+
+    this.title = h("h1", {});
+    this.meta = h("p", { class: "quiet meta" });
+    this.players = h("ul", { class: "players", "aria-label": "Players" });
+    this.state = h("p", { class: "phase" });
+    this.clockFill = h("i", { class: "fill" });
+    this.clockMargin = h("i", { class: "kept-back" });
+    this.clockText = h("span", { class: "figure" });
+    this.clock = h("div", { class: "clock", role: "timer", "aria-label": "Clock" }, h("div", { class: "track" }, this.clockFill, this.clockMargin), this.clockText);
+
+    this.board = h("div", { class: "diagram" });
+    this.boardNote = h("p", { class: "quiet note" });
+    this.slider = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Ply", oninput: () => this.step(Number(this.slider.value)) });
+    this.counter = h("span", { class: "counter" });
+    const button = (label, sign, step) => h("button", { type: "button", "aria-label": label, title: label, onclick: step }, sign);
+    this.back = button("Back", "‹", () => this.step(this.shown - 1));
+    this.forth = button("Forth", "›", () => this.step(this.shown + 1));
+    this.live = h("a", { class: "button live-link", href: `#/match/${key}` }, "Live");
+    this.controls = h(
+      "nav",
+      { class: "controls", "aria-label": "Replay" },
+      button("To the beginning", "«", () => this.step(0)),
+      this.back,
+      this.slider,
+      this.forth,
+      button("To the end", "»", () => this.goLive()),
+      this.counter,
+      this.live,
+    );
+    this.seat = new SeatPanel(
+      (action, data) => this.act(action, data),
+      (squares, hinted) => this.markSquares(squares, hinted),
+    );
+    this.plot = h("section", { class: "panel", "aria-label": "Value over the match", hidden: true });
+    this.facts = h("section", { class: "panel", "aria-label": "Facts", hidden: true });
+    this.thoughts = h("div", { class: "thoughts" });
+    this.thinking = h("section", { class: "panel", "aria-label": "What is being thought" }, h("h2", {}, "Thinking"), this.thoughts);
+    this.moveList = h("ol", { class: "moves" });
+    this.moves = h("section", { class: "panel", "aria-label": "Moves" }, h("h2", {}, "Moves"), this.moveList);
+    this.errorList = h("ul", { class: "errors" });
+    this.errors = h("section", { class: "panel", "aria-label": "Errors of players", hidden: true }, h("h2", {}, "Errors of players"), this.errorList);
+
+    this.element = h(
+      "div",
+      { class: "match" },
+      h("div", { class: "heading" }, this.title, this.meta),
+      h(
+        "div",
+        { class: "stage" },
+        h("section", { class: "panel boards", "aria-label": "Position" }, this.board, this.boardNote, this.controls),
+        this.plot,
+        this.facts,
+      ),
+      h("aside", { class: "side" }, h("section", { class: "panel about", "aria-label": "Match" }, this.players, this.state, this.clock), this.seat.element, this.thinking, this.moves, this.errors),
+    );
+    this.board.addEventListener("click", (event) => this.clickBoard(event));
+    this.board.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === " ") {
+        event.preventDefault();
+        this.clickBoard(event);
+      }
+    });
+  }
+
+  open(tell) {
+    document.title = "Match – ggp-agent";
+    this.stop = follow(`/page/events?match=${encodeURIComponent(this.key)}`, "match", (view) => this.take(view), tell);
+    get(`/page/matches/${encodeURIComponent(this.key)}`).catch((error) => {
+      this.stop();
+      tell("");
+      this.element.replaceChildren(h("div", { class: "empty" }, h("p", {}, error.message), h("p", {}, h("a", { href: "#/" }, "All matches"))));
+    });
+    this.resized = () => this.match && this.show();
+    window.addEventListener("resize", this.resized);
+    this.ticking = setInterval(() => this.tick(), CLOCK_MILLISECONDS);
+  }
+
+  close() {
+    this.stop?.();
+    clearInterval(this.ticking);
+    window.removeEventListener("resize", this.resized);
+  }
+
+  // --- what came
+
+  take(view) {
+    const before = this.match;
+    this.match = view;
+    if (before?.outcome !== "running" && before && view.version < before.version) this.steps = [];
+    for (const step of view.steps) this.steps[step.ply] = step;
+    if (this.steps.length > view.plies + 1) this.drawings.clear();
+    this.steps.length = view.plies + 1;
+    this.token = view.token ?? this.token;
+    this.clockAt = performance.now();
+    this.showHeading();
+    this.showMoves(view.steps);
+    this.showErrors();
+    Object.assign(this.element.dataset, { plies: view.plies, outcome: view.outcome });
+    this.moves.hidden = view.plies === 0;
+    this.tick();
+    this.seat.take(view.seat, view.roles);
+    if (before && before.plies !== view.plies && this.wanted === null) this.tellMove();
+    if (view.outcome !== "running" && before?.outcome === "running") announce(`${ENDS[view.outcome]} ${this.result()}`);
+    this.show();
+  }
+
+  get shown() {
+    const last = this.steps.length - 1;
+    return this.wanted === null ? last : Math.min(this.wanted, last);
+  }
+
+  showHeading() {
+    const { match } = this;
+    this.title.textContent = match.game;
+    document.title = `${match.game} – ggp-agent`;
+    const [start, play] = match.clocks;
+    this.meta.textContent = start === null ? "" : `clocks ${start} s and ${play} s · ${new Date(1000 * match.began).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}`;
+    this.players.replaceChildren(
+      ...match.roles.map((role, index) =>
+        h(
+          "li",
+          {},
+          h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }),
+          h("span", { class: "role" }, plain(role)),
+          h("span", { class: "quiet player" }, match.players[index] ?? ""),
+          h("span", { class: "figure" }, match.goals.length ? String(match.goals[index] ?? "no value") : ""),
+        ),
+      ),
+    );
+    this.state.textContent = match.outcome === "running" ? match.phase : ENDS[match.outcome];
+  }
+
+  result() {
+    return this.match.goals.length ? this.match.roles.map((role, index) => `${plain(role)} ${this.match.goals[index] ?? "no value"}`).join(", ") : "";
+  }
+
+  tellMove() {
+    const step = this.steps[this.steps.length - 1];
+    if (step?.moves) announce(`Ply ${step.ply}: ${this.spoken(step).map(({ role, move }) => `${role} ${plain(move)}`).join(", ")}`);
+  }
+
+  /** The moves of a step that say something: where some role does something with arguments, plain words are waiting. */
+  spoken(step) {
+    const all = step.moves.map((move, index) => ({ index, role: plain(this.match.roles[index] ?? `role ${index + 1}`), move }));
+    const acting = all.filter(({ move }) => move.startsWith("("));
+    return acting.length ? acting : all;
+  }
+
+  showMoves(changed) {
+    const list = this.moveList;
+    while (list.children.length > Math.max(0, this.steps.length - 1)) list.lastChild.remove();
+    for (const { ply } of changed) {
+      const step = this.steps[ply];
+      if (!step || ply === 0) continue;
+      const texts = step.moves
+        ? this.spoken(step).map(({ index, role, move }) => [h("span", { class: `chip role-${index % 6}`, title: role, "aria-label": role, role: "img" }), h("code", {}, plain(move))])
+        : [h("span", { class: "quiet" }, "not known")];
+      const title = step.moves?.map((move, index) => `${plain(this.match.roles[index] ?? "")}: ${plain(move)}`).join("\n");
+      const item = h("li", { dataset: { ply } }, h("a", { href: `#/match/${this.key}/${ply}`, title: title ?? "" }, h("span", { class: "number" }, String(ply)), h("span", { class: "made" }, texts.flat())));
+      const old = list.children[ply - 1];
+      if (old) old.replaceWith(item);
+      else list.append(item);
+    }
+  }
+
+  showErrors() {
+    const { errors } = this.match;
+    this.errors.hidden = !errors.length;
+    if (this.errorList.children.length === errors.length) return;
+    this.errorList.replaceChildren(
+      ...errors.map((error) => h("li", {}, h("strong", {}, `${plain(error.role)} `), `${error.kind} at step ${error.step}`, h("span", { class: "quiet" }, ` ${error.detail}`))),
+    );
+  }
+
+  tick() {
+    const clock = this.match?.clock;
+    this.clock.hidden = !clock;
+    if (!clock || document.hidden) return;
+    const left = clock.left - (performance.now() - this.clockAt) / 1000;
+    const total = Math.max(clock.total, 0.1);
+    this.clockFill.style.width = `${(100 * Math.max(0, Math.min(left, total))) / total}%`;
+    this.clockMargin.style.width = `${(100 * Math.min(clock.margin, total)) / total}%`;
+    this.clockText.textContent = clockText(left);
+    this.clock.title = clock.margin ? `of ${total} s; ${clock.margin.toFixed(2)} s are kept back for the way to the manager` : `of ${total} s`;
+  }
+
+  // --- which position is shown
+
+  goTo(ply) {
+    this.wanted = ply;
+    if (this.match) this.show();
+  }
+
+  goLive() {
+    this.replace(`#/match/${this.key}`);
+  }
+
+  step(ply) {
+    if (ply < 0 || ply >= this.steps.length) return;
+    if (ply === this.steps.length - 1 && this.match.outcome === "running") this.goLive();
+    else this.replace(`#/match/${this.key}/${ply}`);
+  }
+
+  replace(hash) {
+    if (location.hash !== hash) location.replace(hash);
+  }
+
+  onKey(key) {
+    if (!this.match) return false;
+    switch (key) {
+      case "ArrowLeft":
+        this.step(this.shown - 1);
+        return true;
+      case "ArrowRight":
+        this.step(this.shown + 1);
+        return true;
+      case "Home":
+        this.step(0);
+        return true;
+      case "End":
+        this.goLive();
+        return true;
+      case "Escape":
+        this.seat.restart();
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  show() {
+    const { shown, match } = this;
+    const last = this.steps.length - 1;
+    this.slider.max = last;
+    this.slider.value = shown;
+    this.slider.setAttribute("aria-valuetext", `ply ${shown} of ${last}`);
+    this.counter.textContent = `${shown} / ${last}`;
+    this.live.hidden = match.outcome !== "running" || this.wanted === null;
+    for (const item of this.moveList.querySelectorAll("[aria-current]")) item.removeAttribute("aria-current");
+    const current = this.moveList.children[shown - 1];
+    if (current) {
+      current.firstChild.setAttribute("aria-current", "step");
+      const top = current.offsetTop;
+      if (top < this.moveList.scrollTop || top + current.offsetHeight > this.moveList.scrollTop + this.moveList.clientHeight) this.moveList.scrollTop = top - this.moveList.clientHeight / 2;
+    } else {
+      this.moveList.scrollTop = 0;
+    }
+    this.plot.hidden = false;
+    const drawnPlot = plot(this.plotRoom(), match.roles, this.steps, shown, match.goals, (ply) => this.step(ply));
+    this.plot.hidden = drawnPlot === null || last === 0;
+    this.plot.replaceChildren(h("h2", {}, "Value"), ...(drawnPlot ? [drawnPlot] : []));
+    this.showThoughts();
+    this.draw(shown);
+  }
+
+  /** Pixels of width for the plot. */
+  plotRoom() {
+    const style = getComputedStyle(this.plot);
+    return this.plot.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  }
+
+  showThoughts() {
+    const step = this.steps[this.shown];
+    const panels = this.match.roles
+      .map((role, index) => (step.thinking[index] ? thinkingPanel(role, index, step.thinking[index], step.answers[index]) : null))
+      .filter((panel) => panel !== null);
+    const thinkers = this.match.own.length || this.steps.some((one) => Object.keys(one.thinking).length);
+    this.thinking.hidden = !panels.length && (this.match.outcome !== "running" || !thinkers);
+    const forced = Object.values(step.legal).length && Object.values(step.legal).every((count) => count <= 1);
+    if (!panels.length) panels.push(h("p", { class: "quiet" }, forced ? "There is no choice." : "Nothing is known of what is thought here."));
+    this.thoughts.replaceChildren(...panels);
+  }
+
+  async draw(ply) {
+    const step = this.steps[ply];
+    const choosing = this.match.seat?.ply === ply;
+    const version = `${ply} ${step.known} ${step.moves} ${choosing ? this.match.seat.role : ""}`;
+    if (this.drawn === version) return;
+    let drawing = this.drawings.get(version);
+    if (!drawing) {
+      try {
+        drawing = await get(`/page/matches/${encodeURIComponent(this.key)}/positions/${ply}`);
+      } catch (error) {
+        this.boardNote.textContent = error.message;
+        return;
+      }
+      if (drawing.known) this.drawings.set(version, drawing);
+      if (this.drawings.size > KEPT_DRAWINGS) this.drawings.delete(this.drawings.keys().next().value);
+      if (this.shown !== ply) return;
+    }
+    this.drawn = drawing.known ? version : null;
+    const pictures = drawing.svg.map(picture).filter((svg) => svg !== null);
+    for (const svg of pictures) svg.style.width = `${Math.round(pictureWidth(svg, pictures.length))}px`;
+    this.board.replaceChildren(...pictures);
+    this.board.hidden = !pictures.length;
+    const doubt = step.states > 1 ? `The likeliest of ${step.states} states that fit what was told.` : "";
+    this.boardNote.textContent = drawing.known ? doubt : "This position is not known yet, or was not kept.";
+    const table = factTable(drawing.rest, drawing.gone);
+    this.facts.hidden = table === null;
+    this.facts.replaceChildren(h("h2", {}, pictures.length ? "Other facts" : "Facts"), ...(table ? [table] : []));
+    this.element.dataset.ply = ply;
+    if (choosing) this.seat.takeChoices(ply, drawing.choices);
+  }
+
+  // --- a person plays
+
+  async act(action, data) {
+    const response = await fetch(`/page/matches/${encodeURIComponent(this.key)}/${action}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-Page-Token": this.token ?? "" },
+      body: JSON.stringify(data),
+    });
+    if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
+    return response.json();
+  }
+
+  clickBoard(event) {
+    const square = event.target.closest?.("[data-square]");
+    if (square && this.match?.seat && this.shown === this.match.seat.ply) this.seat.click(square.dataset.square);
+  }
+
+  /** Makes squares that something can be done with look and act like buttons. */
+  markSquares(squares, hinted) {
+    const counts = new Map(squares);
+    const hintedSquares = new Set(hinted === null || hinted === undefined ? [] : Object.keys(this.seat.choices).filter((square) => this.seat.choices[square].includes(hinted)));
+    const elements = [...this.board.querySelectorAll("[data-square]")];
+    // Before anything is chosen, those are marked with which moves begin.
+    const begins = (element) => element.classList.contains("first");
+    const beginning = !this.seat.narrowed && elements.some(begins);
+    for (const element of elements) {
+      const marked = counts.has(element.dataset.square) && (!beginning || begins(element));
+      element.classList.toggle("choice", marked);
+      element.classList.toggle("target", marked);
+      element.classList.toggle("hinted", hintedSquares.has(element.dataset.square));
+      if (!marked) {
+        for (const name of ["tabindex", "role"]) element.removeAttribute(name);
+      } else {
+        element.setAttribute("tabindex", "0");
+        element.setAttribute("role", "button");
+        element.setAttribute("aria-label", element.querySelector(":scope > title")?.textContent ?? element.dataset.square);
+      }
+    }
+  }
+}

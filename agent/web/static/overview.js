@@ -1,0 +1,144 @@
+// All matches: those that run, and those that are over.
+import { get, h, picture, plain } from "./dom.js";
+import { follow } from "./live.js";
+
+const THUMBNAIL_SECONDS = 2;
+
+const ENDS = {
+  finished: "finished",
+  stalled: "stalled: a role had no legal move",
+  aborted: "aborted",
+  stopped: "stopped by its manager",
+};
+
+export class Overview {
+  constructor() {
+    this.cards = new Map();
+    this.running = h("div", { class: "cards" });
+    this.over = h("div", { class: "cards" });
+    this.runningSection = h("section", { "aria-labelledby": "running-title" }, h("h2", { id: "running-title" }, "Running"), this.running);
+    this.overSection = h("section", { "aria-labelledby": "over-title" }, h("h2", { id: "over-title" }, "Finished"), this.over);
+    this.empty = h(
+      "div",
+      { class: "empty" },
+      h("p", {}, "No match yet."),
+      h("p", { class: "quiet" }, "As soon as a game manager sends START, the match appears here."),
+    );
+    this.element = h("div", { class: "overview" }, h("h1", {}, "Matches"), this.empty, this.runningSection, this.overSection);
+    this.seen = new IntersectionObserver((entries) => {
+      for (const entry of entries) {
+        entry.target.card.visible = entry.isIntersecting;
+        if (entry.isIntersecting) entry.target.card.draw();
+      }
+    });
+  }
+
+  open(tell) {
+    document.title = "Matches – ggp-agent";
+    this.stop = follow("/page/events", "overview", (data) => this.take(data), tell);
+  }
+
+  close() {
+    this.stop?.();
+    this.seen.disconnect();
+  }
+
+  take({ matches }) {
+    const running = matches.filter((match) => match.outcome === "running");
+    const over = matches.filter((match) => match.outcome !== "running");
+    this.empty.hidden = matches.length > 0;
+    this.runningSection.hidden = running.length === 0;
+    this.overSection.hidden = over.length === 0;
+    this.place(this.running, running);
+    this.place(this.over, over);
+    const keys = new Set(matches.map((match) => match.key));
+    for (const [key, card] of this.cards) {
+      if (!keys.has(key)) {
+        card.element.remove();
+        this.cards.delete(key);
+      }
+    }
+  }
+
+  place(list, matches) {
+    matches.forEach((match, index) => {
+      let card = this.cards.get(match.key);
+      if (!card) {
+        card = new Card(match);
+        this.cards.set(match.key, card);
+        this.seen.observe(card.element);
+      }
+      card.take(match);
+      if (list.children[index] !== card.element) list.insertBefore(card.element, list.children[index] ?? null);
+    });
+  }
+}
+
+class Card {
+  constructor(match) {
+    this.visible = false;
+    this.drawn = -1;
+    this.drawnAt = -Infinity;
+    this.later = null;
+    this.picture = h("div", { class: "thumbnail", "aria-hidden": "true" });
+    this.title = h("h3", {});
+    this.state = h("p", { class: "state" });
+    this.roles = h("ul", { class: "roles" });
+    this.element = h("a", { class: "card", href: `#/match/${match.key}` }, this.picture, h("div", {}, this.title, this.state, this.roles));
+    this.element.card = this;
+  }
+
+  take(match) {
+    this.match = match;
+    this.element.classList.toggle("live", match.outcome === "running");
+    this.title.textContent = match.game;
+    const plies = `${match.plies} ${match.plies === 1 ? "ply" : "plies"}`;
+    this.state.textContent =
+      match.outcome === "running" ? `${match.phase || "running"} · ${plies}` : `${ENDS[match.outcome]} · ${plies} · ${when(match.began)}`;
+    this.roles.replaceChildren(
+      ...match.roles.map((role, index) => {
+        const goal = match.goals[index];
+        const value = match.goals.length ? (goal ?? "no value") : match.values[index];
+        const figure = value === null || value === undefined ? "" : match.goals.length ? String(value) : `≈ ${Math.round(value)}`;
+        const player = match.players[index];
+        return h(
+          "li",
+          {},
+          h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }),
+          h("span", { class: "role" }, plain(role)),
+          h("span", { class: "quiet player" }, player),
+          h("span", { class: "figure" }, figure),
+        );
+      }),
+    );
+    this.draw();
+  }
+
+  async draw() {
+    const { key, plies, outcome } = this.match;
+    if (!this.visible || this.drawn === plies || this.later !== null || !this.element.isConnected) return;
+    const wait = this.drawnAt + 1000 * THUMBNAIL_SECONDS - performance.now();
+    if (outcome === "running" && wait > 0) {
+      this.later = setTimeout(() => {
+        this.later = null;
+        this.draw();
+      }, wait);
+      return;
+    }
+    this.drawn = plies;
+    this.drawnAt = performance.now();
+    try {
+      const position = await get(`/page/matches/${key}/positions/${plies}`);
+      const svg = position.svg.length ? picture(position.svg[0]) : null;
+      this.picture.replaceChildren(svg ?? h("span", { class: "quiet" }, position.known ? `${position.rest.length} facts` : "…"));
+      if (!position.known && outcome === "running") this.drawn = -1;
+      if (this.match.plies !== plies) this.draw();
+    } catch {
+      this.drawn = -1;
+    }
+  }
+}
+
+function when(seconds) {
+  return new Date(1000 * seconds).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}

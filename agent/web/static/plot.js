@@ -1,0 +1,81 @@
+// The value over the match: a line for each role that is known to think, in a band that says how far it swung.
+import { h, plain, s } from "./dom.js";
+
+const NARROWEST = 280;
+const HEIGHT = 180;
+const LEFT = 30;
+const RIGHT = 10;
+const TOP = 10;
+const BOTTOM = 22;
+
+/** The plot's elements, so many pixels wide; `choose(ply)` is called for the ply that was clicked. */
+export function plot(room, roles, steps, shown, goals, choose) {
+  const width = Math.max(NARROWEST, room);
+  const last = Math.max(1, steps.length - 1);
+  const x = (ply) => LEFT + (ply / last) * (width - LEFT - RIGHT);
+  const y = (value) => TOP + (1 - value / 100) * (HEIGHT - TOP - BOTTOM);
+  const svg = s("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, class: "plot", role: "img" });
+  for (const value of [0, 50, 100]) {
+    svg.append(
+      s("line", { class: "rule", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }),
+      s("text", { class: "axis", x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, String(value)),
+    );
+  }
+  for (const ply of ticks(last)) {
+    svg.append(s("text", { class: "axis", x: x(ply), y: HEIGHT - 6, "text-anchor": "middle" }, String(ply)));
+  }
+  const words = [];
+  roles.forEach((role, index) => {
+    const points = steps
+      .map((step) => ({ ply: step.ply, thought: step.thinking[index] }))
+      .filter(({ thought }) => thought && thought.value !== null);
+    if (!points.length) return;
+    const group = s("g", { class: `line role-${index % 6}` });
+    const band = points.filter(({ thought }) => thought.spread);
+    if (band.length > 1) {
+      const upper = band.map(({ ply, thought }) => `${x(ply)},${y(thought.spread[1])}`);
+      const lower = band.map(({ ply, thought }) => `${x(ply)},${y(thought.spread[0])}`).reverse();
+      group.append(s("polygon", { class: "band", points: [...upper, ...lower].join(" ") }));
+    }
+    group.append(s("polyline", { points: points.map(({ ply, thought }) => `${x(ply)},${y(thought.value)}`).join(" ") }));
+    for (const { ply, thought } of points) {
+      if (thought.proven) {
+        group.append(s("rect", { class: "proven", x: -4, y: -4, width: 8, height: 8, transform: `translate(${x(ply)} ${y(thought.value)}) rotate(45)` }));
+      } else if (points.length < 60) {
+        group.append(s("circle", { cx: x(ply), cy: y(thought.value), r: 2.5 }));
+      }
+    }
+    if (goals.length && goals[index] !== null) {
+      group.append(s("circle", { class: "goal", cx: x(last), cy: y(goals[index]), r: 5 }));
+    }
+    svg.append(group);
+    const [first, final] = [points[0].thought.value, points[points.length - 1].thought.value];
+    words.push(`${plain(role)}: from ${Math.round(first)} to ${Math.round(final)}`);
+  });
+  if (!words.length) return null;
+  svg.append(s("line", { class: "here", x1: x(shown), x2: x(shown), y1: TOP, y2: HEIGHT - BOTTOM }));
+  svg.setAttribute("aria-label", `Value over the match. ${words.join("; ")}.`);
+  svg.addEventListener("click", (event) => {
+    const box = svg.getBoundingClientRect();
+    const place = ((event.clientX - box.left) / box.width) * width;
+    choose(Math.round(Math.min(1, Math.max(0, (place - LEFT) / (width - LEFT - RIGHT))) * last));
+  });
+  return h(
+    "figure",
+    {},
+    svg,
+    h(
+      "figcaption",
+      { class: "quiet" },
+      "Expected goal by ply. Band: how far it moved while being thought about; diamond: proven" + (goals.length ? "; ring: result." : "."),
+    ),
+  );
+}
+
+function ticks(last) {
+  const steps = [1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000];
+  const step = steps.find((one) => last / one <= 8) ?? 2000;
+  const found = [];
+  for (let ply = 0; ply <= last; ply += step) found.push(ply);
+  return found;
+}

@@ -1,0 +1,278 @@
+"""Pictures of states: what they hold, what can be clicked, what is marked, and that nothing in them can do harm."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.boards.layout import Drawing, Layout
+from games.machine import Term
+from protocol.kif import read, write
+from tests.agent.boards.states import Sheet, recorded
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def squares(svg: str) -> dict[str, ElementTree.Element]:
+    """The squares of a picture by their `data-square`."""
+    return {
+        element.attrib["data-square"]: element
+        for element in ElementTree.fromstring(svg).iter(f"{SVG}g")
+        if "data-square" in element.attrib
+    }
+
+
+def title(square: ElementTree.Element) -> str | None:
+    """What a square says of itself."""
+    return square.findtext(f"{SVG}title")
+
+
+def test_squares_say_what_stands_on_them() -> None:
+    """Each square has its coordinates and its content in words, for those who cannot see the picture."""
+    sheet = Sheet.own("reversi_holes")
+    (svg,) = Layout.find([sheet.initial], (), sheet.rules).draw(sheet.initial).svg
+    root = ElementTree.fromstring(svg)
+    assert root.tag == f"{SVG}svg"
+    assert root.attrib["role"] == "img"
+    assert root.attrib["viewBox"].startswith("0 0 ")
+    assert not {"width", "height"} & root.attrib.keys()
+    assert root.findtext(f"{SVG}title") == "board, 8 by 8; squares with something on them: 4"
+    found = squares(svg)
+    assert len(found) == 64
+    assert title(found["4 4"]) == "4 4: black"
+    assert title(found["3 3"]) == "3 3: blocked (wall)"
+    assert title(found["1 1"]) == "1 1: empty"
+
+
+def test_legal_moves_make_squares_clickable() -> None:
+    """Squares of legal moves can be clicked and reached by keys; each knows its moves."""
+    sheet = Sheet.own("reversi")
+    legal = read("(mark 3 4) (mark 4 3) noop")
+    drawing = Layout.find([sheet.initial], (), sheet.rules).draw(sheet.initial, None, legal)
+    assert drawing.choices == {"3 4": ("(mark 3 4)",), "4 3": ("(mark 4 3)",)}
+    found = squares(drawing.svg[0])
+    clickable = {name for name, square in found.items() if "choice" in square.attrib["class"].split()}
+    assert clickable == {"3 4", "4 3"}
+    assert found["3 4"].attrib["tabindex"] == "0"
+    assert found["3 4"].attrib["role"] == "button"
+    # What is inside an image is not told to screen readers.
+    assert ElementTree.fromstring(drawing.svg[0]).attrib["role"] == "group"
+
+
+def test_moves_from_square_to_square_begin_at_the_first() -> None:
+    """Both squares of a move can be clicked, and the one where it begins is told from where it ends."""
+    sheet = Sheet.own("breakthrough")
+    layout = Layout.find([sheet.initial], (), sheet.rules)
+    drawing = layout.draw(sheet.initial, None, read("(move 1 2 1 3) (move 1 2 2 3)"))
+    assert drawing.choices["1 2"] == ("(move 1 2 1 3)", "(move 1 2 2 3)")
+    assert drawing.choices["2 3"] == ("(move 1 2 2 3)",)
+    found = squares(drawing.svg[0])
+    assert found["1 2"].attrib["class"] == "sq choice first"
+    assert found["2 3"].attrib["class"] == "sq choice"
+
+
+def test_a_move_that_names_a_column_can_be_made_on_its_free_squares() -> None:
+    """Connect Four's moves name a column; its free squares stand for it."""
+    sheet = Sheet.own("connect_four")
+    layout = Layout.find([sheet.initial], (), sheet.rules)
+    facts = sheet.initial | set(read("(cell 3 1 red)"))
+    choices = layout.draw(facts, None, read("(drop 3)")).choices
+    assert sorted(choices) == [f"3 {row}" for row in range(2, 7)]
+    assert layout.draw(facts, sheet.initial, (), read("(drop 3)")).svg[0].count('class="sq last') == 0
+
+
+def test_number_of_a_piece_is_not_taken_for_a_coordinate() -> None:
+    """Blokbox's moves are piece, column and row, all of them numbers."""
+    sheet = Sheet.own("blokbox")
+    layout = Layout.find([sheet.initial], (), sheet.rules)
+    choices = layout.draw(sheet.initial, None, read("(place 5 7 8) (place 12 7 8)")).choices
+    assert choices == {"7 8": ("(place 5 7 8)", "(place 12 7 8)")}
+
+
+def test_moves_mean_the_board_that_the_rules_join_them_with(corpus: Path) -> None:
+    """A move of one of two games played at once has no squares on the other's board, even where it fits there."""
+    rules, steps = recorded(corpus, "ticTacHeaven")
+    drawing = Layout.find([steps[0].facts], (), rules).draw(
+        steps[0].facts, None, read("(mark_small 3 3) (play_large 3 2 3 3 o)")
+    )
+    assert sorted(drawing.choices.values()) == [("(mark_small 3 3)",), ("(play_large 3 2 3 3 o)",)]
+
+
+def test_changes_and_the_last_move_are_marked() -> None:
+    """Squares of the last move and those that changed are told apart; facts outside boards are new, or gone."""
+    sheet = Sheet.own("reversi")
+    layout = Layout.find([sheet.initial], (), sheet.rules)
+    after = (sheet.initial - set(read("(cell 5 4 red) (control black)"))) | set(
+        read("(cell 6 4 black) (cell 5 4 black) (control red)")
+    )
+    drawing = layout.draw(after, sheet.initial, (), read("(mark 6 4) noop"))
+    marked = {name: square.attrib["class"] for name, square in squares(drawing.svg[0]).items()}
+    assert marked["6 4"] == "sq last changed"
+    assert marked["5 4"] == "sq changed"
+    assert marked["4 4"] == "sq"
+    assert ("(control red)", True) in drawing.rest
+    assert drawing.gone == ("(control black)",)
+
+
+def test_neighbouring_squares_of_a_blokbox_piece_are_one_shape() -> None:
+    """A piece has no rim between its squares, and pieces of different players always have one."""
+    sheet = Sheet.own("blokbox")
+    layout = Layout.find([sheet.initial], (), sheet.rules)
+    facts = read("(cell 3 3 purple) (cell 4 3 purple) (cell 5 3 orange)")
+    found = squares(layout.draw(facts).svg[0])
+    rims = {name: [path.attrib["d"].count("M") for path in found[name] if path.get("class") == "d"] for name in found}
+    assert rims["3 3"] == rims["4 3"] == [3]
+    assert rims["5 3"] == [4]
+
+
+def test_owners_are_told_apart_by_more_than_colour() -> None:
+    """Two players' stones differ in their outlines too."""
+    sheet = Sheet.own("connect_four")
+    layout = Layout.find([sheet.initial], (), sheet.rules)
+    found = squares(layout.draw(read("(cell 1 1 red) (cell 2 1 yellow)")).svg[0])
+
+    def drawn(name: str) -> list[tuple[str, str | None]]:
+        return [(child.tag, child.get("r")) for child in found[name]][2:]
+
+    assert drawn("1 1") != drawn("2 1")
+
+
+def test_chess_words_are_drawn_as_chess(corpus: Path) -> None:
+    """Kings and queens of either colour, whether the words are whole or letters."""
+    for name in ("chess", "chess_200"):
+        rules, steps = recorded(corpus, name)
+        (svg,) = Layout.find([steps[0].facts], (), rules).draw(steps[0].facts).svg
+        assert (svg.count("\u265a"), svg.count("\u265b"), svg.count("\u265f")) == (2, 2, 16)
+
+
+def test_men_are_plain_and_kings_are_lettered(corpus: Path) -> None:
+    """What all pieces are at the start needs no letter."""
+    rules, steps = recorded(corpus, "checkers")
+    layout = Layout.find([steps[0].facts], (), rules)
+    found = squares(layout.draw(read("(cell a 3 wp) (cell b 4 wk)")).svg[0])
+    assert found["a 3"].findtext(f"{SVG}text") is None
+    assert found["b 4"].findtext(f"{SVG}text") == "K"
+
+
+def test_a_large_board_is_small_text() -> None:
+    """A Blokbox board of 14 by 14 with pieces and many moves stays below 60 kB."""
+    sheet = Sheet.own("blokbox")
+    layout = Layout.find([sheet.initial], (), sheet.rules)
+    everywhere = [(str(x), str(y)) for x in range(1, 15) for y in range(1, 15)]
+    facts = [("cell", x, y, "purple" if int(x) % 3 else "orange") for x, y in everywhere if (int(x) + int(y)) % 4]
+    legal = [("place", "4", x, y) for x, y in everywhere if (int(x) + int(y)) % 4 == 0]
+    (svg,) = layout.draw(facts, facts[5:], legal).svg
+    assert len(svg.encode()) < 60_000
+
+
+def test_markup_in_names_is_harmless() -> None:
+    """A sheet may name its things as it likes: nothing of it becomes an element or leaves an attribute."""
+    evil = "<script>alert(1)</script>"
+    quote = "\"'><img/onerror=x>&amp;"
+    rules = [("role", evil), ("role", "b"), ("after", quote, "k"), ("after", "k", "l")]
+    facts: list[Term] = [("cell", x, str(y), evil) for x in (quote, "k", "l") for y in range(1, 5)]
+    facts.append((evil, quote))
+    layout = Layout.find([facts], [*facts, ("cell", "k", "1", "b\x00\ud800")], rules)
+    drawing = layout.draw(
+        [*facts[1:], ("cell", quote, "1", "b\x00\ud800")], facts, [("play", quote, "2")], [("play", "k", "2")]
+    )
+    (svg,) = drawing.svg
+    svg.encode()
+    root = ElementTree.fromstring(svg)
+    assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
+        "svg", "title", "style", "g", "path", "circle", "rect", "text"
+    }  # fmt: skip
+    assert not any(name.startswith("on") for element in root.iter() for name in element.attrib)
+    assert f"{quote} 2" in squares(svg)
+    assert title(squares(svg)[f"{quote} 2"]) == f"{quote} 2: {evil}"
+    assert "<script" not in svg
+
+
+def check(layout: Layout, drawing: Drawing, facts: Sequence[Term]) -> None:
+    """What holds of every drawing."""
+    for svg in drawing.svg:
+        ElementTree.fromstring(svg)
+    ids = [name for svg in drawing.svg for name in squares(svg)]
+    assert len(set(ids)) == len(ids)
+    assert set(drawing.choices) <= set(ids)
+    assert {fact for fact, _ in drawing.rest} <= {write(fact) for fact in facts}
+    text = layout.text(facts)
+    assert (text is None) == (not drawing.svg)
+    assert isinstance(layout.legend(), str)
+
+
+WORDS = st.sampled_from(["a", "b", "1", "2", "3", "-1", "007", "c1", "r 2", "", "?x", "x<y", "white", "next", "\ud800"])
+TERMS = st.recursive(
+    WORDS, lambda inner: st.lists(inner, max_size=4).map(tuple) | st.tuples(WORDS, inner, inner), max_leaves=6
+)
+FLAT = st.tuples(st.sampled_from(["cell", "at", "true"]), WORDS, WORDS, WORDS)
+FACTS = st.lists(TERMS | FLAT, max_size=30)
+RULES = st.lists(
+    TERMS
+    | st.tuples(st.sampled_from(["<=", "role", "init", "next", "legal", "does", "or", "adj"]), TERMS, TERMS)
+    | st.tuples(st.just("<="), st.tuples(st.just("next"), FLAT), st.tuples(st.just("true"), FLAT)),
+    max_size=20,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    states=st.lists(FACTS, max_size=3),
+    possible=FACTS,
+    rules=RULES,
+    now=FACTS,
+    before=st.none() | FACTS,
+    legal=st.lists(TERMS, max_size=8),
+    last=st.lists(TERMS, max_size=3),
+)
+def test_nothing_makes_it_fail(
+    states: list[list[Term]],
+    possible: list[Term],
+    rules: list[Term],
+    now: list[Term],
+    before: list[Term] | None,
+    legal: list[Term],
+    last: list[Term],
+) -> None:
+    """Any terms at all are drawn, or not, without an exception."""
+    layout = Layout.find(states, possible, rules)
+    check(layout, layout.draw(now, before, legal, last), now)
+
+
+def test_every_sheet_of_the_corpus_is_drawn(corpus: Path) -> None:
+    """States of all recorded games make well-formed pictures, three quarters of the games at least one."""
+    with_board = 0
+    names = sorted(path.name.removesuffix(".json.gz") for path in (corpus / "traces").glob("*.json.gz"))
+    for name in names:
+        rules, steps = recorded(corpus, name)
+        layout = Layout.find([steps[0].facts], (), rules)
+        with_board += bool(layout.boards)
+        for index in {0, len(steps) // 2, len(steps) - 1}:
+            step = steps[index]
+            before = steps[index - 1] if index else None
+            drawing = layout.draw(
+                step.facts, before and before.facts, step.legal, before.joint if before is not None else ()
+            )
+            check(layout, drawing, list(step.facts))
+    assert with_board >= 0.75 * len(names)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["reversi", "hex", "checkers", "breakthrough", "pentago", "chineseCheckers3", "queens", "sudokuGrade2"],
+)
+def test_moves_that_were_made_name_squares(corpus: Path, name: str) -> None:
+    """Each recorded move of a game that is played on squares stands on its board and can be clicked."""
+    rules, steps = recorded(corpus, name)
+    layout = Layout.find([steps[0].facts], (), rules)
+    for step in steps[:20]:
+        for move in step.joint:
+            if isinstance(move, tuple) and move[0] not in ("rotate", "noop"):
+                choices = layout.draw(step.facts, None, [move]).choices
+                assert choices
+                assert all(moves == (write(move),) for moves in choices.values())

@@ -1,0 +1,183 @@
+"""Pages in a real browser: Debian's Chromium, by Playwright. Tests that need it skip where either is absent.
+
+All tests of the folder share one event loop, which the browser and the pages that it looks at run in.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from agent.search.engine import Candidate, Opinion
+from agent.web.gallery import Gallery
+from agent.web.hosting import serve_here
+from agent.web.records import Records
+from agent.web.site import Site
+from agent.web.transcript import Transcript
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import check
+from games.machine import State, StateMachine, Term
+from protocol.kif import read_rulesheet
+
+ROOT = Path(__file__).resolve().parents[3]
+
+SCREENSHOTS = ROOT / "screenshots"
+"""Where the tests leave what they have seen; not part of the repository."""
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+PATIENCE = 60_000.0
+"""Milliseconds that anything may take to appear; no test waits for it to pass."""
+
+WIDE = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Any]:
+    """The browser; one for all tests."""
+    api = pytest.importorskip("playwright.async_api", reason="needs Playwright")
+    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if executable is None:
+        pytest.skip(f"needs a browser: one of {', '.join(BROWSERS)}")
+    async with api.async_playwright() as playwright:
+        # Without a sandbox it also runs where the tests run as root.
+        started = await playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        yield started
+        await started.close()
+
+
+@dataclass
+class Window:
+    """A page that is open, and what it has done."""
+
+    page: Any
+    requests: list[str]
+    problems: list[str]
+
+    async def see(self, selector: str) -> Any:
+        """Waits until something is to be seen; returns its locator."""
+        found = self.page.locator(selector).first
+        await found.wait_for(timeout=PATIENCE)
+        return found
+
+    async def gone(self, selector: str) -> None:
+        """Waits until something is not to be seen any more."""
+        await self.page.locator(selector).first.wait_for(state="hidden", timeout=PATIENCE)
+
+    async def keep(self, name: str) -> None:
+        """Keeps a picture of the page."""
+        SCREENSHOTS.mkdir(exist_ok=True)
+        await self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+
+
+OpenWindow = Callable[..., Awaitable[Window]]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def open_window(browser: Any) -> AsyncIterator[OpenWindow]:
+    """Opens pages. At the end, none of them may have asked another host for anything, or complained."""
+    windows: list[Window] = []
+    async with AsyncExitStack() as stack:
+
+        async def open_one(address: str, *, size: dict[str, int] = WIDE, dark: bool = False) -> Window:
+            context = await browser.new_context(viewport=size, color_scheme="dark" if dark else "light")
+            stack.push_async_callback(context.close)
+            context.set_default_timeout(PATIENCE)
+            window = Window(await context.new_page(), [], [])
+            windows.append(window)
+            window.page.on("request", lambda request: window.requests.append(request.url))
+            window.page.on("pageerror", lambda error: window.problems.append(str(error)))
+            window.page.on(
+                "console",
+                lambda message: window.problems.append(message.text) if message.type in ("error", "warning") else None,
+            )
+            window.page.on("dialog", lambda dialog: window.problems.append(f"dialog: {dialog.message}"))
+            await window.page.goto(address)
+            return window
+
+        yield open_one
+        for window in windows:
+            host = window.page.url.split("/")[2]
+            assert [url for url in window.requests if url.split("/")[2] != host] == []
+            assert window.problems == []
+
+
+@asynccontextmanager
+async def served(gallery: Gallery, records: Sequence[Path] = ()) -> AsyncIterator[str]:
+    """Serves the matches of a gallery, and records; yields the address."""
+    async with serve_here(Site(gallery, title="test", records=Records(records))) as address:
+        yield f"{address}/"
+
+
+class Course:
+    """A match that a test plays, and shows while it does."""
+
+    def __init__(self, gallery: Gallery, name: str, source: str, *, seed: int = 1) -> None:
+        rules = read_rulesheet(source)
+        self.machine: StateMachine = Interpreter(check(rules))
+        self.state: State = self.machine.initial()
+        self._random = random.Random(seed)
+        roles = self.machine.roles
+        players = ["agent", *["random"] * (len(roles) - 1)]
+        self.transcript = Transcript(
+            gallery.new_key(name), name, roles, players, start_clock=30, play_clock=10, own=(0,), rules=rules
+        )
+        gallery.add(self.transcript)
+        self._tell()
+
+    @property
+    def path(self) -> str:
+        """The match's own part of an address."""
+        return f"#/match/{self.transcript.key}"
+
+    def _tell(self) -> None:
+        self.transcript.reach(self.machine.facts(self.state))
+        if not self.machine.terminal(self.state):
+            for role in range(len(self.machine.roles)):
+                self.transcript.allow(role, tuple(self.machine.legal(self.state, role)))
+
+    def think(self, role: int = 0) -> None:
+        """Publishes opinions of a player on the present state, with made-up figures."""
+        legal = self.machine.legal(self.state, role)
+        moves = self._random.sample(legal, min(5, len(legal)))
+        value = 50 + 40 * self._random.random()
+        for spread in (-6.0, 4.0, 0.0):
+            candidates = tuple(Candidate(move, value - 7 * i, 9000 >> i) for i, move in enumerate(moves))
+            info = {"playouts": 250_000 + 1000 * spread, "depth": 14}
+            opinion = Opinion(moves[0], value + spread, False, info, candidates, tuple(moves))
+            self.transcript.think(role, opinion, "tree search", "the rules are compiled to a circuit")
+
+    def step(self, *moves: Term) -> None:
+        """Makes a joint move; without any, one at random."""
+        machine = self.machine
+        roles = range(len(machine.roles))
+        joint_move = moves or tuple(self._random.choice(machine.legal(self.state, role)) for role in roles)
+        self.state = machine.next(self.state, joint_move)
+        self.transcript.move(tuple(joint_move), [0.5 for _ in roles])
+        self._tell()
+
+    def play(self, steps: int, *, thinking: bool = True) -> None:
+        """Plays on at random."""
+        for _ in range(steps):
+            if self.machine.terminal(self.state):
+                return
+            if thinking:
+                self.think()
+            self.step()
+        if thinking and not self.machine.terminal(self.state):
+            self.think()
+
+    def end(self) -> None:
+        """Ends the match as the rules say."""
+        self.transcript.end(
+            "finished", [self.machine.goal(self.state, role) for role in range(len(self.machine.roles))]
+        )

@@ -1,0 +1,248 @@
+"""What a browser shows of matches: overview, a match as it goes, replays, boards, untrusted names."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.refereeing.record import MatchRecord, PlayerError
+from agent.web.gallery import Gallery
+from games import rulesheets
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import check
+from protocol.kif import read_rulesheet
+
+from .conftest import PHONE, Course, OpenWindow, served
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+EVIL = "<script>window.hacked=1</script>"
+IMAGE = "<img/src=x:y/onerror=window.hacked=2>"
+
+EVIL_RULES = f"""
+(role {IMAGE}) (role {EVIL})
+(init (cell 1 1 {EVIL})) (init (cell 1 2 {IMAGE})) (init (cell 2 1 "&amp))
+(init (cell 2 2 {EVIL})) (init (turn {IMAGE})) (init ({EVIL} {IMAGE}))
+(<= (legal ?r (put ?x {EVIL})) (role ?r) (true (cell ?x ?y ?z)))
+(<= (next ?f) (true ?f)) (<= (next (last ?m)) (does {EVIL} ?m))
+(<= terminal (true (last ?m)))
+(goal {IMAGE} 100) (goal {EVIL} 0)
+"""
+
+
+def write_record(path: Path, source: str, seed: int = 3) -> MatchRecord:
+    """Writes the record of a match that is played at random to its end."""
+    rules = read_rulesheet(source)
+    machine = Interpreter(check(rules))
+    chance = random.Random(seed)
+    roles = range(len(machine.roles))
+    record = MatchRecord(path.stem, f"match.{path.stem}", machine.roles, ("random", "random"), 30, 5, "none", seed)
+    record.seconds = [[] for _ in roles]
+    state = machine.initial()
+    record.states.append(machine.facts(state))
+    while not machine.terminal(state):
+        joint_move = tuple(chance.choice(machine.legal(state, role)) for role in roles)
+        state = machine.next(state, joint_move)
+        record.moves.append(joint_move)
+        record.states.append(machine.facts(state))
+        for seconds in record.seconds:
+            seconds.append(0.25)
+    record.goals = [machine.goal(state, role) for role in roles]
+    record.outcome = "finished"
+    record.errors.append(PlayerError(machine.roles[0], 1, "play", "late", "no reply within 5 s"))
+    path.write_text(json.dumps(record.as_json()))
+    return record
+
+
+async def test_match_is_watched_live_to_its_end(open_window: OpenWindow) -> None:
+    """A page that is open shows each move as it is made, what is thought, the clock, and the result."""
+    gallery = Gallery()
+    async with served(gallery) as address:
+        course = Course(gallery, "tic_tac_toe", rulesheets.text("tic_tac_toe"))
+        window = await open_window(address + course.path)
+        await window.see(".match[data-plies='0'][data-ply='0']")
+        course.transcript.run_clock(time.monotonic() + 600, 600, 2.0)
+        await window.see(".clock:not([hidden])")
+        plies = 0
+        while not course.machine.terminal(course.state):
+            course.think()
+            course.step()
+            plies += 1
+            await window.see(f".match[data-plies='{plies}'][data-ply='{plies}']")
+            await window.see(f".moves li:nth-child({plies}) a[aria-current]")
+            said = await window.page.locator("#announcer").text_content()
+            assert said.startswith(f"Ply {plies}: ")
+            if plies == 2:
+                await window.page.keyboard.press("ArrowLeft")
+                await window.see(".match[data-ply='1'] .thought")
+                await window.page.keyboard.press("End")
+        marks = await window.page.locator(".diagram [data-square] .x").count()
+        assert marks == plies
+        course.end()
+        await window.see(".match[data-outcome='finished']")
+        assert "The match is over." in await window.page.locator(".phase").inner_text()
+        goals = [course.machine.goal(course.state, role) for role in (0, 1)]
+        assert await window.page.locator(".players .figure").all_inner_texts() == list(map(str, goals))
+        await window.see("svg.plot .line.role-0 polyline")
+
+
+async def test_replay_is_stepped_through_by_keys(open_window: OpenWindow, tmp_path: Path) -> None:
+    """A record is shown step by step with the arrow keys, Home and End; each position has an address of its own."""
+    record = write_record(tmp_path / "three.json", rulesheets.text("tic_tac_toe"))
+    (tmp_path / "broken.json").write_text('{"game": "half a rec')
+    last = len(record.moves)
+    async with served(Gallery(), [tmp_path]) as address:
+        window = await open_window(address)
+        await (await window.see(".card")).click()
+        page = window.page
+        await window.see(f".match[data-ply='{last}']")
+        assert await page.locator(".card").count() == 0
+        marks = page.locator(".diagram [data-square] .x")
+        assert await marks.count() == last
+        await window.see(".errors li:has-text('late at step 1')")
+        for key, ply in (("ArrowLeft", last - 1), ("ArrowLeft", last - 2), ("ArrowRight", last - 1), ("Home", 0)):
+            await page.keyboard.press(key)
+            await window.see(f".match[data-ply='{ply}']")
+            assert await marks.count() == ply
+            assert page.url.endswith(f"/{ply}")
+        await page.keyboard.press("ArrowLeft")
+        await page.keyboard.press("ArrowRight")
+        await window.see(".match[data-ply='1'] ins.fact.new")
+        link = page.url
+        await page.keyboard.press("End")
+        await window.see(f".match[data-ply='{last}']")
+        await page.locator(".moves li:nth-child(2) a").click()
+        await window.see(".match[data-ply='2']")
+        again = await open_window(link)
+        await again.see(".match[data-ply='1']")
+        assert await again.page.locator(".diagram [data-square] .x").count() == 1
+
+
+async def test_names_of_a_rulesheet_are_text(open_window: OpenWindow) -> None:
+    """Whatever the words of a rulesheet spell, it is shown as it is and does nothing."""
+    gallery = Gallery()
+    async with served(gallery) as address:
+        course = Course(gallery, EVIL, EVIL_RULES)
+        course.play(1)
+        course.end()
+        window = await open_window(address)
+        assert EVIL in await (await window.see(".card")).inner_text()
+        await window.page.locator(".card").click()
+        await window.see(".match[data-ply='1']")
+        text = await window.page.locator("main").inner_text()
+        assert EVIL in text
+        assert IMAGE in text
+        assert await window.page.locator("h1").inner_text() == EVIL
+        assert await window.page.evaluate("() => window.hacked") is None
+        assert await window.page.locator("script").count() == 1
+        assert await window.page.locator("main img, main script, main [onerror]").count() == 0
+        await window.keep("untrusted-names")
+
+
+async def test_overview_follows_three_matches(open_window: OpenWindow, tmp_path: Path) -> None:
+    """Running and finished matches are listed with a picture; one that ends moves over."""
+    write_record(tmp_path / "connect_four.json", rulesheets.text("connect_four"))
+    gallery = Gallery()
+    async with served(gallery, [tmp_path]) as address:
+        reversi = Course(gallery, "reversi_holes", rulesheets.text("reversi_holes"))
+        reversi.play(14)
+        reversi.transcript.say("thinking")
+        line = Course(gallery, "breakthrough", rulesheets.text("breakthrough"))
+        line.play(9)
+        window = await open_window(address)
+        await window.see("section:has(#running-title) .card:nth-child(2) .thumbnail svg")
+        await window.see("section:has(#over-title) .card .thumbnail svg")
+        assert await window.page.locator(".card").count() == 3
+        await window.keep("overview")
+        line.transcript.end("stopped")
+        await window.see("section:has(#over-title) .card:nth-child(2)")
+        dark = await open_window(address, dark=True)
+        await dark.see("section:has(#over-title) .card:nth-child(2) .thumbnail svg")
+        await dark.keep("overview-dark")
+
+
+@pytest.mark.parametrize(
+    ("name", "game", "steps"),
+    [("reversi-live", "reversi_holes", 20), ("blokbox-at-move-10", "blokbox", 10), ("eight-puzzle", "eight_puzzle", 5)],
+)
+async def test_boards_of_own_games(open_window: OpenWindow, name: str, game: str, steps: int) -> None:
+    """A match of the project's own games is shown with a board, what is thought, and the value so far."""
+    gallery = Gallery()
+    async with served(gallery) as address:
+        course = Course(gallery, game, rulesheets.text(game))
+        course.play(steps)
+        course.transcript.phase = "thinking"
+        course.transcript.run_clock(time.monotonic() + 7, 10, 0.4)
+        window = await open_window(address + course.path)
+        await window.see(f".match[data-ply='{steps}'] .diagram svg.board")
+        await window.see(".thought .value")
+        await window.keep(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "game", "steps"),
+    [("chess", "chess", 12), ("hexagonal", "hex", 14), ("checkers", "checkers", 16), ("amazons", "amazons", 9)],
+)
+async def test_boards_of_other_games(open_window: OpenWindow, corpus: Path, name: str, game: str, steps: int) -> None:
+    """Rulesheets of others are drawn as well."""
+    gallery = Gallery()
+    async with served(gallery) as address:
+        course = Course(gallery, game, (corpus / f"{game}.kif").read_text())
+        course.play(steps)
+        window = await open_window(address + course.path)
+        await window.see(f".match[data-ply='{steps}'] .diagram svg.board")
+        await window.keep(name)
+
+
+async def test_phone_and_dark(open_window: OpenWindow) -> None:
+    """On a phone nothing is wider than the screen; in the dark the page is dark."""
+    gallery = Gallery()
+    async with served(gallery) as address:
+        course = Course(gallery, "reversi", rulesheets.text("reversi"))
+        course.play(18)
+        window = await open_window(address + course.path, size=PHONE, dark=True)
+        await window.see(".match[data-ply='18'] .diagram svg.board")
+        wide, dark = await window.page.evaluate(
+            "() => [document.documentElement.scrollWidth, getComputedStyle(document.body).backgroundColor]"
+        )
+        assert wide <= PHONE["width"]
+        assert max(map(int, re.findall(r"\d+", dark)[:3])) < 64
+        await window.keep("phone-dark")
+        light = await open_window(address + course.path, size=PHONE)
+        await light.see(".match[data-ply='18'] .diagram svg.board")
+        await light.keep("phone")
+        large = await open_window(address + course.path, dark=True)
+        await large.see(".match[data-ply='18'] .diagram svg.board")
+        await large.keep("dark")
+
+
+async def test_page_is_read_by_landmarks(open_window: OpenWindow) -> None:
+    """What a screen reader goes by is there: landmarks, names of buttons, the ply in words, a live region."""
+    gallery = Gallery()
+    async with served(gallery) as address:
+        course = Course(gallery, "tic_tac_toe", rulesheets.text("tic_tac_toe"))
+        course.play(2)
+        window = await open_window(address + course.path)
+        await window.see(".match[data-ply='2']")
+        page: Any = window.page
+        for role, name in (
+            ("banner", None),
+            ("main", None),
+            ("navigation", "Replay"),
+            ("region", "Position"),
+            ("region", "Moves"),
+            ("button", "Back"),
+            ("slider", "Ply"),
+        ):
+            found = page.get_by_role(role, name=name) if name else page.get_by_role(role)
+            assert await found.count() == 1, (role, name)
+        assert await page.get_by_role("slider").get_attribute("aria-valuetext") == "ply 2 of 2"
+        assert await page.locator("[aria-live='polite']").count() == 1
+        await page.keyboard.press("Tab")
+        assert await page.locator(":focus").inner_text() == "Skip to the content"

@@ -1,0 +1,69 @@
+"""The person's seat: what can be asked of it, and hints."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agent.web.seat import Seat, SeatError
+from agent.web.transcript import Transcript
+from games.machine import Term
+
+
+def seated(**options: object) -> tuple[Transcript, Seat]:
+    """A match at its beginning, and its seat."""
+    transcript = Transcript("key", "game", ("a", "b"), ("human", "random"), start_clock=1, play_clock=1)
+    return transcript, Seat(transcript, **options)  # type: ignore[arg-type]
+
+
+async def test_hint_is_one_at_a_time() -> None:
+    """A hint is looked for while the person thinks on; a second one has to wait, and the move is made all the same."""
+    transcript, seat = seated()
+    begun, found = asyncio.Event(), asyncio.Event()
+
+    async def hint() -> Term:
+        begun.set()
+        await found.wait()
+        return ("go", "1")
+
+    choosing = asyncio.create_task(seat.choose(0, [("go", "1"), ("go", "2")], hint=hint))
+    await asyncio.sleep(0)
+    assert transcript.seat is not None
+    assert transcript.seat["hint"]
+    asked = {"ply": 0, "role": 0}
+    hinting = asyncio.create_task(seat.act("hint", asked))
+    await begun.wait()
+    with pytest.raises(SeatError, match="being looked for"):
+        await seat.act("hint", asked)
+    found.set()
+    assert await hinting == {"ply": 0, "move": "(go 1)"}
+    await seat.act("move", {**asked, "move": "(go 2)"})
+    assert await choosing == ("go", "2")
+    assert transcript.seat is None
+
+
+async def test_two_people_choose_at_once() -> None:
+    """Where several persons are asked at once, the page is given one after the other."""
+    transcript, seat = seated()
+    both = [asyncio.create_task(seat.choose(role, [("x",), ("y",)])) for role in (0, 1)]
+    await asyncio.sleep(0)
+    for role in (0, 1):
+        assert transcript.seat is not None
+        assert transcript.seat["role"] == role
+        await seat.act("move", {"ply": 0, "role": role, "move": "(y)"})
+    assert await asyncio.gather(*both) == [("y",), ("y",)]
+
+
+async def test_taking_back_goes_to_the_last_choice() -> None:
+    """Plies at which the role had nothing to choose are passed over."""
+    back: list[int] = []
+    transcript, seat = seated(take_back=back.append)
+    for legal in (2, 3, 1):
+        transcript.allow(0, tuple(("m", str(number)) for number in range(legal)))
+        transcript.move((("m", "0"), "noop"))
+    choosing = asyncio.create_task(seat.choose(0, [("x",), ("y",)]))
+    await asyncio.sleep(0)
+    await seat.act("undo", {"ply": 3, "role": 0})
+    assert back == [1]
+    choosing.cancel()

@@ -1,0 +1,221 @@
+"""Who sees the page, and what it answers: beside a player's messages, with and without a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import aiohttp
+import pytest
+from aiohttp import web
+from yarl import URL
+
+from agent.search.engine import Opinion
+from agent.serving.page import Page
+from agent.web.access import Access, is_loopback, own_name
+from agent.web.gallery import Gallery
+from agent.web.transcript import Transcript
+from protocol.messages import Message, Reply, Status
+from protocol.server import Received, make_app, make_runner
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "User-Agent": "Mozilla/5.0"}
+JAVA = {"Accept": "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", "User-Agent": "Java/17.0.2"}
+
+
+@asynccontextmanager
+async def player(gallery: Gallery, records: Path | None = None) -> AsyncIterator[tuple[str, aiohttp.ClientSession]]:
+    """A player that answers everything with its name, and its page; yields its address."""
+
+    async def handle(message: Message, received: Received) -> Reply:
+        return Status("player", "available")
+
+    page = Page(gallery, everyone_allowed=False, records=records)
+    app = make_app(handle, site=page.handle)
+    app.on_shutdown.append(page.close)
+    runner = make_runner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        async with aiohttp.ClientSession() as session:
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}", session
+    finally:
+        await runner.cleanup()
+
+
+def small_match(gallery: Gallery) -> Transcript:
+    """A match of which one move is known."""
+    key = gallery.new_key("m/1 ü")
+    transcript = Transcript(key, "m/1 ü", ("a", "b"), ("", ""), start_clock=1, play_clock=1)
+    gallery.add(transcript)
+    transcript.reach(frozenset([("f", "1")]))
+    transcript.move((("go", "1"), "noop"))
+    transcript.reach(frozenset([("f", "2")]))
+    return transcript
+
+
+async def test_browsers_get_the_page_and_managers_their_replies() -> None:
+    """On one port: only a browser's GET of the root, and what is below /page/, is no message."""
+    async with player(Gallery()) as (address, session):
+
+        async def text(method: str, path: str, headers: dict[str, str], data: str | None = None) -> str:
+            async with session.request(method, address + path, headers=headers, data=data) as response:
+                assert response.status == 200
+                return await response.text()
+
+        assert "<!doctype html>" in await text("GET", "/", BROWSER)
+        for headers in (JAVA, {}, {"Accept": "text/acl"}):
+            assert "name player" in await text("GET", "/", headers)
+        for headers in (BROWSER, JAVA, {}):
+            assert "name player" in await text("POST", "/", headers, "(INFO)")
+            assert "name player" in await text("GET", "/(INFO)", headers)
+
+
+async def test_page_is_strict() -> None:
+    """Everything carries the policy, no other site may read or frame it, and what is not there is a 404."""
+    async with player(Gallery()) as (address, session):
+        for path, status in (
+            ("/page/style.css", 200),
+            ("/page/board.css", 200),
+            ("/page/app.js", 200),
+            ("/page/matches", 200),
+            ("/page/matches/none", 404),
+            ("/page/%2e%2e/site.py", 404),
+            ("/page/nothing", 404),
+            ("/page/events?match=none", 404),
+        ):
+            async with session.get(URL(address + path, encoded=True), headers=BROWSER) as response:
+                assert response.status == status, path
+                assert "default-src 'none'" in response.headers["Content-Security-Policy"], path
+                assert "unsafe" not in response.headers["Content-Security-Policy"]
+                assert "Access-Control-Allow-Origin" not in response.headers
+        async with session.post(f"{address}/page/matches/x/move", json={}) as response:
+            assert response.status == 403
+        async with session.get(f"{address}/page/matches", headers={"Host": "evil.example"}) as response:
+            assert response.status == 403
+
+
+async def test_events_tell_of_what_changed_only() -> None:
+    """The first event has all positions, the next one those that changed; closing the server ends the stream."""
+    gallery = Gallery()
+    transcript = small_match(gallery)
+    async with player(gallery) as (address, session):
+        async with session.get(f"{address}/page/events", params={"match": transcript.key}) as response:
+            assert response.content_type == "text/event-stream"
+
+            async def event() -> dict[str, object]:
+                async for line in response.content:
+                    if line.startswith(b"data:"):
+                        return dict(json.loads(line[5:]))
+                raise AssertionError("the stream has ended")
+
+            first = await event()
+            assert [step["ply"] for step in first["steps"]] == [0, 1]  # type: ignore[attr-defined, index]
+            assert gallery.watched
+            transcript.move((("go", "2"), "noop"))
+            assert [step["ply"] for step in (await event())["steps"]] == [2]  # type: ignore[attr-defined, index]
+        while gallery.watched:
+            await asyncio.sleep(0.01)
+
+
+async def test_position_is_drawn_with_its_changes() -> None:
+    """What is no board is listed, with what is new and what is gone; a ply that was not reached is empty."""
+    gallery = Gallery()
+    transcript = small_match(gallery)
+    async with player(gallery) as (address, session):
+        positions = f"{address}/page/matches/{transcript.key}/positions"
+        async with session.get(f"{positions}/1") as response:
+            drawing = await response.json()
+        assert drawing["known"]
+        assert drawing["rest"] == [["(f 2)", True]]
+        assert drawing["gone"] == ["(f 1)"]
+        async with session.get(f"{positions}/2") as response:
+            assert not (await response.json())["known"]
+        for ply in ("-1", "x", "99999999"):
+            async with session.get(f"{positions}/{ply}") as response:
+                assert response.status == 404
+
+
+async def test_matches_are_kept_as_records(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A match that ends is written to the folder and listed once; the next server shows it. A full disk is logged."""
+    gallery = Gallery()
+    async with player(gallery, tmp_path / "records") as (address, session):
+        transcript = small_match(gallery)
+        transcript.think(0, Opinion(("go", "1"), 60.0), "engine", "")
+        transcript.end("finished", [100, 0])
+        while transcript.record_key is None:
+            await asyncio.sleep(0.01)
+        async with session.get(f"{address}/page/matches") as response:
+            assert [match["key"] for match in (await response.json())["matches"]] == [transcript.key]
+    async with player(Gallery(), tmp_path / "records") as (address, session):
+        async with session.get(f"{address}/page/matches") as response:
+            (match,) = (await response.json())["matches"]
+        assert match["goals"] == [100, 0]
+        async with session.get(f"{address}/page/matches/{match['key']}") as response:
+            kept = await response.json()
+        assert kept["steps"][1]["moves"] == ["(go 1)", "noop"]
+        assert kept["steps"][1]["thinking"]["0"]["value"] == 60.0
+    (tmp_path / "file").write_text("")
+    other = Gallery()
+    async with player(other, tmp_path / "file" / "records"):
+        small_match(other).end("aborted")
+    assert "no record can be written" in caplog.text
+
+
+async def test_failing_pictures_are_lists(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Where drawing fails, the facts are there all the same, and the log says why."""
+
+    def fail(*arguments: object) -> None:
+        raise RuntimeError("no board today")
+
+    monkeypatch.setattr("agent.web.pictures.Layout", SimpleNamespace(find=fail))
+    gallery = Gallery()
+    transcript = small_match(gallery)
+    async with (
+        player(gallery) as (address, session),
+        session.get(f"{address}/page/matches/{transcript.key}/positions/1") as response,
+    ):
+        assert (await response.json())["rest"] == [["(f 2)", True]]
+    assert "no board today" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        *((address, True) for address in ("127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "", None)),
+        *((address, False) for address in ("10.0.0.1", "::ffff:10.0.0.1", "localhost", "fe80::1%eth0")),
+    ],
+)
+def test_loopback(address: str | None, expected: bool) -> None:
+    """This machine is known by its addresses."""
+    assert is_loopback(address) is expected
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        *((host, True) for host in ("localhost:9147", "127.0.0.1:80", "[::1]:80", "192.0.2.7", "x.localhost")),
+        *((host, False) for host in ("evil.example", "localhost.evil.example", "", "[")),
+    ],
+)
+def test_names_of_this_machine(host: str, expected: bool) -> None:
+    """A site that has its name point here (DNS rebinding) is told apart by that name."""
+    assert own_name(host) is expected
+
+
+@pytest.mark.parametrize(("remote", "everyone", "allowed"), [("192.0.2.7", False, False), ("192.0.2.7", True, True)])
+def test_other_machines_are_told_how_to_be_allowed(remote: str, everyone: bool, allowed: bool) -> None:
+    """From elsewhere, the page is shown where addresses were allowed by name; else the 403 says how."""
+    request = SimpleNamespace(host="192.0.2.1:9147", remote=remote, headers={})
+    access = Access(everyone_allowed=everyone)
+    if allowed:
+        access.check(request)  # type: ignore[arg-type]
+    else:
+        with pytest.raises(web.HTTPForbidden) as refused:
+            access.check(request)  # type: ignore[arg-type]
+        assert "--allow 192.0.2.7" in (refused.value.text or "")
+    with pytest.raises(web.HTTPForbidden):
+        access.check_action(request)  # type: ignore[arg-type]

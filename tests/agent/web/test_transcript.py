@@ -1,0 +1,194 @@
+"""What is kept of matches: opinions, versions, what there is no room for, records, and what another server thinks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from agent.search.engine import Candidate, Opinion
+from agent.web import transcript as transcripts
+from agent.web.feed import Feed
+from agent.web.gallery import Gallery
+from agent.web.records import Records, read_record
+from agent.web.thinking import MOST_SAMPLES, Thinking
+from agent.web.transcript import Transcript
+from protocol.scramble import make_scrambler
+
+from .conftest import served
+
+GO, STAY = ("go", "1"), ("stay",)
+
+
+def opinion(value: float | None, nodes: int = 0, *, proven: bool = False) -> Opinion:
+    """What some engine holds."""
+    return Opinion(GO, value, proven, {"nodes": nodes}, (Candidate(GO, value, 7), Candidate(STAY, 1.0, 2)), (GO, STAY))
+
+
+def new_transcript(key: str = "key", game: str = "game") -> Transcript:
+    """A match at its beginning."""
+    return Transcript(key, game, ("a", "b"), ("agent", ""), start_clock=1, play_clock=1)
+
+
+def test_rate_and_spread_follow_from_the_reports() -> None:
+    """Counts make a rate, the values of the second half of the time a spread; a proof leaves none."""
+    thinking = Thinking("engine")
+    for second, (value, nodes) in enumerate(((10.0, 1000), (90.0, 2000), (40.0, 3000), (60.0, 4000))):
+        thinking.add(opinion(value, nodes), "engine", "", float(second))
+    assert thinking.rate == 1000.0
+    assert thinking.spread == (40.0, 60.0)
+    thinking.add(opinion(100.0, 4000, proven=True), "engine", "", 3.0)
+    assert thinking.spread is None
+    thinking.add(opinion(5.0, 10), "another", "", 3.5)
+    assert thinking.rate is None
+    assert thinking.spread == (5.0, 5.0)
+
+
+def test_samples_are_bounded() -> None:
+    """However often an engine reports, only some of its values are kept."""
+    thinking = Thinking("engine")
+    for number in range(10 * MOST_SAMPLES):
+        thinking.add(opinion(50.0), "engine", "", float(number))
+    assert len(thinking.samples) <= MOST_SAMPLES
+
+
+def test_candidates_stay_until_there_are_newer_ones() -> None:
+    """Engines look them up now and then only."""
+    thinking = Thinking("engine")
+    thinking.add(opinion(50.0), "engine", "", 0.0)
+    thinking.add(Opinion(STAY, 51.0), "engine", "", 0.1)
+    assert thinking.opinion is not None
+    assert thinking.opinion.move == STAY
+    assert len(thinking.opinion.candidates) == 2
+
+
+def test_thinking_survives_json() -> None:
+    """What was thought is read as it was written; anything else is refused."""
+    thinking = Thinking("engine", "because")
+    thinking.add(opinion(42.0, 100), "engine", "because", 1.0)
+    data = json.loads(json.dumps(thinking.as_json()))
+    assert Thinking.from_json(data).as_json() == data
+    for name in data:
+        with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
+            Thinking.from_json({**data, name: object()} if name in ("move", "value", "info", "line") else {})
+
+
+def test_facts_have_bounded_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a match has too many of them, the moves are still kept; taking back does not confuse the rest."""
+    monkeypatch.setattr(transcripts, "MOST_FACTS", 5)
+    transcript = new_transcript()
+    for number in range(4):
+        transcript.reach(frozenset(("f", str(number), str(one)) for one in range(2)))
+        transcript.move((GO, STAY))
+    assert [position.facts is not None for position in transcript.positions] == [True, True, False, False, False]
+    assert transcript.view()["steps"][3]["moves"] == ["(go 1)", "(stay)"]
+
+
+def test_view_has_what_changed_since() -> None:
+    """Positions carry the version of their last change."""
+    transcript = new_transcript()
+    transcript.move((GO, STAY))
+    version = transcript.version
+    transcript.think(0, opinion(50.0), "engine", "")
+    view = transcript.view(version)
+    assert [step["ply"] for step in view["steps"]] == [1]
+    assert transcript.view(view["version"])["steps"] == []
+    transcript.take_back(0)
+    assert [step["ply"] for step in transcript.view(view["version"])["steps"]] == [0]
+
+
+def test_gallery_keeps_the_last_finished_matches() -> None:
+    """Running matches stay, of the others only the newest; keys are no two matches'."""
+    gallery = Gallery(kept=2)
+    running = new_transcript(gallery.new_key("m"))
+    gallery.add(running)
+    over = [new_transcript(gallery.new_key("m")) for _ in range(4)]
+    for transcript in over:
+        gallery.add(transcript)
+        transcript.end("finished", [100, 0])
+    gallery.add(last := new_transcript(gallery.new_key("m")))
+    assert gallery.transcripts == [last, over[3], over[2], running]
+    assert len({transcript.key for transcript in (*over, running, last)}) == 6
+
+
+def test_records_are_read_and_junk_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A record has positions, moves, times, thoughts and errors; files that are none are named in the log."""
+    good = {
+        "game": "g",
+        "match_id": "m",
+        "roles": ["a"],
+        "players": ["agent"],
+        "start_clock": 1,
+        "play_clock": 2,
+        "outcome": "finished",
+        "goals": [None],
+        "errors": [{"role": "a", "step": 1, "request": "play", "kind": "late", "detail": "x"}],
+        "moves": [["(go 1)"]],
+        "states": [["(f 1)"], ["(f 2)", "g"]],
+        "seconds": [[0.5]],
+        "thoughts": [{"0": thought().as_json()}, {}],
+    }
+    (tmp_path / "good.json").write_text(json.dumps(good))
+    junk = ["", "{}", "[", "[" * 100_000, json.dumps({**good, "states": []}), json.dumps({**good, "moves": [["(("]]})]
+    for number, text in enumerate(junk):
+        (tmp_path / f"junk{number}.json").write_text(text)
+    records = Records([tmp_path])
+    (summary,) = records.summaries()
+    assert summary["game"] == "g"
+    assert summary["plies"] == 1
+    assert caplog.text.count("is no record of a match") == len(junk)
+    assert records.summaries() == [summary]
+    assert caplog.text.count("is no record of a match") == len(junk)
+    transcript = records.find(summary["key"])
+    assert transcript is not None
+    view = transcript.view()
+    assert view["steps"][1]["moves"] == ["(go 1)"]
+    assert view["steps"][0]["thinking"][0]["value"] == 42.0
+    assert view["errors"][0]["kind"] == "late"
+    assert records.find("other") is None
+    assert read_record(tmp_path / "good.json", 1.0).positions[1].facts == frozenset([("f", "2"), "g"])
+    (tmp_path / "good.json").unlink()
+    assert records.summaries() == []
+    assert records.find(summary["key"]) is None
+
+
+def thought() -> Thinking:
+    """What was thought of some position."""
+    thinking = Thinking("engine")
+    thinking.add(opinion(42.0, 100), "engine", "", 1.0)
+    return thinking
+
+
+async def test_feed_takes_over_what_a_scrambled_player_thinks() -> None:
+    """While somebody watches, the thoughts of another server are shown in the referee's words, at the right ply."""
+    scrambler = make_scrambler("ggp-base", 5)
+    theirs, ours = Gallery(), Gallery()
+    remote = new_transcript(theirs.new_key("match.1.2"), "match.1.2")
+    theirs.add(remote)
+    shown = new_transcript(ours.new_key("match.1"), "match.1")
+    ours.add(shown)
+    for _ in range(3):
+        shown.move((GO, STAY))
+    hidden = Opinion(scrambler.scramble(GO), 70.0, line=(scrambler.scramble(STAY),))
+    assert hidden.move != GO
+    async with served(theirs) as address:
+        feed = Feed(address.rstrip("/"), 1, shown, ours, scrambler.unscramble)
+        feed.follow("match.1.2", 2)
+        following = asyncio.create_task(feed.run())
+        remote.think(0, hidden, "engine", "")
+        with ours.watching(None) as changed:
+            while 1 not in shown.positions[2].thinking:
+                await changed.wait()
+                changed.clear()
+            taken = shown.positions[2].thinking[1].opinion
+            assert taken is not None
+            assert (taken.move, taken.value, taken.line) == (GO, 70.0, (STAY,))
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        remote.move((GO, STAY))
+        remote.think(0, hidden, "engine", "")
+        await feed.take_all()
+        assert 1 in shown.positions[3].thinking
+    await feed.take_all()
