@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from agent.commands.options import OK, add_command, add_memory_options, count, port, seconds, write_json
 from agent.errors import InputError
-from agent.serving.clock import DEFAULT_MARGIN
+from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS
 
 if TYPE_CHECKING:
     import socket
@@ -55,8 +55,14 @@ def add(commands: Commands) -> None:
         default=2,
         metavar="N",
         help="matches to play at the same time, each with a worker process of its own and its share of memory; START of"
-        " a further one is answered `busy`, and a match whose manager is silent for three clocks and 20 s is closed"
-        " (default: %(default)s)",
+        " a further one is answered `busy` (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--silence",
+        type=seconds,
+        default=SILENCE_SECONDS,
+        metavar="S",
+        help="a match whose manager is silent for three clocks and so many seconds is closed (default: %(default)s)",
     )
     parser.add_argument(
         "--allow",
@@ -150,6 +156,7 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
         margin=options.margin,
         journal=options.journal,
         workers=options.workers,
+        silence=options.silence,
         ponder=options.ponder,
         allow=tuple(options.allow),
         restarts=int(os.environ.get(RESTARTS, "0")),

@@ -34,6 +34,9 @@ ANNOUNCE_AFTER = 3.0
 END_SECONDS = 5.0
 """How long the process may take to end when it is told to. Set by hand; not tuned."""
 
+LONG_SECONDS = 30 * 86_400
+"""How long a patient agent keeps a match in which nothing happens."""
+
 TAIL = 4096
 """Bytes of a process's last output that explain its failure."""
 
@@ -52,15 +55,17 @@ def _end_with_parent() -> None:
 class AgentProcess:
     """`ggp-agent serve` on a free port, until the context ends, or the thread that made it."""
 
-    def __init__(self, memory: Path | None = None) -> None:
-        """`memory` is the folder for what it learns; None for an agent without. Raises `OSError`."""
+    def __init__(self, memory: Path | None = None, *, patient: bool = False) -> None:
+        """`memory` is the folder for what it learns; None for an agent without. `patient` is for matches in which
+        somebody has all the time in the world. Raises `OSError`."""
         with socket.socket() as probe:
             probe.bind((HOST, 0))
             port = probe.getsockname()[1]
         self.url = f"http://{HOST}:{port}"
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         remembering = ("--no-memory",) if memory is None else ("--memory", str(memory))
-        arguments = ("serve", "--host", HOST, "--port", str(port), "--workers", "1", *remembering)
+        waiting = ("--silence", str(LONG_SECONDS)) if patient else ()
+        arguments = ("serve", "--host", HOST, "--port", str(port), "--workers", "1", *waiting, *remembering)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "agent.cli", *arguments],
             stdin=subprocess.DEVNULL,

@@ -69,7 +69,10 @@ def host_match(
     # An agent process will want them all, and may use the circuit's while others are still being compiled.
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.closing(prepare((CIRCUIT,), beside=PLAYING if "agent" in players else ())))
-        agents = [stack.enter_context(AgentProcess(memory)) for player in assigned if player == "agent"]
+        patient = "human" in assigned and human_clock is None
+        agents = [
+            stack.enter_context(AgentProcess(memory, patient=patient)) for player in assigned if player == "agent"
+        ]
         print(f"setting up {sheet.name} ...", flush=True)
         # Before there are any threads: compiling forks.
         machine = sheet.machine()

@@ -18,6 +18,10 @@ DEFAULT_MARGIN = 0.4
 """Seconds for the reply's way back and for a busy machine on either side: replies were seen to leave within a few
 milliseconds of their deadline, so almost all of it covers the network."""
 
+SILENCE_SECONDS = 20.0
+"""How long a manager may be silent beyond its clocks before its match is closed: some wait longer than they say, and
+networks may be slow. Set by hand; not tuned."""
+
 RECENT = 64
 """Measurements that say how late things are at present. Set by hand; not tuned."""
 

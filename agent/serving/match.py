@@ -12,7 +12,7 @@ import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.serving.clock import Clock, Deadline, Instant, now
+from agent.serving.clock import SILENCE_SECONDS, Clock, Deadline, Instant, now
 from agent.serving.journal import MatchJournal, Unfinished
 from agent.serving.match_clock import MatchClock
 from agent.serving.match_workers import MatchWorkers
@@ -56,11 +56,8 @@ GOALS_SECONDS = 2.0
 """How long a finished match waits for the worker to say what the result was. Set by hand; not tuned."""
 
 SILENCE_FACTOR = 3
-"""A manager that is silent for this many play clocks has given the match up."""
-
-SILENCE_SECONDS = 20.0
-"""Added to it, for managers that wait longer than their clock and for slow networks. Both set by hand; not tuned."""
-
+"""A manager that is silent for this many play clocks, and `SILENCE_SECONDS`, has given the match up. Set by hand; not
+tuned."""
 
 GRACE = 0.8
 """Seconds beyond its clock that a message is kept waiting where no server ran for a time, so that no legal move is
@@ -83,6 +80,8 @@ class MatchOptions:
     """The folder of what was learnt in earlier matches; None to play without."""
     gallery: Gallery | None = None
     """Where to show matches; None to show none."""
+    silence: float = SILENCE_SECONDS
+    """See `SILENCE_SECONDS`."""
 
 
 class Match:
@@ -149,7 +148,7 @@ class Match:
         """Whether the manager has been silent for so long that the match may be dropped."""
         start = self.start_message
         longest = max(start.play_clock, 0 if self.turn_number or self._turn.answer else start.start_clock)
-        return now() - self.heard > SILENCE_FACTOR * longest + SILENCE_SECONDS
+        return now() - self.heard > SILENCE_FACTOR * longest + self._options.silence
 
     # --- messages
 

@@ -23,7 +23,7 @@ from aiohttp import web
 from agent.kernels.discard import discard_kernels
 from agent.kernels.groups import CIRCUIT, PLAYING
 from agent.kernels.keeper import KernelKeeper
-from agent.serving.clock import DEFAULT_MARGIN, Clock, Instant
+from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS, Clock, Instant
 from agent.serving.collection import GarbageCollection
 from agent.serving.journal import Journal
 from agent.serving.light_workers import memory_share
@@ -100,6 +100,8 @@ class ServeOptions:
     """Whether to show the matches to browsers."""
     records: Path | None = None
     """A folder of records of matches to be shown as well, and to which those that end are added."""
+    silence: float = SILENCE_SECONDS
+    """Seconds beyond three clocks after which a match of a silent manager is closed."""
 
 
 def gatekeeper(networks: Collection[Network]) -> Callable[[str], bool]:
@@ -127,7 +129,9 @@ class Player:
         self._clock = Clock(options.margin)
         self.gallery = Gallery() if options.page else None
         """The matches as a page shows them."""
-        self._match_options = MatchOptions(self._clock, options.ponder, self.statistics, options.memory, self.gallery)
+        self._match_options = MatchOptions(
+            self._clock, options.ponder, self.statistics, options.memory, self.gallery, options.silence
+        )
         self._collection = GarbageCollection(self.statistics.collections, self._next_due)
         journal = options.journal
         self._journal = None if journal is None else Journal(journal, restarted=options.restarts > 0)

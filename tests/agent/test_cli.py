@@ -17,6 +17,7 @@ from agent.cli import COMMANDS, _parser, main
 from agent.commands.options import DIFFERENT, INTERRUPTED, OK, WRONG_INPUT, default_memory
 from agent.kernels import progress
 from agent.refereeing import agent_process
+from agent.serving.clock import SILENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -105,6 +106,10 @@ def test_match_tells_its_agents_what_to_remember(tmp_path: Path, monkeypatch: py
     expected = ["--memory", str(tmp_path)] if wanted else ["--no-memory"]
     assert given[0][-len(expected) :] == expected
     assert str(_parser().parse_args(given[0][3:]).memory) == (str(tmp_path) if wanted else "None")
+    with agent_process.AgentProcess(patient=True):
+        pass
+    patience = [_parser().parse_args(arguments[3:]).silence for arguments in given]
+    assert patience == [SILENCE_SECONDS, agent_process.LONG_SECONDS]
 
 
 def test_syntax_error_shows_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
