@@ -13,7 +13,7 @@ from numba import njit
 from agent.search.pvs.workspace import BOTH, COUNT, FIRST, UNKNOWN, WIDTH
 from games.bits.inner import step
 from games.bits.words import lowest
-from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, ZERO, clear_sets, enter_move, evaluate
+from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, ZERO, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT
 
 LANES = 64
@@ -24,16 +24,6 @@ LANES = 64
 def _lanes(first, count):
     """The word in which `count` lanes from `first` on are set."""
     return (ALL >> np.uint64(64 - count)) << np.uint64(first)
-
-
-@step
-def _load_siblings(game, row, chunk):
-    """Evaluates the legal program for the states of a chunk of a row, each in its own lane."""
-    work = game.work
-    slots = work.slots
-    for f in range(len(work.node)):
-        slots[FIRST_FLUENT + f] = work.state[row, chunk, f]
-    evaluate(game.programs.legal, slots, WIDTH)
 
 
 @step
@@ -93,38 +83,16 @@ def _list_families(game, row, chunk, ready):
 
 
 @step
-def _load_parents(game, row, chunk, ready):
-    """Puts each sibling's state into the lanes of its children, and evaluates the legal program."""
+def load_siblings(game, row, first, count, evaluated):
+    """Lists the children of `count` children of row `row` from `first` on (int64 each), to be made in the next row.
+
+    Returns how many there are, 0 where they do not fit, and the word of siblings that have some: those whose match goes
+    on, and in which one role chooses. The slots and `node` then hold the parent of each. `game` is a `PvsGame`,
+    `evaluated` is whether the slots hold the legal program for these `count` children.
+    """
     work = game.work
     slots, node, family = work.slots, work.node, work.family
-    begin = 64 * chunk
-    for f in range(len(node)):
-        word = ZERO
-        rest = work.state[row, chunk, f] & ready
-        if rest == ready:
-            word = ALL
-        else:
-            while rest != ZERO:
-                at = begin + lowest(rest)
-                rest &= rest - ONE
-                word |= _lanes(family[row, at, FIRST], family[row, at, COUNT])
-        node[f] = word
-        slots[FIRST_FLUENT + f] = word
-    evaluate(game.programs.legal, slots, WIDTH)
-
-
-@step
-def enter_siblings(game, row, first, count, evaluated):
-    """Prepares the children of `count` children of row `row` from `first` on (int64 each), to be made in the next row.
-
-    Returns how many there are; 0 where they do not fit. The slots then hold the parent of each, evaluated by the legal
-    program, and the move that leads to it. `game` is a `PvsGame`, `evaluated` is whether the slots hold the legal
-    program for these `count` children. Siblings whose match is over, or in which both roles choose, have no children.
-    """
-    programs, work = game.programs, game.work
-    slots, family = work.slots, work.family
     chunk = first >> 6
-    into = row + 1
     begin = 64 * chunk
     ready = ZERO
     for child in range(first, first + count):
@@ -133,27 +101,46 @@ def enter_siblings(game, row, first, count, evaluated):
             ready |= ONE << np.uint64(child - begin)
     total = np.int64(0)
     if ready != ZERO:
-        if not evaluated:
-            _load_siblings(game, row, chunk)
+        if evaluated == 0:
+            for f in range(len(node)):
+                slots[FIRST_FLUENT + f] = work.state[row, chunk, f]
+            evaluate(game.programs.legal, slots, WIDTH)
         total = _list_families(game, row, chunk, ready)
     if total > LANES:
         total = np.int64(0)
     if total > 0:
-        _load_parents(game, row, chunk, ready)
-        clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
-        while ready != ZERO:
-            lane = lowest(ready)
-            ready &= ready - ONE
-            at = begin + lane
-            begin_of, size = np.int64(family[row, at, FIRST]), np.int64(family[row, at, COUNT])
-            lanes = _lanes(begin_of, size)
-            single = np.int64(work.single[lane])
-            enter_move(programs.set_start, programs.set_slot, slots, WIDTH, FIRST_WORD, single, lanes)
-            key, value = work.key[row, at], work.linear[row, at]
-            for child in range(begin_of, begin_of + size):
-                work.key[into, child] = key
-                work.linear[into, child] = value
-                move = np.int64(work.move[into, child])
-                bit = ONE << np.uint64(child)
-                enter_move(programs.set_start, programs.set_slot, slots, WIDTH, FIRST_WORD, move, bit)
-    return total
+        for f in range(len(node)):
+            word = ZERO
+            rest = work.state[row, chunk, f] & ready
+            if rest == ready:
+                word = ALL
+            else:
+                while rest != ZERO:
+                    at = begin + lowest(rest)
+                    rest &= rest - ONE
+                    word |= _lanes(family[row, at, FIRST], family[row, at, COUNT])
+            node[f] = word
+            slots[FIRST_FLUENT + f] = word
+    return total, ready
+
+
+@step
+def enter_families(game, row, first, ready):
+    """Puts the moves to the children of the siblings `ready` into the slots, and gives them what their parents have."""
+    programs, work = game.programs, game.work
+    family = work.family
+    begin = 64 * (first >> 6)
+    rest = ready
+    while rest != ZERO:
+        lane = lowest(rest)
+        rest &= rest - ONE
+        at = begin + lane
+        begin_of, size = np.int64(family[row, at, FIRST]), np.int64(family[row, at, COUNT])
+        move, lanes = np.int64(work.single[lane]), _lanes(begin_of, size)
+        for child in range(begin_of - 1, begin_of + size):
+            if child >= begin_of:
+                work.key[row + 1, child] = work.key[row, at]
+                work.linear[row + 1, child] = work.linear[row, at]
+                move, lanes = np.int64(work.move[row + 1, child]), ONE << np.uint64(child)
+            # First the only move of the role without a choice, for all of them.
+            enter_move(programs.set_start, programs.set_slot, work.slots, WIDTH, FIRST_WORD, move, lanes)

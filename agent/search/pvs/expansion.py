@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from agent.search.pvs.batching import enter_siblings
+from agent.search.pvs.batching import enter_families, load_siblings
 from agent.search.pvs.workspace import (
     BIAS,
     BOTH,
@@ -40,7 +40,7 @@ _FLUENTS = np.uint64(FIRST_FLUENT)
 
 @step
 def _load(game, row, child):
-    """Puts a child's state into all lanes and evaluates the legal program."""
+    """Puts a child's state into all lanes."""
     work = game.work
     chunk, bit = child >> 6, np.uint64(child & 63)
     slots, node = work.slots, work.node
@@ -48,7 +48,6 @@ def _load(game, row, child):
         word = ZERO - ((work.state[row, chunk, f] >> bit) & ONE)
         node[f] = word
         slots[FIRST_FLUENT + f] = word
-    evaluate(game.programs.legal, slots, WIDTH)
 
 
 @step
@@ -227,15 +226,14 @@ def _note_movers(game, into, chunk, mask):
 def _enter_moves(game, row, child, into, begin, n, single):
     """Puts the moves to `n` children from `begin` on into the slots, and gives them what their parent has."""
     programs, work = game.programs, game.work
-    slots = work.slots
-    key, value = work.key[row, child], work.linear[row, child]
-    clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
-    enter_move(programs.set_start, programs.set_slot, slots, WIDTH, FIRST_WORD, single, ALL >> np.uint64(64 - n))
-    for lane in range(n):
-        work.key[into, begin + lane] = key
-        work.linear[into, begin + lane] = value
-        move = np.int64(work.move[into, begin + lane])
-        enter_move(programs.set_start, programs.set_slot, slots, WIDTH, FIRST_WORD, move, ONE << np.uint64(lane))
+    move, lanes = single, ALL >> np.uint64(64 - n)
+    for lane in range(-1, n):
+        if lane >= 0:
+            work.key[into, begin + lane] = work.key[row, child]
+            work.linear[into, begin + lane] = work.linear[row, child]
+            move, lanes = np.int64(work.move[into, begin + lane]), ONE << np.uint64(lane)
+        # First the only move of the role without a choice, for all of them.
+        enter_move(programs.set_start, programs.set_slot, work.slots, WIDTH, FIRST_WORD, move, lanes)
 
 
 @inner_kernel()
@@ -244,34 +242,39 @@ def expand(game, row, child, siblings, into, evaluated):
 
     Where `siblings` (int64) is not 0, the children of so many children of row `row` from `child` on are made, if they
     fit into one pass: `into` has to be the next row, and `PvsWorkspace.batch` and `family` tell what was made.
-    `evaluated` (bool) is whether the slots hold the legal program for these siblings.
+    `evaluated` (int64) is whether the slots hold the legal program for these siblings.
     """
     programs, work = game.programs, game.work
     slots = work.slots
     begin = np.int64(0)
     count = np.int64(1)
     single = np.int64(0)
+    ready = ZERO
     if siblings == 0:
         # What was made of the states that stood there is lost.
         work.batch[into, COUNT] = 0
         work.batch[into - 1, COUNT] = 0
     while begin < count:
         if siblings != 0:
-            count = enter_siblings(game, row, child, siblings, evaluated)
+            count, ready = load_siblings(game, row, child, siblings, evaluated)
             if count == 0:
                 break
         else:
             _load(game, row, child)
-            if begin == 0:
-                work.counts[EXPANSIONS] += 1
-                count, single = _list_moves(game, into)
-                if count == 0:
-                    work.counts[REFUSED] += 1
-                    break
+        evaluate(programs.legal, slots, WIDTH)
+        if siblings == 0 and begin == 0:
+            work.counts[EXPANSIONS] += 1
+            count, single = _list_moves(game, into)
+            if count == 0:
+                work.counts[REFUSED] += 1
+                break
         chunk = begin >> 6
         n = min(np.int64(64), count - begin)
         mask = ALL >> np.uint64(64 - n)
-        if siblings == 0:
+        clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
+        if siblings != 0:
+            enter_families(game, row, child, ready)
+        else:
             _enter_moves(game, row, child, into, begin, n, single)
         evaluate(programs.next, slots, WIDTH)
         next_slot, state = programs.next_slot, work.state
@@ -315,7 +318,7 @@ def place_root(game, state):
     _add_conjunctions(game, np.int64(ROOT), np.int64(0), ONE)
     work.result[ROOT, 0] = UNKNOWN
     work.mover[ROOT, 0] = NOBODY
-    count = expand(game, np.int64(ROOT), np.int64(0), np.int64(0), np.int64(ROOT_CHILDREN), False)
+    count = expand(game, np.int64(ROOT), np.int64(0), np.int64(0), np.int64(ROOT_CHILDREN), np.int64(0))
     if count > 1:
         work.mover[ROOT, 0] = 0 if work.move[ROOT_CHILDREN, 0] < game.programs.role_start[1] else 1
     return count

@@ -181,11 +181,11 @@ def _enter(game, frames, ply):
         work.counts[EXPANSIONS] += 1
         home = row + 1
         base, count = np.int64(work.family[row, child, FIRST]), np.int64(work.family[row, child, COUNT])
-        evaluated = False
+        evaluated = np.int64(0)
     else:
         home, base = np.int64(ply), np.int64(0)
-        count = expand(game, row, child, np.int64(0), home, False)
-        evaluated = count <= 64
+        count = expand(game, row, child, np.int64(0), home, np.int64(0))
+        evaluated = np.int64(count <= 64)
     work.home[ply, 0] = home
     work.home[ply, 1] = base
     if count == 0:
