@@ -12,9 +12,10 @@ from agent.commands.options import (
     INTERRUPTED,
     OK,
     add_command,
+    add_manager_options,
     add_memory_options,
-    count,
     own_rulesheets,
+    players,
     port,
     seconds,
     write_json,
@@ -45,25 +46,14 @@ def add(commands: Commands) -> None:
     parser.add_argument("game", metavar="GAME", help="name of an own rulesheet (see below) or a rulesheet file")
     parser.add_argument(
         "--players",
-        type=_players,
+        type=players,
         required=True,
         metavar="A,B[,C..]",
         help="one player per role, in the order of the roles: an address such as http://localhost:9147, or one of "
         "`agent` (a new process of this agent), `random`, `legal` (always the first legal move), `human` (you: on the "
         "page with --watch, else in the terminal). A role named `random` is played by the referee and takes no player",
     )
-    parser.add_argument(
-        "--start-clock", type=count, default=30, metavar="S", help="seconds to get ready in (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--play-clock", type=count, default=5, metavar="S", help="seconds for each move (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--scramble",
-        choices=("none", "ggp-base", "dresden"),
-        default="none",
-        help="hide the rules' names from the players, as that manager does, and speak like it (default: %(default)s)",
-    )
+    add_manager_options(parser, "the players")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="for scrambling and random moves (default: 0)")
     parser.add_argument("--record", type=Path, metavar="FILE", help="file for the match record (JSON)")
     parser.add_argument(
@@ -107,7 +97,3 @@ def _command() -> str:
     """What the user typed to get here."""
     typed = sys.argv[0]
     return typed if Path(typed).name == "ggp-agent" else "ggp-agent"
-
-
-def _players(text: str) -> list[str]:
-    return [player.strip() for player in text.split(",") if player.strip()]

@@ -72,6 +72,30 @@ def add_memory_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_manager_options(parser: argparse.ArgumentParser, players: str) -> None:
+    """The options of whoever is the manager of matches; `players` is what the help calls those they are for."""
+    parser.add_argument(
+        "--start-clock",
+        type=count,
+        default=30,
+        metavar="S",
+        help=f"seconds that {players} have to get ready (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--play-clock",
+        type=count,
+        default=5,
+        metavar="S",
+        help=f"seconds that {players} have for each move (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--scramble",
+        choices=("none", "ggp-base", "dresden"),
+        default="none",
+        help=f"hide the rules' names from {players}, as that manager does, and speak like it (default: %(default)s)",
+    )
+
+
 def default_memory() -> Path | None:
     """The folder by the XDG Base Directory Specification; None for a user without a home."""
     chosen = Path(os.environ.get("XDG_STATE_HOME", ""))
@@ -86,6 +110,11 @@ def own_rulesheets() -> str:
     from games import rulesheets
 
     return "own rulesheets: " + ", ".join(rulesheets.names())
+
+
+def players(text: str) -> list[str]:
+    """An option that is a list of players, with commas between."""
+    return [player.strip() for player in text.split(",") if player.strip()]
 
 
 def count(text: str) -> int:

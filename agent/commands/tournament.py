@@ -8,7 +8,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.commands.options import DIFFERENT, OK, SHEET_HELP, add_command, count, own_rulesheets
+from agent.commands.options import (
+    DIFFERENT,
+    OK,
+    SHEET_HELP,
+    add_command,
+    add_manager_options,
+    count,
+    own_rulesheets,
+    players,
+)
 from agent.kernels.groups import CIRCUIT, PLAYING
 
 if TYPE_CHECKING:
@@ -33,7 +42,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("games", nargs="+", metavar="GAME", help=SHEET_HELP)
     parser.add_argument(
         "--players",
-        type=_players,
+        type=players,
         required=True,
         metavar="A,B[,C..]",
         help="addresses such as http://localhost:9147; `agent` (processes of this agent), `random` (or random:SEED), "
@@ -50,18 +59,7 @@ def add(commands: Commands) -> None:
         help="at random, before the players take over. Players over HTTP are asked in them, and not heeded "
         "(default: %(default)s)",
     )
-    parser.add_argument(
-        "--start-clock", type=count, default=30, metavar="S", help="for players over HTTP (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--play-clock", type=count, default=5, metavar="S", help="for players over HTTP (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--scramble",
-        choices=("none", "ggp-base", "dresden"),
-        default="none",
-        help="hide the rules' names from players over HTTP, as that manager does (default: %(default)s)",
-    )
+    add_manager_options(parser, "players over HTTP")
     parser.add_argument("--cores", type=count, default=1, metavar="N", help="for each match (default: %(default)s)")
     parser.add_argument(
         "--jobs", type=count, metavar="N", help="matches at once (default: as many as there are cores for)"
@@ -115,10 +113,6 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     if options.csv is not None:
         write_csv(options.csv, standings)
     return DIFFERENT if standings.stalled else OK, standings.as_json(settings, options.rounds)
-
-
-def _players(text: str) -> list[str]:
-    return [player.strip() for player in text.split(",") if player.strip()]
 
 
 def _plies(text: str) -> int:
