@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,9 @@ from protocol.terms import TextError
 
 GRACE = 1.0
 """Seconds beyond the clock that managers wait."""
+
+MOST_NAMED = 50
+"""Replies of each kind that the report names."""
 
 SCRAMBLES: dict[Style, tuple[ScrambleStyle, ...]] = {"ggp-base": ("none", "ggp-base"), "dresden": ("upper", "dresden")}
 """What each kind of manager does to the rules' tokens."""
@@ -86,6 +90,9 @@ class SoakReport:
     memory: list[int] = field(default_factory=list)
     """Bytes that the server process held after each match."""
     illegal_moves: list[str] = field(default_factory=list)
+    """One line for each match with such, its first."""
+    illegal_under: Counter[str] = field(default_factory=Counter)
+    """How many there were in matches that were hit by which fault; empty for those that were hit by none."""
     late_replies: list[str] = field(default_factory=list)
     health: dict[str, object] = field(default_factory=dict)
     """What the server said of itself at the end."""
@@ -116,10 +123,13 @@ class SoakReport:
                 "max": quantile(1.0),
             },
             "outages": {"count": len(self.outages), "longest": round(max(self.outages, default=0.0), 3)},
-            "memory": {"first": self.memory[0], "last": self.memory[-1]} if self.memory else None,
+            "memory": {"first": self.memory[0], "last": self.memory[-1], "most": max(self.memory)}
+            if self.memory
+            else None,
             "refused": self.refused,
-            "illegal_moves": self.illegal_moves[:20],
-            "late_replies": self.late_replies[:20],
+            "illegal_under": dict(self.illegal_under),
+            "illegal_moves": self.illegal_moves[:MOST_NAMED],
+            "late_replies": self.late_replies[:MOST_NAMED],
             "server": self.health,
         }
 
@@ -141,6 +151,14 @@ class _Soak:
         self._disturbed = 0.0
         """Until when replies may be missing because of a fault."""
         self._end = time.monotonic() + options.seconds
+
+    def begin(self) -> None:
+        """The time begins now."""
+        self._end = time.monotonic() + self._options.seconds
+
+    def stop(self) -> None:
+        """Ends the matches after their present turns."""
+        self._end = 0.0
 
     @property
     def over(self) -> bool:
@@ -218,8 +236,11 @@ class _Soak:
         move = match.read(text)
         if move is None:
             report.illegal += 1
-            outage = ", during an outage" if disturbed else ""
-            report.illegal_moves.append(f"{match.label}{outage}: {text[:80]}")
+            report.illegal_under[match.fault or ""] += 1
+            if not match.illegal:
+                outage = ", during an outage" if disturbed else ""
+                report.illegal_moves.append(f"{match.label}{outage}: {text[:80]}")
+            match.illegal += 1
         return move
 
     async def _inflict(self, name: str) -> Undo | None:
@@ -246,6 +267,8 @@ class Match:
         self.state: State = machine.initial()
         self.step = 0
         self.fault: str | None = None
+        self.illegal = 0
+        """Illegal replies so far."""
         self._match_id = match_id
         self._rng = rng
         self._rules = rules
@@ -293,7 +316,8 @@ class Match:
 def soak(options: SoakOptions, progress: Callable[[SoakReport], None] = lambda report: None) -> SoakReport:
     """Starts a server, plays matches against it until a bound is reached, and ends it.
 
-    `progress` is called after each match. Raises `CommandError` for games that cannot be read, and where the server
+    `progress` is called after each match. SIGINT and SIGTERM end the matches; what was counted until then is returned.
+    Raises `CommandError` for games that cannot be read, and where the server
     does not start.
     """
     with tempfile.TemporaryDirectory(prefix="ggp-agent-soak-") as folder, _load(options.load):
@@ -304,8 +328,9 @@ def soak(options: SoakOptions, progress: Callable[[SoakReport], None] = lambda r
 
             async def course() -> None:
                 await server.wait_until_available()
-                run._end = time.monotonic() + options.seconds
-                await run.run()
+                run.begin()
+                with _stopping(run.stop):
+                    await run.run()
                 with contextlib.suppress(OSError, ValueError):
                     run.report.health = await server.health()
 
@@ -315,6 +340,27 @@ def soak(options: SoakOptions, progress: Callable[[SoakReport], None] = lambda r
             server.end()
             if options.log is not None:
                 shutil.copyfile(server.log, options.log)
+
+
+@contextlib.contextmanager
+def _stopping(stop: Callable[[], None]) -> Iterator[None]:
+    """Has SIGINT and SIGTERM call this, once."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def end(number: int, frame: object) -> None:
+        restore()
+        stop()
+
+    for number in before:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        restore()
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """The journal: what a restarted server needs to take its running matches up again.
 
-One file per match, one JSON object per line, only ever appended to. The first line holds the START; each further one
+One file per match, one JSON object per line, only ever appended to; empty lines mean nothing. The first line holds
+the START; each further one
 
 - what a PLAY said about the last joint move, numbered, with the time of day: synced to the disk before it is acted on,
 - what was answered, or a state that the match was in, so that a restarted match need not be played through from its
@@ -20,7 +21,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,9 +39,6 @@ log = logging.getLogger(__name__)
 PATIENCE = 0.3
 """Seconds that a message waits for the disk: clocks are running. Set by hand; not tuned."""
 
-
-MAX_UNWRITTEN = 1 << 22
-"""Characters that are kept for a disk that takes nothing for the time being. Set by hand; not tuned."""
 
 MAX_STATE = 1 << 16
 """Characters of a state that is noted; a larger one takes longer to write than to reach. Set by hand; not tuned."""
@@ -98,17 +96,23 @@ class Journal:
 
 
 class MatchJournal:
-    """The file of one match. Writing happens in threads; the event loop goes on."""
+    """The file of one match. Writing happens in threads; the event loop goes on.
 
-    def __init__(self, path: Path, *, continued: bool = False) -> None:
-        """`continued` is whether another server wrote it until now: its last line may have no end."""
+    What a restarted server cannot do without is kept here as well. A disk that takes nothing for the time being gets it
+    later, and a file that has disappeared under the running match is written anew.
+    """
+
+    def __init__(self, path: Path, lines: Iterable[dict[str, Any]] = ()) -> None:
+        """`lines` are those that another server has written."""
         self._path = path
         self._lock = asyncio.Lock()
         self._closed = self._removed = False
         self._writing: set[asyncio.Task[None]] = set()
         self._descriptor: int | None = None
-        self._unwritten = "\n" if continued else ""
-        """What could not be written yet."""
+        self._lines = [_spell(line) for line in lines if "answer" not in line and "facts" not in line]
+        """What has to be there. Each begins on a line of its own, whatever was left of the one before."""
+        self._written = len(self._lines)
+        """How many of these the disk has taken."""
 
     async def start(self, start: Start, distrust: int = 0) -> None:
         """Begins a new file; `distrust` is how many circuits of the rules are known to be wrong."""
@@ -139,7 +143,7 @@ class MatchJournal:
 
     async def answered(self, move: Term, number: int) -> None:
         """Notes what was answered when so many joint moves had been received."""
-        await self._append({"answer": write(move), "turn": number}, sync=False)
+        await self._append({"answer": write(move), "turn": number}, keep=False, sync=False)
 
     async def reached(self, checkpoint: Checkpoint) -> None:
         """Notes a state of the match."""
@@ -147,7 +151,7 @@ class MatchJournal:
             line = {"turn": checkpoint.turn, "facts": list(checkpoint.facts), "disputed": checkpoint.disputed}
             text = json.dumps(line)
             if len(text) <= MAX_STATE:
-                await self._append(line, sync=False)
+                await self._append(line, keep=False, sync=False)
 
     async def distrusted(self, circuits: int) -> None:
         """Notes how many circuits of the rules were found to be wrong by now."""
@@ -167,24 +171,29 @@ class MatchJournal:
         self._remove_file()
 
     async def _append(
-        self, line: dict[str, object], *, rules: tuple[Term, ...] | None = None, anew: bool = False, sync: bool = True
+        self,
+        line: dict[str, object],
+        *,
+        rules: tuple[Term, ...] | None = None,
+        anew: bool = False,
+        keep: bool = True,
+        sync: bool = True,
     ) -> None:
         """Writes a line. A disk that is slow or full is no reason to lose the match: it is reported, no more."""
-        writing = asyncio.create_task(self._append_in_order(line, rules, anew, sync))
+
+        def write_line() -> None:
+            # Spelling a rulesheet takes longer than the event loop may be held up.
+            spelled = {} if rules is None else {"rules": [write(statement) for statement in rules]}
+            self._write(_spell({**line, **spelled}), anew, keep, sync)
+
+        writing = asyncio.create_task(self._in_order(write_line))
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
         done, _ = await asyncio.wait({writing}, timeout=PATIENCE)
         if not done:
             log.warning("%s takes longer than %.1f s to be written", self._path, PATIENCE)
 
-    async def _append_in_order(
-        self, line: dict[str, object], rules: tuple[Term, ...] | None, anew: bool, sync: bool
-    ) -> None:
-        def write_line() -> None:
-            # Spelling a rulesheet takes longer than the event loop may be held up.
-            spelled = {} if rules is None else {"rules": [write(statement) for statement in rules]}
-            self._write(json.dumps({**line, **spelled}) + "\n", anew, sync)
-
+    async def _in_order(self, write_line: Callable[[], None]) -> None:
         async with self._lock:
             if self._closed:
                 return
@@ -197,23 +206,42 @@ class MatchJournal:
             if self._removed:
                 self._remove_file()
 
-    def _write(self, text: str, anew: bool, sync: bool) -> None:
+    def _write(self, text: str, anew: bool, keep: bool, sync: bool) -> None:
+        if anew:
+            self._lines, self._written = [], 0
+        if keep:
+            self._lines.append(text)
         if anew:
             self._close_file()
             self._path.unlink(missing_ok=True)
-            self._unwritten = ""
-        rest = (self._unwritten + text).encode("utf-8", "surrogatepass")
-        # Should this fail in the middle, the line is written once more, whole and on a line of its own.
-        self._unwritten = ("" if self._unwritten else "\n") + self._unwritten + text
-        if len(self._unwritten) > MAX_UNWRITTEN:
-            self._unwritten = ""
+        if self._written and self._is_missing():
+            log.warning("%s has disappeared: written anew", self._path)
+            self._close_file()
+            self._written = 0
         if self._descriptor is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lines = self._lines[self._written :] + ([] if keep else [text])
+        rest = "".join(lines).encode("utf-8", "surrogatepass")
+        # Should this fail in the middle, what was not confirmed is written once more.
         while rest:
             rest = rest[os.write(self._descriptor, rest) :]
         if sync:
             os.fsync(self._descriptor)
-        self._unwritten = ""
+        self._written = len(self._lines)
+
+    def _is_missing(self) -> bool:
+        """Whether the file that is written is no longer where a restarted server would look for it, but could be.
+
+        Where the folder cannot be looked into, it may come back with the file in it.
+        """
+        try:
+            there = os.stat(self._path)
+            return self._descriptor is not None and not os.path.samestat(there, os.fstat(self._descriptor))
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
 
     def _close_file(self) -> None:
         descriptor, self._descriptor = self._descriptor, None
@@ -247,7 +275,10 @@ def _load(path: Path, now: float) -> Unfinished:
     answer: dict[str, Any] | None = None
     state: dict[str, Any] | None = None
     for line in lines[1:]:
-        if "moves" in line or "own" in line:
+        if "rules" in line:
+            # The match began again, or the file was written anew.
+            received, answer, state = {}, None, None
+        elif "moves" in line or "own" in line:
             # One that could not be synced may be there twice.
             received[_count(line.get("number", len(received) + 1))] = line
         elif "answer" in line:
@@ -266,13 +297,17 @@ def _load(path: Path, now: float) -> Unfinished:
         start,
         history,
         max(_count(line.get("distrust", 0)) for line in lines),
-        MatchJournal(path, continued=True),
+        MatchJournal(path, lines),
         age=max(0.0, now - modified),
         answered=_read(answer["answer"]) if answer is not None and answer["turn"] == len(history) else None,
         checkpoint=_checkpoint(state) if state is not None and _count(state["turn"]) <= len(history) else Checkpoint(),
         silence=max(0.0, now - (times[-1] if times else float(head.get("at", modified)))),
         intervals=tuple(max(0.0, after - before) for before, after in itertools.pairwise(times)),
     )
+
+
+def _spell(line: dict[str, Any]) -> str:
+    return f"\n{json.dumps(line)}\n"
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -52,6 +52,16 @@ def test_matches_survive_faults() -> None:
     assert json.loads(json.dumps(report.as_json()))["turns"] == report.turns
 
 
+def test_soak_that_is_ended_reports_what_it_has() -> None:
+    """SIGTERM lets the present turn end; figures of what was played until then are not lost, nor is the handler."""
+    before = signal.getsignal(signal.SIGTERM)
+    options = SoakOptions(("tic_tac_toe",), turns=100_000, seconds=3000.0, at_once=1, start_clock=30, play_clock=30)
+    report = soak(options, lambda report: signal.raise_signal(signal.SIGTERM))
+    assert report.matches >= 1
+    assert 0 < report.turns < 100
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
 def test_faults_are_inflicted_and_mended(tmp_path: Path) -> None:
     """On a process that stands in for a server and its worker: each signal, limit and file is as the fault says."""
     worker = subprocess.Popen([sys.executable, "-c", "import time; print(1, flush=True); time.sleep(600)"], stdout=PIPE)
@@ -134,9 +144,9 @@ def test_managers_play_as_theirs_do() -> None:
 
 def test_figures_of_a_report() -> None:
     """Quantiles of how late replies left, and the longest outage."""
-    report = SoakReport(turns=4, lateness=[0.3, 0.1, 0.2, 0.4], outages=[0.5, 0.25], memory=[10, 12])
+    report = SoakReport(turns=4, lateness=[0.3, 0.1, 0.2, 0.4], outages=[0.5, 0.25], memory=[10, 14, 12])
     figures = report.as_json()
     assert figures["lateness"] == {"median": 0.3, "99%": 0.4, "99.9%": 0.4, "max": 0.4}
     assert figures["outages"] == {"count": 2, "longest": 0.5}
-    assert figures["memory"] == {"first": 10, "last": 12}
+    assert figures["memory"] == {"first": 10, "last": 12, "most": 14}
     assert SoakReport().as_json()["memory"] is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -96,6 +97,75 @@ async def test_half_written_line_is_ignored(tmp_path: Path) -> None:
     assert again.history == (("left",),)
 
 
+async def test_rubbish_in_the_middle_costs_no_turn(tmp_path: Path) -> None:
+    """What something else wrote to the file of a running match does not spoil the line after it."""
+    match = Journal(tmp_path).match(START.match_id)
+    await match.start(START)
+    (path,) = tmp_path.iterdir()
+    with open(path, "a") as file:
+        file.write('{"moves": ["le')
+    await match.received(("left",), 1)
+    match.close()
+    (found,) = Journal(tmp_path).unfinished(time.time())
+    assert found.history == (("left",),)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_file_that_disappears_is_written_anew(tmp_path: Path, restarted: bool) -> None:
+    """Removing the folder of a running match costs it nothing, also where another server began the match."""
+    folder = tmp_path / "journal"
+    match = Journal(folder).match(START.match_id)
+    await match.start(START)
+    await match.received(("left",), 1)
+    if restarted:
+        match.close()
+        (found,) = Journal(folder).unfinished(time.time())
+        match = found.journal
+        await match.received(("up",), 2)
+    shutil.rmtree(folder)
+    await match.received(("right",), 3 if restarted else 2)
+    match.close()
+    (found,) = Journal(folder).unfinished(time.time())
+    assert found.start == START
+    assert found.history == ((("left",), ("up",), ("right",)) if restarted else (("left",), ("right",)))
+
+
+async def test_folder_that_comes_back_has_all_turns(tmp_path: Path) -> None:
+    """While a file stands where the folder was, the journal is still written, and is found where the folder is back."""
+    folder, aside = tmp_path / "journal", tmp_path / "aside"
+    match = Journal(folder).match(START.match_id)
+    await match.start(START)
+    folder.rename(aside)
+    folder.touch()
+    await match.received(("left",), 1)
+    folder.unlink()
+    aside.rename(folder)
+    (found,) = Journal(folder).unfinished(time.time())
+    assert found.history == (("left",),)
+    await match.received(("right",), 2)
+    match.close()
+    (found,) = Journal(folder).unfinished(time.time())
+    assert found.history == (("left",), ("right",))
+
+
+async def test_match_that_begins_again_forgets_its_turns_where_the_old_file_comes_back(tmp_path: Path) -> None:
+    """A file that could not be removed when the match began again is continued, not believed."""
+    folder, aside = tmp_path / "journal", tmp_path / "aside"
+    match = Journal(folder).match(START.match_id)
+    await match.start(START)
+    await match.received(("left",), 1)
+    await match.received(("up",), 2)
+    folder.rename(aside)
+    folder.touch()
+    await match.start(START)
+    folder.unlink()
+    aside.rename(folder)
+    await match.received(("right",), 1)
+    match.close()
+    (found,) = Journal(folder).unfinished(time.time())
+    assert found.history == (("right",),)
+
+
 async def test_full_disk_costs_nothing_once_there_is_room_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -181,11 +251,18 @@ async def test_unreadable_file_does_not_hide_the_others(tmp_path: Path) -> None:
 
 
 async def test_failing_disk_does_not_stop_a_match(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What cannot be written is reported, and the match goes on."""
-    match = Journal(tmp_path).match(START.match_id)
-    tmp_path.rmdir()
+    """What cannot be written is reported, and written when that is possible again."""
+    folder = tmp_path / "journal"
+    match = Journal(folder).match(START.match_id)
+    folder.rmdir()
+    folder.touch()
     await match.start(START)
     assert "cannot write" in caplog.text
+    folder.unlink()
+    await match.received(("left",), 1)
+    match.close()
+    (found,) = Journal(folder).unfinished(time.time())
+    assert (found.start, found.history) == (START, (("left",),))
 
 
 async def test_match_ends_also_where_its_file_cannot_be_removed(
@@ -219,9 +296,9 @@ async def test_slow_disk_does_not_stop_a_match(
     match = Journal(tmp_path).match(START.match_id)
     write, ready = match._write, threading.Event()
 
-    def write_late(text: str, anew: bool, sync: bool) -> None:
+    def write_late(text: str, anew: bool, keep: bool, sync: bool) -> None:
         assert ready.wait(120)
-        write(text, anew, sync)
+        write(text, anew, keep, sync)
 
     monkeypatch.setattr(match, "_write", write_late)
     await match.start(START)
