@@ -37,6 +37,10 @@ LONGEST_LINE = 12
 """Plies of the principal variation that an opinion names."""
 
 
+WATCHED_SECONDS = 0.1
+"""After so many seconds of an alpha-beta search the principal variation is looked up. Set by hand; not tuned."""
+
+
 class Contenders:
     """The moves that an alpha-beta search has held to be best, each with what it was worth then.
 

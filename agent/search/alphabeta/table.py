@@ -37,6 +37,15 @@ def probe(table, key):
     return np.uint64(0)
 
 
+def look_up(table: NDArray[np.uint64], key: int) -> int:
+    """`probe` outside of kernels: the data that `table` (uint64[entries, 2]) holds for a key, or 0."""
+    begin = key & (len(table) - BUCKET) & ~(BUCKET - 1)
+    for check, data in table[begin : begin + BUCKET].tolist():
+        if data and check ^ data == key:
+            return int(data)
+    return 0
+
+
 @njit(inline="always")
 def put(table, place, key, data):
     """Replaces entry `place` (uint64) of `table` (uint64[entries, 2]) by `data` for `key` (uint64 each)."""

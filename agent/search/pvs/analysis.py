@@ -205,9 +205,10 @@ class Analyser:
         self, machine: CircuitMachine, features: Features, *, threads: int = 1, megabytes: int = 128, seed: int = 0
     ) -> None:
         self._random = np.random.default_rng(seed)
-        self._zobrist = self._random.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
-        table = new_table(megabytes)
-        self.searchers = [Searcher(machine, features, table, self._zobrist) for _ in range(threads)]
+        self.zobrist = self._random.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
+        """(fluents) what keys of the table are made of."""
+        self.table = new_table(megabytes)
+        self.searchers = [Searcher(machine, features, self.table, self.zobrist) for _ in range(threads)]
 
     @property
     def nodes(self) -> int:
@@ -217,7 +218,7 @@ class Analyser:
     def set_evaluation(self, weights: NDArray[np.float64], bias: int) -> None:
         """See `Searcher.set_evaluation`; forgets what was searched with another one."""
         # Nothing that the table holds is found under these. To clear it would take longer than may pass after `stop`.
-        self._zobrist[:] = self._random.integers(0, 1 << 64, len(self._zobrist), np.uint64)
+        self.zobrist[:] = self._random.integers(0, 1 << 64, len(self.zobrist), np.uint64)
         for searcher in self.searchers:
             searcher.set_evaluation(weights, bias)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import time
 
 import numpy as np
 
-from agent.search.engine import Contenders, Engine, Opinion, Report, StopFlag
+from agent.search.engine import WATCHED_SECONDS, Contenders, Engine, Opinion, Report, StopFlag
 from agent.search.pvs.analysis import Analyser, Verdict
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import LogisticEvaluation, probability
 from agent.search.pvs.selfplay import play_match
+from agent.search.pvs.variation import principal_variation
 from agent.search.pvs.workspace import MOST, WON
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
@@ -66,7 +68,7 @@ class AlphaBetaSearch(Engine):
         if forced:
             report(Opinion(moves[0], None, proven=True))
 
-        contenders = Contenders()
+        contenders, begun = Contenders(), time.monotonic()
 
         def publish(verdict: Verdict) -> None:
             if not forced:
@@ -74,10 +76,17 @@ class AlphaBetaSearch(Engine):
                 move = self._moves[verdict.move]
                 value = value_of(verdict)
                 candidates = contenders.add(move, value, proven=verdict.proven)
-                report(Opinion(move, value, verdict.proven, info, candidates))
+                # Searches that are over sooner are not for watching.
+                line = self._line(move) if time.monotonic() - begun >= WATCHED_SECONDS else ()
+                report(Opinion(move, value, verdict.proven, info, candidates, line))
 
         if not self._analyser.analyse(machine.pack(self._state), stop, publish):
             raise CannotSearchError("several roles choose at once, or one has too many moves")
+
+    def _line(self, move: Term) -> tuple[Term, ...]:
+        """The principal variation that begins with a legal move."""
+        analyser = self._analyser
+        return principal_variation(self._machine, analyser.table, analyser.zobrist, self._state, self._role, move)
 
 
 def value_of(verdict: Verdict) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from agent.search.engine import Contenders, Engine, EngineMismatchError, Opinion, Report, StopFlag
+from agent.search.engine import WATCHED_SECONDS, Contenders, Engine, EngineMismatchError, Opinion, Report, StopFlag
 from agent.search.reversi.analysis import Analyser, Verdict
 from agent.search.reversi.training.quick import learn_quickly
 from agent.search.reversi.variation import principal_variation
@@ -24,10 +24,6 @@ from games.native.reversi.rules import ReversiPosition, ReversiVariant
 
 SOLVED_CELLS = 20
 """Boards up to this size are solved to the end at once and need no evaluation."""
-
-
-WATCHED_SECONDS = 0.1
-"""After so many seconds of a search the principal variation is looked up. Set by hand; not tuned."""
 
 
 class ReversiEngine(Engine):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.alphabeta.table import BUCKET
+from agent.search.alphabeta.table import look_up
 from agent.search.engine import LONGEST_LINE
 from agent.search.reversi.table import NO_MOVE
 from games.native.reversi.rules import ReversiPosition, ReversiVariant
@@ -32,12 +32,8 @@ def key_of(player: int, opponent: int) -> int:
 
 def best_known(table: NDArray[np.uint64], player: int, opponent: int) -> int:
     """The cell of the best move that the table (uint64[entries, 2]) knows in a position, or `NO_MOVE`."""
-    key = key_of(player, opponent)
-    begin = key & (len(table) - BUCKET) & ~(BUCKET - 1)
-    for check, data in table[begin : begin + BUCKET].tolist():
-        if data and check ^ data == key:
-            return int(data >> _FIRST & 0xFF)
-    return NO_MOVE
+    data = look_up(table, key_of(player, opponent))
+    return data >> _FIRST & 0xFF if data else NO_MOVE
 
 
 def principal_variation(
