@@ -9,6 +9,7 @@ ClientError
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from dataclasses import dataclass
 from types import SimpleNamespace, TracebackType
@@ -21,10 +22,16 @@ from protocol.compose import Style, compose, headers
 from protocol.messages import Message
 from protocol.terms import Term, TextError, decode
 
-__all__ = ["Answer", "ClientError", "Late", "Malformed", "PlayerClient", "Unreachable"]
+__all__ = ["Answer", "ClientError", "Late", "Malformed", "PlayerClient", "Unreachable", "says_available"]
 
 MAX_REPLY = 1 << 20
 """Bytes of a reply that are read."""
+
+
+def says_available(reply: str) -> bool:
+    """Whether a reply to INFO, in whichever form, says that the player may be given a match."""
+    words = re.findall(r"\w+", reply.lower())
+    return "available" in words or "ready" in words
 
 
 class ClientError(Exception):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from agent.errors import CommandError
 from agent.processes import children, module_environment
+from protocol.client import says_available
 from protocol.compose import Style, headers
 
 HOST = "127.0.0.1"
@@ -161,8 +162,7 @@ class SoakServer:
         end = time.monotonic() + AVAILABLE_SECONDS
         while time.monotonic() < end:
             with contextlib.suppress(OSError):
-                answer = await self.send("(INFO)", 10.0)
-                if "available" in answer and "unavailable" not in answer:
+                if says_available(await self.send("(INFO)", 10.0)):
                     return
             await asyncio.sleep(0.1)
         raise SoakError(f"the server is not available:\n{self.tail()}")

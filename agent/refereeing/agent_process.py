@@ -19,7 +19,7 @@ from typing import Self
 
 from agent.errors import PlayerStartError
 from agent.processes import module_environment
-from protocol.client import ClientError, PlayerClient
+from protocol.client import ClientError, PlayerClient, says_available
 from protocol.messages import Info
 
 HOST = "127.0.0.1"
@@ -105,7 +105,7 @@ class AgentProcess:
                     raise PlayerStartError(f"the agent's process ended at once:\n{self._tail()}")
                 with contextlib.suppress(ClientError):
                     answer = await client.send(Info(), timeout=1.0)
-                    if "available" in answer.text:
+                    if says_available(answer.text):
                         return
                 waited = time.monotonic() - started
                 if waited > AVAILABLE_SECONDS:

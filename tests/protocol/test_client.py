@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from protocol.client import ClientError, Late, Malformed, PlayerClient, Unreachable
+from protocol.client import ClientError, Late, Malformed, PlayerClient, Unreachable, says_available
 from protocol.messages import Info, Message, Play, Reply, Start
 
 PLAY = Play("m.1", (("mark", "1", "2"), "noop"))
@@ -170,3 +170,19 @@ async def test_waits_count_from_the_connect(player: Any) -> None:
         before = time.monotonic()
         answer = await client.send(PLAY, timeout=120)
         assert thinking <= answer.seconds <= time.monotonic() - before
+
+
+@pytest.mark.parametrize(
+    ("reply", "available"),
+    [
+        ("available", True),
+        ("( ( name Agent ) ( status AVAILABLE ) )", True),
+        ("ready", True),
+        ("busy", False),
+        ("((name agent) (status unavailable))", False),
+        ("", False),
+    ],
+)
+def test_knows_who_is_available(reply: str, available: bool) -> None:
+    """In each of the forms in which players answer INFO."""
+    assert says_available(reply) is available

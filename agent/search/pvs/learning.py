@@ -22,6 +22,7 @@ from agent.search.engine import StopFlag
 from agent.search.pvs.analysis import Searcher
 from agent.search.pvs.features import Features
 from agent.search.pvs.selfplay import NO_RESULT, play_match
+from agent.search.pvs.survey import MAX_PLIES
 from agent.search.pvs.workspace import MOST, WIN, WON
 from games.gdl.running.machine import CircuitMachine
 
@@ -41,8 +42,6 @@ OPENING = 8
 """Most random plies at the start of a match. Set by hand; not tuned."""
 RANDOM_MOVES = 3000
 """Chance of a random move, in 65536ths, in matches that are learnt from. Set by hand; not tuned."""
-MAX_PLIES = 400
-"""Longer matches count for nothing. Set by hand; not tuned."""
 SAMPLES = 8
 """Positions of a match that are learnt from: neighbours tell the same. Set by hand; not tuned."""
 LAMBDA = 0.8

@@ -15,7 +15,7 @@ from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import Learner, LogisticEvaluation
 from agent.search.pvs.memory import Entry, SheetMemory
-from agent.search.pvs.survey import survey
+from agent.search.pvs.survey import MAX_PLIES, share_of_points, survey
 from agent.search.pvs.trial import limited, play
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.judge import fit
@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 FIT_SHARE, LEARNING_SHARE, TRIAL_SHARE = 0.08, 0.5, 0.3
 """Shares of the time for the fit to random play, for learning, for matches against tree search. Set by hand; not
 tuned."""
-MOST_BATCHES, MAX_PLIES = 64, 400
-"""Batches of 64 random matches for games with very many fluents, and where these are cut. Set by hand; not tuned."""
+MOST_BATCHES = 64
+"""Batches of 64 random matches for games with very many fluents. Set by hand; not tuned."""
 TRIAL_SECONDS = 0.04
 """Time for a move in these matches. Set by hand; not tuned."""
 FEW_GENERATIONS = 3
@@ -270,7 +270,7 @@ class Preparation:
             ends = np.flatnonzero(positions.terminal)
             goals = np.maximum(machine.goals_of(positions.states[ends]), 0).astype(np.float64)
             result = np.full(64, np.nan)
-            result[positions.match[ends]] = 0.5 + (goals[:, 0] - goals[:, 1]) / 200
+            result[positions.match[ends]] = share_of_points(goals[:, 0], goals[:, 1])
             usable = np.flatnonzero(~positions.terminal & ~np.isnan(result[positions.match]))
             some = chosen.permutation(usable)[: 64 * STATES_PER_MATCH]
             states.append(positions.states[some])

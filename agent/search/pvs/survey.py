@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ TOTAL = 100
 """Where goals are not opposed, no end may be worth more to both together: what one could get is then not given to the
 other for nothing by a search that goes for the difference."""
 MAX_PLIES = 400
-"""Longer matches are looked at up to here."""
+"""Longer matches are looked at up to here, by the survey and by all who play matches to learn or to compare. Set by
+hand; not tuned."""
 
 
 class Survey(NamedTuple):
@@ -40,6 +41,14 @@ class Survey(NamedTuple):
     def suits(self) -> bool:
         """Whether alpha-beta can play the game."""
         return self.turns and self.opposed and self.most_moves <= MAX_CHILDREN
+
+
+Goal = TypeVar("Goal", float, NDArray[np.float64])
+
+
+def share_of_points(first: Goal, second: Goal) -> Goal:
+    """What role 0 gets of a match, 0..1, by the difference of the goals (0..100) of both roles."""
+    return 0.5 + (first - second) / 200
 
 
 def survey(machine: CircuitMachine, seed: int = 1) -> Survey | None:

@@ -9,12 +9,11 @@ from random import Random
 import numpy as np
 
 from agent.search.engine import Engine, Opinion, StopFlag
+from agent.search.pvs.survey import MAX_PLIES, share_of_points
 from games.machine import State, StateMachine, Term, points
 
 OPENING = 4
 """Most random plies at the start of a match. Set by hand; not tuned."""
-MAX_PLIES = 400
-"""A longer match counts as it stands."""
 
 
 class limited:
@@ -73,8 +72,9 @@ def play(
             break
         for engine in engines:
             engine.advance(tuple(joint), state)
-    goals = [points(machine.goal(state, role)) for role in (0, 1)]
-    return 0.5 + (goals[0] - goals[1]) / 200
+    # A match that is longer counts as it stands.
+    first, second = (float(points(machine.goal(state, role))) for role in (0, 1))
+    return share_of_points(first, second)
 
 
 def _think(engine: Engine, seconds: float, stop: StopFlag, fallback: Term) -> Term:
