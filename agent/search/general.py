@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -29,18 +29,18 @@ GLANCE_SHARE = 0.05
 """Share of the time before preparing for tree search, which proves small games at once. Set by hand; not tuned."""
 LATE_SHARE = 0.3
 """Share of a turn's time for learning where the start clock was too short for it. Set by hand; not tuned."""
-PONDER_SECONDS = 0.5
-"""How long is searched while others think before that time is used for learning, where little was learnt. Set by hand;
-not tuned."""
+PONDER_SECONDS, IMPROVE_SECONDS = 0.5, 4.0
+"""While others think: how long is searched before that time is used for learning or for trial matches, where little is
+known, and how long that lasts before a search has its turn again. Set by hand; not tuned."""
 
 
 class GeneralSearch(Engine):
     """Alpha-beta or tree search for one role of a game for two.
 
     While the start clock runs an evaluation is learnt, and tried out in matches of both searches (see
-    `pvs.preparation`). It goes on learning while others think, until the evaluation is a good one. `threads` is the
-    number of cores if it is None, `memory` what earlier matches of the game have left; further options are those of
-    `TreeSearch`.
+    `pvs.preparation`). It goes on learning and trying out while others think, until the evaluation is a good one and
+    the choice is certain. `threads` is the number of cores if it is None, `memory` what earlier matches of the game
+    have left; further options are those of `TreeSearch`.
     """
 
     uses_start_clock = True
@@ -63,6 +63,8 @@ class GeneralSearch(Engine):
         self._threads = threads
         self._preparation = Preparation(machine, threads=threads, seed=random.getrandbits(63), memory=memory)
         self._preparing: threading.Thread | None = None
+        self._halt = np.zeros(1, np.uint8)
+        """Stops it."""
         self._state = machine.initial()
         self.name, self.reason = self._tree.name, self._tree.reason
 
@@ -90,16 +92,21 @@ class GeneralSearch(Engine):
             self._search(stop, report, seconds)
 
     def _ponder(self, stop: StopFlag, report: Report) -> None:
-        """Searches, and then learns, while nobody waits for an answer."""
-        if not self._preparation.immature:
-            self._search(stop, report, None)
-            return
-        with limited(stop, PONDER_SECONDS) as halt:
-            self._search(halt, report, None)
-            # Else there is nothing left to find out.
-            goes_on = bool(halt[0])
-        if goes_on and self._may_prepare(stop, math.inf):
-            self._prepare(stop, math.inf, trial=False)
+        """Searches, and finds out how to search better by turns, while nobody waits for an answer."""
+        while not stop[0]:
+            if not (self._preparation.immature or self._preparation.undecided):
+                self._search(stop, report, None)
+                return
+            with limited(stop, PONDER_SECONDS) as halt:
+                self._search(halt, report, None)
+                # Else there is nothing left to find out.
+                goes_on = bool(halt[0])
+            if not goes_on:
+                return
+            end = time.monotonic() + IMPROVE_SECONDS
+            if self._may_prepare(stop, end):
+                self._start(self._preparation.improve)
+                self._finish(stop, end)
 
     def _search(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
         if stop[0]:
@@ -150,14 +157,20 @@ class GeneralSearch(Engine):
         return not stop[0] and self._preparing is None
 
     def _prepare(self, stop: StopFlag, end: float, *, trial: bool) -> None:
-        halt = np.zeros(1, np.uint8)
-        arguments = (self._state, end - time.monotonic(), halt)
-        self._preparing = threading.Thread(
-            target=self._preparation.run, args=arguments, kwargs={"trial": trial}, name="preparation", daemon=True
-        )
+        seconds = end - time.monotonic()
+        self._start(lambda halt: self._preparation.run(self._state, seconds, halt, trial=trial))
+        self._finish(stop, end)
+
+    def _start(self, work: Callable[[StopFlag], None]) -> None:
+        """Has a thread do what ends by itself or, a while after it is told to, by its own stop flag."""
+        self._halt = np.zeros(1, np.uint8)
+        self._preparing = threading.Thread(target=work, args=(self._halt,), name="preparation", daemon=True)
         self._preparing.start()
+
+    def _finish(self, stop: StopFlag, end: float) -> None:
+        """Tells the thread to end, at `stop` or at `end` (`time.monotonic`), if it has not by then."""
         self._wait(stop, end)
-        halt[0] = 1
+        self._halt[0] = 1
 
     def _glance(self, stop: StopFlag, report: Report, seconds: float) -> bool:
         """Tree search for so many seconds, for a first opinion; returns whether that is proven."""

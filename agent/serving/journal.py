@@ -3,7 +3,7 @@
 One file per match, one JSON object per line, only ever appended to; empty lines mean nothing. The first line holds
 the START; each further one
 
-- what a PLAY said about the last joint move, numbered, with the time of day: synced to the disk before it is acted on,
+- what a PLAY said about the last joint move, numbered, with the moment: synced to the disk before it is acted on,
 - what was answered, or a state that the match was in, so that a restarted match need not be played through from its
   beginning: written beside, since only time is lost without them,
 - or how many circuits of the rules were found to be wrong by then.
@@ -20,7 +20,6 @@ import json
 import logging
 import os
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from typing import Any
 
 from agent import bounded_json
 from agent.serving.light_workers import JOURNAL_SUFFIX
+from agent.serving.moments import Moment
 from agent.worker.messages import Checkpoint, Judged, Received, Unseen
 from games.machine import Term
 from protocol.kif import read_one, write
@@ -54,14 +54,12 @@ class Unfinished:
     """How many circuits of its rules were found to be wrong."""
     journal: MatchJournal
     """To be appended to."""
-    age: float
-    """Seconds since its last line was written."""
     answered: Term | None
     """What was answered to the last message, if it was."""
     checkpoint: Checkpoint
     """The last state that was noted."""
     silence: float
-    """Seconds since the last message, by the time of day."""
+    """Seconds since the last message."""
     intervals: tuple[float, ...]
     """Seconds from each PLAY that was noted to the next."""
 
@@ -86,8 +84,8 @@ class Journal:
         digest = hashlib.sha256(match_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
         return MatchJournal(self._folder / f"{readable}-{digest}{JOURNAL_SUFFIX}")
 
-    def unfinished(self, now: float) -> Iterator[Unfinished]:
-        """The matches to be taken up again; `now` is the time of day. Files that cannot be read are left alone."""
+    def unfinished(self, now: Moment) -> Iterator[Unfinished]:
+        """The matches to be taken up again, as they are now. Files that cannot be read are left alone."""
         for path in sorted(self._folder.glob(f"*{JOURNAL_SUFFIX}")):
             try:
                 yield _load(path, now)
@@ -122,7 +120,7 @@ class MatchJournal:
             "start_clock": start.start_clock,
             "play_clock": start.play_clock,
             "distrust": distrust,
-            "at": time.time(),
+            **Moment.present().as_json(),
         }
         await self._append(line, rules=start.rules, anew=True)
 
@@ -139,7 +137,7 @@ class MatchJournal:
             line["missed"] = received.missed
         else:
             line["moves"] = [write(move) for move in received]
-        await self._append({**line, "at": time.time()}, sync=sync)
+        await self._append({**line, **Moment.present().as_json()}, sync=sync)
 
     async def answered(self, move: Term, number: int) -> None:
         """Notes what was answered when so many joint moves had been received."""
@@ -259,7 +257,7 @@ class MatchJournal:
             log.error("cannot remove %s: %s", self._path, error)
 
 
-def _load(path: Path, now: float) -> Unfinished:
+def _load(path: Path, now: Moment) -> Unfinished:
     """A file's match. Raises `OSError`, and `ValueError`, `KeyError`, `IndexError` or `TypeError` for one that is no
     journal: a disk may have damaged it."""
     lines = list(_lines(path))
@@ -291,18 +289,17 @@ def _load(path: Path, now: float) -> Unfinished:
     history = tuple(_received(received[number]) for number in sorted(received))
     if sorted(received) != list(range(1, len(history) + 1)):
         raise ValueError("a turn is missing")
-    times = [float(line["at"]) for line in received.values() if "at" in line]
-    modified = path.stat().st_mtime
+    turns = [Moment.read(line) for line in received.values() if "at" in line]
+    began = Moment.read(head) if "at" in head else Moment(path.stat().st_mtime)
     return Unfinished(
         start,
         history,
         max(_count(line.get("distrust", 0)) for line in lines),
         MatchJournal(path, lines),
-        age=max(0.0, now - modified),
         answered=_read(answer["answer"]) if answer is not None and answer["turn"] == len(history) else None,
         checkpoint=_checkpoint(state) if state is not None and _count(state["turn"]) <= len(history) else Checkpoint(),
-        silence=max(0.0, now - (times[-1] if times else float(head.get("at", modified)))),
-        intervals=tuple(max(0.0, after - before) for before, after in itertools.pairwise(times)),
+        silence=(turns[-1] if turns else began).until(now),
+        intervals=tuple(before.until(after) for before, after in itertools.pairwise(turns)),
     )
 
 

@@ -28,6 +28,7 @@ from agent.serving.collection import GarbageCollection
 from agent.serving.journal import Journal
 from agent.serving.light_workers import memory_share
 from agent.serving.match import Match, MatchOptions
+from agent.serving.moments import Moment
 from agent.serving.page import Page
 from agent.serving.statistics import Statistics
 from agent.serving.worker_pool import WorkerPool
@@ -156,7 +157,7 @@ class Player:
     async def open(self) -> None:
         """Starts the first worker, and the compilation of kernels that are missing; takes up what the journal holds."""
         self._pool.do_without(set(PLAYING) - self._keeper.ready)
-        found = [] if self._journal is None else list(self._journal.unfinished(time.time()))
+        found = [] if self._journal is None else list(self._journal.unfinished(Moment.present()))
         self._pool.start(at_once=not found)
         self._upkeep = [
             asyncio.create_task(self._sweep()),

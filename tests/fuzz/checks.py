@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import logging
 import pickle
-import time
 from pathlib import Path
 
 from agent.serving.journal import Journal, Unfinished
+from agent.serving.moments import Moment
 from agent.worker.messages import Refused
 from agent.worker.rules import check_rules
 from protocol import infix, kif
@@ -96,7 +96,7 @@ def check_sheet(text: bytes) -> str:
 def check_journal(folder: Path, text: bytes) -> str:
     """A journal that is not as it was written: taken up, or left alone; others are found all the same."""
     (folder / "a.match.jsonl").write_bytes(text)
-    found = list(Journal(folder).unfinished(time.time()))
+    found = list(Journal(folder).unfinished(Moment.present()))
     for unfinished in found:
         _check_unfinished(unfinished)
         unfinished.journal.close()

@@ -88,7 +88,7 @@ def journals() -> list[bytes]:
         {"turn": 1, "facts": [["at", "1"], "over"], "disputed": None},
         {"number": 2, "moves": ["(go 2)", "noop"], "answered": None, "missed": 1.5, "at": 1020.5},
         {"distrust": 1},
-        {"number": 3, "own": None, "percepts": ["(saw x)"], "at": 1030.5},
+        {"number": 3, "own": None, "percepts": ["(saw x)"], "at": 1030.5, "up": 7.5, "boot": "b"},
         {"turn": 3, "facts": [["at", "1"]], "disputed": [["go", "9"], "noop"]},
     ]
     texts = [json.dumps(line) + "\n" for line in lines]

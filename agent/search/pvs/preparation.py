@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
@@ -16,7 +18,7 @@ from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import Learner, LogisticEvaluation
 from agent.search.pvs.memory import Entry, SheetMemory
 from agent.search.pvs.survey import MAX_PLIES, share_of_points, survey
-from agent.search.pvs.trial import limited, play
+from agent.search.pvs.trial import TrialMatch, limited
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.judge import fit
 from agent.search.tree.judge.sampling import STATES_PER_MATCH
@@ -41,6 +43,10 @@ QUICK_FEATURES = 800
 CLEAR_LEAD = 2.0
 """Points ahead of tree search that decide for alpha-beta: what is left of the time is better used for learning. Set by
 hand; not tuned."""
+DECISIVE_LEAD, MANY_TRIALS = 4.0, 24
+"""Points ahead or behind after which no more matches against tree search are played while others think, and how many
+are played at most. Of two equals one is so far ahead at some time, but it matters little then. Set by hand; not
+tuned."""
 TRIAL_MEMORY = 1 << 26
 """Bytes that each engine has in these matches."""
 MOST_REMEMBERED = 20
@@ -74,6 +80,10 @@ class Preparation:
         """Generations and trial matches that the log has last."""
         self.points, self.matches = 0.0, 0
         """What alpha-beta got in matches against tree search, and their number."""
+        self._interrupted: dict[int, tuple[int, TrialMatch]] = {}
+        """Matches that are to go on, by thread, with alpha-beta's role."""
+        self._tries = False
+        """Whether such matches were what `improve` has done last."""
 
     @property
     def evaluation(self) -> LogisticEvaluation | None:
@@ -109,6 +119,13 @@ class Preparation:
         return self.generations < MANY_GENERATIONS
 
     @property
+    def undecided(self) -> bool:
+        """Whether more matches may show that the other search is the better one."""
+        if not self.suits or self.evaluation is None or self.matches >= MANY_TRIALS:
+            return False
+        return abs(2 * self.points - self.matches) < DECISIVE_LEAD
+
+    @property
     def _leads(self) -> bool:
         return 2 * self.points - self.matches >= CLEAR_LEAD
 
@@ -121,9 +138,17 @@ class Preparation:
 
         Where anything fails, the log says so, and alpha-beta is out of the question.
         """
+        self._attempt(lambda: self._run(state, seconds, stop, trial=trial))
+
+    def improve(self, stop: StopFlag) -> None:
+        """Uses the time until `stop`, after `run`: learns on where the evaluation is immature, and finds out which
+        search is the better one where that is undecided, by turns. Ends and fails as `run` does."""
+        self._attempt(lambda: self._improve(stop))
+
+    def _attempt(self, work: Callable[[], None]) -> None:
         try:
             with self._lock:
-                self._run(state, seconds, stop, trial=trial)
+                work()
         except Exception:
             log.exception("alpha-beta cannot be prepared")
             self.suits = False
@@ -142,9 +167,27 @@ class Preparation:
         self._learn(state, begin + (FIT_SHARE + LEARNING_SHARE) * seconds - time.monotonic(), stop)
         if trial and not stop[0]:
             end = begin + (FIT_SHARE + LEARNING_SHARE + TRIAL_SHARE) * seconds
-            self._try_out(state, end, stop)
+            self._try_out(end, stop, CLEAR_LEAD)
             if self._leads and not stop[0]:
                 self._learn(state, end - time.monotonic(), stop)
+        self._tell()
+        self._keep()
+
+    def _improve(self, stop: StopFlag) -> None:
+        if self._learner is None or not self.suits:
+            return
+        self._tries = self.undecided and not (self._tries and self.immature)
+        if self._tries:
+            self._try_out(math.inf, stop, DECISIVE_LEAD)
+        else:
+            self._learn(self._machine.initial(), math.inf, stop)
+        self._tell()
+        self._keep()
+
+    def _tell(self) -> None:
+        """Logs what is known by now, where that is new."""
+        if self._learner is None:
+            return
         news = self._learner.generations, self.matches
         if news != self._told:
             self._told = news
@@ -156,7 +199,6 @@ class Preparation:
                 self.points,
                 self.matches,
             )
-        self._keep()
 
     def _recall(self) -> None:
         """Takes the evaluation of earlier matches for the first one, if there is one."""
@@ -284,34 +326,50 @@ class Preparation:
         with limited(stop, seconds) as halt:
             self._learner.run(self._machine.pack(state), halt)
 
-    def _try_out(self, state: State, end: float, stop: StopFlag) -> None:
-        """Plays matches of alpha-beta against tree search, with both seatings, on all cores."""
+    def _try_out(self, end: float, stop: StopFlag, lead: float) -> None:
+        """Plays matches of alpha-beta against tree search, with both seatings, on all cores, until `end`
+        (`time.monotonic`) or until alpha-beta is so many points ahead, or clearly behind."""
         limit = limited(stop, end - time.monotonic())
         with limit as halt, ThreadPoolExecutor(self._threads, "trial") as pool:
-            scores = list(pool.map(lambda first: self._play_matches(state, first, halt), range(self._threads)))
+            scores = list(pool.map(lambda thread: self._play_matches(thread, halt, lead), range(self._threads)))
         self.points += sum(points for points, _ in scores)
         self.matches += sum(matches for _, matches in scores)
 
-    def _play_matches(self, state: State, first: int, stop: StopFlag) -> tuple[float, int]:
-        """Plays matches until `stop`, alpha-beta as role `first` & 1 in the first one; its points, and how many."""
-        machine, evaluation, features = self._machine, self.evaluation, self.features
+    def _play_matches(self, thread: int, stop: StopFlag, lead: float) -> tuple[float, int]:
+        """Plays matches until `stop` or so large a lead, from the beginning of the game; alpha-beta's points, and how
+        many. It is role `thread` & 1 in the first one."""
+        evaluation, features = self.evaluation, self.features
         assert evaluation is not None
         assert features is not None
         random = Random(self._random.getrandbits(63))
-        role = first & 1
+        role = thread & 1
         points, matches = 0.0, 0
-        while not stop[0] and 2 * (self.points + points) - (self.matches + matches) < CLEAR_LEAD:
-            alpha_beta = AlphaBetaSearch(machine, role, features, threads=1, megabytes=TRIAL_MEMORY >> 20)
-            alpha_beta.use(evaluation)
-            tree = TreeSearch(machine, 1 - role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))
-            engines = (alpha_beta, tree) if role == 0 else (tree, alpha_beta)
+        while not stop[0] and self.matches + matches < MANY_TRIALS:
+            if not -DECISIVE_LEAD < 2 * (self.points + points) - (self.matches + matches) < lead:
+                break
             try:
-                share = play(machine, state, engines, TRIAL_SECONDS, random, stop)
+                if thread in self._interrupted:
+                    role, match = self._interrupted.pop(thread)
+                else:
+                    match = self._begin_match(role, features, evaluation, random)
+                share = match.play(stop)
             except CannotSearchError:
                 self.suits = False
                 break
             if share is not None:
                 points += share if role == 0 else 1 - share
                 matches += 1
+            elif not match.void:
+                self._interrupted[thread] = role, match
+                break
             role = 1 - role
         return points, matches
+
+    def _begin_match(self, role: int, features: Features, evaluation: LogisticEvaluation, random: Random) -> TrialMatch:
+        """A match in which alpha-beta plays this role, and tree search the other one."""
+        machine = self._machine
+        alpha_beta = AlphaBetaSearch(machine, role, features, threads=1, megabytes=TRIAL_MEMORY >> 20)
+        alpha_beta.use(evaluation)
+        tree = TreeSearch(machine, 1 - role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))
+        engines = (alpha_beta, tree) if role == 0 else (tree, alpha_beta)
+        return TrialMatch(machine, machine.initial(), engines, TRIAL_SECONDS, random)

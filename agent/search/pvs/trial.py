@@ -43,38 +43,55 @@ class limited:
         self._watcher.join()
 
 
-def play(
-    machine: StateMachine, root: State, engines: tuple[Engine, Engine], seconds: float, random: Random, stop: StopFlag
-) -> float | None:
-    """Plays a match from `root`, after some random plies; returns the first engine's share of the points, 0..1.
+class TrialMatch:
+    """A match of two engines, which may be interrupted and goes on later."""
 
-    Engine i plays role i, thinks for so many seconds a move, and not while the other one does. None where the match was
-    stopped, or was over before an engine had to think.
-    """
-    state = root
-    for _ in range(random.randint(0, OPENING)):
-        state = machine.next(state, [random.choice(machine.legal(state, role)) for role in (0, 1)])
-        if machine.terminal(state) or not all(machine.legal(state, role) for role in (0, 1)):
-            return None
-    for engine in engines:
-        engine.begin(state)
-    for _ in range(MAX_PLIES):
-        joint: list[Term] = []
-        for role, engine in enumerate(engines):
-            moves = machine.legal(state, role)
-            if not moves:
-                return None
-            joint.append(_think(engine, seconds, stop, moves[0]) if len(moves) > 1 else moves[0])
-            if stop[0]:
-                return None
-        state = machine.next(state, joint)
-        if machine.terminal(state):
-            break
+    def __init__(
+        self, machine: StateMachine, root: State, engines: tuple[Engine, Engine], seconds: float, random: Random
+    ) -> None:
+        """Begins at `root`, after some random plies. Engine i plays role i, thinks for so many seconds a move, and not
+        while the other one does."""
+        self._machine, self._engines, self._seconds = machine, engines, seconds
+        self._state = root
+        self._plies = 0
+        self.void = False
+        """Whether there is no result, and will be none: it was over before an engine had to think."""
+        for _ in range(random.randint(0, OPENING)):
+            state = machine.next(self._state, [random.choice(machine.legal(self._state, role)) for role in (0, 1)])
+            if machine.terminal(state) or not all(machine.legal(state, role) for role in (0, 1)):
+                self.void = True
+                return
+            self._state = state
         for engine in engines:
-            engine.advance(tuple(joint), state)
-    # A match that is longer counts as it stands.
-    first, second = (float(points(machine.goal(state, role))) for role in (0, 1))
-    return share_of_points(first, second)
+            engine.begin(self._state)
+
+    def play(self, stop: StopFlag) -> float | None:
+        """Plays to the end; returns the first engine's share of the points, 0..1.
+
+        None where it is stopped before, or `void`.
+        """
+        machine = self._machine
+        while not self.void and self._plies < MAX_PLIES:
+            joint: list[Term] = []
+            for role, engine in enumerate(self._engines):
+                moves = machine.legal(self._state, role)
+                if not moves:
+                    self.void = True
+                    return None
+                joint.append(_think(engine, self._seconds, stop, moves[0]) if len(moves) > 1 else moves[0])
+                if stop[0]:
+                    return None
+            self._state = machine.next(self._state, joint)
+            self._plies += 1
+            if machine.terminal(self._state):
+                break
+            for engine in self._engines:
+                engine.advance(tuple(joint), self._state)
+        if self.void:
+            return None
+        # A match that is longer counts as it stands.
+        first, second = (float(points(machine.goal(self._state, role))) for role in (0, 1))
+        return share_of_points(first, second)
 
 
 def _think(engine: Engine, seconds: float, stop: StopFlag, fallback: Term) -> Term:

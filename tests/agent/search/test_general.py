@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from agent.search import general
-from agent.search.engine import Opinion
+from agent.search.engine import Engine, Opinion
 from agent.search.general import GeneralSearch, make_engine
 from agent.search.montecarlo import MonteCarlo
 from agent.search.pvs import preparation as preparing
@@ -300,7 +301,9 @@ def test_learns_while_others_think(own: Compile, monkeypatch: pytest.MonkeyPatch
     preparation = engine._preparation
     prepare(engine)
     before = preparation.generations
+    preparation.points = preparation.matches = preparing.MANY_TRIALS
     assert preparation.immature
+    assert not preparation.undecided
     opinions: list[Opinion] = []
     with StopWhen(lambda: preparation.generations > before + 1) as stop:
         engine.think(stop.flag, opinions.append, None)
@@ -311,7 +314,7 @@ def test_learns_while_others_think(own: Compile, monkeypatch: pytest.MonkeyPatch
     learnt = preparation.evaluation
     monkeypatch.setattr(preparing, "MANY_GENERATIONS", preparation.generations)
     begun: list[str] = []
-    monkeypatch.setattr(preparation, "run", lambda *arguments, **options: begun.append("run"))
+    monkeypatch.setattr(preparation, "improve", lambda *arguments: begun.append("improve"))
     alpha_beta = engine._alpha_beta
     assert alpha_beta is not None
     before = alpha_beta._analyser.nodes
@@ -321,9 +324,32 @@ def test_learns_while_others_think(own: Compile, monkeypatch: pytest.MonkeyPatch
     assert alpha_beta._evaluation is learnt
 
 
+def test_tree_search_takes_over_where_alpha_beta_does_worse(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trial matches go on while others think; with enough of them lost, the next turn is the other search's."""
+    monkeypatch.setattr(general, "PONDER_SECONDS", 0.05)
+
+    def lose(machine: object, root: object, engines: Sequence[Engine], *rest: object) -> object:
+        return SimpleNamespace(play=lambda stop: float(engines[0].name != "alpha-beta"), void=False)
+
+    monkeypatch.setattr(preparing, "TrialMatch", lose)
+    engine = new_engine(own("connect_four"), 1)
+    preparation = engine._preparation
+    prepare(engine)
+    preparation.points = preparation.matches = 2
+    assert preparation.prefers_alpha_beta
+    with StopWhen(lambda: not preparation.undecided and engine._tree.playouts > 100) as stop:
+        engine.think(stop.flag, lambda opinion: None, None)
+    assert not preparation.prefers_alpha_beta
+    assert engine.name == "tree search"
+
+
 def test_trial_ends_with_a_clear_lead(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two wins ahead of tree search, the rest of the time is for learning."""
-    monkeypatch.setattr(preparing, "play", lambda machine, state, engines, *rest: 1.0 - (engines[0].name[0] == "t"))
+
+    def win(machine: object, root: object, engines: Sequence[Engine], *rest: object) -> object:
+        return SimpleNamespace(play=lambda stop: float(engines[0].name == "alpha-beta"), void=False)
+
+    monkeypatch.setattr(preparing, "TrialMatch", win)
     preparation = preparing.Preparation(own("connect_four"), threads=1, seed=1)
     learnt: list[float] = []
     monkeypatch.setattr(preparing.Preparation, "_learn", lambda self, state, seconds, stop: learnt.append(seconds))

@@ -45,7 +45,7 @@ class Silent(MatchJournal):
 
 def left_over(*history: Received, silence: float = 1.0, answered: Term | None = None) -> Unfinished:
     """A match that another server has left."""
-    return Unfinished(START, history, 0, Silent(), silence, answered, Checkpoint(), silence, (PLAY_CLOCK - MARGIN,) * 3)
+    return Unfinished(START, history, 0, Silent(), answered, Checkpoint(), silence, (PLAY_CLOCK - MARGIN,) * 3)
 
 
 def revived(worker: FakeWorker, found: Unfinished) -> Match:

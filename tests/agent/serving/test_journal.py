@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import os
 import shutil
 import threading
-import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from agent.serving import journal
 from agent.serving.journal import Journal
+from agent.serving.moments import Moment
 from agent.worker.messages import Checkpoint, Judged, Unseen
 from protocol.messages import Start
 
@@ -36,12 +36,10 @@ async def test_unfinished_match_is_found_again(tmp_path: Path) -> None:
     await match.received(Unseen("noop", (("saw", "x"),)), 3)
     await match.received(Judged(("left", "right"), "left", 1.5), 4)
     match.close()
-    (path,) = tmp_path.iterdir()
-    (found,) = Journal(tmp_path).unfinished(path.stat().st_mtime + 7.0)
+    (found,) = Journal(tmp_path).unfinished(Moment.present())
     assert found.start == START
     doubtful = Unseen(None), Unseen("noop", (("saw", "x"),)), Judged(("left", "right"), "left", 1.5)
     assert found.history == ((("mark", "1", "1"), "noop"), *doubtful)
-    assert found.age == pytest.approx(7.0)
 
 
 async def test_unfinished_match_goes_on_in_the_same_file(tmp_path: Path) -> None:
@@ -49,10 +47,10 @@ async def test_unfinished_match_goes_on_in_the_same_file(tmp_path: Path) -> None
     match = Journal(tmp_path).match(START.match_id)
     await match.start(START)
     match.close()
-    (found,) = Journal(tmp_path).unfinished(time.time())
+    (found,) = Journal(tmp_path).unfinished(Moment.present())
     await found.journal.received(("left",), 1)
     found.journal.close()
-    (again,) = Journal(tmp_path).unfinished(time.time())
+    (again,) = Journal(tmp_path).unfinished(Moment.present())
     assert again.history == (("left",),)
 
 
@@ -64,12 +62,12 @@ async def test_match_that_is_taken_up_again_knows_of_wrong_circuits(tmp_path: Pa
     await match.distrusted(1)
     await match.received(("right",), 2)
     match.close()
-    (found,) = Journal(tmp_path).unfinished(time.time())
+    (found,) = Journal(tmp_path).unfinished(Moment.present())
     assert (found.history, found.distrust) == ((("left",), ("right",)), 1)
     await found.journal.distrusted(2)
     await found.journal.start(START, 2)
     found.journal.close()
-    (again,) = Journal(tmp_path).unfinished(time.time())
+    (again,) = Journal(tmp_path).unfinished(Moment.present())
     assert (again.history, again.distrust) == ((), 2)
 
 
@@ -89,11 +87,11 @@ async def test_half_written_line_is_ignored(tmp_path: Path) -> None:
     (path,) = tmp_path.iterdir()
     with open(path, "a") as file:
         file.write('{"moves": ["le')
-    (found,) = Journal(tmp_path).unfinished(time.time())
+    (found,) = Journal(tmp_path).unfinished(Moment.present())
     assert found.history == ()
     await found.journal.received(("left",), 1)
     found.journal.close()
-    (again,) = Journal(tmp_path).unfinished(time.time())
+    (again,) = Journal(tmp_path).unfinished(Moment.present())
     assert again.history == (("left",),)
 
 
@@ -106,7 +104,7 @@ async def test_rubbish_in_the_middle_costs_no_turn(tmp_path: Path) -> None:
         file.write('{"moves": ["le')
     await match.received(("left",), 1)
     match.close()
-    (found,) = Journal(tmp_path).unfinished(time.time())
+    (found,) = Journal(tmp_path).unfinished(Moment.present())
     assert found.history == (("left",),)
 
 
@@ -119,13 +117,13 @@ async def test_file_that_disappears_is_written_anew(tmp_path: Path, restarted: b
     await match.received(("left",), 1)
     if restarted:
         match.close()
-        (found,) = Journal(folder).unfinished(time.time())
+        (found,) = Journal(folder).unfinished(Moment.present())
         match = found.journal
         await match.received(("up",), 2)
     shutil.rmtree(folder)
     await match.received(("right",), 3 if restarted else 2)
     match.close()
-    (found,) = Journal(folder).unfinished(time.time())
+    (found,) = Journal(folder).unfinished(Moment.present())
     assert found.start == START
     assert found.history == ((("left",), ("up",), ("right",)) if restarted else (("left",), ("right",)))
 
@@ -140,11 +138,11 @@ async def test_folder_that_comes_back_has_all_turns(tmp_path: Path) -> None:
     await match.received(("left",), 1)
     folder.unlink()
     aside.rename(folder)
-    (found,) = Journal(folder).unfinished(time.time())
+    (found,) = Journal(folder).unfinished(Moment.present())
     assert found.history == (("left",),)
     await match.received(("right",), 2)
     match.close()
-    (found,) = Journal(folder).unfinished(time.time())
+    (found,) = Journal(folder).unfinished(Moment.present())
     assert found.history == (("left",), ("right",))
 
 
@@ -162,7 +160,7 @@ async def test_match_that_begins_again_forgets_its_turns_where_the_old_file_come
     aside.rename(folder)
     await match.received(("right",), 1)
     match.close()
-    (found,) = Journal(folder).unfinished(time.time())
+    (found,) = Journal(folder).unfinished(Moment.present())
     assert found.history == (("right",),)
 
 
@@ -189,7 +187,7 @@ async def test_full_disk_costs_nothing_once_there_is_room_again(
     assert "no space left" in caplog.text
     await match.received(("up",), 3)
     match.close()
-    (found,) = Journal(tmp_path).unfinished(time.time())
+    (found,) = Journal(tmp_path).unfinished(Moment.present())
     assert found.history == (("left",), ("right",), ("up",))
 
 
@@ -206,7 +204,7 @@ async def test_line_that_was_written_twice_counts_once(tmp_path: Path, monkeypat
         await match.received(("left",), 1)
     await match.received(("right",), 2)
     match.close()
-    (found,) = Journal(tmp_path).unfinished(time.time())
+    (found,) = Journal(tmp_path).unfinished(Moment.present())
     assert found.history == (("left",), ("right",))
 
 
@@ -215,28 +213,40 @@ async def test_last_state_and_answer_are_found_again(tmp_path: Path) -> None:
     match = Journal(tmp_path).match(START.match_id)
     await match.start(START)
     await match.answered("left", 0)
-    (found,) = Journal(tmp_path).unfinished(time.time())
+    (found,) = Journal(tmp_path).unfinished(Moment.present())
     assert (found.answered, found.checkpoint) == ("left", Checkpoint())
     await match.received(("left",), 1)
     state = Checkpoint(1, frozenset([("cell", ("at", "1"), "b"), "over"]), ("up",))
     await match.reached(state)
-    (found,) = Journal(tmp_path).unfinished(time.time())
+    (found,) = Journal(tmp_path).unfinished(Moment.present())
     assert (found.answered, found.checkpoint) == (None, state)
     await match.distrusted(1)
     match.close()
-    (found,) = Journal(tmp_path).unfinished(time.time())
+    (found,) = Journal(tmp_path).unfinished(Moment.present())
     assert found.checkpoint == Checkpoint()
 
 
-async def test_time_between_turns_is_known_after_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the time of day: how long turns took, and how long ago the last one began. A clock that jumps is no error."""
+@pytest.mark.parametrize(
+    ("before", "after", "times"),
+    [("a", "a", ((3.0, 4.0), 0.5)), ("a", "b", ((3.0, 4.0), 9.0)), (None, None, ((3.0, 0.0), 9.0))],
+)
+async def test_time_between_turns_is_known_after_a_restart(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    before: str | None,
+    after: str | None,
+    times: tuple[tuple[float, ...], float],
+) -> None:
+    """How long turns took, and how long ago the last one began: by the time of day only where the machine was started
+    in between, or nothing tells. A clock that jumps is no error."""
     match = Journal(tmp_path).match(START.match_id)
-    for number, at in enumerate((1000.0, 1010.0, 1013.0, 1011.0)):
-        monkeypatch.setattr(journal, "time", SimpleNamespace(time=lambda at=at: at))
+    for number, (at, up) in enumerate(((1000.0, 5.0), (1010.0, 15.0), (1013.0, 18.0), (1011.0, 22.0))):
+        moment = Moment(at, up, before)
+        monkeypatch.setattr(Moment, "present", lambda moment=moment: moment)
         await (match.received(("left",), number) if number else match.start(START))
     match.close()
-    (found,) = Journal(tmp_path).unfinished(1020.0)
-    assert (found.intervals, found.silence) == ((3.0, 0.0), 9.0)
+    (found,) = Journal(tmp_path).unfinished(Moment(1020.0, 22.5, after))
+    assert (found.intervals, found.silence) == times
 
 
 async def test_unreadable_file_does_not_hide_the_others(tmp_path: Path) -> None:
@@ -247,7 +257,7 @@ async def test_unreadable_file_does_not_hide_the_others(tmp_path: Path) -> None:
     match.close()
     (path,) = tmp_path.iterdir()
     path.with_name("0" + path.name).write_bytes(b"\xff{}\n")
-    assert [found.start for found in folder.unfinished(time.time())] == [START]
+    assert [found.start for found in folder.unfinished(Moment.present())] == [START]
 
 
 async def test_failing_disk_does_not_stop_a_match(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -261,7 +271,7 @@ async def test_failing_disk_does_not_stop_a_match(tmp_path: Path, caplog: pytest
     folder.unlink()
     await match.received(("left",), 1)
     match.close()
-    (found,) = Journal(folder).unfinished(time.time())
+    (found,) = Journal(folder).unfinished(Moment.present())
     assert (found.start, found.history) == (START, (("left",),))
 
 
@@ -284,7 +294,7 @@ def test_folder_that_cannot_be_made_is_no_reason_not_to_start_again(
     (tmp_path / "journal").touch()
     with pytest.raises(OSError, match="exists"):
         Journal(tmp_path / "journal")
-    assert list(Journal(tmp_path / "journal", restarted=True).unfinished(time.time())) == []
+    assert list(Journal(tmp_path / "journal", restarted=True).unfinished(Moment.present())) == []
     assert "cannot write the journal" in caplog.text
 
 
@@ -306,5 +316,13 @@ async def test_slow_disk_does_not_stop_a_match(
     ready.set()
     await asyncio.gather(*match._writing)
     match.close()
-    (found,) = Journal(tmp_path).unfinished(time.time())
+    (found,) = Journal(tmp_path).unfinished(Moment.present())
     assert found.start == START
+
+
+def test_present_goes_on() -> None:
+    """By either clock; what is written to a file comes back as it was."""
+    first = Moment.present()
+    second = Moment.read(json.loads(json.dumps(Moment.present().as_json())))
+    assert 0.0 <= first.until(second) < 3600.0
+    assert Moment.read(first.as_json()) == first

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from agent.serving.clock import Clock, now
 from agent.serving.journal import Journal
 from agent.serving.match import PATIENCE, SILENCE_FACTOR, SILENCE_SECONDS, Match, MatchOptions
 from agent.serving.match_workers import HUNG_AFTER
+from agent.serving.moments import Moment
 from agent.worker.messages import PULSE, Begin, Command, Prepared, Rest, Turn
 from games.machine import Term
 from protocol.messages import Play, Start
@@ -451,7 +451,7 @@ async def test_match_taken_up_again_is_told_of_wrong_circuits(tmp_path: Path, mo
         await asyncio.sleep(0.0)
     await asyncio.gather(*match._record.noting)
     match.suspend()
-    (found,) = Journal(tmp_path).unfinished(time.time())
+    (found,) = Journal(tmp_path).unfinished(Moment.present())
     again = Match(found.start, FakePool(after), options, found=found)  # type: ignore[arg-type]
     assert await again.play(Play("m", None), now()) == "b"
     assert (told(before), told(after)) == (0, 1)

@@ -14,9 +14,9 @@ from agent.search.pvs import preparation as preparing
 from agent.search.pvs.analysis import Analyser
 from agent.search.pvs.engine import CannotSearchError
 from agent.search.pvs.learning import LOGIT
-from agent.search.pvs.preparation import FEW_GENERATIONS, Preparation
+from agent.search.pvs.preparation import CLEAR_LEAD, DECISIVE_LEAD, FEW_GENERATIONS, MANY_TRIALS, Preparation
 from agent.search.pvs.survey import _opposed, survey
-from agent.search.pvs.trial import play
+from agent.search.pvs.trial import TrialMatch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from tests.agent.search.pvs.plain import bits_of
@@ -105,32 +105,57 @@ class Fixed(Random):
         return a
 
 
+def match_of(machine: CircuitMachine, first: Engine, second: Engine, seconds: float = 0.01) -> TrialMatch:
+    """A match from the beginning of the game."""
+    return TrialMatch(machine, machine.initial(), (first, second), seconds, Fixed(1))
+
+
 def test_trial_counts_points(own: Compile) -> None:
     """In tic-tac-toe, first cells in order against the last ones; both engines follow the match."""
     machine = own("tic_tac_toe")
     first, second = Scripted(machine, 0, 0), Scripted(machine, 1, -1)
-    assert play(machine, machine.initial(), (first, second), 0.01, Fixed(1), GO) == 1.0
+    assert match_of(machine, first, second).play(GO) == 1.0
     assert first.states == second.states
     assert len(first.states) == 5
-    assert play(machine, machine.initial(), (Scripted(machine, 0, 0), Scripted(machine, 1, 0)), 0.01, Fixed(1), GO) == 1
+    assert match_of(machine, Scripted(machine, 0, 0), Scripted(machine, 1, 0)).play(GO) == 1
+
+
+def test_interrupted_trial_goes_on(own: Compile) -> None:
+    """A match that is stopped at its third move ends as it would have without that."""
+    machine = own("tic_tac_toe")
+    stop = np.zeros(1, np.uint8)
+
+    class Stopping(Scripted):
+        def think(self, halt: StopFlag, report: Report, seconds: float | None) -> None:
+            super().think(halt, report, seconds)
+            stop[0] = len(self.states) == 3
+
+    first = Stopping(machine, 0, 0)
+    match = match_of(machine, first, Scripted(machine, 1, -1))
+    assert match.play(stop) is None
+    assert not match.void
+    assert len(first.states) == 3
+    assert match.play(GO) == 1.0
+    assert len(first.states) == 5
 
 
 def test_trial_without_a_result(own: Compile, machine_of: Compile) -> None:
     """A stopped match, and one that the opening ends, count for nothing; what an engine raises is passed on."""
     machine = own("tic_tac_toe")
-    engines = Scripted(machine, 0, 0), Scripted(machine, 1, -1)
-    assert play(machine, machine.initial(), engines, 0.01, Fixed(1), np.ones(1, np.uint8)) is None
+    assert match_of(machine, Scripted(machine, 0, 0), Scripted(machine, 1, -1)).play(np.ones(1, np.uint8)) is None
     short = machine_of(heap(1))
 
     class Long(Random):
         def randint(self, a: int, b: int) -> int:
             return b
 
-    assert play(short, short.initial(), (Scripted(short, 0, 0), Scripted(short, 1, 0)), 0.01, Long(1), GO) is None
+    over = TrialMatch(short, short.initial(), (Scripted(short, 0, 0), Scripted(short, 1, 0)), 0.01, Long(1))
+    assert over.void
+    assert over.play(GO) is None
     before = threading.active_count()
-    failing = Scripted(machine, 0, 0, CannotSearchError), Scripted(machine, 1, 0)
+    failing = match_of(machine, Scripted(machine, 0, 0, CannotSearchError), Scripted(machine, 1, 0), 100.0)
     with pytest.raises(CannotSearchError):
-        play(machine, machine.initial(), failing, 100.0, Fixed(1), GO)
+        failing.play(GO)
     assert threading.active_count() == before
 
 
@@ -169,22 +194,45 @@ def test_stop_during_the_fit_rules_nothing_out(prepared: Preparation) -> None:
     assert prepared.prefers_alpha_beta
 
 
+class FakeMatch:
+    """A trial match that somebody else has decided."""
+
+    void = False
+
+    def __init__(self, play: Callable[[Sequence[Engine]], float | None]) -> None:
+        self._play = play
+        self._engines: Sequence[Engine] = ()
+
+    def __call__(self, machine: object, root: object, engines: Sequence[Engine], *rest: object) -> FakeMatch:
+        match = FakeMatch(self._play)
+        match._engines = engines
+        return match
+
+    def play(self, stop: object) -> float | None:
+        """The first engine's share."""
+        return self._play(self._engines)
+
+
+def role_of_alpha_beta(engines: Sequence[Engine]) -> int:
+    """Which of them it is."""
+    return 0 if engines[0].name == "alpha-beta" else 1
+
+
 def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of the points are enough, less are not; each thread takes both seats by turns."""
     stop = np.zeros(1, np.uint8)
     seats: list[int] = []
 
-    def played(machine: object, state: object, engines: tuple[Engine, Engine], *rest: object) -> float:
-        role = 0 if engines[0].name == "alpha-beta" else 1
-        seats.append(role)
+    def played(engines: Sequence[Engine]) -> float:
+        seats.append(role_of_alpha_beta(engines))
         stop[0] = len(seats) == 6
-        return 0.0 if role == 0 else 0.75
+        return 0.25 if seats[-1] == 0 else 0.75
 
     run(prepared)
-    monkeypatch.setattr(preparing, "play", played)
-    points, matches = prepared._play_matches(prepared._machine.initial(), 0, stop)
+    monkeypatch.setattr(preparing, "TrialMatch", FakeMatch(played))
+    points, matches = prepared._play_matches(0, stop, CLEAR_LEAD)
     assert seats == [0, 1] * 3
-    assert (points, matches) == (0.75, 6)
+    assert (points, matches) == (1.5, 6)
     prepared.points, prepared.matches = points, matches
     assert not prepared.prefers_alpha_beta
     assert not prepared.worth_while
@@ -192,17 +240,77 @@ def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: p
     assert prepared.prefers_alpha_beta
 
 
+def test_interrupted_match_is_the_next_one(prepared: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes on with the same seats, before a new one begins."""
+    results = iter([None, 1.0, 0.0])
+    seats: list[int] = []
+
+    def played(engines: Sequence[Engine]) -> float | None:
+        seats.append(role_of_alpha_beta(engines))
+        result = next(results)
+        stop[0] = len(seats) != 2
+        return result
+
+    run(prepared)
+    monkeypatch.setattr(preparing, "TrialMatch", FakeMatch(played))
+    stop = np.zeros(1, np.uint8)
+    assert prepared._play_matches(1, stop, CLEAR_LEAD) == (0.0, 0)
+    stop[0] = 0
+    assert prepared._play_matches(1, stop, CLEAR_LEAD) == (0.0, 2)
+    assert seats == [1, 1, 0]
+
+
+def test_open_question_is_settled_while_others_think(prepared: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Learning and trial matches take turns until there is enough of either; a clear result turns the choice round."""
+    done: list[str] = []
+    shares = {0: 0.5, 1: 0.5}
+
+    def played(engines: Sequence[Engine]) -> float:
+        done.append("trial")
+        stop[0] = 1
+        return shares[role_of_alpha_beta(engines)]
+
+    def learn(learner: object, root: object, halt: StopFlag) -> None:
+        done.append("learning")
+
+    def improve() -> list[str]:
+        done.clear()
+        stop[0] = 0
+        prepared.improve(stop)
+        return sorted(set(done))
+
+    run(prepared)
+    monkeypatch.setattr(preparing, "MANY_TRIALS", 1 << 30)
+    monkeypatch.setattr(preparing, "TrialMatch", FakeMatch(played))
+    monkeypatch.setattr(preparing.Learner, "run", learn)
+    stop = np.zeros(1, np.uint8)
+    prepared.points, prepared.matches = 1.0, 2
+    assert [improve() for _ in range(4)] == [["trial"], ["learning"]] * 2
+    assert prepared.prefers_alpha_beta
+    assert prepared.undecided
+    shares.update({0: 0.0, 1: 1.0})
+    assert improve() == ["trial"]
+    while prepared.undecided:
+        assert improve() == ["trial"]
+    assert 2 * prepared.points - prepared.matches <= -DECISIVE_LEAD
+    assert not prepared.prefers_alpha_beta
+    prepared.points, prepared.matches = MANY_TRIALS / 2, MANY_TRIALS
+    assert prepared.undecided
+    monkeypatch.setattr(preparing, "MANY_TRIALS", MANY_TRIALS)
+    assert not prepared.undecided
+
+
 def test_states_that_cannot_be_searched_rule_alpha_beta_out(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Found out in a trial match, that is the end of it."""
 
-    def refuse(*arguments: object) -> float:
+    def refuse(engines: object) -> float:
         raise CannotSearchError
 
     run(prepared)
-    monkeypatch.setattr(preparing, "play", refuse)
-    assert prepared._play_matches(prepared._machine.initial(), 0, np.zeros(1, np.uint8)) == (0.0, 0)
+    monkeypatch.setattr(preparing, "TrialMatch", FakeMatch(refuse))
+    assert prepared._play_matches(0, np.zeros(1, np.uint8), CLEAR_LEAD) == (0.0, 0)
     assert not prepared.prefers_alpha_beta
 
 
@@ -258,7 +366,7 @@ def test_failure_in_a_trial_is_logged(
     def fail(*arguments: object) -> float:
         raise MemoryError("too large")
 
-    monkeypatch.setattr(preparing, "play", fail)
+    monkeypatch.setattr(preparing, "TrialMatch", fail)
     monkeypatch.setattr(preparing.Learner, "run", lambda *arguments: None)
     prepared.run(prepared._machine.initial(), 1000.0, np.zeros(1, np.uint8))
     assert not prepared.prefers_alpha_beta
