@@ -111,7 +111,9 @@ class GeneralSearch(Engine):
         evaluation, features = preparation.evaluation, preparation.features
         if preparation.prefers_alpha_beta and evaluation is not None and features is not None:
             if self._alpha_beta is None:
-                self._alpha_beta = AlphaBetaSearch(self._machine, self._role, features, threads=self._threads)
+                self._alpha_beta = AlphaBetaSearch(
+                    self._machine, self._role, features, threads=self._threads, team=self._team
+                )
             self._alpha_beta.use(evaluation)
             self._alpha_beta.begin(self._state)
             self.name, self.reason = self._alpha_beta.name, self._alpha_beta.reason

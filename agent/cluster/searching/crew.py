@@ -48,6 +48,8 @@ class _Member:
     """The reference to what it is to tell next."""
     sent: int = -1
     """The number of the last order that it got."""
+    noted: Note | None = None
+    """The last note that it got."""
     name: str = ""
     since: float = field(default_factory=time.monotonic)
 
@@ -73,7 +75,7 @@ class Crew:
         """References to contents, by number."""
         self._order: Order | None = None
         self._note: Note | None = None
-        """The last one, for helpers that are at work only later."""
+        """The last one."""
         self._looked = 0.0
         self._lock = threading.Lock()
         """Held while members or contents are used; never while they are waited for."""
@@ -95,12 +97,9 @@ class Crew:
                 del self._contents[number]
 
     def note(self, note: Note) -> None:
-        """Passes a note on."""
+        """Passes a note on, to each helper when it is listened to the next time; of several, the last one."""
         with self._lock:
             self._note = note
-            for member in self._members:
-                if member.ready:
-                    member.actor.note.remote(note)
 
     def step(self, seconds: float) -> None:
         """Looks for helpers, and waits for what they tell, for so many seconds at most."""
@@ -151,8 +150,8 @@ class Crew:
         rank = next(rank for rank in range(len(ranks) + 1) if rank not in ranks)
         options = {
             "num_cpus": 1,
-            # Orders, notes, and one that listens.
-            "max_concurrency": 4,
+            # One that listens, and orders.
+            "max_concurrency": 2,
             "scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False),
         }
         actor: Any = ray.remote(_Actor).options(**options).remote(rank)
@@ -178,7 +177,10 @@ class Crew:
             self._count(self._at_work)
             log.info("helper %d (%s) is at work after %.1f s", member.rank, member.name, seconds)
             self._give_order(member)
-        member.listening = member.actor.listen.remote(max(MOST_OFTEN, self._at_work / ANSWERS_PER_SECOND))
+        note = self._note if self._note is not member.noted else None
+        member.noted = self._note
+        seconds = max(MOST_OFTEN, self._at_work / ANSWERS_PER_SECOND)
+        member.listening = member.actor.listen.remote(seconds, note)
 
     def _give_order(self, member: _Member) -> None:
         order = self._order
@@ -186,8 +188,6 @@ class Crew:
             member.sent = order.number
             # In lists, so that a helper fetches only what it does not have yet.
             member.actor.tell.remote(order, [self._contents[order.game]], [self._contents[order.setting]])
-            if self._note is not None and self._note.question == order.question:
-                member.actor.note.remote(self._note)
 
     def _lose(self, member: _Member, error: Exception) -> None:
         log.warning("helper %d (%s) is lost: %s", member.rank, member.name or "not ready yet", _first_line(error))

@@ -73,16 +73,10 @@ class Helper:
             self._stop[0] = 1
             self._changed.notify_all()
 
-    def note(self, note: Note) -> None:
-        """Takes a note; ignored unless it is for what is searched, or will be next."""
-        question, assistant = self._answering
-        if question == note.question and assistant is not None:
-            assistant.take(pickle.loads(note.data))
-        else:
-            self._note = note
-
-    def listen(self, seconds: float) -> Heard:
-        """What is known of the present question after so many seconds."""
+    def listen(self, seconds: float, note: Note | None = None) -> Heard:
+        """Takes a note, if there is a new one; what is known of the present question after so many seconds."""
+        if note is not None:
+            self._take(note)
         time.sleep(seconds)
         question, assistant = self._answering
         answer = assistant.answer() if assistant is not None else None
@@ -91,6 +85,14 @@ class Helper:
             return Heard(question, None)
         self._told = data
         return Heard(question, pickle.dumps(answer))
+
+    def _take(self, note: Note) -> None:
+        """Keeps it where its question has not arrived, or was given up."""
+        question, assistant = self._answering
+        if question == note.question and assistant is not None:
+            assistant.take(pickle.loads(note.data))
+        else:
+            self._note = note
 
     # --- the thread that searches
 

@@ -233,7 +233,11 @@ class ClusterTeam(Team):
                 self._size = response.helpers
                 self._changed.notify_all()
             return
-        content = pickle.loads(response.data)
+        try:
+            content = pickle.loads(response.data)
+        except Exception:
+            log.exception("an answer of helper %d cannot be read", response.helper)
+            return
         with self._hearing:
             with self._changed:
                 order = self._order
