@@ -2,10 +2,11 @@
 
 The engine searches the best move of the last iteration first, which takes about half of the time, and then shows of
 each other move that it is no better. That second part needs only a bound, so that helpers do it at the same time: each
-goes through the other moves in an order of its own, the first one from the end, in null windows at the newest score that
-the engine has passed on. What a helper has found is an entry of its table; the engine puts it into its own, where its
-search finds it when it comes to the move, and passes on what its own table holds, so that nobody searches what somebody
-else has. So the work is divided without anybody dividing it, and a helper that vanishes has left nothing undone.
+goes through the other moves in an order of its own, the first one from the end, in null windows at the newest score
+that the engine has passed on. What a helper has found is an entry of its table; the engine puts it into its own, where
+its search finds it when it comes to the move, and passes on what its own table holds, so that nobody searches what
+somebody else has. So the work is divided without anybody dividing it, and a helper that vanishes has left nothing
+undone.
 
 Splitting at the root is as old as parallel alpha-beta (Hyatt 1997 reviews it); shared entries for the nodes near the
 root are what programs on clusters use in place of a common table (Feldmann 1993).

@@ -119,7 +119,7 @@ def test_root_moves_are_searched_in_windows(own: Compile, monkeypatch: pytest.Mo
         asked.append((child, alpha, beta))
         return max(alpha, min(beta, exact[child]))
 
-    monkeypatch.setattr(searcher, "_score", score)
+    monkeypatch.setattr(searcher, "score", score)
     found: list[Verdict] = []
     order = [0, 1, 2, 3]
     assert searcher.iterate(order, 3, np.zeros(1, np.uint8), found.append) == 70
