@@ -18,20 +18,13 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from agent.cluster.searching.helper import Helper
-from agent.cluster.searching.messages import Answer, Content, Heard, Note, Order, Place, Ready
+from agent.cluster.searching.messages import Answer, Content, Heard, Note, Order, Place, Ready, pause
 from games.kernel_cache import sources_digest
 
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 """Between two looks at which nodes there are. Set by hand; not tuned."""
-
-ANSWERS_PER_SECOND = 60.0
-"""Of all helpers together, at most: what bounds the work of broker and worker (see `docs/cluster-match.md`). Set by
-hand; not tuned."""
-
-MOST_OFTEN = 0.05
-"""Seconds between two answers of a helper, at least. Set by hand; not tuned."""
 
 
 @dataclass(eq=False)
@@ -179,8 +172,7 @@ class Crew:
             self._give_order(member)
         note = self._note if self._note is not member.noted else None
         member.noted = self._note
-        seconds = max(MOST_OFTEN, self._at_work / ANSWERS_PER_SECOND)
-        member.listening = member.actor.listen.remote(seconds, note)
+        member.listening = member.actor.listen.remote(pause(self._at_work), note)
 
     def _give_order(self, member: _Member) -> None:
         order = self._order

@@ -123,6 +123,19 @@ class Heard:
     """None where it has nothing to tell, or nothing new."""
 
 
+ANSWERS_PER_SECOND = 60.0
+"""Of all helpers together, at most: what bounds the work of broker and worker (see `docs/cluster-match.md`). Set by
+hand; not tuned."""
+
+MOST_OFTEN = 0.05
+"""Seconds between two answers of a helper, at least. Set by hand; not tuned."""
+
+
+def pause(helpers: int) -> float:
+    """Seconds between two answers of each of so many helpers."""
+    return max(MOST_OFTEN, helpers / ANSWERS_PER_SECOND)
+
+
 def machine_name() -> str:
     """What tells this machine from others: two containers of one machine have it in common."""
     try:
