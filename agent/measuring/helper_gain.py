@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from agent.search.alphabeta.table import new_table
 from agent.search.engine import StopFlag
-from agent.search.pvs.analysis import Searcher
+from agent.search.pvs.analysis import Searcher, Verdict
 from agent.search.pvs.preparation import Preparation
 from agent.search.tree.assistance import merged
 from agent.search.tree.engine import TreeSearch
@@ -142,9 +142,15 @@ class _Measured(Searcher):
     costs: dict[int, int]
     iterations: list[list[int]]
 
-    def iterate(self, order: list[int], depth: int, stop: StopFlag, *publish: object) -> int | None:
+    def iterate(
+        self,
+        order: list[int],
+        depth: int,
+        stop: StopFlag,
+        publish: Callable[[Verdict], None] = lambda verdict: None,
+    ) -> int | None:
         self.costs = {}
-        score = super().iterate(order, depth, stop)
+        score = super().iterate(order, depth, stop, publish)
         if score is not None and depth >= FIRST_DEPTH:
             self.iterations.append(list(self.costs.values()))
         return score

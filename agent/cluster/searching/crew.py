@@ -61,6 +61,7 @@ class Crew:
         self._answer = answer
         self._count = count
         self._version = sources_digest()
+        self._actors = ray.remote(_Actor)
         self._members: list[_Member] = []
         self._refusing: dict[str, str] = {}
         """Nodes that cannot help, and why."""
@@ -125,9 +126,7 @@ class Crew:
         """Asks for a helper on each core that has none."""
         self._looked = time.monotonic()
         nodes = {
-            node["NodeID"]: int(node["Resources"].get("CPU", 0))
-            for node in ray.nodes()  # type: ignore[no-untyped-call]
-            if node.get("Alive", False)
+            node["NodeID"]: int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node.get("Alive", False)
         }
         for gone in self._refusing.keys() - nodes.keys():
             del self._refusing[gone]
@@ -147,7 +146,7 @@ class Crew:
             "max_concurrency": 2,
             "scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False),
         }
-        actor: Any = ray.remote(_Actor).options(**options).remote(rank)
+        actor = self._actors.options(**options).remote(rank)
         member = _Member(rank, node, actor, actor.prepare.remote(self._place))
         with self._lock:
             self._members.append(member)
