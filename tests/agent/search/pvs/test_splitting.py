@@ -87,7 +87,7 @@ def test_a_search_with_a_helper_proves_what_is_true(machine_of: Compile, random_
         with StopWhen(never) as stop:
             engine.think(stop.flag, said.append, None)
         assert said[-1].proven
-        children = {machine.game.moves[side][0]: 0} and dict(plain.children(state))
+        children = dict(plain.children(state))
         best = max(-plain.score(child, 1 - side, 99) for child in children.values())
         index = machine.move_index(side, said[-1].move) + int(machine.programs.role_start[side])
         assert np.sign(-plain.score(children[index], 1 - side, 99)) == np.sign(best)

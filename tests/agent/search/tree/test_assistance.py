@@ -81,9 +81,9 @@ def test_what_is_not_of_this_root_is_left_out(bad: object) -> None:
 
 def test_helpers_may_vanish_and_return(own: Compile) -> None:
     """A decision is made from the answers that are there; without any it is that of the own tree."""
-    machine = own("tic_tac_toe")
+    machine = own("connect_four")
     team = CannedTeam()
-    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20, team=team, seed=1)
+    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, team=team, seed=1)
     search.begin(machine.initial())
     said: list[Opinion] = []
     with StopWhen(lambda: search.playouts >= 500) as stop:
@@ -92,7 +92,7 @@ def test_helpers_may_vanish_and_return(own: Compile) -> None:
     assert team.resting
     alone = read_root(search._tree, 0, -1)
     wanted = int(alone.visits.argmin())
-    visits = np.where(np.arange(9) == wanted, 1e6, 1.0)
+    visits = np.where(np.arange(len(alone.moves)) == wanted, 1e6, 1.0)
     opinions = []
     for answers in ([], [replace(report_of(alone, None, False), visits=visits, totals=visits / 2)], []):
         team.given = answers
@@ -151,10 +151,10 @@ def test_plans_of_helpers_are_followed(machine_of: Compile) -> None:
     (role r) (init (step 0)) (succ 0 1) (succ 1 2) (succ 2 3) (digit 1) (digit 2) (digit 3)
     (<= (legal r (dial ?d)) (digit ?d))
     (<= (next (step ?t)) (true (step ?s)) (succ ?s ?t))
-    (<= (next (wrong)) (does r (dial ?d)) (distinct ?d 3))
-    (<= (next (wrong)) (true (wrong)))
+    (<= (next wrong) (does r (dial ?d)) (distinct ?d 3))
+    (<= (next wrong) (true wrong))
     (<= terminal (true (step 3)))
-    (<= (goal r 100) (not (true (wrong)))) (<= (goal r 10) (true (wrong)))
+    (<= (goal r 100) (not (true wrong))) (<= (goal r 10) (true wrong))
     """
     machine = machine_of(lock)
     plan = tuple(machine.move_index(0, ("dial", "3")) for _ in range(3))
