@@ -27,6 +27,11 @@ LOOK_SECONDS = 1.0
 """Between two looks at which nodes there are. Set by hand; not tuned."""
 
 
+MOST_FAILURES = 3
+"""Helpers in a row that were lost before they were ready, after which a node is left alone: what it lacks, such as the
+agent itself, it will lack the next time. One that comes back is another node to Ray. Set by hand; not tuned."""
+
+
 @dataclass(eq=False)
 class _Member:
     """A helper, from when it was asked for."""
@@ -65,6 +70,8 @@ class Crew:
         self._members: list[_Member] = []
         self._refusing: dict[str, str] = {}
         """Nodes that cannot help, and why."""
+        self._failures: Counter[str] = Counter()
+        """By node, see `MOST_FAILURES`."""
         self._contents: dict[int, Any] = {}
         """References to contents, by number."""
         self._order: Order | None = None
@@ -165,6 +172,7 @@ class Crew:
                 self._dismiss(member)
                 return
             member.ready, member.name = True, told.name
+            del self._failures[member.node]
             seconds = time.monotonic() - member.since
             self._count(self._at_work)
             log.info("helper %d (%s) is at work after %.1f s", member.rank, member.name, seconds)
@@ -182,6 +190,11 @@ class Crew:
 
     def _lose(self, member: _Member, error: Exception) -> None:
         log.warning("helper %d (%s) is lost: %s", member.rank, member.name or "not ready yet", _first_line(error))
+        if not member.ready:
+            self._failures[member.node] += 1
+            if self._failures[member.node] >= MOST_FAILURES:
+                log.warning("no further helpers of node %s", member.node)
+                self._refusing[member.node] = "helpers fail there"
         with self._lock:
             self._dismiss(member)
 
