@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent.commands.options import DIFFERENT, OK, add_command, seconds
 from agent.errors import InputError
-from agent.kernels.groups import CIRCUIT, PLAYOUTS, TREE
+from agent.kernels.groups import ALPHA_BETA, CIRCUIT, PLAYOUTS, TREE
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
@@ -39,6 +39,12 @@ def add(commands: Commands) -> None:
         action="store_true",
         help="instead: compile all kernels into an empty cache; CPU seconds, specialisations, lines of LLVM IR",
     )
+    parser.add_argument(
+        "--helpers",
+        action="store_true",
+        help="instead: what helpers on other machines cost a search, and what up to 63 of them bring by simulation, for"
+        " each sheet; --seconds is what a tree gets (0.1 takes minutes)",
+    )
     parser.add_argument("--check", action="store_true", help="with --kernels: fail where they exceed the budget")
 
 
@@ -49,6 +55,13 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
             raise InputError("--check needs --kernels")
         from agent.kernels.progress import prepare
 
+        if options.helpers:
+            from agent.measuring.helper_cost import bench_helpers
+
+            if options.search or not options.files:
+                raise InputError("--helpers needs sheets, and does not go with --search")
+            prepare((CIRCUIT, TREE, ALPHA_BETA)).close()
+            return OK, bench_helpers(options.files, options.seconds)
         if options.search:
             from agent.measuring.search_speed import bench_search
 
@@ -58,7 +71,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
 
         prepare((CIRCUIT, PLAYOUTS)).close()
         return OK, bench(options.files, options.seconds)
-    if options.files or options.search:
+    if options.files or options.search or options.helpers:
         raise InputError("--kernels measures no games")
     from agent.measuring.compile_cost import measure, over_budget, print_table
 

@@ -88,6 +88,15 @@ def add(commands: Commands) -> None:
         metavar="DIR",
         help="folder of match records that the page shows too, and keeps those of this server in (default: none)",
     )
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="search with helpers on the cores of a Ray cluster as well, see docs/cluster-match.md: `auto` for the one"
+        " that this machine belongs to (default: on this machine alone)",
+    )
+    parser.add_argument(
+        "--helpers", type=count, default=0, metavar="N", help="cores of the cluster to use at most (default: all)"
+    )
     parser.add_argument("--log-json", action="store_true", help="log one JSON object a line instead of text")
     parser.add_argument(
         "--no-supervisor",
@@ -142,6 +151,7 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
 
     from agent.serving.player import ServeOptions, serve
     from agent.serving.supervisor import RESTARTS
+    from agent.worker.messages import Cluster
 
     result = _result(options, listener)
     if RESTARTS in os.environ:
@@ -163,6 +173,7 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
         memory=options.memory,
         page=options.page,
         records=options.records,
+        cluster=None if options.cluster is None else Cluster(options.cluster, options.helpers),
     )
     try:
         asyncio.run(serve(serving, started, listener, early))

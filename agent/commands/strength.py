@@ -26,7 +26,8 @@ def add(commands: Commands) -> None:
         "Plays games between two engines at equal time without pondering, from random openings, each with the roles "
         "exchanged. Prints the first one's score with its 95 % interval, also by who had the first move after the "
         "opening, and when results were proven. Engines: native, general (alpha-beta or tree search, as it finds out), "
-        "tree, playouts (tree, but always playing out), montecarlo, and plain (Reversi at 6 plies without patterns). "
+        "tree, playouts (tree, but always playing out), montecarlo, and plain (Reversi at 6 plies without patterns); "
+        "general+1 and the like search with so many helpers on a Ray cluster (docs/cluster-match.md). "
         "Needs jobs x cores cores that do nothing else.",
         kernels=PLAYING,
         sheets="file",
@@ -63,11 +64,11 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     """Plays the games. Raises `InputError` for an unknown engine or a number that makes no sense."""
     from agent.measuring.strength_game import Series
     from agent.measuring.strength_series import run_series
-    from agent.tournament.engine_player import engine_names
+    from agent.tournament.engine_player import engine_names, is_engine
 
     names = (options.first, options.second)
     for name in names:
-        if name not in engine_names():
+        if not is_engine(name):
             raise InputError(f"{name}: no engine; there are {', '.join(engine_names())}")
     if (
         min(options.games, options.jobs, options.cores) < 1

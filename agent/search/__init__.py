@@ -1,4 +1,5 @@
-"""Search. `engine` is the contract, `registry` says which engine plays a game, `score` counts results of games.
+"""Search. `engine` is the contract, `registry` says which engine plays a game, `score` counts results of games,
+`team` has helpers search elsewhere.
 
 `general` plays games for two, by alpha-beta (`pvs`) or tree search, whichever suits; `tree` searches any game that has
 a circuit, `planning` adds a planner where there is one player only, `montecarlo` searches any game at all; `reversi`

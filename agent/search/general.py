@@ -16,6 +16,7 @@ from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.memory import SheetMemory
 from agent.search.pvs.preparation import Preparation
 from agent.search.pvs.trial import limited
+from agent.search.team import Team
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
@@ -40,7 +41,7 @@ class GeneralSearch(Engine):
     While the start clock runs an evaluation is learnt, and tried out in matches of both searches (see
     `pvs.preparation`). It goes on learning and trying out while others think, until the evaluation is a good one and
     the choice is certain. `threads` is the number of cores if it is None, `memory` what earlier matches of the game
-    have left; further options are those of `TreeSearch`.
+    have left, `team` searches the same states elsewhere; further options are those of `TreeSearch`.
     """
 
     uses_start_clock = True
@@ -53,12 +54,14 @@ class GeneralSearch(Engine):
         threads: int | None = None,
         seed: int | None = None,
         memory: SheetMemory | None = None,
+        team: Team | None = None,
         **options: Any,
     ) -> None:
         random = Random(seed)
         threads = threads or len(os.sched_getaffinity(0))
         self._machine, self._role = machine, role
-        self._tree = TreeSearch(machine, role, threads=threads, seed=random.getrandbits(63), **options)
+        self._team = team
+        self._tree = TreeSearch(machine, role, threads=threads, seed=random.getrandbits(63), team=team, **options)
         self._alpha_beta: AlphaBetaSearch | None = None
         self._threads = threads
         self._preparation = Preparation(machine, threads=threads, seed=random.getrandbits(63), memory=memory)
@@ -115,7 +118,9 @@ class GeneralSearch(Engine):
         evaluation, features = preparation.evaluation, preparation.features
         if preparation.prefers_alpha_beta and evaluation is not None and features is not None:
             if self._alpha_beta is None:
-                self._alpha_beta = AlphaBetaSearch(self._machine, self._role, features, threads=self._threads)
+                self._alpha_beta = AlphaBetaSearch(
+                    self._machine, self._role, features, threads=self._threads, team=self._team
+                )
             self._alpha_beta.use(evaluation)
             self._alpha_beta.begin(self._state)
             self.name, self.reason = self._alpha_beta.name, self._alpha_beta.reason
@@ -193,8 +198,10 @@ class GeneralSearch(Engine):
                 self._preparing = None
 
 
-def make_engine(machine: StateMachine, role: int, memory: SheetMemory | None = None) -> GeneralSearch | None:
+def make_engine(
+    machine: StateMachine, role: int, memory: SheetMemory | None = None, team: Team | None = None
+) -> GeneralSearch | None:
     """The engine for a compiled game of two players, nature being none; None for any other."""
     if isinstance(machine, CircuitMachine) and len(machine.roles) == 2 and not any(map(is_random_role, machine.roles)):
-        return GeneralSearch(machine, role, memory=memory)
+        return GeneralSearch(machine, role, memory=memory, team=team)
     return None

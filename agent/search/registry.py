@@ -15,8 +15,10 @@ from agent.search.engine import Engine
 from agent.search.montecarlo import MonteCarlo
 from agent.search.planning import engine as planning
 from agent.search.pvs.memory import SheetMemory
+from agent.search.team import Team
 from agent.search.tree import engine as tree
 from games.families import FAMILIES
+from games.gdl.running.machine import CircuitMachine
 from games.machine import StateMachine
 
 log = logging.getLogger(__name__)
@@ -30,8 +32,8 @@ NATIVE_FACTORIES: list[EngineFactory] = list(_NATIVE.values())
 """Those of the native families."""
 
 
-def _make_tree(machine: StateMachine, role: int) -> Engine | None:
-    return planning.make_engine(machine, role) or tree.make_engine(machine, role)
+def _make_tree(machine: StateMachine, role: int, team: Team | None = None) -> Engine | None:
+    return planning.make_engine(machine, role, team) or tree.make_engine(machine, role, team)
 
 
 _FACTORIES: dict[str, EngineFactory] = {**_NATIVE, ALPHA_BETA: general.make_engine, TREE: _make_tree}
@@ -61,14 +63,22 @@ def plugged_in() -> dict[str, EngineFactory]:
     return found
 
 
-def engines_for(machine: StateMachine, role: int, memory: SheetMemory | None = None) -> Iterator[Engine]:
+def engines_for(
+    machine: StateMachine, role: int, memory: SheetMemory | None = None, team: Team | None = None
+) -> Iterator[Engine]:
     """The engines that can play a game, best first; each is made, and its kernels loaded, when it is asked for.
 
     Those of other packages come first: whoever installs one wants it to play. After the others comes Monte-Carlo search
     on any machine, which needs no kernels. `memory` is what earlier matches of the game have left, for engines that
-    learn.
+    learn; `team` searches with those engines on circuits that can make use of it.
     """
-    ours: dict[str, EngineFactory] = {**_FACTORIES, ALPHA_BETA: partial(general.make_engine, memory=memory)}
+    if team is not None and isinstance(machine, CircuitMachine):
+        team.play(machine, role)
+    ours: dict[str, EngineFactory] = {
+        **_FACTORIES,
+        ALPHA_BETA: partial(general.make_engine, memory=memory, team=team),
+        TREE: partial(_make_tree, team=team),
+    }
     factories = {**{f"engine {name}": factory for name, factory in plugged_in().items()}, **ours}
     for group, factory in factories.items():
         if group in _held_back:

@@ -24,6 +24,7 @@ from agent.serving.worker_pool import WorkerPool
 from agent.web.gallery import Gallery
 from agent.worker.messages import (
     Begin,
+    Cluster,
     Distrusted,
     Prepared,
     Received,
@@ -82,6 +83,8 @@ class MatchOptions:
     """Where to show matches; None to show none."""
     silence: float = SILENCE_SECONDS
     """See `SILENCE_SECONDS`."""
+    cluster: Cluster | None = None
+    """Where to find helpers; None to play without."""
 
 
 class Match:
@@ -371,7 +374,9 @@ class Match:
     def _make_begin(self, compile: bool) -> Begin:
         """What a worker that joins now has to know."""
         options = self._options
-        return self._record.make_begin(self._turn, ponder=options.ponder, compile=compile, memory=options.memory)
+        return self._record.make_begin(
+            self._turn, ponder=options.ponder, compile=compile, memory=options.memory, cluster=options.cluster
+        )
 
     def _close(self) -> None:
         if not self.closed:

@@ -33,6 +33,7 @@ from agent.serving.page import Page
 from agent.serving.statistics import Statistics
 from agent.serving.worker_pool import WorkerPool
 from agent.web.gallery import Gallery
+from agent.worker.messages import Cluster
 from protocol.messages import (
     Abort,
     Aborted,
@@ -103,6 +104,8 @@ class ServeOptions:
     """A folder of records of matches to be shown as well, and to which those that end are added."""
     silence: float = SILENCE_SECONDS
     """Seconds beyond three clocks after which a match of a silent manager is closed."""
+    cluster: Cluster | None = None
+    """Where matches find helpers; None to play on this machine alone."""
 
 
 def gatekeeper(networks: Collection[Network]) -> Callable[[str], bool]:
@@ -131,7 +134,13 @@ class Player:
         self.gallery = Gallery() if options.page else None
         """The matches as a page shows them."""
         self._match_options = MatchOptions(
-            self._clock, options.ponder, self.statistics, options.memory, self.gallery, options.silence
+            self._clock,
+            options.ponder,
+            self.statistics,
+            options.memory,
+            self.gallery,
+            options.silence,
+            options.cluster,
         )
         self._collection = GarbageCollection(self.statistics.collections, self._next_due)
         journal = options.journal

@@ -13,7 +13,7 @@ from agent.serving.clock import Instant, now
 from agent.serving.journal import MatchJournal, Unfinished
 from agent.serving.pace import Pace
 from agent.serving.turn import MatchTurn
-from agent.worker.messages import Begin, Checkpoint, Judged, Received, Situation, Unseen
+from agent.worker.messages import Begin, Checkpoint, Cluster, Judged, Received, Situation, Unseen
 from games.gdl.rules.surface import has_imperfect_information
 from games.machine import Term
 from protocol.messages import Play, Start, Stop
@@ -164,12 +164,14 @@ class MatchRecord:
             if self._journal is not None:
                 self._note(self._journal.distrusted(count))
 
-    def make_begin(self, turn: MatchTurn, *, ponder: bool, compile: bool, memory: Path | None) -> Begin:
+    def make_begin(
+        self, turn: MatchTurn, *, ponder: bool, compile: bool, memory: Path | None, cluster: Cluster | None = None
+    ) -> Begin:
         """What a worker that joins in this turn has to know."""
         known = self._checkpoint
         checkpoint = replace(known, since=tuple(self._history[known.turn :]))
         seconds = turn.deadline.remaining() if turn.deadline is not None else None
-        return Begin(self._start, checkpoint, seconds, ponder, compile, self._distrust, memory)
+        return Begin(self._start, checkpoint, seconds, ponder, compile, self._distrust, memory, cluster)
 
     def close(self) -> None:
         """Ends the writing; the journal stays for the next server."""

@@ -17,6 +17,7 @@ from agent.search.engine import Engine, Opinion, StopFlag
 from agent.search.montecarlo import MonteCarlo
 from agent.search.registry import NATIVE_FACTORIES, plugged_in
 from agent.search.reversi.plain import make_plain_engine
+from agent.search.team import Team
 from agent.search.tree import engine as tree
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
@@ -38,6 +39,12 @@ ENGINES: dict[str, Maker] = {
 }
 """Our engines by the name that the command line gives them."""
 
+WITH_HELPERS: dict[str, Callable[[CircuitMachine, int, Team], Engine | None]] = {
+    "general": lambda machine, role, team: general.make_engine(machine, role, team=team),
+    "tree": tree.make_engine,
+}
+"""Those that can search with helpers of a Ray cluster: with two of them, the name is `general+2`."""
+
 ANY_MACHINE = frozenset({"montecarlo"})
 """Those that need no circuit."""
 
@@ -47,10 +54,31 @@ def engine_names() -> list[str]:
     return list(ENGINES | plugged_in())
 
 
+def is_engine(name: str) -> bool:
+    """Whether there is an engine of this name, with helpers or without."""
+    base, plus, helpers = name.partition("+")
+    if plus:
+        return base in WITH_HELPERS and helpers.isdecimal() and int(helpers) > 0
+    return name in engine_names()
+
+
 def make_named_engine(name: str, machine: StateMachine, role: int) -> Engine:
     """An engine for one role. Raises `InputError` where it does not play the game."""
     engine: Engine | None = None
-    if name not in ENGINES:
+    base, _, helpers = name.partition("+")
+    if helpers:
+        if isinstance(machine, CircuitMachine):
+            # With Ray, for whoever wants it.
+            from agent.cluster.searching.pool import with_helpers
+
+            machine_, make = machine, WITH_HELPERS[base]
+
+            def join(team: Team) -> Engine | None:
+                team.play(machine_, role)
+                return make(machine_, role, team)
+
+            engine = with_helpers(int(helpers), join)
+    elif name not in ENGINES:
         engine = plugged_in()[name](machine, role)
     elif isinstance(machine, CircuitMachine) or name in ANY_MACHINE:
         # Those of any machine take this one too.

@@ -79,6 +79,16 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Cluster:
+    """Other machines that may help."""
+
+    address: str
+    """As Ray takes it; `auto` for a cluster that this machine belongs to."""
+    helpers: int = 0
+    """Cores to use at most; 0 for all."""
+
+
+@dataclass(frozen=True, slots=True)
 class Begin:
     """Take part in a match. The first command that a worker gets."""
 
@@ -94,6 +104,8 @@ class Begin:
     """How many circuits of the match's rules were found to be wrong, or failed, until now."""
     memory: Path | None = None
     """The folder of what was learnt in earlier matches; None for a match that is played without."""
+    cluster: Cluster | None = None
+    """Where to find helpers; None for a match that is played without."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from agent.worker.choice import choice_for, monte_carlo
 from agent.worker.evidence import Perceive
 from agent.worker.gamer import EngineChoice, Gamer, Settle
 from agent.worker.messages import (
@@ -43,7 +44,6 @@ from games.machine import StateMachine, Term
 
 if TYPE_CHECKING:
     # A light worker does without kernels and child processes.
-    from agent.search.engine import Engine
     from agent.worker.crosschecker import CrossChecker, Finding
     from games.gdl.compile import Limits
 
@@ -93,7 +93,7 @@ class Session:
         that the match is prepared."""
         self._channel = channel
         self._light = light
-        self._engines = _monte_carlo if light else engines or _remembering(begin)
+        self._engines = monte_carlo if light else engines or choice_for(begin)
         self._compile = compile
         self._begin = begin
         self._received: list[Received] = list(begin.checkpoint.since)
@@ -368,25 +368,3 @@ def _perception(checked: CheckedRules, role: Term) -> Perceive | None:
 
     perception = Perception(checked)
     return partial(perception.percepts, role=checked.roles.index(role))
-
-
-def _remembering(begin: Begin) -> EngineChoice | None:
-    """The registry's choice of engines, with the memory of the match's rules; None for a match without memory."""
-    folder, rules = begin.memory, begin.start.rules
-    if folder is None:
-        return None
-
-    def choose(machine: StateMachine, role: int) -> Iterator[Engine]:
-        from agent.search.pvs.memory import SheetMemory, Store
-        from agent.search.registry import engines_for
-
-        return engines_for(machine, role, SheetMemory(Store(folder), rules, machine.roles))
-
-    return choose
-
-
-def _monte_carlo(machine: StateMachine, role: int) -> Iterator[Engine]:
-    """The one engine that needs no kernels."""
-    from agent.search.montecarlo import MonteCarlo
-
-    yield MonteCarlo(machine, role)

@@ -9,6 +9,7 @@ from agent.search.engine import Report, StopFlag
 from agent.search.planning import rollouts
 from agent.search.planning.plan import Bound, Plan
 from agent.search.planning.process import PlannerProcess
+from agent.search.team import Team
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
@@ -66,10 +67,10 @@ class PuzzleSearch(TreeSearch):
         self._planner.close()
 
 
-def make_engine(machine: StateMachine, role: int) -> PuzzleSearch | None:
+def make_engine(machine: StateMachine, role: int, team: Team | None = None) -> PuzzleSearch | None:
     """The engine for a compiled game of one player; None for any other."""
     if isinstance(machine, CircuitMachine) and len(machine.roles) == 1:
-        return PuzzleSearch(machine, role)
+        return PuzzleSearch(machine, role, team=team)
     return None
 
 

@@ -3,7 +3,8 @@
 `workspace` holds a thread's memory, `features` what the evaluation sees of a state, `expansion` makes all children of a
 node in one pass of the lanes, `batching` is its part for the children of several siblings, `table` says what an entry
 of the transposition table holds, `search` has the family's steps of `agent.search.alphabeta`, `analysis` deepens
-iteratively at the root, `variation` reads the principal variation off the table, `engine` plays.
+iteratively at the root, `variation` reads the principal variation off the table, `splitting` shares the root's moves
+with helpers elsewhere, `engine` plays.
 
 `survey` says whether a game is one for alpha-beta, `selfplay` plays matches of shallow searches, `learning` fits the
 evaluation to them, `trial` plays matches against other engines, `memory` keeps what was learnt for later matches, and

@@ -18,6 +18,7 @@ from agent.search.engine import StopFlag
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.features import Features
 from agent.search.pvs.search import STOPPED, search
+from agent.search.pvs.table import SIDE_KEY
 from agent.search.pvs.workspace import (
     BIAS,
     CHANGED,
@@ -58,6 +59,19 @@ class Verdict:
     """Whether the score is certain: the move wins, all moves lose, or no evaluation played a part."""
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far an iteration is."""
+
+    depth: int
+    """In plies."""
+    child: int
+    """The best one so far, by index among the root's children."""
+    score: int
+    """Its score, or as long as that is not `known`, that of the last iteration."""
+    known: bool
+
+
 class Searcher:
     """One thread's search of a game."""
 
@@ -87,6 +101,14 @@ class Searcher:
             np.zeros(4, np.int64),
         )
         self.game.settings[QUIET] = quiet
+        self.root_moves = np.zeros(0, np.int32)
+        """(children) the moves of the root that was placed last, numbered over all roles."""
+        self.root_keys = np.zeros(0, np.uint64)
+        """(2 * children) the table's keys of its children, seen by role 0 and by role 1."""
+        self.progress: Progress | None = None
+        """How far the present iteration is; None before the first one."""
+        self.urgent: int | None = None
+        """A child that is to be searched next: somebody else holds it to be better than the best one."""
 
     @property
     def nodes(self) -> int:
@@ -123,21 +145,13 @@ class Searcher:
         searched at all (see `expansion.expand`). `confirm` is whether to make sure of scores other than wins and
         losses, at the cost of searching once more, where they seem to be certain.
         """
-        work, game = self.work, self.game
-        game.settings[DATE] = (game.settings[DATE] + 1) & 255
-        count = place_root(game, state)
-        if count == 0:
+        work = self.work
+        order = self.place(state)
+        if not order:
             return False
-        # What is known of moves fades from one turn to the next.
-        work.history[:] >>= 2
-        side = int(work.move[ROOT_CHILDREN, 0] >= game.programs.role_start[1])
-        game.settings[SIDE] = 1 - side
-        results, evaluations = work.result[ROOT_CHILDREN, :count], work.evaluation[ROOT_CHILDREN, :count]
-        judged = np.where(results == UNKNOWN, evaluations, results) * (1 - 2 * side)
-        order: list[int] = np.argsort(-judged, kind="stable").tolist()
         for depth in range(1, max_depth + 1):
             before = self._guesses
-            found = self._iterate(order, depth, stop, publish)
+            found = self.iterate(order, depth, stop, publish)
             if found is None or abs(found) > WON or stop[0]:
                 break
             if confirm and self._guesses == before:
@@ -146,6 +160,31 @@ class Searcher:
                     publish(Verdict(int(work.move[ROOT_CHILDREN, order[0]]), score, depth, proven=True))
                     break
         return True
+
+    def place(self, state: NDArray[np.uint64]) -> list[int]:
+        """Makes a packed state the root; its children, best first by the evaluation, none where it cannot be
+        searched."""
+        work, game = self.work, self.game
+        game.settings[DATE] = (game.settings[DATE] + 1) & 255
+        self.progress = self.urgent = None
+        count = place_root(game, state)
+        keys = work.key[ROOT_CHILDREN, :count]
+        self.root_moves, self.root_keys = work.move[ROOT_CHILDREN, :count].copy(), np.append(keys, keys ^ SIDE_KEY)
+        if count == 0:
+            return []
+        # What is known of moves fades from one turn to the next.
+        work.history[:] >>= 2
+        side = int(work.move[ROOT_CHILDREN, 0] >= game.programs.role_start[1])
+        game.settings[SIDE] = 1 - side
+        results, evaluations = work.result[ROOT_CHILDREN, :count], work.evaluation[ROOT_CHILDREN, :count]
+        judged = np.where(results == UNKNOWN, evaluations, results) * (1 - 2 * side)
+        order: list[int] = np.argsort(-judged, kind="stable").tolist()
+        return order
+
+    @property
+    def date(self) -> int:
+        """The generation of what is stored in the table, 0..255."""
+        return int(self.game.settings[DATE])
 
     def _confirmed(self, state: NDArray[np.uint64], order: list[int], depth: int, stop: StopFlag) -> int | None:
         """The score by an iteration that knows nothing of the table's entries, if it needs no evaluation.
@@ -157,29 +196,42 @@ class Searcher:
         self.game = game._replace(zobrist=self._random.integers(0, 1 << 64, len(game.zobrist), np.uint64))
         place_root(self.game, state)
         try:
-            score = self._iterate(order, depth, stop, lambda verdict: None)
+            score = self.iterate(order, depth, stop)
         finally:
             self.game = game
             place_root(game, state)
         return score if self._guesses == before else None
 
-    def _iterate(self, order: list[int], depth: int, stop: StopFlag, publish: Callable[[Verdict], None]) -> int | None:
+    def iterate(
+        self,
+        order: list[int],
+        depth: int,
+        stop: StopFlag,
+        publish: Callable[[Verdict], None] = lambda verdict: None,
+    ) -> int | None:
         """Searches all root moves, best first, and sorts them for the next iteration; returns the score.
 
         None after `stop`, or when no depth is left.
         """
         best, best_child = -WIN - 1, order[0]
-        effort = {}
-        for index, child in enumerate(order):
+        self.progress = Progress(depth, best_child, self.progress.score if self.progress else 0, known=False)
+        effort: dict[int, int] = {}
+        waiting = list(order)
+        for index in range(len(order)):
+            # The first one sets the bound for the others, whatever somebody holds of them.
+            child = waiting[0] if index == 0 or self.urgent not in waiting else self.urgent
+            assert child is not None
+            waiting.remove(child)
             before = self.nodes
-            score = self._score(child, -WIN if index == 0 else best, WIN if index == 0 else best + 1, depth, stop)
+            score = self.score(child, -WIN if index == 0 else best, WIN if index == 0 else best + 1, depth, stop)
             if score is not None and index > 0 and best < score < WIN:
-                score = self._score(child, best, WIN, depth, stop)
+                score = self.score(child, best, WIN, depth, stop)
             if score is None:
                 return None
             effort[child] = self.nodes - before
             if score > best:
                 best, best_child = score, child
+                self.progress = Progress(depth, best_child, best, known=True)
                 if index > 0 or depth == 1:
                     publish(self._verdict(child, best, depth, finished=False))
                 if best > WON:
@@ -189,7 +241,8 @@ class Searcher:
         order.sort(key=lambda child: (child != best_child, -effort.get(child, 0)))
         return best
 
-    def _score(self, child: int, alpha: int, beta: int, depth: int, stop: StopFlag) -> int | None:
+    def score(self, child: int, alpha: int, beta: int, depth: int, stop: StopFlag) -> int | None:
+        """The fail-soft score of a child of the root, for whom it is to choose; None after `stop`."""
         score = int(search(self.game, ROOT_CHILDREN, child, -beta, -alpha, depth - 1, stop))
         return None if score == STOPPED else -score
 
@@ -206,7 +259,7 @@ class Analyser:
     ) -> None:
         self._random = np.random.default_rng(seed)
         self.zobrist = self._random.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
-        """(fluents) what keys of the table are made of."""
+        """(fluents) random words that keys of the table are made of, others for each evaluation."""
         self.table = new_table(megabytes)
         self.searchers = [Searcher(machine, features, self.table, self.zobrist) for _ in range(threads)]
 

@@ -12,8 +12,10 @@ from agent.search.pvs.analysis import Analyser, Verdict
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import LogisticEvaluation, probability
 from agent.search.pvs.selfplay import play_match
+from agent.search.pvs.splitting import Assistance
 from agent.search.pvs.variation import principal_variation
 from agent.search.pvs.workspace import MOST, WON
+from agent.search.team import Team
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 
@@ -25,7 +27,8 @@ class CannotSearchError(Exception):
 class AlphaBetaSearch(Engine):
     """Alpha-beta for one role of a two-player game with turns; see `survey` for which games these are.
 
-    `threads` is the number of cores if it is None; `megabytes` bounds the transposition table.
+    `threads` is the number of cores if it is None; `megabytes` bounds the transposition table. A `team` searches moves
+    of the same root elsewhere.
     """
 
     name = "alpha-beta"
@@ -40,8 +43,10 @@ class AlphaBetaSearch(Engine):
         threads: int | None = None,
         megabytes: int = 256,
         seed: int = 0,
+        team: Team | None = None,
     ) -> None:
-        self._machine, self._role = machine, role
+        self._machine, self._role, self._features = machine, role, features
+        self._assistance = Assistance(team)
         threads = threads or len(os.sched_getaffinity(0))
         self._analyser = Analyser(machine, features, threads=threads, megabytes=megabytes, seed=seed)
         self._state = machine.initial()
@@ -53,6 +58,7 @@ class AlphaBetaSearch(Engine):
         if evaluation is not self._evaluation:
             self._evaluation = evaluation
             self._analyser.set_evaluation(*evaluation.in_units)
+            self._assistance.search_like(self._features, evaluation, self._analyser)
 
     def begin(self, state: State) -> None:
         self._state = state
@@ -73,6 +79,7 @@ class AlphaBetaSearch(Engine):
         def publish(verdict: Verdict) -> None:
             if not forced:
                 info = {"depth": verdict.depth, "score": verdict.score, "nodes": self._analyser.nodes}
+                info |= self._assistance.info
                 move = self._moves[verdict.move]
                 value = value_of(verdict)
                 candidates = contenders.add(move, value, proven=verdict.proven)
@@ -80,7 +87,9 @@ class AlphaBetaSearch(Engine):
                 line = self._line(move) if time.monotonic() - begun >= WATCHED_SECONDS else ()
                 report(Opinion(move, value, verdict.proven, info, candidates, line))
 
-        if not self._analyser.analyse(machine.pack(self._state), stop, publish):
+        with self._assistance.asked(self._state, publish) as publish_first:
+            found = self._analyser.analyse(machine.pack(self._state), stop, publish_first)
+        if not found:
             raise CannotSearchError("several roles choose at once, or one has too many moves")
 
     def _line(self, move: Term) -> tuple[Term, ...]:

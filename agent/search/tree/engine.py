@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.engine import Engine, Opinion, Report, StopFlag
+from agent.search.team import Team
+from agent.search.tree.assistance import Assistance, Judgement, RootReport, TreeSetting, report_of
 from agent.search.tree.best_lines import BestLines
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.compaction import forget_least_visited, keep_reachable
@@ -55,7 +57,7 @@ class TreeSearch(Engine):
 
     `threads` is the number of cores if it is None; `memory_bytes` bounds the tree (and a quarter of it the enumeration
     of a one-player game); `rave_equivalence` 0 turns all-moves-as-first values off; without `judging` leaves are always
-    played out.
+    played out, unless `judge_by` says otherwise. A `team` searches the same root elsewhere.
     """
 
     name = "tree search"
@@ -71,6 +73,7 @@ class TreeSearch(Engine):
         rave_equivalence: float = RAVE_EQUIVALENCE,
         judging: bool = True,
         seed: int | None = None,
+        team: Team | None = None,
     ) -> None:
         self._machine = machine
         self._role = role
@@ -106,6 +109,7 @@ class TreeSearch(Engine):
             random=self._random,
         )
         self._moves = [move for moves in machine.game.moves for move in moves]
+        self._assistance = Assistance(team, TreeSetting(rave_equivalence), self._parameters)
         self._growing = True
         """Whether room for new nodes can be made when the tree is full."""
         clear_tree(self._tree)
@@ -153,11 +157,31 @@ class TreeSearch(Engine):
         if not self._scheduler.exploration_scaled:
             report(self._opinion())
             self._scheduler.scale_exploration(stop)
-        while self._search_with_all_threads(stop, report):
-            forget_least_visited(self._tree)
-            # Where hardly anything can go, the search goes on with the nodes that there are.
-            self._growing = filled(self._tree) < CROWDED
-        report(self._opinion(details=not self._open()))
+        with self._assistance.asked(self._machine.unpack(self._tree.state[root])):
+            while self._search_with_all_threads(stop, report):
+                forget_least_visited(self._tree)
+                # Where hardly anything can go, the search goes on with the nodes that there are.
+                self._growing = filled(self._tree) < CROWDED
+            report(self._opinion(details=not self._open()))
+
+    # -- with helpers -------------------------------------------------------------------------------------------------
+
+    def report_root(self) -> RootReport | None:
+        """What is known of the root; None before there is one with a choice of moves. For a thread beside `think`."""
+        tree, role = self._tree, self._role
+        root = int(tree.counts[ROOT])
+        if root < 0 or tree.stats["n_edges"][root, role] == 0:
+            return None
+        line = self._lines.best_whole() if len(self._machine.roles) == 1 else None
+        return report_of(read_root(tree, role, self._parameters.random_role), line, self._lines.solved)
+
+    def judge_by(self, judgement: Judgement) -> None:
+        """Judges leaves as another search of the game does. For a thread beside `think`."""
+        parameters = self._parameters
+        parameters.judge_weights[:] = judgement.weights
+        parameters.judge_bias[:] = judgement.bias
+        parameters.exploration[:] = judgement.exploration
+        parameters.horizon[0] = judgement.horizon
 
     # -- searching ----------------------------------------------------------------------------------------------------
 
@@ -221,7 +245,7 @@ class TreeSearch(Engine):
     def _opinion(self, *, details: bool = False) -> Opinion:
         """`details` is whether to look up what is shown beside the move as well."""
         tree, role = self._tree, self._role
-        root = read_root(tree, role, self._parameters.random_role)
+        root = self._assistance.add(read_root(tree, role, self._parameters.random_role), self._lines)
         line = self._lines.best() if len(self._machine.roles) == 1 else None
         choice = choose(root, line, float(self._parameters.worst_goal[role]), self._random)
         move = int(root.moves[choice.edge]) - int(self._machine.programs.role_start[role])
@@ -229,15 +253,15 @@ class TreeSearch(Engine):
             self._machine.game.moves[role][move],
             100 * choice.value,
             choice.proven,
-            {"playouts": int(tree.counts[N_PLAYOUTS]), "nodes": int(tree.counts[N_NODES])},
+            {"playouts": int(tree.counts[N_PLAYOUTS]), "nodes": int(tree.counts[N_NODES])} | self._assistance.info,
             candidates(root, choice.edge, self._moves) if details else (),
             principal_variation(tree, role, choice.edge, self._moves) if details else (),
         )
 
 
-def make_engine(machine: StateMachine, role: int) -> TreeSearch | None:
+def make_engine(machine: StateMachine, role: int, team: Team | None = None) -> TreeSearch | None:
     """The engine for a compiled game; None for a machine without a circuit."""
-    return TreeSearch(machine, role) if isinstance(machine, CircuitMachine) else None
+    return TreeSearch(machine, role, team=team) if isinstance(machine, CircuitMachine) else None
 
 
 def warm_kernels(machine: CircuitMachine) -> None:

@@ -119,16 +119,16 @@ def test_root_moves_are_searched_in_windows(own: Compile, monkeypatch: pytest.Mo
         asked.append((child, alpha, beta))
         return max(alpha, min(beta, exact[child]))
 
-    monkeypatch.setattr(searcher, "_score", score)
+    monkeypatch.setattr(searcher, "score", score)
     found: list[Verdict] = []
     order = [0, 1, 2, 3]
-    assert searcher._iterate(order, 3, np.zeros(1, np.uint8), found.append) == 70
+    assert searcher.iterate(order, 3, np.zeros(1, np.uint8), found.append) == 70
     again = [(1, loss - 2, loss - 1), (1, loss - 2, WIN), (2, loss, loss + 1), (2, loss, WIN)]
     assert asked == [(0, -WIN, WIN), *again, (3, 70, 71)]
     assert [(verdict.score, verdict.proven) for verdict in found] == [(loss, False), (70, False), (70, False)]
     assert order[0] == 2
     exact |= {2: loss - 9, 3: loss - 1}
-    assert searcher._iterate([0, 1, 2, 3], 3, np.zeros(1, np.uint8), found.append) == loss
+    assert searcher.iterate([0, 1, 2, 3], 3, np.zeros(1, np.uint8), found.append) == loss
     assert [(verdict.score, verdict.proven) for verdict in found[3:]] == [(loss, False), (loss, True)]
 
 

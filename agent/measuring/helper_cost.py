@@ -1,0 +1,144 @@
+"""What helpers cost the worker, and what they bring by simulation: `ggp-agent bench --helpers`."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from agent.cluster.searching.messages import pause
+from agent.console import print_table
+from agent.errors import InputError
+from agent.kernels.groups import ALPHA_BETA, CIRCUIT, GROUPS, TREE
+from agent.measuring.helper_gain import HELPERS, SplitGain, TreeGain, split_gain, tree_gain
+from agent.search.tree.assistance import RootReport, merged
+from agent.search.tree.engine import TreeSearch
+from agent.search.tree.root_policy import read_root
+from agent.search.tree.scheduler import SLICE_SECONDS
+from agent.sheet import load
+from agent.tournament.engine_player import consider
+from games.gdl.compile import compile_rules
+from games.gdl.running.machine import CircuitMachine
+from games.machine import GameError
+
+POSITIONS = 12
+"""That each simulation looks at."""
+LEARNING_SHARE = 20.0
+"""Seconds of learning before alpha-beta, for each second that a tree gets."""
+LEAST_SECONDS = 0.2
+"""How long something is repeated to measure it."""
+
+
+@dataclass(frozen=True)
+class MergeCost:
+    """What the worker spends on so many helpers of a tree search, on one core."""
+
+    helpers: int
+    answers_per_second: float
+    """Of each helper."""
+    milliseconds: float
+    """CPU time per helper and second: to read its answers, and to add them up whenever an opinion is formed."""
+    share: float
+    """Of a core, for all helpers."""
+    kilobytes: float
+    """Per helper and second, that arrive."""
+
+
+def bench_helpers(files: Sequence[str], seconds: float) -> dict[str, object]:
+    """Measures and simulates helpers on each sheet, trees getting so many seconds each; prints tables, returns them as
+    JSON data. Raises `InputError` for a sheet that cannot be read, or has no circuit."""
+    for name in (CIRCUIT, TREE, ALPHA_BETA):
+        GROUPS[name].load()
+    results: dict[str, object] = {}
+    for file in files:
+        sheet = load(file)
+        try:
+            machine = compile_rules(sheet.checked)
+        except GameError as error:
+            raise InputError(f"{file}: {error}") from None
+        costs = merge_costs(machine, 0, seconds)
+        _print_costs(sheet.name, costs)
+        trees = tree_gain(machine, 0, POSITIONS, seconds)
+        _print_trees(sheet.name, trees, seconds)
+        split = (
+            split_gain(machine, 0, POSITIONS, seconds, LEARNING_SHARE * seconds) if len(machine.roles) == 2 else None
+        )
+        if split is not None:
+            _print_split(sheet.name, split)
+        results[sheet.name] = {
+            "costs": [asdict(cost) for cost in costs],
+            "trees": asdict(trees),
+            "split": None if split is None else asdict(split),
+        }
+    return results
+
+
+def merge_costs(machine: CircuitMachine, role: int, seconds: float) -> list[MergeCost]:
+    """Measures what answers of helpers cost in the initial position, after a search of so many seconds."""
+    search = TreeSearch(machine, role, threads=1, memory_bytes=1 << 26, seed=1)
+    search.begin(machine.initial())
+    consider(search, machine.legal(machine.initial(), role), seconds)
+    report = search.report_root()
+    if report is None:
+        raise InputError("there is nothing to choose in the initial position")
+    data = pickle.dumps(report)
+    reading = _cpu_seconds(lambda: pickle.loads(data))
+    costs = []
+    for helpers in HELPERS[1:]:
+        reports: tuple[RootReport, ...] = (report,) * helpers
+
+        def add(reports: tuple[RootReport, ...] = reports) -> None:
+            merged(read_root(search._tree, role, search._parameters.random_role), reports)
+
+        rate = 1 / pause(helpers)
+        adding = _cpu_seconds(add) - _cpu_seconds(lambda: add(()))
+        whole = helpers * rate * reading + adding / SLICE_SECONDS
+        costs.append(MergeCost(helpers, rate, 1000 * whole / helpers, whole, rate * len(data) / 1000))
+    return costs
+
+
+def _cpu_seconds(work: Callable[[], object]) -> float:
+    """CPU seconds of one call."""
+    times, begin = 0, time.thread_time()
+    while time.thread_time() - begin < LEAST_SECONDS:
+        work()
+        times += 1
+    return (time.thread_time() - begin) / times
+
+
+def _print_costs(name: str, costs: Sequence[MergeCost]) -> None:
+    print_table(
+        [("helpers", "right"), ("answers/s", "right"), ("CPU ms/s", "right"), ("core", "right"), ("kB/s", "right")],
+        [
+            [
+                str(cost.helpers),
+                f"{cost.answers_per_second:.1f}",
+                f"{cost.milliseconds:.2f}",
+                f"{100 * cost.share:.1f} %",
+                f"{cost.kilobytes:.1f}",
+            ]
+            for cost in costs
+        ],
+        f"{name}: what helpers cost the worker; answers, CPU time and bytes of each helper",
+    )
+
+
+def _print_trees(name: str, gain: TreeGain, seconds: float) -> None:
+    if not gain.positions:
+        return
+    print_table(
+        [("helpers", "right"), ("added up", "right"), ("one tree", "right")],
+        [[str(n), f"{100 * gain.apart[n]:.2f}", f"{100 * gain.together[n]:.2f}"] for n in HELPERS],
+        f"{name}, simulated: points that the choice is worse than the best move, mean of {gain.positions} positions,"
+        f" {seconds:g} s a tree; beside, one tree with as many times the time",
+    )
+
+
+def _print_split(name: str, gain: SplitGain) -> None:
+    print_table(
+        [("helpers", "right"), ("faster", "right")],
+        [[str(n), f"{gain.speed[n]:.2f}"] for n in HELPERS],
+        f"{name}, simulated: how many times sooner alpha-beta has a depth, at most; to depth {gain.depth:.1f},"
+        f" {100 * gain.first_share:.0f} % of the nodes are the first move's",
+    )

@@ -1,0 +1,270 @@
+"""Alpha-beta with helpers: the root's moves are split among them, with what the transposition tables hold of them.
+
+The engine searches the best move of the last iteration first, which takes about half of the time, and then shows of
+each other move that it is no better. That second part needs only a bound, so that helpers do it at the same time: each
+goes through the other moves in an order of its own, the first one from the end, in null windows at the newest score
+that the engine has passed on. What a helper has found is an entry of its table; the engine puts it into its own, where
+its search finds it when it comes to the move, and passes on what its own table holds, so that nobody searches what
+somebody else has. So the work is divided without anybody dividing it, and a helper that vanishes has left nothing
+undone.
+
+Splitting at the root is as old as parallel alpha-beta (Hyatt 1997 reviews it); shared entries for the nodes near the
+root are what programs on clusters use in place of a common table (Feldmann 1993).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.alphabeta.table import BUCKET, new_table
+from agent.search.engine import StopFlag
+from agent.search.pvs.analysis import MAX_DEPTH, Analyser, Progress, Searcher, Verdict
+from agent.search.pvs.features import Features
+from agent.search.pvs.learning import LogisticEvaluation
+from agent.search.pvs.table import EXACT
+from agent.search.pvs.workspace import WIN, WON
+from agent.search.team import Assistant, Setting, Team
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State
+
+Publish: TypeAlias = Callable[[Verdict], None]
+
+HELPER_MEGABYTES = 128
+"""Of a helper's transposition table: a node of a cluster may have many cores and little memory. Set by hand; not
+tuned."""
+
+GOLDEN = 0.6180339887
+"""Multiples of it, less their whole part, stay apart however many there are: where helpers begin."""
+
+_DATE = np.uint64(0xFF << 48)
+_DEPTH, _KIND = np.uint64(24), np.uint64(32)
+
+
+@dataclass(frozen=True, eq=False)
+class Guide:
+    """What helpers are told of the engine's search."""
+
+    progress: Progress
+    entries: NDArray[np.uint64]
+    """See `Findings`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What a helper has found out about a root."""
+
+    moves: NDArray[np.int32]
+    """(children) the root's moves, numbered over all roles: what tells one root from another."""
+    entries: NDArray[np.uint64]
+    """(2 * children) data of the table's entries of the root's children, in the order of `Searcher.root_keys`; 0 for
+    none."""
+    better: tuple[int, int, int] | None = None
+    """The last child whose score was above the best one's, with its score and depth."""
+
+    def fits(self, moves: NDArray[np.int32]) -> bool:
+        """Whether it is of a root with these moves, and makes sense."""
+        n = len(moves)
+        known = np.array_equal(self.moves, moves) and self.entries.shape == (2 * n,)
+        better = self.better is None or (0 <= self.better[0] < n and abs(self.better[1]) <= WIN and self.better[2] > 0)
+        return known and self.entries.dtype == np.uint64 and better
+
+
+@dataclass(frozen=True, eq=False)
+class SplitSetting(Setting):
+    """Has helpers search moves of the root."""
+
+    features: Features
+    evaluation: LogisticEvaluation
+    zobrist: NDArray[np.uint64]
+    """(fluents) the engine's, so that keys are the same."""
+
+    def assistant(self, machine: CircuitMachine, role: int, rank: int) -> Assistant:
+        return SplitAssistant(self, machine, rank)
+
+
+def make_setting(features: Features, evaluation: LogisticEvaluation, zobrist: NDArray[np.uint64]) -> SplitSetting:
+    """The setting for an evaluation, without what only learning needs of its features."""
+    return SplitSetting(replace(features, patterns=np.zeros((features.n, 0), np.float32)), evaluation, zobrist.copy())
+
+
+class SplitAssistant(Assistant):
+    """Searches moves of the root on one core."""
+
+    def __init__(self, setting: SplitSetting, machine: CircuitMachine, rank: int) -> None:
+        table = new_table(HELPER_MEGABYTES)
+        self._machine = machine
+        self._searcher = Searcher(machine, setting.features, table, setting.zobrist)
+        self._searcher.set_evaluation(*setting.evaluation.in_units)
+        self._rank = rank
+        self._state = machine.pack(machine.initial())
+        self._order: list[int] = []
+        self._depth = 1
+        self._guide: Progress | None = None
+        self._better: tuple[int, int, int] | None = None
+
+    def begin(self, state: State) -> None:
+        self._state = self._machine.pack(state)
+        self._guide = self._better = None
+        self._depth = 1
+        self._order = self._searcher.place(self._state)
+
+    def think(self, stop: StopFlag) -> None:
+        if len(self._order) < 2:
+            return
+        while self._depth <= MAX_DEPTH and not stop[0]:
+            guide = self._guide
+            if guide is None:
+                # The engine has just begun, too: its order and its bound are not known yet.
+                score = self._searcher.iterate(self._order, self._depth, stop)
+                done = score is not None
+            else:
+                self._depth = max(self._depth, guide.depth)
+                done = self._search_others(guide, stop)
+            if done and not stop[0]:
+                self._depth += 1
+
+    def answer(self) -> Findings | None:
+        searcher = self._searcher
+        if len(self._order) < 2:
+            return None
+        return Findings(searcher.root_moves, read_entries(searcher.game.table, searcher.root_keys), self._better)
+
+    def take(self, note: object) -> None:
+        if isinstance(note, Guide) and note.entries.shape == self._searcher.root_keys.shape:
+            write_entries(self._searcher, note.entries)
+            self._guide = note.progress
+
+    def _search_others(self, guide: Progress, stop: StopFlag) -> bool:
+        """Searches all moves but the best; returns whether it is done with them at this depth."""
+        others = [child for child in reversed(self._order) if child != guide.child]
+        first = int((self._rank * GOLDEN) % 1 * len(others))
+        for child in others[first:] + others[:first]:
+            newest = self._guide or guide
+            if newest.depth > self._depth:
+                return False
+            if newest.child == child and newest.known:
+                continue
+            searched = self._searcher.score(child, newest.score, newest.score + 1, self._depth, stop)
+            if searched is not None and newest.score < searched < WIN:
+                searched = self._searcher.score(child, newest.score, WIN, self._depth, stop)
+            if searched is None:
+                return False
+            if searched > newest.score:
+                self._better = (child, searched, self._depth)
+        return True
+
+
+class Assistance:
+    """What an alpha-beta search has of its helpers; without a team, nothing."""
+
+    def __init__(self, team: Team | None) -> None:
+        self._team = team
+        self._setting: SplitSetting | None = None
+        self._searcher: Searcher | None = None
+        self._lock = threading.RLock()
+        """Held while a verdict is published: it may come from the search, or from a helper."""
+        self._latest: Verdict | None = None
+
+    def search_like(self, features: Features, evaluation: LogisticEvaluation, analyser: Analyser) -> None:
+        """From now on helpers search as `analyser` does, which judges by this evaluation."""
+        if self._team is not None:
+            self._searcher = analyser.searchers[0]
+            self._setting = make_setting(features, evaluation, analyser.zobrist)
+
+    @property
+    def info(self) -> dict[str, int]:
+        """For `Opinion.info`."""
+        return {} if self._team is None else {"helpers": self._team.size}
+
+    @contextmanager
+    def asked(self, state: State, publish: Publish) -> Iterator[Publish]:
+        """Has helpers search a state meanwhile; what is yielded publishes the verdicts of the search, and `publish`
+        gets these and the helpers'."""
+        team, setting = self._team, self._setting
+        if team is None or setting is None:
+            yield publish
+            return
+        self._latest = None
+        asked = False
+
+        def publish_own(verdict: Verdict) -> None:
+            nonlocal asked
+            if not asked:
+                # Not before the root is placed: what helpers say of it would be taken for what was there before.
+                asked = True
+                team.ask(setting, state, lambda answer: self._hear(answer, publish))
+            self._publish(verdict, publish)
+
+        try:
+            yield publish_own
+        finally:
+            team.rest()
+
+    def _publish(self, verdict: Verdict, publish: Publish) -> None:
+        with self._lock:
+            latest = self._latest
+            if latest is not None and not verdict.proven:
+                # A helper's may be ahead of the search, which comes to the same move later.
+                behind = (verdict.depth, verdict.score) < (latest.depth, latest.score)
+                if latest.proven or behind:
+                    return
+            self._latest = verdict
+            publish(verdict)
+
+    def _hear(self, answer: object, publish: Publish) -> Guide | None:
+        """Takes what a helper has found, and says how far the own search is."""
+        searcher = self._searcher
+        assert searcher is not None
+        progress = searcher.progress
+        if progress is None or not isinstance(answer, Findings) or not answer.fits(searcher.root_moves):
+            return None
+        write_entries(searcher, answer.entries)
+        if answer.better is not None:
+            child, score, depth = answer.better
+            best = score > WON or (depth == progress.depth and progress.known and score > progress.score)
+            if best:
+                self._publish(Verdict(int(searcher.root_moves[child]), score, depth, score > WON), publish)
+            if depth >= progress.depth and child != progress.child:
+                searcher.urgent = child
+        return Guide(progress, read_entries(searcher.game.table, searcher.root_keys))
+
+
+def read_entries(table: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The data that a table (uint64[entries, 2]) holds for keys (n); 0 for none. Others may write meanwhile."""
+    found = table[_places(table, keys)]
+    fits = ((found[..., 0] ^ found[..., 1]) == keys[:, None]) & (found[..., 1] != 0)
+    data = np.take_along_axis(found[..., 1], fits.argmax(axis=1)[:, None], axis=1)[:, 0]
+    return np.where(fits.any(axis=1), data, np.uint64(0))
+
+
+def write_entries(searcher: Searcher, data: NDArray[np.uint64]) -> None:
+    """Puts data of entries of the root's children (2 * children) into the table of a search, which may be running,
+    where they say more than those that are there."""
+    table, keys, date = searcher.game.table, searcher.root_keys, searcher.date
+    own = read_entries(table, keys)
+    depth, own_depth = (data >> _DEPTH) & np.uint64(0xFF), (own >> _DEPTH) & np.uint64(0xFF)
+    own_kind = (own >> _KIND) & np.uint64(3)
+    news = (data != 0) & ((data & ~_DATE) != (own & ~_DATE))
+    news &= (own == 0) | (depth > own_depth) | ((depth == own_depth) & (own_kind != EXACT))
+    for index in np.flatnonzero(news):
+        key, entry = keys[index], (data[index] & ~_DATE) | np.uint64(date << 48)
+        bucket = _places(table, keys[index : index + 1])[0]
+        held = table[bucket, 1]
+        same = np.flatnonzero(((table[bucket, 0] ^ held) == key) & (held != 0))
+        place = bucket[same[0] if len(same) else int(((held >> _DEPTH) & np.uint64(0xFF)).argmin())]
+        # A reader that sees one of the two words only finds nothing (see `agent.search.alphabeta.table`).
+        table[place, 0] = key ^ entry
+        table[place, 1] = entry
+
+
+def _places(table: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """(n, BUCKET) where a table's entries for keys (n) may be; see `alphabeta.table.first_of_bucket`."""
+    first = (keys & np.uint64(table.shape[0] - BUCKET)) & ~np.uint64(BUCKET - 1)
+    return first.astype(np.int64)[:, None] + np.arange(BUCKET)

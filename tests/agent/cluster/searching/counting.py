@@ -1,0 +1,58 @@
+"""An assistant that counts, and waiting for what happens in other threads and processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from agent.search.engine import StopFlag
+from agent.search.team import Assistant, Setting
+from games.machine import State
+
+PATIENCE = 300.0
+"""Seconds after which what a test waits for will not come any more. Only what hangs takes that long."""
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Returns when a condition holds."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, f"nothing came of it in {PATIENCE:g} s"
+        time.sleep(0.002)
+
+
+class Counting(Setting):
+    """Helpers count from a number on for as long as they are to search."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+
+    def assistant(self, machine: Any, role: int, rank: int) -> Assistant:
+        return Counter((machine, role, rank), self.first)
+
+
+class Counter(Assistant):
+    """Answers who it is, what it searches, what it was told last, and how far it has counted."""
+
+    def __init__(self, who: tuple[object, ...], first: int) -> None:
+        self.who, self.first = who, first
+        self.state: State = b""
+        self.note: object = None
+        self.count = first
+
+    def begin(self, state: State) -> None:
+        self.state, self.count = state, self.first
+
+    def think(self, stop: StopFlag) -> None:
+        if self.state == b"broken":
+            raise ValueError("no search of this state")
+        while not stop[0]:
+            self.count += 1
+            time.sleep(0.001)
+
+    def answer(self) -> object | None:
+        return (*self.who, self.state, self.note, self.count)
+
+    def take(self, note: object) -> None:
+        self.note = note

@@ -1,0 +1,174 @@
+"""Alpha-beta with helpers: shared entries, moves of the root searched elsewhere, and what may not come of it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from agent.search.engine import Opinion
+from agent.search.pvs.analysis import Progress, Verdict
+from agent.search.pvs.engine import AlphaBetaSearch
+from agent.search.pvs.features import find_features
+from agent.search.pvs.learning import LogisticEvaluation
+from agent.search.pvs.splitting import (
+    Assistance,
+    Findings,
+    Guide,
+    SplitAssistant,
+    make_setting,
+    read_entries,
+    write_entries,
+)
+from agent.search.pvs.workspace import WIN
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State
+from tests.agent.search.pvs.plain import Plain, new_searcher
+from tests.agent.search.pvs.sheets import heap
+from tests.agent.search.stopping import StopWhen, never
+from tests.agent.search.teams import AssistedTeam, CannedTeam
+
+Compile = Callable[[str], CircuitMachine]
+States = Callable[[CircuitMachine, int], list[State]]
+
+NO_STOP = np.zeros(1, np.uint8)
+
+
+def assisted(machine: CircuitMachine, role: int, team: CannedTeam) -> AlphaBetaSearch:
+    """An engine with a small random evaluation."""
+    features = find_features(machine, 1)
+    engine = AlphaBetaSearch(machine, role, features, threads=1, megabytes=1, team=team)
+    engine.use(LogisticEvaluation(np.random.default_rng(1).normal(0, 0.05, features.n), 0.0))
+    return engine
+
+
+def test_entries_of_one_search_answer_another(own: Compile) -> None:
+    """What one has searched, the other need not: its iteration of the same depth looks at next to nothing."""
+    machine = own("connect_four")
+    first, second = new_searcher(machine, 1), new_searcher(machine, 1)
+    root = machine.pack(machine.initial())
+    order = first.place(root)
+    assert second.place(root) == order
+    score = first.iterate(list(order), 5, NO_STOP)
+    entries = read_entries(first.game.table, first.root_keys)
+    assert (entries != 0).sum() >= len(order)
+    write_entries(second, entries)
+    assert np.array_equal(read_entries(second.game.table, second.root_keys) != 0, entries != 0)
+    before = second.nodes
+    assert second.iterate(list(order), 5, NO_STOP) == score
+    assert second.nodes - before < (first.nodes - before) / 10
+
+
+def test_deeper_entries_stay(own: Compile) -> None:
+    """What others have found at less depth is worth less than what is there."""
+    machine = own("connect_four")
+    shallow, deep = new_searcher(machine, 1), new_searcher(machine, 1)
+    for searcher, depth in ((shallow, 2), (deep, 4)):
+        searcher.iterate(searcher.place(machine.pack(machine.initial())), depth, NO_STOP)
+    kept = read_entries(deep.game.table, deep.root_keys)
+    write_entries(deep, read_entries(shallow.game.table, shallow.root_keys))
+    assert np.array_equal(read_entries(deep.game.table, deep.root_keys), kept)
+
+
+def test_a_search_with_a_helper_proves_what_is_true(machine_of: Compile, random_states: States) -> None:
+    """Wins and losses, in a game in which a role may move twice in a row."""
+    machine = machine_of(heap(9))
+    plain = Plain(machine, new_searcher(machine, 9))
+    seen = set()
+    for state in random_states(machine, 12):
+        side = plain.mover(state)
+        if side > 1:
+            continue
+        engine = assisted(machine, side, AssistedTeam(machine, side))
+        engine.begin(state)
+        said: list[Opinion] = []
+        with StopWhen(never) as stop:
+            engine.think(stop.flag, said.append, None)
+        assert said[-1].proven
+        children = dict(plain.children(state))
+        best = max(-plain.score(child, 1 - side, 99) for child in children.values())
+        index = machine.move_index(side, said[-1].move) + int(machine.programs.role_start[side])
+        assert np.sign(-plain.score(children[index], 1 - side, 99)) == np.sign(best)
+        seen.add(best > 0)
+    assert seen == {False, True}
+
+
+def test_an_assistant_finds_a_better_move(own: Compile) -> None:
+    """It leaves the best move to the engine, and searches the others at the engine's depth and score."""
+    machine = own("connect_four")
+    searcher = new_searcher(machine, 1)
+    order = searcher.place(machine.pack(machine.initial()))
+    exact = {child: searcher.score(child, -WIN, WIN, 4, NO_STOP) for child in order}
+    features = find_features(machine, 1)
+    evaluation = LogisticEvaluation(np.random.default_rng(1).normal(0, 0.05, features.n), 0.0)
+    setting = pickle.loads(pickle.dumps(make_setting(features, evaluation, searcher.game.zobrist)))
+    assistant = setting.assistant(machine, 0, 0)
+    assert isinstance(assistant, SplitAssistant)
+    assistant.begin(machine.initial())
+    worst = min(exact, key=lambda child: exact[child] or 0)
+    empty = np.zeros(2 * len(order), np.uint64)
+    assistant.take(Guide(Progress(4, worst, -5000, True), empty))
+
+    def found() -> Findings | None:
+        answer = assistant.answer()
+        return answer if answer is not None and answer.better is not None else None
+
+    with StopWhen(lambda: found() is not None) as stop:
+        assistant.think(stop.flag)
+    answer = found()
+    assert answer is not None
+    assert answer.better is not None
+    child, score, depth = answer.better
+    assert child != worst
+    assert score > -5000
+    assert depth >= 4
+
+
+def test_garbage_is_left_out(own: Compile) -> None:
+    """Findings of another root, of the wrong size, or none at all: nothing is published, nothing fails."""
+    machine = own("connect_four")
+    team = CannedTeam()
+    engine = assisted(machine, 0, team)
+    engine.begin(machine.initial())
+    said: list[Opinion] = []
+    with StopWhen(lambda: len(said) > 4) as stop:
+        engine.think(stop.flag, said.append, None)
+    assert team.resting
+    assert team.hear is not None
+    searcher = engine._analyser.searchers[0]
+    n = len(searcher.root_moves)
+    good = Findings(searcher.root_moves, np.zeros(2 * n, np.uint64), (0, WIN - 3, 9))
+    before = len(said)
+    for bad in (
+        None,
+        7,
+        replace(good, moves=searcher.root_moves + 1),
+        replace(good, entries=np.zeros(n, np.uint64)),
+        replace(good, entries=np.zeros(2 * n)),
+        replace(good, better=(n, 5, 3)),
+        replace(good, better=(0, 10 * WIN, 3)),
+    ):
+        assert team.hear(bad) is None
+    assert len(said) == before
+    assert isinstance(team.hear(good), Guide)
+    assert said[-1].proven
+
+
+def test_the_decision_never_falls_back() -> None:
+    """A verdict of the search that is behind a helper's is not published; a proof always is."""
+    said: list[Verdict] = []
+    assistance = Assistance(None)
+    for verdict in (
+        Verdict(1, 50, 6, False),
+        Verdict(2, 80, 7, False),
+        Verdict(1, 60, 7, False),
+        Verdict(1, 90, 6, False),
+        Verdict(3, 85, 7, False),
+        Verdict(1, 40, 8, False),
+        Verdict(4, WIN - 5, 5, True),
+        Verdict(1, 95, 9, False),
+    ):
+        assistance._publish(verdict, said.append)
+    assert [verdict.move for verdict in said] == [1, 2, 3, 1, 4]
