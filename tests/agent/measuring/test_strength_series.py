@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli import main
+from agent.cluster.local import LocalExecutor
 from agent.commands.options import INTERRUPTED, OK, WRONG_INPUT
 from agent.errors import InputError
 from agent.measuring.strength_game import GameRecord, Series
@@ -85,7 +86,7 @@ def test_results_do_not_depend_on_the_number_of_jobs(tmp_path: Path) -> None:
     openings = []
     for jobs in (1, 2):
         log, lines = tmp_path / f"{jobs}.log", list[str]()
-        summary = run_series(SERIES, games=7, jobs=jobs, log=log, tell=lines.append)
+        summary = run_series(SERIES, games=7, executor=LocalExecutor(jobs), log=log, tell=lines.append)
         assert summary.score().games == 7
         assert len(lines) == 4
         # Running scores are of whole pairs only; the last pair has one game here.
@@ -101,17 +102,17 @@ def test_results_do_not_depend_on_the_number_of_jobs(tmp_path: Path) -> None:
 def test_log_is_resumed(tmp_path: Path) -> None:
     """What a log holds is counted and not played; half a line at its end is forgotten; half a pair is completed."""
     log = tmp_path / "games.log"
-    run_series(SERIES, games=4, log=log)
+    run_series(SERIES, games=4, executor=LocalExecutor(1), log=log)
     kept = log.read_text().splitlines(keepends=True)
     log.write_text("".join(kept[:3]) + kept[3][:50])
     lines: list[str] = []
-    assert run_series(SERIES, games=4, log=log, tell=lines.append).score().games == 4
+    assert run_series(SERIES, games=4, executor=LocalExecutor(1), log=log, tell=lines.append).score().games == 4
     again = log.read_text().splitlines(keepends=True)
     assert again[:3] == kept[:3]
     assert [json.loads(line)["number"] for line in again] == [0, 1, 2, 3]
     assert lines[0].startswith("3 games are in")
     assert [line.partition(":")[0] for line in lines[1:]] == ["pair 2"]
-    assert run_series(SERIES, games=2, log=log).score().games == 2
+    assert run_series(SERIES, games=2, executor=LocalExecutor(1), log=log).score().games == 2
     assert log.read_text().splitlines(keepends=True) == again
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli import main
+from agent.cluster.local import LocalExecutor
 from agent.commands.options import DIFFERENT, OK, WRONG_INPUT
 from agent.errors import InputError
 from agent.sheet import load
@@ -98,7 +99,7 @@ def test_rounds_players_and_games_may_be_added(tmp_path: Path, games: list[str])
 
     def run(players: list[str], games: list[str], rounds: int) -> int:
         contenders = parse_contenders(players, list(ENGINES))
-        standings = run_tournament(contenders, games, SETTINGS, rounds=rounds, jobs=1, log=log)
+        standings = run_tournament(contenders, games, SETTINGS, rounds=rounds, executor=LocalExecutor(1), log=log)
         return len(standings.results)
 
     assert run(["random", "legal"], games[:1], 1) == 2
