@@ -51,7 +51,6 @@ def carry_out(crew: Crew, tasks: Sequence[Task[Job]], tell: Tell) -> Generator[E
     agenda = Agenda(tasks)
     try:
         while not agenda.finished:
-            crew.grow(agenda.waiting)
             for worker in list(crew.idle()):
                 number = agenda.take()
                 if number is None:
@@ -59,6 +58,7 @@ def carry_out(crew: Crew, tasks: Sequence[Task[Job]], tell: Tell) -> Generator[E
                 worker.task = number
                 yield Started(number, worker.place)
                 crew.begin(worker, agenda.job(number))
+            crew.grow(agenda.waiting)
             if not agenda.waiting:
                 crew.dismiss_idle()
             for worker, message in crew.messages():

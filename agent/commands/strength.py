@@ -52,7 +52,7 @@ def add(commands: Commands) -> None:
         help="only openings that the first engine values at 40 to 60 after a quarter of a second",
     )
     parser.add_argument("--cores", type=int, default=1, metavar="N", help="for each engine (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="games at once (default: 1, or all that a cluster can)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="games at once (default: 1, or what a cluster can)")
     add_cluster_option(parser, "play")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the openings (default: %(default)s)")
     parser.add_argument(
