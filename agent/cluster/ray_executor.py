@@ -128,6 +128,8 @@ class _Seats:
         self._looked = -LOOK_SECONDS
         self._manned = time.monotonic()
         """When there was last a worker."""
+        self._warned = ""
+        """What was said of how machines differ."""
 
     # ------------------------------------------------------------------------------------------------------- the crew
 
@@ -275,7 +277,9 @@ class _Seats:
         known = {key: self._speeds[key] for key in self._nodes if key in self._speeds}
         share = f", at {100 * known[node.key] / max(known.values()):.0f} % of the fastest" if node.key in known else ""
         self._tell(f"{node.name} plays: {node.room} at a time{share}")
-        if text := warning((self._nodes[key].name, value) for key, value in known.items()):
+        text = warning((self._nodes[key].name, value) for key, value in known.items())
+        if text is not None and text != self._warned:
+            self._warned = text
             self._tell(text)
 
     def _failed(self, worker: _Worker, message: Failed) -> None:
