@@ -82,6 +82,8 @@ class _Node:
     ready: bool = False
     """Whether it is counted in: its first worker has begun, and the others may be started."""
     failures: int = 0
+    not_before: float = 0.0
+    """When it may get a worker again: it may be about to leave the cluster."""
     seats: list[_Worker] = field(default_factory=list)
 
 
@@ -140,6 +142,8 @@ class _Seats:
         total = len(workers)
         # A worker on each node before a second one on any.
         for node in sorted(self._nodes.values(), key=lambda node: len(node.seats)):
+            if node.not_before > time.monotonic():
+                continue
             while (
                 free < waiting
                 and (self._jobs is None or total < self._jobs)
@@ -149,7 +153,9 @@ class _Seats:
                 free, total = free + 1, total + 1
         if total:
             self._manned = time.monotonic()
-        elif time.monotonic() - self._manned > PATIENCE or all(node.room == 0 for node in self._nodes.values()):
+        elif time.monotonic() - self._manned > PATIENCE or (
+            self._nodes and all(node.room == 0 for node in self._nodes.values())
+        ):
             raise LostWorkerError("no machine of the cluster is left that could go on")
 
     def idle(self) -> list[_Worker]:
@@ -228,9 +234,11 @@ class _Seats:
         try:
             message = self._ray.get(worker.pending)
         except self._ray.exceptions.RayTaskError as error:
-            raise error.cause from None
+            raise error.cause or error from None
         except self._ray.exceptions.RayError as error:
             self._end(worker)
+            worker.node.not_before = time.monotonic() + LOOK_SECONDS
+            self._looked = time.monotonic() - LOOK_SECONDS / 2
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             return Failed(f"the worker there is lost ({type(error).__name__})", _Gone(lines[-1] if lines else ""))
         return message

@@ -18,8 +18,6 @@ from agent.tournament.log import MatchLog
 from games.gdl.compile import compile_rules
 from protocol.kif import read_one
 
-__all__ = ["LostWorkerError", "Proofs", "Summary", "read_log", "run_series"]
-
 
 def run_series(
     series: Series,

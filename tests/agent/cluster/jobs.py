@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -70,3 +71,11 @@ def thrown(seed: int, throws: int = 3, factor: int = 1) -> list[int]:
     """What a job throws."""
     dice = random.Random(seed)
     return [factor * dice.randint(1, 6) for _ in range(throws)]
+
+
+def slower_each_time() -> float:
+    """In a worker: takes the second machine that it is asked of for half as fast as the first one."""
+    with (Path(tempfile.gettempdir()) / "measured").open("a") as file:
+        file.write("x")
+        file.flush()
+        return 1.0 if file.tell() == 1 else 0.5

@@ -25,7 +25,7 @@ from agent.errors import InputError
 from agent.search.reversi.training.campaign import ReversiCampaign, run
 from agent.search.reversi.training.self_play import SelfPlaySettings
 from tests.agent.cluster.contract import check_losses, check_results
-from tests.agent.cluster.jobs import Dice, dice, thrown
+from tests.agent.cluster.jobs import Dice, dice, slower_each_time, thrown
 
 ray = pytest.importorskip("ray", reason="needs Ray (the extra `cluster`)")
 
@@ -107,7 +107,7 @@ def test_jobs_that_no_node_has_the_cpus_for(executor: RayExecutor, tmp_path: Pat
 def test_machines_are_compared(nodes: Nodes, tmp_path: Path) -> None:
     """Each is measured once, and who waits for results is told where they differ."""
     told: list[str] = []
-    with RayExecutor(nodes.address, calibrate=_slower_each_time) as executor:
+    with RayExecutor(nodes.address, calibrate=slower_each_time) as executor:
         for _ in range(2):
             (tmp_path / "go").unlink(missing_ok=True)
             tasks = [Task(Dice(seed, wait_for="begun")) for seed in range(2)]
@@ -119,12 +119,6 @@ def test_machines_are_compared(nodes: Nodes, tmp_path: Path) -> None:
     assert sum("of the fastest" in line for line in told) == 4
     assert sum("differ in speed" in line for line in told) == 2
     assert len((Path(os.environ["TMPDIR"]) / "measured").read_text()) == 2
-
-
-def _slower_each_time() -> float:
-    with (Path(os.environ["TMPDIR"]) / "measured").open("a") as file:
-        file.write("x")
-        return 1.0 if file.tell() == 1 else 0.5
 
 
 def test_table_of_a_tournament_is_that_of_local_processes(nodes: Nodes, tmp_path: Path) -> None:

@@ -9,18 +9,21 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
+from collections.abc import Generator, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from agent.cli import main
+from agent.cluster.executor import Event, Job, Lost, LostWorkerError, Result, Session, Task, Tell
+from agent.cluster.inline import InlineExecutor
 from agent.cluster.local import LocalExecutor
 from agent.commands.options import INTERRUPTED, OK, WRONG_INPUT
 from agent.errors import InputError
 from agent.measuring.strength_game import GameRecord, Series
-from agent.measuring.strength_series import LostWorkerError, Summary, read_log, run_series
+from agent.measuring.strength_series import Summary, read_log, run_series
 from tests.agent.terminal import shown_on_a_terminal
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -170,15 +173,36 @@ def test_bar_on_a_terminal() -> None:
     assert "pair 2: " in shown
 
 
-def test_lost_worker_is_an_error() -> None:
-    """A worker that is killed, for its memory perhaps, ends the series instead of leaving it waiting."""
+def test_lost_worker_costs_nothing(tmp_path: Path) -> None:
+    """A worker that is killed, for its memory perhaps, in the middle of a pair: its other game is played, once."""
+    log, told = tmp_path / "games.log", list[str]()
 
-    def kill_workers(line: str) -> None:
-        for worker in multiprocessing.active_children():
-            worker.kill()
+    def kill_workers(missing: int) -> None:
+        if missing == 3:
+            for worker in multiprocessing.active_children():
+                worker.kill()
 
-    with pytest.raises(LostWorkerError):
-        run_series(SERIES, games=1000, tell=kill_workers)
+    summary = run_series(SERIES, games=4, executor=LocalExecutor(1), log=log, tell=told.append, progress=kill_workers)
+    assert summary.score().games == 4
+    assert [json.loads(line)["number"] for line in log.read_text().splitlines()] == [0, 1, 2, 3]
+    assert sum("run again" in line for line in told) == 1
+
+
+def test_pair_that_is_lost_twice_is_an_error() -> None:
+    """It is said so after all others were played."""
+
+    class Loser(InlineExecutor):
+        def run(
+            self, session: Session[Job, Result], tasks: Sequence[Task[Job]], tell: Tell = lambda line: None
+        ) -> Generator[Event[Result], None, None]:
+            yield Lost(0, "nowhere", "the machine is gone")
+            for event in super().run(session, tasks[1:], tell):
+                yield replace(event, number=event.number + 1)
+
+    told: list[str] = []
+    with pytest.raises(LostWorkerError, match="2 of 4 games are missing"):
+        run_series(SERIES, games=4, executor=Loser(), tell=told.append)
+    assert [line.partition(":")[0] for line in told] == ["pair 1", "pair 2"]
 
 
 @pytest.mark.parametrize(("ending", "status"), [(signal.SIGINT, INTERRUPTED), (signal.SIGKILL, -signal.SIGKILL)])
