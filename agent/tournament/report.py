@@ -41,8 +41,10 @@ class _Bar(Watcher):
         self._bar.reset(self._task, total=matches - known, description="matches")
 
     def started(self, pairing: Pairing, place: str) -> None:
+        # What was lost elsewhere is not under way there any more.
+        self._running = {where: what for where, what in self._running.items() if what != pairing}
         self._running[place] = pairing
-        shown = [f"{place}: {name(self._running[place])}" for place in sorted(self._running)]
+        shown = [f"{where}: {name(what)}" for where, what in self._running.items()]
         if len(shown) > MAX_PLACES:
             shown[MAX_PLACES:] = [f"and on {len(shown) - MAX_PLACES} more"]
         self._bar.update(self._task, description="\n".join(["matches", *shown]))

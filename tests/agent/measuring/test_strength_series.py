@@ -9,21 +9,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from agent.cli import main
-from agent.cluster.executor import Event, Job, Lost, LostWorkerError, Result, Session, Task, Tell
-from agent.cluster.inline import InlineExecutor
+from agent.cluster.executor import LostWorkerError
 from agent.cluster.local import LocalExecutor
 from agent.commands.options import INTERRUPTED, OK, WRONG_INPUT
 from agent.errors import InputError
 from agent.measuring.strength_game import GameRecord, Series
 from agent.measuring.strength_series import Summary, read_log, run_series
+from tests.agent.cluster.losing import Loser
 from tests.agent.terminal import shown_on_a_terminal
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -190,15 +189,6 @@ def test_lost_worker_costs_nothing(tmp_path: Path) -> None:
 
 def test_pair_that_is_lost_twice_is_an_error() -> None:
     """It is said so after all others were played."""
-
-    class Loser(InlineExecutor):
-        def run(
-            self, session: Session[Job, Result], tasks: Sequence[Task[Job]], tell: Tell = lambda line: None
-        ) -> Generator[Event[Result], None, None]:
-            yield Lost(0, "nowhere", "the machine is gone")
-            for event in super().run(session, tasks[1:], tell):
-                yield replace(event, number=event.number + 1)
-
     told: list[str] = []
     with pytest.raises(LostWorkerError, match="2 of 4 games are missing"):
         run_series(SERIES, games=4, executor=Loser(), tell=told.append)
