@@ -183,4 +183,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # By its own name: workers on other machines do not know what this process calls `__main__`.
+    from tests.generated import run
+
+    sys.exit(run.main())
