@@ -20,7 +20,7 @@ from agent.cluster.connection import connect
 from agent.cluster.executor import Done, Started, Task
 from agent.cluster.local import LocalExecutor
 from agent.cluster.ray_executor import RayExecutor
-from agent.commands.options import OK, WRONG_INPUT
+from agent.commands.options import OK
 from agent.errors import InputError
 from agent.search.reversi.training.campaign import ReversiCampaign, run
 from agent.search.reversi.training.self_play import SelfPlaySettings
@@ -174,13 +174,22 @@ def test_node_that_is_killed_costs_nothing(nodes: Nodes, tmp_path: Path) -> None
     assert sum("run again" in line for line in told) == 1
 
 
-def test_cluster_that_is_not_there(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Is said to be so at once; so is an address that is none, and that Ray is not installed."""
-    command = ["tournament", "tic_tac_toe", "--players", "random,legal", "--cluster"]
-    assert main([*command, "127.0.0.1:9"]) == WRONG_INPUT
-    assert "127.0.0.1:9: no head node of a Ray cluster answers there" in capsys.readouterr().err
-    assert main([*command, "ray://127.0.0.1:10001"]) == WRONG_INPUT
-    assert "a cluster is `auto`, or HOST:PORT" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("127.0.0.1:9", "no head node of a Ray cluster answers there"),
+        ("ray://127.0.0.1:10001", "a cluster is `auto`, or HOST:PORT"),
+        ("head", "a cluster is `auto`, or HOST:PORT"),
+    ],
+)
+def test_cluster_that_is_not_there(address: str, message: str) -> None:
+    """Is said to be so at once, by its address."""
+    with pytest.raises(InputError, match=f"{address}: .*{message}"):
+        connect(address)
+
+
+def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has not installed it is told how to."""
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=r"pip install 'ggp-agent\[cluster\]'"):
         connect("auto")
