@@ -1,4 +1,13 @@
-"""Work for many machines, on a Ray cluster. Ray itself is optional, and imported by nothing before it is asked for.
+"""Many independent jobs, carried out by processes of this machine or by those of a Ray cluster.
+
+`executor` is the contract, `crew` how all executors go through their tasks, `agenda` the bookkeeping of that: what
+waits, what runs, what is run again. `worker` is the process that carries jobs out. `local` has such processes on this
+machine; `ray_executor` has them on the nodes of a cluster, each looked after by an actor (`seat`) with cores of its own
+(`cores`), on machines whose speed was measured first (`calibration`). `connection` joins a cluster; only it and
+`ray_executor` import `ray`, which is an optional extra, and only when a cluster is asked for.
 
 `searching` has helpers search the positions of a match beside its worker.
+
+`docs/cluster.md` says how clusters are made. Imports `agent.errors`, `agent.kernels` and `games`; whoever has many jobs
+imports it: `agent.tournament`, `agent.measuring`, the training of `agent.search`, commands.
 """

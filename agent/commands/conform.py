@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
-from agent.commands.options import DIFFERENT, OK, add_command, count, own_rulesheets
+from agent.commands.options import DIFFERENT, OK, add_cluster_option, add_command, count, executor, own_rulesheets
+from agent.console import is_quiet
 from agent.kernels.groups import CIRCUIT
 
 if TYPE_CHECKING:
@@ -36,6 +38,10 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--matches", type=count, default=10, metavar="N", help="random matches where there is no trace (default: 10)"
     )
+    parser.add_argument(
+        "--jobs", type=count, metavar="N", help="sheets at once (default: 1, or all that a cluster can)"
+    )
+    add_cluster_option(parser, "check sheets")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the random matches (default: 1)")
 
 
@@ -45,5 +51,15 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     from agent.sheet import find
 
     plan = Plan(matches=options.matches, seed=options.seed)
-    result = conform(find(options.target), options.games, plan)
+    target = find(options.target)
+    if options.cluster is None and (options.jobs or 1) == 1:
+        result = conform(target, options.games, plan)
+    else:
+        with executor(options, options.jobs, 1) as workers:
+            result = conform(target, options.games, plan, executor=workers, tell=_tell)
     return DIFFERENT if result.failed else OK, result.as_json()
+
+
+def _tell(line: str) -> None:
+    if not is_quiet():
+        print(line, file=sys.stderr, flush=True)

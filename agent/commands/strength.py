@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.commands.options import OK, SHEET_HELP, add_command
+from agent.commands.options import OK, SHEET_HELP, add_cluster_option, add_command, executor
 from agent.errors import InputError
 from agent.kernels.groups import PLAYING
 
@@ -53,7 +53,8 @@ def add(commands: Commands) -> None:
         help="only openings that the first engine values at 40 to 60 after a quarter of a second",
     )
     parser.add_argument("--cores", type=int, default=1, metavar="N", help="for each engine (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="games at once (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="games at once (default: 1, or what a cluster can)")
+    add_cluster_option(parser, "play")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the openings (default: %(default)s)")
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="add each game to this file (JSON lines), and do not play those in it"
@@ -71,7 +72,8 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         if not is_engine(name):
             raise InputError(f"{name}: no engine; there are {', '.join(engine_names())}")
     if (
-        min(options.games, options.jobs, options.cores) < 1
+        min(options.games, options.jobs or 1, options.cores) < 1
+        or options.jobs == 0
         or min(options.opening, options.start) < 0
         or not options.seconds > 0
     ):
@@ -87,9 +89,9 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         options.start,
     )
 
-    with _progress() as (tell, progress):
+    with executor(options, options.jobs, 1) as workers, _progress() as (tell, progress):
         summary = run_series(
-            series, games=options.games, jobs=options.jobs, log=options.log, tell=tell, progress=progress
+            series, games=options.games, executor=workers, log=options.log, tell=tell, progress=progress
         )
     for line in summary.lines():
         print(line)

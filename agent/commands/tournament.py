@@ -12,9 +12,11 @@ from agent.commands.options import (
     DIFFERENT,
     OK,
     SHEET_HELP,
+    add_cluster_option,
     add_command,
     add_manager_options,
     count,
+    executor,
     own_rulesheets,
     players,
 )
@@ -34,7 +36,8 @@ def add(commands: Commands) -> None:
         "In each round of each game every choice of players meets in all rotations of the roles, from one random "
         "opening. Prints average goals with 95 % intervals, results, Elo ratings (Bradley-Terry), players' errors. "
         "With a log it can be interrupted, or killed, and goes on when it is started again; rounds, players and games "
-        "may be added. Exit status 1 where a match stalled (some role had no legal move).",
+        "may be added. Exit status 1 where a match stalled (some role had no legal move), or was lost twice with its "
+        "worker.",
         epilog=own_rulesheets(),
         kernels=(CIRCUIT,),
         sheets="games",
@@ -64,6 +67,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--jobs", type=count, metavar="N", help="matches at once (default: as many as there are cores for)"
     )
+    add_cluster_option(parser, "play")
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of openings and random moves (default: %(default)s)"
     )
@@ -93,15 +97,15 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         scramble=options.scramble,
         cores=options.cores,
     )
-    jobs = options.jobs or max(1, len(os.sched_getaffinity(0)) // options.cores)
+    default = max(1, len(os.sched_getaffinity(0)) // options.cores)
     try:
-        with progress() as watcher:
+        with executor(options, options.jobs, default) as workers, progress() as watcher:
             standings = run_tournament(
                 contenders,
                 options.games,
                 settings,
                 rounds=options.rounds,
-                jobs=jobs,
+                executor=workers,
                 log=options.log,
                 watcher=watcher,
             )
@@ -112,7 +116,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     show(standings)
     if options.csv is not None:
         write_csv(options.csv, standings)
-    return DIFFERENT if standings.stalled else OK, standings.as_json(settings, options.rounds)
+    return DIFFERENT if standings.stalled or standings.lost else OK, standings.as_json(settings, options.rounds)
 
 
 def _plies(text: str) -> int:

@@ -10,11 +10,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.commands.options import OK, add_command
+from agent.commands.options import OK, add_cluster_option, add_command, count, executor
 from agent.kernels.groups import CIRCUIT
 from games.families import FAMILIES
 
 if TYPE_CHECKING:
+    from agent.cluster.executor import Executor
     from agent.commands.options import Commands
 
 
@@ -25,7 +26,7 @@ def add(commands: Commands) -> None:
         help="train the evaluation of a native game",
         description="Rounds of self-play and regression. Each reports its score against the weights before and its "
         "error on held-out positions. The folder keeps everything: run again to go on after an interruption or to add "
-        "rounds.",
+        "rounds. On a cluster, its machines play, and the one where this runs learns.",
     )
     families = parser.add_subparsers(metavar="FAMILY", required=True)
     for family in FAMILIES:
@@ -39,10 +40,14 @@ def add(commands: Commands) -> None:
         below.add_argument("--rounds", type=int, default=3, metavar="N", help="(default: %(default)s)")
         below.add_argument("--games", type=int, default=30_000, metavar="N", help="per round (default: %(default)s)")
         below.add_argument("--match-games", type=int, default=200, metavar="N", help="per round (default: %(default)s)")
-        below.add_argument("--cores", type=int, default=os.cpu_count() or 1, metavar="N", help="(default: all)")
+        below.add_argument("--cores", type=count, metavar="N", help="for self-play (default: all)")
+        add_cluster_option(below, "let self-play run")
         below.add_argument("--scratch", action="store_true", help="begin with rules of thumb, not the shipped weights")
         below.add_argument("--install", action="store_true", help="ship the last round's weights with the package")
 
 
-def _run(train: Callable[[argparse.Namespace], object], options: argparse.Namespace) -> tuple[int, object]:
-    return OK, train(options)
+def _run(train: Callable[[argparse.Namespace, Executor], object], options: argparse.Namespace) -> tuple[int, object]:
+    available = len(os.sched_getaffinity(0))
+    cores = options.cores if options.cluster or not options.cores else min(options.cores, available)
+    with executor(options, cores, available) as workers:
+        return OK, train(options, workers)

@@ -3,6 +3,6 @@ engines, on the parts of `agent.tournament`) and correctness (`conform`, with `t
 `conformity`), describes rulesheets (`describe`, `insight`, `sampling`, `validate`) and players over HTTP (`ping`, on
 `ping_wire`), and plays against a server under load and faults (`soak`, which takes the reading of memory from
 `agent.serving`) and without one after PLAYs that were missed (`gaps`, on what `agent.serving.pace` and `agent.worker`
-make of them). Imports `agent.search`, `agent.sheet`, `agent.tournament` and `games`, and of `protocol` what `soak` and
-`ping` send; only commands import it.
+make of them). Imports `agent.cluster`, `agent.search`, `agent.sheet`, `agent.tournament` and `games`, and of `protocol`
+what `soak` and `ping` send; only commands import it.
 """

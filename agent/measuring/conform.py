@@ -4,24 +4,30 @@ A trace (`traces/<game>.json.gz` beside `<game>.kif`) holds matches played by an
 the legal moves of all roles, the end, and the facts of the following state have to be the same, and the goals where a
 match was played to its end. Where there is no trace, the circuit plays random matches of its own, and the interpreter
 has to say the same of each of their states (`games.gdl.crosscheck`). Each sheet is checked in a child process of its
-own with bounded memory and set-up time, so that one that explodes costs one row of the table.
+own with bounded memory and set-up time, so that one that explodes costs one row of the table. Several may be checked at
+once, by the workers of an executor.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import resource
 import signal
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
 
+from agent.cluster.executor import Done, Executor, Lost, Session, Task
+from agent.cluster.inline import InlineExecutor
 from agent.errors import InputError
+from agent.kernels.groups import CIRCUIT as CIRCUIT_KERNELS
 from agent.measuring.conformity import (
     CIRCUIT,
     HEADER,
@@ -90,29 +96,71 @@ class Plan:
     """Of those."""
 
 
+HERE = InlineExecutor()
+"""One sheet after the other, in child processes of this process."""
+
+
+@dataclass(frozen=True)
+class SheetFiles:
+    """A job: a sheet and its trace, as whoever checks them may not have the files."""
+
+    name: str
+    rules: bytes
+    trace: bytes | None
+    """As on the disk (.json.gz)."""
+
+
 def conform(
-    target: Path, games: Sequence[str] = (), plan: Plan = Plan(), *, report: Callable[[str], None] = print
+    target: Path,
+    games: Sequence[str] = (),
+    plan: Plan = Plan(),
+    *,
+    report: Callable[[str], None] = print,
+    executor: Executor = HERE,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> Conformity:
-    """Checks the sheets of a folder (or those named), or one sheet, and reports a table line by line.
+    """Checks the sheets of a folder (or those named), or one sheet, and reports a table line by line, in its order.
 
     Sheets of a folder are compared with their traces; a sheet without a trace, and a file that is given, with the
-    interpreter. Raises `InputError` where there is nothing to check.
+    interpreter. `tell` gets what there is to say of workers. Raises `InputError` where there is nothing to check.
     """
     sheets = [(path, _trace_of(path)) for path in _chosen(target, games)] if target.is_dir() else [(target, None)]
     if not target.is_dir() and games:
         raise InputError(f"{target}: no folder to choose {', '.join(games)} from")
-    if plan.compile_machine is compile_circuit:
-        _load_kernels()
+    try:
+        jobs = [SheetFiles(path.stem, path.read_bytes(), trace and trace.read_bytes()) for path, trace in sheets]
+    except OSError as error:
+        raise InputError(f"{error.filename}: {error.strerror}") from None
+    kernels = (CIRCUIT_KERNELS,) if plan.compile_machine is compile_circuit else ()
+    session = Session(partial(_open_session, plan), kernels=kernels)
     report(HEADER)
-    reports = []
-    for path, trace in sheets:
-        sheet = _check_in_child(path, trace, plan)
-        reports.append(sheet)
-        for line in table_lines(sheet):
-            report(line)
-    result = Conformity(reports)
+    reports: dict[int, SheetReport] = {}
+    shown = 0
+    with contextlib.closing(executor.run(session, [Task(job) for job in jobs], tell)) as events:
+        for event in events:
+            if isinstance(event, Done):
+                reports[event.number] = event.result
+            elif isinstance(event, Lost):
+                error = f"its worker was lost twice ({event.reason})"
+                reports[event.number] = SheetReport(jobs[event.number].name, error=error)
+            while shown in reports:
+                for line in table_lines(reports[shown]):
+                    report(line)
+                shown += 1
+    result = Conformity([reports[number] for number in range(len(jobs))])
     report(summary(result))
     return result
+
+
+def _open_session(plan: Plan) -> Callable[[SheetFiles], Iterator[SheetReport]]:
+    """In a worker: what checks sheets."""
+    if plan.compile_machine is compile_circuit:
+        _load_kernels()
+
+    def check_one(job: SheetFiles) -> Iterator[SheetReport]:
+        yield _check_in_child(job, plan)
+
+    return check_one
 
 
 def _chosen(directory: Path, games: Sequence[str]) -> list[Path]:
@@ -132,20 +180,21 @@ def _trace_of(path: Path) -> Path | None:
 # --------------------------------------------------------------------------------------------------- in a child process
 
 
-def _check_in_child(path: Path, trace: Path | None, plan: Plan) -> SheetReport:
+def _check_in_child(files: SheetFiles, plan: Plan) -> SheetReport:
     """The report on a sheet; if the process that compiles it dies, the interpreter gets one of its own."""
-    sheet = _run_child(path, trace, plan)
+    sheet = _run_child(files, plan)
     if sheet is None and plan.compile_machine is not None:
-        sheet = _run_child(path, trace, replace(plan, compile_machine=None))
-    return sheet or SheetReport(path.stem, error="the process that checked it died, or was ended after too long a time")
+        sheet = _run_child(files, replace(plan, compile_machine=None))
+    return sheet or SheetReport(
+        files.name, error="the process that checked it died, or was ended after too long a time"
+    )
 
 
-def _run_child(path: Path, trace: Path | None, plan: Plan) -> SheetReport | None:
+def _run_child(files: SheetFiles, plan: Plan) -> SheetReport | None:
     # Forked, so that loaded modules and kernels are there already: what is measured is the sheet.
     child = ChildProcess(
         _report_on,
-        path,
-        trace,
+        files,
         plan,
         bounds=Bounds(memory_bytes=MEMORY_BYTES),
         may_have_children=True,
@@ -162,10 +211,10 @@ def _run_child(path: Path, trace: Path | None, plan: Plan) -> SheetReport | None
     return report
 
 
-def _report_on(pipe: Connection, path: Path, trace: Path | None, plan: Plan) -> SheetReport:
-    sheet = SheetReport(path.stem)
+def _report_on(pipe: Connection, files: SheetFiles, plan: Plan) -> SheetReport:
+    sheet = SheetReport(files.name)
     try:
-        check_sheet(path, trace, plan, sheet)
+        check_sheet(files, plan, sheet)
     except (GameError, ValueError, OSError, MemoryError) as error:
         sheet.error = f"{type(error).__name__}: {error}"
     peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -173,11 +222,11 @@ def _report_on(pipe: Connection, path: Path, trace: Path | None, plan: Plan) -> 
     return sheet
 
 
-def check_sheet(path: Path, trace: Path | None, plan: Plan, sheet: SheetReport) -> None:
+def check_sheet(files: SheetFiles, plan: Plan, sheet: SheetReport) -> None:
     """Sets a machine up and compares it with the trace or the interpreter, in this process; fills in the report."""
     begin = cpu_seconds()
     with _CpuBound(SETUP_CPU_SECONDS):
-        source = decode(path.read_bytes())
+        source = decode(files.rules)
         checked = check(kif.read_rulesheet(source))
         machine: StateMachine | None = None
         if plan.compile_machine is not None:
@@ -190,10 +239,9 @@ def check_sheet(path: Path, trace: Path | None, plan: Plan, sheet: SheetReport) 
         machine = Interpreter(checked)
         sheet.engine = INTERPRETER
     sheet.setup_cpu_seconds = cpu_seconds() - begin
-    if trace is not None:
+    if files.trace is not None:
         sheet.against = TRACE
-        with gzip.open(trace) as file:
-            traced: Trace = json.load(file)
+        traced: Trace = json.loads(gzip.decompress(files.trace))
         replay(machine, traced, plan.seconds, sheet)
     elif sheet.engine == INTERPRETER:
         sheet.against = NOTHING

@@ -9,35 +9,34 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
+from agent.cluster.executor import Done, Executor, Lost, LostWorkerError, Session, Task
 from agent.kernels.groups import GROUPS, PLAYING
 from agent.measuring.strength_game import GameRecord, Series, pair_opening, play_game
 from agent.search.score import Score
-from agent.sheet import load
+from agent.sheet import Sheet, load
 from agent.tournament.log import MatchLog
-from agent.tournament.workers import LostWorkerError, Task, check_cores, run_tasks
 from games.gdl.compile import compile_rules
 from protocol.kif import read_one
-
-__all__ = ["LostWorkerError", "Proofs", "Summary", "read_log", "run_series"]
 
 
 def run_series(
     series: Series,
     *,
     games: int,
-    jobs: int = 1,
+    executor: Executor,
     log: Path | None = None,
     tell: Callable[[str], None] = lambda line: None,
     progress: Callable[[int], None] = lambda missing: None,
 ) -> Summary:
-    """Play the first `games` games of a series, each pair of them in one of `jobs` processes; the results.
+    """Play the first `games` games of a series, each pair of them by one worker of the executor; the results.
 
-    Each process has `series.cores` cores to itself. With a log, games that it already holds are counted and not
+    Each worker has `series.cores` cores to itself. With a log, games that it already holds are counted and not
     played, and others are added as they end. `tell` gets a line per pair, `progress` the number of games that are
-    missing, at first and after each. To be called in the main thread, which gets `KeyboardInterrupt`; the processes end
-    with it. Raises `InputError` where options or log make no sense, and `LostWorkerError`.
+    missing, at first and after each. To be called in the main thread, which gets `KeyboardInterrupt`; the workers end
+    with it. Raises `InputError` where options or log make no sense, and `LostWorkerError`, also after all other games
+    where some were lost twice.
     """
-    check_cores(jobs, series.cores)
+    executor.check(series.cores)
     records = {} if log is None else {n: record for n, record in read_log(log, series).items() if n < games}
     if records:
         tell(f"{len(records)} games are in {log} already")
@@ -45,9 +44,16 @@ def run_series(
     missing = [[n for n in pair if n not in records] for pair in pairs]
     tasks = [Task(_Pair(pair, _known_opening(records, pair))) for pair in missing if pair]
     progress(games - len(records))
-    session = partial(_open_session, series)
-    with contextlib.closing(run_tasks(session, tasks, jobs=jobs, cores=series.cores)) as results:
-        for record in results:
+    session = Session(partial(_open_session, series, load(series.file)), series.cores, PLAYING)
+    lost: list[int] = []
+    with contextlib.closing(executor.run(session, tasks, tell)) as events:
+        for event in events:
+            if isinstance(event, Lost):
+                lost += tasks[event.number].job.numbers
+                tell(f"pair {tasks[event.number].job.numbers[0] // 2 + 1}: lost twice ({event.reason})")
+            if not isinstance(event, Done):
+                continue
+            record = event.result
             if log is not None:
                 _log(log, series).append(asdict(record))
             records[record.number] = record
@@ -58,8 +64,13 @@ def run_series(
                 outcomes = " ".join(("loss", "draw", "win")[1 + records[n].result] for n in pair)
                 # Halves of pairs would favour whoever is to move first in them.
                 so_far = Summary(series, [records[n] for pair in done for n in pair])
-                tell(f"pair {record.number // 2 + 1}: {outcomes}; {so_far.score_text()}")
-    return Summary(series, records.values())
+                tell(f"pair {record.number // 2 + 1}: {outcomes}; {so_far.score_text()} [{event.place}]")
+    if missed := [number for number in lost if number not in records]:
+        raise LostWorkerError(
+            f"{len(missed)} of {games} games are missing: their workers ended twice; with a log, the same command "
+            "plays them"
+        )
+    return Summary(series, [records[number] for number in sorted(records)])
 
 
 def _known_opening(records: dict[int, GameRecord], pair: list[int]) -> list[list[str]] | None:
@@ -190,11 +201,11 @@ class _Pair:
     """Theirs, if it is known already."""
 
 
-def _open_session(series: Series) -> Callable[[_Pair], Iterator[GameRecord]]:
+def _open_session(series: Series, sheet: Sheet) -> Callable[[_Pair], Iterator[GameRecord]]:
     """In a worker: loads what playing needs; returns what plays a pair's games."""
     for name in PLAYING:
         GROUPS[name].load()
-    machine = compile_rules(load(series.file).checked)
+    machine = compile_rules(sheet.checked)
 
     def play(pair: _Pair) -> Iterator[GameRecord]:
         if pair.opening is None:

@@ -4,5 +4,5 @@
 `general` plays games for two, by alpha-beta (`pvs`) or tree search, whichever suits; `tree` searches any game that has
 a circuit, `planning` adds a planner where there is one player only, `montecarlo` searches any game at all; `reversi`
 and `blokbox` are the engines of the native families. Imports `games`, nothing else of `agent` but the names of the
-groups of kernels.
+groups of kernels; training also the executors of `agent.cluster`.
 """

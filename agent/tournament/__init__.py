@@ -3,7 +3,7 @@
 `series` runs a tournament: `contenders` says who plays, `pairing` who meets whom in which role, `matches` plays one
 match with the referee, `results` is what is kept of it, `standings` the table, by `bradley_terry` for the Elo ratings,
 `report` for people to read.
-`openings`, `engine_player` (an engine as a player of the referee's process), `log` and `workers` know nothing of
-tournaments: `agent.measuring` measures strength with them. Imports `agent.refereeing`, `agent.search`, `agent.kernels`,
-`agent.sheet`, `games` and `protocol`; only commands and `agent.measuring` import it.
+`openings`, `engine_player` (an engine as a player of the referee's process) and `log` know nothing of tournaments:
+`agent.measuring` measures strength with them. Imports `agent.cluster`, `agent.refereeing`, `agent.search`,
+`agent.kernels`, `agent.sheet`, `games` and `protocol`; only commands and `agent.measuring` import it.
 """

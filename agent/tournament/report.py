@@ -12,9 +12,12 @@ from rich.progress import Progress
 
 from agent.console import Align, console, print_table, progress_bar, shows_progress
 from agent.errors import InputError
-from agent.tournament.results import MatchResult
+from agent.tournament.results import MatchResult, Pairing
 from agent.tournament.series import Watcher
 from agent.tournament.standings import Average, Line, Standings
+
+MAX_PLACES = 16
+"""So many lines below the bar say what runs where. Set by hand; not tuned."""
 
 
 @contextmanager
@@ -31,14 +34,31 @@ class _Bar(Watcher):
     def __init__(self, bar: Progress) -> None:
         self._bar = bar
         self._task = bar.add_task("setting up", total=None)
+        self._running: dict[str, Pairing] = {}
 
     def begins(self, matches: int, known: int) -> None:
         # The time left is estimated from the matches that this run plays.
         self._bar.reset(self._task, total=matches - known, description="matches")
 
-    def ended(self, result: MatchResult) -> None:
-        self._bar.console.print(describe(result))
+    def started(self, pairing: Pairing, place: str) -> None:
+        # What was lost elsewhere is not under way there any more.
+        self._running = {where: what for where, what in self._running.items() if what != pairing}
+        self._running[place] = pairing
+        shown = [f"{where}: {name(what)}" for where, what in self._running.items()]
+        if len(shown) > MAX_PLACES:
+            shown[MAX_PLACES:] = [f"and on {len(shown) - MAX_PLACES} more"]
+        self._bar.update(self._task, description="\n".join(["matches", *shown]))
+
+    def ended(self, result: MatchResult, place: str) -> None:
+        self._running.pop(place, None)
+        self._bar.console.print(describe(result, place))
         self._bar.advance(self._task)
+
+    def lost(self, pairing: Pairing, reason: str) -> None:
+        self._bar.console.print(describe_loss(pairing, reason))
+
+    def tell(self, line: str) -> None:
+        self._bar.console.print(line)
 
 
 class _Lines(Watcher):
@@ -50,14 +70,30 @@ class _Lines(Watcher):
         self._matches, self._known = matches, known
         print(f"{matches} matches" + (f", {known} of them in the log already" if known else ""), flush=True)
 
-    def ended(self, result: MatchResult) -> None:
+    def ended(self, result: MatchResult, place: str) -> None:
         self._played += 1
         done = self._known + self._played
         left = (time.monotonic() - self._begin) / self._played * (self._matches - done)
-        print(f"{done}/{self._matches}  {describe(result)}  ({duration(left)} left)", flush=True)
+        print(f"{done}/{self._matches}  {describe(result, place)}  ({duration(left)} left)", flush=True)
+
+    def lost(self, pairing: Pairing, reason: str) -> None:
+        print(describe_loss(pairing, reason), flush=True)
+
+    def tell(self, line: str) -> None:
+        print(line, flush=True)
 
 
-def describe(result: MatchResult) -> str:
+def name(pairing: Pairing) -> str:
+    """Which match it is."""
+    return f"{pairing.game}, round {pairing.round}: {', '.join(pairing.seats)}"
+
+
+def describe_loss(pairing: Pairing, reason: str) -> str:
+    """That a match is missing, on one line."""
+    return f"{name(pairing)}: lost twice, and missing from the table ({reason})"
+
+
+def describe(result: MatchResult, place: str) -> str:
     """A match on one line."""
     goals = result.goals or [None] * len(result.seats)
     seats = ", ".join(
@@ -66,7 +102,7 @@ def describe(result: MatchResult) -> str:
     )
     stalled = "; stalled" if result.outcome != "finished" else ""
     errors = f"; errors of players: {len(result.errors)}" if result.errors else ""
-    return f"{result.game}, round {result.round}: {seats}{stalled}{errors}"
+    return f"{result.game}, round {result.round}: {seats}{stalled}{errors} [{place}]"
 
 
 def duration(seconds: float) -> str:
@@ -104,6 +140,10 @@ def show(standings: Standings) -> None:
         )
     if standings.stalled:
         print(f"{standings.stalled} matches have no result: some role had no legal move before the end")
+    if standings.lost:
+        print(
+            f"{standings.lost} matches are missing: their workers ended twice; with a log, the same command plays them"
+        )
 
 
 def write_csv(path: Path, standings: Standings) -> None:

@@ -9,7 +9,9 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from agent.cluster.executor import Done, Executor, Lost, Session, Started, Task
 from agent.errors import InputError
+from agent.kernels.groups import CIRCUIT, PLAYING
 from agent.sheet import Sheet, load
 from agent.tournament.contenders import Contender
 from agent.tournament.log import MatchLog
@@ -17,7 +19,6 @@ from agent.tournament.matches import open_session
 from agent.tournament.pairing import seatings
 from agent.tournament.results import MatchResult, Pairing, Settings, check_same, read_result
 from agent.tournament.standings import Standings
-from agent.tournament.workers import Task, check_cores, run_tasks
 from games.roles import is_random_role
 from protocol.client import ClientError, Malformed, PlayerClient
 from protocol.messages import Info
@@ -36,8 +37,17 @@ class Watcher:
     def begins(self, matches: int, known: int) -> None:
         """It has that many matches, of which so many are in the log already."""
 
-    def ended(self, result: MatchResult) -> None:
+    def started(self, pairing: Pairing, place: str) -> None:
+        """A match begins there."""
+
+    def ended(self, result: MatchResult, place: str) -> None:
         """One more match was played."""
+
+    def lost(self, pairing: Pairing, reason: str) -> None:
+        """A match was begun twice, and its worker ended both times: the table is without it."""
+
+    def tell(self, line: str) -> None:
+        """Something else that people may like to know: machines that come and go."""
 
 
 def schedule(contenders: Sequence[Contender], sheets: Sequence[Sheet], rounds: int) -> list[Pairing]:
@@ -66,19 +76,19 @@ def run_tournament(
     settings: Settings,
     *,
     rounds: int,
-    jobs: int,
+    executor: Executor,
     log: Path | None = None,
     watcher: Watcher | None = None,
 ) -> Standings:
     """Plays all matches of a tournament that its log does not hold; the standings.
 
-    `games` are own rulesheets' names or files. Each of `jobs` processes has `settings.cores` cores to itself; an
+    `games` are own rulesheets' names or files. Each match has `settings.cores` cores of the executor to itself; an
     address is in one match at a time. A log of the same settings may hold other players and games as well: more rounds,
-    players and games may be added later. To be called in the main thread, which gets `KeyboardInterrupt`; the processes
+    players and games may be added later. To be called in the main thread, which gets `KeyboardInterrupt`; the workers
     end with it. Raises `InputError` where players, games or log make no sense, and `LostWorkerError`.
     """
     watcher = watcher or Watcher()
-    check_cores(jobs, settings.cores)
+    executor.check(settings.cores)
     sheets = {sheet.name: sheet for sheet in map(load, games)}
     if len(sheets) < len(games):
         raise InputError("two of the games have the same name; a tournament tells games apart by their files' names")
@@ -98,14 +108,25 @@ def run_tournament(
         if pairing not in results
     ]
     asyncio.run(_check_addresses([by_label[label] for label in sorted({s for task in tasks for s in task.job.seats})]))
-    session = partial(open_session, settings, by_label, sheets)
-    with contextlib.closing(run_tasks(session, tasks, jobs=jobs, cores=settings.cores)) as played:
-        for result in played:
-            if file is not None:
-                file.append(asdict(result))
-            results[result.pairing] = result
-            watcher.ended(result)
-    return Standings(contenders, list(sheets), results.values())
+    engines = any(contender.kind in ("engine", "agent") for contender in contenders)
+    session = Session(
+        partial(open_session, settings, by_label, sheets), settings.cores, PLAYING if engines else (CIRCUIT,)
+    )
+    lost = 0
+    with contextlib.closing(executor.run(session, tasks, watcher.tell)) as events:
+        for event in events:
+            match event:
+                case Started(number, place):
+                    watcher.started(tasks[number].job, place)
+                case Done(_, place, result):
+                    if file is not None:
+                        file.append(asdict(result))
+                    results[result.pairing] = result
+                    watcher.ended(result, place)
+                case Lost(number, _, reason):
+                    lost += 1
+                    watcher.lost(tasks[number].job, reason)
+    return Standings(contenders, list(sheets), results.values(), lost)
 
 
 async def _check_addresses(contenders: Sequence[Contender]) -> None:

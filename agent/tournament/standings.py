@@ -65,11 +65,19 @@ class Line:
 class Standings:
     """The table. Does not depend on the order in which matches were played, nor on times."""
 
-    def __init__(self, contenders: Sequence[Contender], games: Sequence[str], results: Iterable[MatchResult]) -> None:
+    def __init__(
+        self,
+        contenders: Sequence[Contender],
+        games: Sequence[str],
+        results: Iterable[MatchResult],
+        lost: int = 0,
+    ) -> None:
         self.results = sorted(results, key=lambda result: (games.index(result.game), result.round, result.seats))
         self.games = list(games)
         self.stalled = 0
         """Matches without a result, in which some role had no legal move."""
+        self.lost = lost
+        """Matches that are missing, as their workers ended twice."""
         lines = {c.label: Line(c, by_game={game: Average() for game in games}) for c in contenders}
         for result in self.results:
             self._count(result, lines)
@@ -110,6 +118,7 @@ class Standings:
             **settings.as_json(),
             "matches_played": len(self.results),
             "matches_stalled": self.stalled,
+            "matches_lost": self.lost,
             "elo_model": f"Bradley-Terry, draws half a win each, {PRIOR_GAMES} games of prior, mean 0",
             "table": [_line_json(line) for line in self.lines],
             "matches": [

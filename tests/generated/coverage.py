@@ -219,10 +219,15 @@ class Coverage:
         ):
             yield
 
-    def table(self, programs: int) -> str:
-        """The counts, with a zero for what never happened."""
+    def total(self) -> Counter[str]:
+        """The counts, of all programs so far."""
         self.counts.update(self._seen)
         self._seen = set()
+        return self.counts
+
+    @staticmethod
+    def table(counts: Counter[str], programs: int) -> str:
+        """Counts as lines, with a zero for what never happened."""
         parts = {
             "sheets have": FEATURES,
             "matches came across": MATCHES,
@@ -241,8 +246,8 @@ class Coverage:
         for title, names in parts.items():
             lines.append(f"{title}:")
             for name in names:
-                share = 100 * self.counts[name] / max(1, programs)
-                lines.append(f"  {self.counts[name]:7d}  {share:5.1f} %  {name}")
+                share = 100 * counts[name] / max(1, programs)
+                lines.append(f"  {counts[name]:7d}  {share:5.1f} %  {name}")
         return "\n".join(lines)
 
 

@@ -1,19 +1,28 @@
 """Tries many random rulesheets, and says what they covered: `python -m tests.generated.run --seeds 0:1000`.
 
 One line for each sheet that shows a difference, then that sheet shrunk, then a table. Ends with status 1 if there were
-differences; Ctrl-C ends it early. Seeds are independent: ranges may run side by side, and a seed means the same sheet
-and matches everywhere.
+differences; Ctrl-C ends it early. Seeds are independent: `--jobs` and `--cluster` let ranges of them run side by side,
+and a seed means the same sheet and matches everywhere.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 
+from agent.cluster.executor import Done, Lost, Session, Task
+from agent.cluster.inline import InlineExecutor
+from agent.commands.options import add_cluster_option, count, executor
+from agent.kernels.groups import CIRCUIT
 from games.gdl.grounding.ground import VARIANTS
 from protocol import kif
 from tests.generated.agreement import MATCHES, Record, Watch, compare, record
@@ -23,6 +32,9 @@ from tests.generated.shrink import shrunk
 from tests.generated.variations import varied
 
 Sheet = tuple[Any, ...]
+
+BATCH = 20
+"""Sheets that a worker tries in a row."""
 
 
 def trial(program: Sheet, seed: int, matches: int = MATCHES, watch: Watch | None = None) -> tuple[str | None, Record]:
@@ -61,6 +73,70 @@ def text(program: Sheet) -> str:
     return "\n".join(map(kif.write, program))
 
 
+@dataclass(frozen=True)
+class Seeds:
+    """A job: some sheets in a row."""
+
+    begin: int
+    end: int
+
+
+@dataclass
+class Found:
+    """What came of some sheets."""
+
+    programs: int = 0
+    positions: int = 0
+    moves: int = 0
+    seconds: float = 0.0
+    """CPU time."""
+    differences: list[tuple[int, str]] = field(default_factory=list)
+    """Seeds with what differs, and the sheet shrunk if that was wanted."""
+    coverage: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Found) -> None:
+        """Counts what came of other sheets as well."""
+        self.programs += other.programs
+        self.positions += other.positions
+        self.moves += other.moves
+        self.seconds += other.seconds
+        self.differences += other.differences
+        self.coverage += other.coverage
+
+
+def open_trials(matches: int, shrink: bool) -> Callable[[Seeds], Iterator[Found]]:
+    """In a worker: what tries sheets."""
+    # What is imported stays; looking through it again and again would take a twentieth of the time.
+    gc.collect()
+    gc.freeze()
+
+    def try_all(seeds: Seeds) -> Iterator[Found]:
+        coverage, found = Coverage(), Found()
+        start = time.process_time()
+        with coverage.watching_circuits():
+            for seed in range(seeds.begin, seeds.end):
+                program = sheet(Random(seed))
+                coverage.begin(program)
+                try:
+                    difference, known = trial(program, seed, matches, coverage.watch)
+                    coverage.played(known)
+                    found.positions += len(known.positions)
+                    found.moves += len(known.moves)
+                except Exception as error:
+                    difference = f"{type(error).__name__}: {error}"
+                found.programs += 1
+                if difference is not None:
+                    lines = [f"seed {seed}: {difference[:1000]}"]
+                    if shrink:
+                        lines.append(text(smallest(program, seed)))
+                    found.differences.append((seed, "\n".join(lines)))
+        found.seconds = time.process_time() - start
+        found.coverage = coverage.total()
+        yield found
+
+    return try_all
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m tests.generated.run", description=__doc__)
@@ -69,45 +145,45 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, help="stop after so much CPU time")
     parser.add_argument("--stop", action="store_true", help="stop at the first difference")
     parser.add_argument("--no-shrink", action="store_true", help="leave differing sheets as they are, unprinted")
+    parser.add_argument("--jobs", type=count, help="processes (default: 1, or what a cluster can)")
+    add_cluster_option(parser, "try sheets")
     options = parser.parse_args(arguments)
     begin, end = map(int, options.seeds.split(":"))
-    coverage = Coverage()
-    programs = differences = positions = moves = 0
-    start = time.process_time()
-    # What is imported stays; looking through it again and again would take a twentieth of the time.
-    gc.collect()
-    gc.freeze()
-    with coverage.watching_circuits():
-        for seed in range(begin, end):
-            program = sheet(Random(seed))
-            coverage.begin(program)
-            try:
-                found, known = trial(program, seed, options.matches, coverage.watch)
-                coverage.played(known)
-                positions += len(known.positions)
-                moves += len(known.moves)
-            except KeyboardInterrupt:
-                break
-            except Exception as error:
-                found = f"{type(error).__name__}: {error}"
-            programs += 1
-            if found is not None:
-                differences += 1
-                print(f"seed {seed}, program {programs}: {found[:1000]}", flush=True)
-                if not options.no_shrink:
-                    print(text(smallest(program, seed)), flush=True)
-                if options.stop:
+    alone = options.cluster is None and (options.jobs or 1) == 1
+    # One by one where it may stop soon.
+    size = 1 if alone else BATCH
+    tasks = [Task(Seeds(first, min(first + size, end))) for first in range(begin, end, size)]
+    session = Session(partial(open_trials, options.matches, not options.no_shrink), kernels=(CIRCUIT,))
+    total, lost = Found(), 0
+    with (
+        InlineExecutor() if alone else executor(options, options.jobs, 1) as workers,
+        contextlib.closing(workers.run(session, tasks, partial(print, flush=True))) as events,
+        contextlib.suppress(KeyboardInterrupt),
+    ):
+        for event in events:
+            if isinstance(event, Lost):
+                seeds = tasks[event.number].job
+                lost += seeds.end - seeds.begin
+                print(f"seeds {seeds.begin}:{seeds.end} have ended their worker twice ({event.reason})", flush=True)
+            elif isinstance(event, Done):
+                total.add(event.result)
+                for _, lines in event.result.differences:
+                    print(lines, flush=True)
+                if options.stop and total.differences:
                     break
-            if options.seconds and time.process_time() - start > options.seconds:
-                break
-    spent = time.process_time() - start
-    print(coverage.table(programs))
+                if options.seconds and total.seconds > options.seconds:
+                    break
+    print(Coverage.table(total.coverage, total.programs))
     print(
-        f"seeds {begin}:{begin + programs}: {programs} programs, {options.matches} matches each, "
-        f"{positions} positions, {moves} joint moves, {differences} differences, {spent:.0f} s CPU"
+        f"seeds {begin}:{begin + total.programs}: {total.programs} programs, {options.matches} matches each, "
+        f"{total.positions} positions, {total.moves} joint moves, {len(total.differences)} differences, "
+        f"{total.seconds:.0f} s CPU"
     )
-    return 1 if differences else 0
+    return 1 if total.differences or lost else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # By its own name: workers on other machines do not know what this process calls `__main__`.
+    from tests.generated import run
+
+    sys.exit(run.main())

@@ -92,7 +92,7 @@ def test_random_sheets_by_seed() -> None:
         coverage.played(known)
         if found is not None:
             _fails(seed, found)
-    coverage.table(15)
+    Coverage.table(coverage.total(), 15)
     fired = " ".join(coverage.counts)
     assert all(step in fired for step in (*STEPS.values(), APART))
 

@@ -16,10 +16,13 @@ from pathlib import Path
 import pytest
 
 from agent.cli import main
+from agent.cluster.executor import LostWorkerError
+from agent.cluster.local import LocalExecutor
 from agent.commands.options import INTERRUPTED, OK, WRONG_INPUT
 from agent.errors import InputError
 from agent.measuring.strength_game import GameRecord, Series
-from agent.measuring.strength_series import LostWorkerError, Summary, read_log, run_series
+from agent.measuring.strength_series import Summary, read_log, run_series
+from tests.agent.cluster.losing import Loser
 from tests.agent.terminal import shown_on_a_terminal
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -85,7 +88,7 @@ def test_results_do_not_depend_on_the_number_of_jobs(tmp_path: Path) -> None:
     openings = []
     for jobs in (1, 2):
         log, lines = tmp_path / f"{jobs}.log", list[str]()
-        summary = run_series(SERIES, games=7, jobs=jobs, log=log, tell=lines.append)
+        summary = run_series(SERIES, games=7, executor=LocalExecutor(jobs), log=log, tell=lines.append)
         assert summary.score().games == 7
         assert len(lines) == 4
         # Running scores are of whole pairs only; the last pair has one game here.
@@ -101,17 +104,17 @@ def test_results_do_not_depend_on_the_number_of_jobs(tmp_path: Path) -> None:
 def test_log_is_resumed(tmp_path: Path) -> None:
     """What a log holds is counted and not played; half a line at its end is forgotten; half a pair is completed."""
     log = tmp_path / "games.log"
-    run_series(SERIES, games=4, log=log)
+    run_series(SERIES, games=4, executor=LocalExecutor(1), log=log)
     kept = log.read_text().splitlines(keepends=True)
     log.write_text("".join(kept[:3]) + kept[3][:50])
     lines: list[str] = []
-    assert run_series(SERIES, games=4, log=log, tell=lines.append).score().games == 4
+    assert run_series(SERIES, games=4, executor=LocalExecutor(1), log=log, tell=lines.append).score().games == 4
     again = log.read_text().splitlines(keepends=True)
     assert again[:3] == kept[:3]
     assert [json.loads(line)["number"] for line in again] == [0, 1, 2, 3]
     assert lines[0].startswith("3 games are in")
     assert [line.partition(":")[0] for line in lines[1:]] == ["pair 2"]
-    assert run_series(SERIES, games=2, log=log).score().games == 2
+    assert run_series(SERIES, games=2, executor=LocalExecutor(1), log=log).score().games == 2
     assert log.read_text().splitlines(keepends=True) == again
 
 
@@ -169,15 +172,27 @@ def test_bar_on_a_terminal() -> None:
     assert "pair 2: " in shown
 
 
-def test_lost_worker_is_an_error() -> None:
-    """A worker that is killed, for its memory perhaps, ends the series instead of leaving it waiting."""
+def test_lost_worker_costs_nothing(tmp_path: Path) -> None:
+    """A worker that is killed, for its memory perhaps, in the middle of a pair: its other game is played, once."""
+    log, told = tmp_path / "games.log", list[str]()
 
-    def kill_workers(line: str) -> None:
-        for worker in multiprocessing.active_children():
-            worker.kill()
+    def kill_workers(missing: int) -> None:
+        if missing == 3:
+            for worker in multiprocessing.active_children():
+                worker.kill()
 
-    with pytest.raises(LostWorkerError):
-        run_series(SERIES, games=1000, tell=kill_workers)
+    summary = run_series(SERIES, games=4, executor=LocalExecutor(1), log=log, tell=told.append, progress=kill_workers)
+    assert summary.score().games == 4
+    assert [json.loads(line)["number"] for line in log.read_text().splitlines()] == [0, 1, 2, 3]
+    assert sum("run again" in line for line in told) == 1
+
+
+def test_pair_that_is_lost_twice_is_an_error() -> None:
+    """It is said so after all others were played."""
+    told: list[str] = []
+    with pytest.raises(LostWorkerError, match="2 of 4 games are missing"):
+        run_series(SERIES, games=4, executor=Loser(), tell=told.append)
+    assert [line.partition(":")[0] for line in told] == ["pair 1", "pair 2"]
 
 
 @pytest.mark.parametrize(("ending", "status"), [(signal.SIGINT, INTERRUPTED), (signal.SIGKILL, -signal.SIGKILL)])

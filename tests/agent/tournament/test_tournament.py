@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from agent.cli import main
+from agent.cluster.inline import InlineExecutor
+from agent.cluster.local import LocalExecutor
 from agent.commands.options import DIFFERENT, OK, WRONG_INPUT
 from agent.errors import InputError
 from agent.sheet import load
@@ -21,6 +23,7 @@ from agent.tournament.engine_player import ENGINES
 from agent.tournament.matches import MatchPlayer
 from agent.tournament.results import Pairing, Settings
 from agent.tournament.series import run_tournament
+from tests.agent.cluster.losing import Loser
 from tests.agent.terminal import shown_on_a_terminal
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -98,7 +101,7 @@ def test_rounds_players_and_games_may_be_added(tmp_path: Path, games: list[str])
 
     def run(players: list[str], games: list[str], rounds: int) -> int:
         contenders = parse_contenders(players, list(ENGINES))
-        standings = run_tournament(contenders, games, SETTINGS, rounds=rounds, jobs=1, log=log)
+        standings = run_tournament(contenders, games, SETTINGS, rounds=rounds, executor=LocalExecutor(1), log=log)
         return len(standings.results)
 
     assert run(["random", "legal"], games[:1], 1) == 2
@@ -111,6 +114,17 @@ def test_rounds_players_and_games_may_be_added(tmp_path: Path, games: list[str])
     Path(games[0]).write_text(Path(games[0]).read_text() + "; changed\n")
     with pytest.raises(InputError, match="the rules of race_3 have changed"):
         run(["random", "legal"], games[:1], 1)
+
+
+def test_match_that_is_lost_twice_is_missing_from_the_table(tmp_path: Path, games: list[str]) -> None:
+    """The table says so, and the same tournament with the same log plays it."""
+    log = tmp_path / "log"
+    contenders = parse_contenders(["random", "legal"], list(ENGINES))
+    standings = run_tournament(contenders, games[:2], SETTINGS, rounds=1, executor=Loser(), log=log)
+    assert (len(standings.results), standings.lost) == (3, 1)
+    assert standings.as_json(SETTINGS, 1)["matches_lost"] == 1
+    standings = run_tournament(contenders, games[:2], SETTINGS, rounds=1, executor=InlineExecutor(), log=log)
+    assert (len(standings.results), standings.lost) == (4, 0)
 
 
 def test_matches_of_a_round_share_their_opening(games: list[str]) -> None:

@@ -1,17 +1,20 @@
 """Rounds of self-play and learning, each followed by a match against the network before; resumable.
 
 The folder holds the samples of each part of each round, and per round the network and, for variants that have none,
-the weights of the general evaluation.
+the weights of the general evaluation. Parts are played by the workers of an executor, which get the network and return
+samples; the process that runs the rounds keeps the folder, and learns. What a part holds depends on network and seed
+alone, and what is learnt on the parts in their order: results are those of one worker.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from agent.cluster.executor import Executor, Session
+from agent.cluster.gather import gather
 from agent.search.blokbox.guiding.network import Network
 from agent.search.blokbox.guiding.tuning import GeneralWeights, Tuning, tuning_for
 from agent.search.blokbox.training.learning import NetworkTrainer, new_network
@@ -46,7 +49,6 @@ class BlokboxCampaign:
     match_games: int
     scratch: bool
     """Begin with playouts alone instead of what is shipped."""
-    cores: int
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,11 @@ class Round:
     """Of the new network against what was there before."""
 
 
-def run(plan: BlokboxCampaign, log: Callable[[str], None]) -> list[Round]:
-    """Carry out what the folder does not hold yet, and report all rounds that were carried out now."""
+def run(plan: BlokboxCampaign, executor: Executor, log: Callable[[str], None]) -> list[Round]:
+    """Carry out what the folder does not hold yet, and report all rounds that were carried out now.
+
+    Raises `LostWorkerError`, see `gather`.
+    """
     plan.folder.mkdir(parents=True, exist_ok=True)
     tuning = _first_tuning(plan)
     results = []
@@ -72,7 +77,7 @@ def run(plan: BlokboxCampaign, log: Callable[[str], None]) -> list[Round]:
         if path.exists():
             tuning = _tuning(plan.variant, networks.load(path)[0])
             continue
-        _play(plan, tuning, number, log)
+        _play(plan, executor, tuning, number, log)
         recent = range(max(1, number - KEPT_ROUNDS + 1), number + 1)
         parts = [
             SelfPlaySamples.load(path) for kept in recent for path in sorted(plan.folder.glob(f"samples-{kept}-*.npz"))
@@ -88,7 +93,9 @@ def run(plan: BlokboxCampaign, log: Callable[[str], None]) -> list[Round]:
         new = _tuning(plan.variant, trainer.network)
         players = [TreePlayer(plan.variant, each, visits=plan.visits, seed=number) for each in (new, tuning)]
         score = compare(plan.variant, players[0], players[1], games=plan.match_games, seed=number)
-        networks.save(path, trainer.network, plan.variant)
+        unfinished = path.with_name(f"unfinished-{path.name}")
+        networks.save(unfinished, trainer.network, plan.variant)
+        unfinished.replace(path)
         results.append(Round(number, len(training_set), losses, score))
         log(f"round {number}: the new network scored {score}")
         tuning = new
@@ -115,27 +122,37 @@ def _first_tuning(plan: BlokboxCampaign) -> Tuning:
     return tuning_for(plan.variant, general.load(), networks.shipped_network(plan.variant))
 
 
-def _play(plan: BlokboxCampaign, tuning: Tuning, number: int, log: Callable[[str], None]) -> None:
-    """The self-play of a round, in parts that are saved as they are done, on all cores."""
+@dataclass(frozen=True)
+class _Part:
+    """A job: matches of self-play that are saved together."""
+
+    matches: int
+    seed: int
+
+
+def _play(plan: BlokboxCampaign, executor: Executor, tuning: Tuning, number: int, log: Callable[[str], None]) -> None:
+    """The self-play of a round, in parts that are saved as they are done."""
     missing = [
-        (part, min(PART, plan.games - first))
+        (path, _Part(min(PART, plan.games - first), 1_000_000 * number + part))
         for part, first in enumerate(range(0, plan.games, PART))
-        if not _part_path(plan.folder, number, part).exists()
+        if not (path := _part_path(plan.folder, number, part)).exists()
     ]
-    if not missing:
-        return
-    # Not forked: threads of Numba and of the caller may hold locks.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(plan.cores, len(missing)), mp_context=context) as pool:
-        tasks = [pool.submit(_play_part, plan, tuning, number, part, matches) for part, matches in missing]
-        for done, task in enumerate(as_completed(tasks), 1):
-            task.result()
-            log(f"round {number}: {done} of {len(missing)} parts of self-play")
+    session = Session(partial(_open_session, plan.variant, tuning, plan.visits), kernels=("blokbox",))
+    for done, made in enumerate(gather(executor, session, [part for _, part in missing], log), 1):
+        path = missing[made.number][0]
+        unfinished = path.with_name(f"unfinished-{path.name}")
+        made.result.save(unfinished)
+        unfinished.replace(path)
+        log(f"round {number}: {done} of {len(missing)} parts of self-play [{made.place}]")
 
 
-def _play_part(plan: BlokboxCampaign, tuning: Tuning, number: int, part: int, matches: int) -> None:
-    samples = self_play(plan.variant, tuning, matches=matches, visits=plan.visits, seed=1_000_000 * number + part)
-    samples.save(_part_path(plan.folder, number, part))
+def _open_session(variant: BlokboxVariant, tuning: Tuning, visits: int) -> Callable[[_Part], Iterator[SelfPlaySamples]]:
+    """In a worker: what plays with this tuning."""
+
+    def make(part: _Part) -> Iterator[SelfPlaySamples]:
+        yield self_play(variant, tuning, matches=part.matches, visits=visits, seed=part.seed)
+
+    return make
 
 
 def _part_path(folder: Path, number: int, part: int) -> Path:

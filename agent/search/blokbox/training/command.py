@@ -6,6 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
+from agent.cluster.executor import Executor
 from agent.errors import InputError
 
 
@@ -22,8 +23,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def train(options: argparse.Namespace) -> list[dict[str, object]]:
-    """Trains; returns each round's results as JSON data. Raises `InputError` for a rulesheet of another game."""
+def train(options: argparse.Namespace, executor: Executor) -> list[dict[str, object]]:
+    """Trains, with self-play by the executor; returns each round's results as JSON data.
+
+    Raises `InputError` for a rulesheet of another game.
+    """
     from agent.search.blokbox.training.campaign import BlokboxCampaign, network_path, run, weights_path
     from agent.search.blokbox.weights import general, networks
     from agent.sheet import load
@@ -41,9 +45,8 @@ def train(options: argparse.Namespace) -> list[dict[str, object]]:
         visits=options.visits,
         match_games=options.match_games,
         scratch=options.scratch,
-        cores=options.cores,
     )
-    results = run(plan, lambda line: print(line, flush=True))
+    results = run(plan, executor, lambda line: print(line, flush=True))
     if options.install:
         shipped = networks.SHIPPED / f"{Path(options.variant).stem}{networks.SUFFIX}"
         shipped.write_bytes(network_path(options.folder, options.rounds).read_bytes())

@@ -1,21 +1,23 @@
 """A training campaign: rounds of self-play, regression and measurement, each with the weights of the one before.
 
 Everything lies in one folder, `round-N/shard-M.npz` and `round-N/weights.npz`. What is there already is not made
-again, so an interrupted campaign goes on where it stopped; shards are made by any number of processes.
+again, so an interrupted campaign goes on where it stopped. Shards are made by the workers of an executor, which get the
+weights and return positions; the process that runs the campaign keeps the folder, and learns. What a shard holds
+depends on weights and seed alone, and the regression on the shards in their order: results are those of one worker.
 """
 
 from __future__ import annotations
 
 import json
-import multiprocessing
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from itertools import repeat
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from agent.cluster.executor import Executor, Session
+from agent.cluster.gather import gather
 from agent.search.alphabeta.table import new_table
 from agent.search.reversi.analysis import Analyser
 from agent.search.reversi.evaluation import BoardRules, PatternEvaluation, pattern_set
@@ -57,7 +59,6 @@ class ReversiCampaign:
     epochs: int = 15
     remembered: int = 2
     """The rounds, this one included, whose games the regression uses."""
-    cores: int = 1
     match_games: int = 200
     match_depth: int = 6
     error_positions: int = 400
@@ -82,12 +83,15 @@ class RoundResult:
     """New weights against the previous ones: wins, draws, losses, share, and its 95 % interval."""
 
 
-def run(plan: ReversiCampaign, tell: Callable[[str], None]) -> list[RoundResult]:
-    """Run all rounds that are not done yet; returns the results of all. `tell` gets one line of progress at a time."""
-    return [_round(plan, number, tell) for number in range(1, plan.rounds + 1)]
+def run(plan: ReversiCampaign, executor: Executor, tell: Callable[[str], None]) -> list[RoundResult]:
+    """Run all rounds that are not done yet; returns the results of all. `tell` gets one line of progress at a time.
+
+    Raises `LostWorkerError`, see `gather`.
+    """
+    return [_round(plan, executor, number, tell) for number in range(1, plan.rounds + 1)]
 
 
-def _round(plan: ReversiCampaign, number: int, tell: Callable[[str], None]) -> RoundResult:
+def _round(plan: ReversiCampaign, executor: Executor, number: int, tell: Callable[[str], None]) -> RoundResult:
     folder = plan.folder / f"round-{number}"
     report = folder / "result.json"
     if report.exists():
@@ -96,8 +100,11 @@ def _round(plan: ReversiCampaign, number: int, tell: Callable[[str], None]) -> R
     previous = _weights_before(plan, number)
     shards = [folder / f"shard-{index:04}.npz" for index in range(-(-plan.games // SHARD_GAMES))]
     missing = [shard for shard in shards if not shard.exists()]
-    for done, _ in enumerate(_make_shards(plan, number, missing), 1):
-        tell(f"round {number}: {len(shards) - len(missing) + done} of {len(shards)} shards played")
+    session = Session(partial(_open_session, plan.variant, plan.play, previous), kernels=("reversi",))
+    jobs = [_Shard(100_000 * number + int(shard.stem.removeprefix("shard-"))) for shard in missing]
+    for done, made in enumerate(gather(executor, session, jobs, tell), 1):
+        _save(missing[made.number], made.result)
+        tell(f"round {number}: {len(shards) - len(missing) + done} of {len(shards)} shards played [{made.place}]")
 
     variant = TRAINED[plan.variant]
     board = BoardRules.of(variant)
@@ -124,7 +131,9 @@ def _round(plan: ReversiCampaign, number: int, tell: Callable[[str], None]) -> R
         coefficients,
         as_json(score),
     )
-    report.write_text(json.dumps(asdict(result), indent=1) + "\n")
+    unfinished = report.with_suffix(".part")
+    unfinished.write_text(json.dumps(asdict(result), indent=1) + "\n")
+    unfinished.replace(report)
     return result
 
 
@@ -139,7 +148,9 @@ def _weights_before(plan: ReversiCampaign, number: int) -> WeightSet:
     path = plan.folder / f"round-{number}" / "before.npz"
     if not path.exists():
         weights = _weights_to_begin_with(plan, number)
-        save_weights(path, weights.evaluation, weights.coefficients)
+        unfinished = path.with_name("before.part.npz")
+        save_weights(unfinished, weights.evaluation, weights.coefficients)
+        unfinished.replace(path)
     return load_weights(path)
 
 
@@ -163,20 +174,26 @@ def _contender(plan: ReversiCampaign, variant: ReversiVariant, weights: WeightSe
     return Limited(analyser, depth=plan.match_depth)
 
 
-def _make_shards(plan: ReversiCampaign, number: int, shards: list[Path]) -> Iterator[None]:
-    """Play the games of all these shards; yields after each."""
-    if plan.cores == 1:
-        yield from map(_make_shard, repeat(plan), repeat(number), shards)
-        return
-    with ProcessPoolExecutor(plan.cores, multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(_make_shard, repeat(plan), repeat(number), shards)
+@dataclass(frozen=True)
+class _Shard:
+    """A job: a shard to be played."""
+
+    seed: int
 
 
-def _make_shard(plan: ReversiCampaign, number: int, shard: Path) -> None:
-    variant = TRAINED[plan.variant]
-    seed = 100_000 * number + int(shard.stem.removeprefix("shard-"))
-    searcher = _searcher(variant, _weights_before(plan, number))
-    positions = play_games(variant, searcher, plan.play, SHARD_GAMES, seed)
+def _open_session(
+    variant: str, play: SelfPlaySettings, weights: WeightSet
+) -> Callable[[_Shard], Iterator[LabelledPositions]]:
+    """In a worker: what plays shards with these weights."""
+
+    def make(shard: _Shard) -> Iterator[LabelledPositions]:
+        # A searcher of its own: what its table holds would make a shard depend on the one before.
+        yield play_games(TRAINED[variant], _searcher(TRAINED[variant], weights), play, SHARD_GAMES, shard.seed)
+
+    return make
+
+
+def _save(shard: Path, positions: LabelledPositions) -> None:
     unfinished = shard.with_name(f"{shard.stem}.part.npz")
     np.savez(unfinished, player=positions.player, opponent=positions.opponent, score=positions.score)
     unfinished.replace(shard)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
+from agent.cluster.executor import Executor
 from agent.errors import InputError
 
 
@@ -17,8 +18,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def train(options: argparse.Namespace) -> list[dict[str, object]]:
-    """Trains; returns each round's results as JSON data. Raises `InputError` for an unknown variant."""
+def train(options: argparse.Namespace, executor: Executor) -> list[dict[str, object]]:
+    """Trains, with self-play by the executor; returns each round's results as JSON data.
+
+    Raises `InputError` for an unknown variant.
+    """
     from agent.search.reversi.training.campaign import ReversiCampaign, run
     from agent.search.reversi.training.self_play import SelfPlaySettings
     from agent.search.reversi.weights.shipped import FOLDER, TRAINED
@@ -31,11 +35,10 @@ def train(options: argparse.Namespace) -> list[dict[str, object]]:
         rounds=options.rounds,
         games=options.games,
         play=SelfPlaySettings(depth=options.depth, solve=options.solve),
-        cores=options.cores,
         match_games=options.match_games,
         scratch=options.scratch,
     )
-    results = run(plan, lambda line: print(line, flush=True))
+    results = run(plan, executor, lambda line: print(line, flush=True))
     if options.install:
         newest = options.folder / f"round-{options.rounds}" / "weights.npz"
         (FOLDER / f"{options.variant}.npz").write_bytes(newest.read_bytes())

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from agent.cli import main
+from agent.cluster.local import LocalExecutor
 from agent.search.blokbox.guiding import evaluation
 from agent.search.blokbox.guiding.tuning import GeneralWeights, tuning_for
 from agent.search.blokbox.proving.alphabeta import WIN, ProverTools, new_table, new_workspace, search
@@ -193,11 +194,11 @@ def test_tree_search_beats_a_player_who_takes_the_first_move() -> None:
 
 def test_training_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """A campaign reports each new round once and continues from what its folder holds."""
-    plan = BlokboxCampaign(VARIANT, tmp_path, rounds=1, games=20, visits=60, match_games=4, scratch=True, cores=1)
-    assert [result.number for result in run(plan, lambda line: None)] == [1]
+    plan = BlokboxCampaign(VARIANT, tmp_path, rounds=1, games=20, visits=60, match_games=4, scratch=True)
+    assert [result.number for result in run(plan, LocalExecutor(1), lambda line: None)] == [1]
     (tmp_path / "samples-2-0.npz").write_bytes((tmp_path / "samples-1-0.npz").read_bytes())
     plan = replace(plan, rounds=2)
-    second = run(plan, lambda line: None)
+    second = run(plan, LocalExecutor(1), lambda line: None)
     assert [result.number for result in second] == [2]
     assert second[0].positions % 2 == 0
 

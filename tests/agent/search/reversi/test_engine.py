@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from agent.cli import main
+from agent.cluster.local import LocalExecutor
 from agent.search.alphabeta.table import new_table
 from agent.search.engine import EngineMismatchError, Opinion
 from agent.search.registry import engines_for
@@ -175,13 +176,13 @@ def test_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
         match_depth=2, error_positions=100, error_depth=4,
     )  # fmt: skip
     lines: list[str] = []
-    (first,) = run(plan, lines.append)
+    (first,) = run(plan, LocalExecutor(1), lines.append)
     assert first.positions > 10_000
     assert 5 < first.error < 64
     assert first.score["wins"] + first.score["draws"] + first.score["losses"] == 4
     assert (tmp_path / "round-1" / "weights.npz").stat().st_size < 4_000_000
     lines.clear()
-    (again,) = run(plan, lines.append)
+    (again,) = run(plan, LocalExecutor(1), lines.append)
     assert lines == []
     assert again.error == first.error
 
