@@ -87,17 +87,31 @@ class GeneralSearch(Engine):
             self._search(stop, report, seconds)
 
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
-        if seconds is None:
+        if seconds is None or len(self._machine.legal(self._state, self._role)) == 1:
             self._ponder(stop, report)
             return
-        late = len(self._machine.legal(self._state, self._role)) > 1
-        if not (late and self._get_ready(stop, report, LATE_SHARE * seconds, trial=False)):
+        end = time.monotonic() + seconds
+        if self._get_ready(stop, report, LATE_SHARE * seconds, trial=False):
+            return
+        if not self._improvable:
             self._search(stop, report, seconds)
+            return
+        # The answer leaves then; what is left until the next turn is the others'.
+        with limited(stop, end - time.monotonic()) as halt:
+            self._search(halt, report, seconds)
+            goes_on = bool(halt[0])
+        if goes_on:
+            self._ponder(stop, report)
+
+    @property
+    def _improvable(self) -> bool:
+        """Whether there is something better to do with time that nobody waits for than to search."""
+        return self._preparation.immature or self._preparation.undecided
 
     def _ponder(self, stop: StopFlag, report: Report) -> None:
         """Searches, and finds out how to search better by turns, while nobody waits for an answer."""
         while not stop[0]:
-            if not (self._preparation.immature or self._preparation.undecided):
+            if not self._improvable:
                 self._search(stop, report, None)
                 return
             with limited(stop, PONDER_SECONDS) as halt:

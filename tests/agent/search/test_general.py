@@ -293,11 +293,19 @@ def test_start_clock_is_for_all_phases_and_a_turn_for_a_part(own: Compile, monke
     assert len(asked) == 3
 
 
-def test_learns_while_others_think(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until enough was learnt; then the time is for searching alone. What was learnt is used at the next turn."""
+@pytest.mark.parametrize(
+    ("role", "seconds"), [(1, 1000.0), (0, 0.1), (1, None)], ids=["no choice", "answer given", "before the match"]
+)
+def test_learns_while_others_think(
+    own: Compile, monkeypatch: pytest.MonkeyPatch, role: int, seconds: float | None
+) -> None:
+    """Until enough was learnt; then the time is for searching alone. What was learnt is used at the next turn.
+
+    Others think where there is no choice, and once the own clock is over.
+    """
     monkeypatch.setattr(general, "PONDER_SECONDS", 0.05)
     machine = own("connect_four")
-    engine = new_engine(machine, 1)
+    engine = new_engine(machine, role)
     preparation = engine._preparation
     prepare(engine)
     before = preparation.generations
@@ -306,7 +314,7 @@ def test_learns_while_others_think(own: Compile, monkeypatch: pytest.MonkeyPatch
     assert not preparation.undecided
     opinions: list[Opinion] = []
     with StopWhen(lambda: preparation.generations > before + 1) as stop:
-        engine.think(stop.flag, opinions.append, None)
+        engine.think(stop.flag, opinions.append, seconds)
     assert stop.counted is not None
     assert engine.name == "alpha-beta"
     if engine._preparing is not None:
@@ -338,7 +346,7 @@ def test_tree_search_takes_over_where_alpha_beta_does_worse(own: Compile, monkey
     preparation.points = preparation.matches = 2
     assert preparation.prefers_alpha_beta
     with StopWhen(lambda: not preparation.undecided and engine._tree.playouts > 100) as stop:
-        engine.think(stop.flag, lambda opinion: None, None)
+        engine.think(stop.flag, lambda opinion: None, 1000.0)
     assert not preparation.prefers_alpha_beta
     assert engine.name == "tree search"
 
