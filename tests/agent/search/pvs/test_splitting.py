@@ -71,8 +71,8 @@ def test_depths_and_kinds_are_read_as_the_kernels_write_them(own: Compile) -> No
     searcher.iterate(searcher.place(machine.pack(machine.initial())), 4, NO_STOP)
     data = read_entries(searcher.game.table, searcher.root_keys)
     found = data[data != 0]
-    assert {int(depth_of(entry)) for entry in found} == {int(entry >> _DEPTH) & 0xFF for entry in found} == {3}
-    assert [int(kind_of(entry)) for entry in found] == [int(entry >> _KIND) & 3 for entry in found]
+    assert {int(depth_of.py_func(entry)) for entry in found} == {int(entry >> _DEPTH) & 0xFF for entry in found} == {3}
+    assert [int(kind_of.py_func(entry)) for entry in found] == [int(entry >> _KIND) & 3 for entry in found]
 
 
 def test_deeper_entries_stay(own: Compile) -> None:
