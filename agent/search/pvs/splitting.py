@@ -43,8 +43,8 @@ tuned."""
 GOLDEN = 0.6180339887
 """Multiples of it, less their whole part, stay apart however many there are: where helpers begin."""
 
-_DATE = np.uint64(0xFF << 48)
-_DEPTH, _KIND = np.uint64(24), np.uint64(32)
+_DEPTH, _KIND, _DATE = np.uint64(16), np.uint64(24), np.uint64(0xFF << 48)
+"""Where depth and kind begin in an entry's data, and the bits of its date: see `table.store`."""
 
 
 @dataclass(frozen=True, eq=False)

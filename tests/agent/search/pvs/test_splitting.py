@@ -14,6 +14,8 @@ from agent.search.pvs.engine import AlphaBetaSearch
 from agent.search.pvs.features import find_features
 from agent.search.pvs.learning import LogisticEvaluation
 from agent.search.pvs.splitting import (
+    _DEPTH,
+    _KIND,
     Assistance,
     Findings,
     Guide,
@@ -22,6 +24,7 @@ from agent.search.pvs.splitting import (
     read_entries,
     write_entries,
 )
+from agent.search.pvs.table import depth_of, kind_of
 from agent.search.pvs.workspace import WIN
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
@@ -59,6 +62,17 @@ def test_entries_of_one_search_answer_another(own: Compile) -> None:
     before = second.nodes
     assert second.iterate(list(order), 5, NO_STOP) == score
     assert second.nodes - before < (first.nodes - before) / 10
+
+
+def test_depths_and_kinds_are_read_as_the_kernels_write_them(own: Compile) -> None:
+    """The layout of an entry stands in two places: here, where many are read at once, is the other one."""
+    machine = own("connect_four")
+    searcher = new_searcher(machine, 1)
+    searcher.iterate(searcher.place(machine.pack(machine.initial())), 4, NO_STOP)
+    data = read_entries(searcher.game.table, searcher.root_keys)
+    found = data[data != 0]
+    assert {int(depth_of.py_func(entry)) for entry in found} == {int(entry >> _DEPTH) & 0xFF for entry in found} == {3}
+    assert [int(kind_of.py_func(entry)) for entry in found] == [int(entry >> _KIND) & 3 for entry in found]
 
 
 def test_deeper_entries_stay(own: Compile) -> None:
