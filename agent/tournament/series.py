@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -33,8 +33,8 @@ ANSWER_SECONDS = 5.0
 class Watcher:
     """Hears of a tournament as it goes; does nothing with it unless overridden."""
 
-    def begins(self, matches: int, known: int) -> None:
-        """It has that many matches, of which so many are in the log already."""
+    def begins(self, sheets: Sequence[Sheet], matches: int, known: Collection[MatchResult]) -> None:
+        """It has that many matches, of which some are in the log already."""
 
     def ended(self, result: MatchResult) -> None:
         """One more match was played."""
@@ -87,10 +87,13 @@ def run_tournament(
     file = None if log is None else MatchLog(log, settings.as_json(), read_result)
     wanted = set(pairings)
     results: dict[Pairing, MatchResult] = {}
+    logged_rules = set()
     for result in file.read() if file is not None else []:
+        if result.rulesheet:
+            logged_rules.add(result.game)
         if check_same(result, by_label, sheets, str(log)) and result.pairing in wanted:
             results[result.pairing] = result
-    watcher.begins(len(pairings), len(results))
+    watcher.begins(list(sheets.values()), len(pairings), results.values())
 
     tasks = [
         Task(pairing, frozenset(label for label in pairing.seats if by_label[label].plays_one_match))
@@ -102,7 +105,13 @@ def run_tournament(
     with contextlib.closing(run_tasks(session, tasks, jobs=jobs, cores=settings.cores)) as played:
         for result in played:
             if file is not None:
-                file.append(asdict(result))
+                row = asdict(result)
+                if result.game in logged_rules:
+                    del row["rulesheet"]
+                else:
+                    row["rulesheet"] = sheets[result.game].source
+                    logged_rules.add(result.game)
+                file.append(row)
             results[result.pairing] = result
             watcher.ended(result)
     return Standings(contenders, list(sheets), results.values())
