@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from aiohttp import web
 from aiohttp_sse import EventSourceResponse, sse_response
 
+from agent import bounded_json
 from agent.boards.style import STYLE
 from agent.web.access import Access
 from agent.web.gallery import Gallery
@@ -244,7 +245,7 @@ class Site:
 async def _body(request: web.Request) -> dict[str, Any]:
     text = await request.content.read(MOST_BODY + 1)
     try:
-        data = json.loads(text) if len(text) <= MOST_BODY else None
+        data = bounded_json.loads(text.decode()) if len(text) <= MOST_BODY else None
     except ValueError:
         data = None
     if not isinstance(data, dict):

@@ -104,7 +104,7 @@ async def test_table_is_followed_while_a_tournament_runs(open_window: OpenWindow
             shown = await page.locator(f".standings tbody tr:nth-child({row})").inner_text()
             assert line["player"] in shown
             assert f"{line['wins']} {line['draws']} {line['losses']}" in shown
-            numbers = [float(number) for number in re.findall(r"-?[0-9]+(?:\.[0-9]+)?", shown.replace("−", "-"))]
+            numbers = [float(number) for number in re.findall(r"-?[0-9]+(?:\.[0-9]+)?", shown.replace("\u2212", "-"))]
             figures = [line["goals"][name] for name in ("average", "low", "high")]
             for figure, tolerance in [(one, 0.06) for one in figures] + [(one, 0.6) for one in line["elo"].values()]:
                 assert any(abs(number - figure) < tolerance for number in numbers), (figure, shown)
