@@ -89,7 +89,8 @@ class Probe:
     def observe(self) -> tuple[int, list[Effects]]:
         """Watches random matches, tries every move once, and returns the role that moves first and all effects."""
         if len(self.machine.roles) != 2:
-            raise NotBlokbox(f"{len(self.machine.roles)} roles instead of 2")
+            roles = len(self.machine.roles)
+            raise NotBlokbox(f"{roles} role{'s' * (roles != 1)} instead of 2")
         most = max(len(moves) for moves in self.machine.game.moves)
         if most > BOARD_CELLS * MAX_PIECES:
             raise NotBlokbox(f"{most} moves of a role, more than {MAX_PIECES} pieces have on {BOARD_CELLS} cells")
