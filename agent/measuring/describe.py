@@ -106,7 +106,7 @@ def _insights(sheet: Sheet, machine: StateMachine, layout: Layout) -> dict[str, 
         "latches": reached.latches,
         "never_legal": reached.never_legal,
         "proven_value": values and dict(zip(map(write, machine.roles), values, strict=True)),
-        **(structure or {}),
+        **structure,
     }
 
 
@@ -149,7 +149,9 @@ def _print(result: dict[str, Any]) -> None:
     print_remarks(warnings)
     _print_lines([f"not recognised as {title}: {reason}" for title, reason in result["refusals"].items()])
     if "symmetries" in result:
-        _print_lines(symmetry_lines(result["symmetries"]) + part_lines(result["parts"]))
+        _print_lines(symmetry_lines(result["symmetries"]))
+    if "parts" in result:
+        _print_lines(part_lines(result["parts"]))
 
 
 def _print_lines(lines: list[str]) -> None:

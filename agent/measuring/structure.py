@@ -26,8 +26,8 @@ MOST_PARTS = 12
 """That are described; of the others the number is told."""
 
 
-def structure_of(checked: CheckedRules, layout: Layout) -> dict[str, object] | None:
-    """`symmetries` and `parts` of a game as JSON data; None where it cannot be grounded within bounds.
+def structure_of(checked: CheckedRules, layout: Layout) -> dict[str, object]:
+    """`symmetries` and `parts` of a game as JSON data, as far as they are found within bounds.
 
     `layout` tells what authors call columns and rows.
     """
@@ -35,14 +35,17 @@ def structure_of(checked: CheckedRules, layout: Layout) -> dict[str, object] | N
     # Rewriting rules makes grounding possible, or quicker, but may hide what is alike in them.
     for variant in ("plain", "split"):
         child = ChildProcess(_structure, checked, variant, names, bounds=BOUNDS)
+        found: dict[str, object] = {}
         try:
-            found: dict[str, object] = child.receive()
-            return found
+            found["symmetries"] = child.receive()
+            found["parts"] = child.receive()
         except (GameError, ChildLostError):
-            continue
+            pass
         finally:
             child.end()
-    return None
+        if found:
+            return found
+    return {}
 
 
 def place_names(layout: Layout) -> dict[Place, str]:
@@ -59,7 +62,8 @@ def place_names(layout: Layout) -> dict[Place, str]:
 
 def _structure(pipe: Connection, checked: CheckedRules, variant: str, names: Mapping[Place, str]) -> dict[str, object]:
     circuit = build_circuit(ground(checked.rules, checked.roles, variant=variant), factored=False)
-    return {"symmetries": symmetries_json(circuit, names), "parts": parts_json(find_parts(circuit), circuit)}
+    pipe.send(symmetries_json(circuit, names))
+    return parts_json(find_parts(circuit), circuit)
 
 
 def symmetries_json(circuit: Circuit, names: Mapping[Place, str]) -> dict[str, object]:

@@ -227,12 +227,14 @@ class _Finder:
         pool, outputs = self._circuit.pool, self._circuit.outputs
         roots = np.concatenate((outputs.terminal, outputs.goal))
         live = mark_live(pool, roots, outputs.loop_signal, outputs.loop_definition)
-        everything = {self._union.find(fluent) for fluent in range(self._n) if self._next[fluent][1]}
+        # The parts as they are before any of these conditions is looked at.
+        part = [self._union.find(fluent) for fluent in range(self._n)]
+        everything = {part[fluent] for fluent in range(self._n) if self._next[fluent][1]}
         for signal in np.flatnonzero(live).tolist():
             if pool.kind[signal] == GATE:
                 items = [literal >> 1 for literal in self._items(signal)]
                 facts = [one - 1 for one in items if pool.kind[one] == FLUENT and one - 1 not in self._time]
-                if not everything <= {self._union.find(fact) for fact in facts}:
+                if not everything <= {part[fact] for fact in facts}:
                     self._union.join(facts)
 
     def _signatures(self, conditions: list[list[list[tuple[int, int]]]]) -> list[list[dict[int, frozenset[int]]]]:
@@ -252,7 +254,8 @@ class _Finder:
                 for literal, fact in found:
                     marks[role][move][self._union.find(fact)].add(literal)
             acts: list[dict[int, frozenset[int]]] = [{} for _ in of_role]
-            for moves in self._alternatives[role]:
+            # A move without alternatives is no choice.
+            for moves in (some for some in self._alternatives[role] if len(some) > 1):
                 for part in {part for move in moves for part in marks[role][move]}:
                     signatures = [frozenset(marks[role][move].get(part, ())) for move in moves]
                     usual, number = max(Counter(signatures).items(), key=lambda item: (item[1], not item[0]))

@@ -73,9 +73,13 @@ def find_symmetries(circuit: Circuit, *, seconds: float = SEARCH_SECONDS) -> Sym
         if one.moved:
             restricted[_key(one)] = one
     generators = list(restricted.values())
-    if 1 < search.order <= LISTED_ELEMENTS:
-        generators = simplest(generators)
-    return Symmetries(generators, search.order if generators else 1, search.complete)
+    order = search.order
+    if not generators:
+        order = 1
+    elif order <= LISTED_ELEMENTS:
+        elements = _generated(generators)
+        generators, order = _simplest(elements), len(elements)
+    return Symmetries(generators, order, search.complete)
 
 
 def _restricted(graph: CircuitGraph, found: Permutation) -> Symmetry:
@@ -111,11 +115,8 @@ def _generated(generators: Sequence[Symmetry]) -> dict[bytes, Symmetry]:
     return elements
 
 
-def simplest(generators: list[Symmetry]) -> list[Symmetry]:
-    """Generators of the same (small) group that are their own inverses where possible, and move little."""
-    if not generators:
-        return []
-    elements = _generated(generators)
+def _simplest(elements: dict[bytes, Symmetry]) -> list[Symmetry]:
+    """Generators of a small group that are their own inverses where possible, leave roles alone, and move little."""
 
     def effort(one: Symmetry) -> tuple[bool, bool, int, bytes]:
         twice = _then(one, one)
