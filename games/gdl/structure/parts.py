@@ -160,7 +160,7 @@ class _Finder:
                 inside = set(self._items(literal >> 1))
                 moves |= set(range(len(self._circuit.moves[role]))) - inside if literal & 1 else inside
             others = set(range(len(self._circuit.moves[role]))) - moves
-            bits |= self._set(role, frozenset(min(moves, others, key=len)))
+            bits |= self._set(role, frozenset(moves if len(moves) <= len(others) else others))
             for one in rest:
                 bits |= result[one >> 1]
         return bits
@@ -269,10 +269,12 @@ class _Finder:
     def _join_by_moves(self, conditions: list[list[list[tuple[int, int]]]]) -> bool:
         """Joins parts that moves act on together, unless all combinations are moves; whether there were any."""
         changed = False
-        for of_role in self._signatures(conditions):
-            for group, moves in _groups(of_role):
-                if len(group) > 1 and not _is_product(group, moves):
-                    changed |= self._union.join(group)
+        for alternatives, of_role in zip(self._alternatives, self._signatures(conditions), strict=True):
+            for moves in alternatives:
+                acts = [of_role[move] for move in moves]
+                for group in _groups(acts):
+                    if len(group) > 1 and not _is_product(group, acts):
+                        changed |= self._union.join(group)
         return changed
 
     def _result(self, conditions: list[list[list[tuple[int, int]]]]) -> Parts:
@@ -298,26 +300,22 @@ class _Finder:
         return Parts(parts, manner, [circuit.fluents[fluent] for fluent in sorted(self._time)], idle)
 
 
-def _groups(of_role: list[dict[int, frozenset[int]]]) -> list[tuple[list[int], list[dict[int, frozenset[int]]]]]:
-    """Parts that moves of a role act on together, directly or by way of others, and all moves that act on them."""
-    numbers = {part: i for i, part in enumerate(dict.fromkeys(part for marks in of_role for part in marks))}
+def _groups(acts: list[dict[int, frozenset[int]]]) -> list[list[int]]:
+    """Parts that some of the alternatives act on together, directly or by way of others."""
+    numbers = {part: i for i, part in enumerate(dict.fromkeys(part for marks in acts for part in marks))}
     union = _Union(len(numbers))
-    for marks in of_role:
+    for marks in acts:
         union.join(numbers[part] for part in marks)
     groups: dict[int, list[int]] = defaultdict(list)
     for part, number in numbers.items():
         groups[union.find(number)].append(part)
-    moves: dict[int, list[dict[int, frozenset[int]]]] = defaultdict(list)
-    for marks in of_role:
-        if marks:
-            moves[union.find(numbers[next(iter(marks))])].append(marks)
-    return [(group, moves[root]) for root, group in groups.items()]
+    return list(groups.values())
 
 
-def _is_product(group: list[int], moves: list[dict[int, frozenset[int]]]) -> bool:
-    """Whether the moves are all combinations of what they do in each of the parts."""
-    nothing: frozenset[int] = frozenset()
-    combinations = {tuple(marks.get(part, nothing) for part in group) for marks in moves}
+def _is_product(group: list[int], acts: list[dict[int, frozenset[int]]]) -> bool:
+    """Whether the alternatives are all combinations of what they do in each of the parts."""
+    usual: frozenset[int] = frozenset()
+    combinations = {tuple(marks.get(part, usual) for part in group) for marks in acts}
     wanted = 1
     for place in range(len(group)):
         wanted *= len({one[place] for one in combinations})

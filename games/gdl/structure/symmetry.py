@@ -103,7 +103,8 @@ def _then(first: Symmetry, second: Symmetry) -> Symmetry:
 def _generated(generators: Sequence[Symmetry]) -> dict[bytes, Symmetry]:
     """All products, with the identity."""
     some = generators[0]
-    identity = Symmetry(*(np.arange(len(one)) for one in (some.fluents, some.moves, some.roles)), some.used)
+    fluents, moves, roles = (np.arange(len(one)) for one in (some.fluents, some.moves, some.roles))
+    identity = Symmetry(fluents, moves, roles, some.used)
     elements = {_key(identity): identity}
     waiting = [identity]
     while waiting:
