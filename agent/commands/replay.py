@@ -1,4 +1,4 @@
-"""`ggp-agent replay`: shows records of matches on a page."""
+"""`ggp-agent replay`: shows records of matches, and logs of tournaments, on a page."""
 
 from __future__ import annotations
 
@@ -19,11 +19,17 @@ def add(commands: Commands) -> None:
         commands,
         "replay",
         run,
-        "show records of matches on a page",
-        "Shows the records that `match --record` has written on a page, to be stepped through. Only browsers on this "
-        "machine are answered. Stop it with Ctrl-C.",
+        "show records of matches, and logs of tournaments, on a page",
+        "Shows on a page what `match --record` has written, to be stepped through, and what `tournament --log` has "
+        "written: its table, and all its matches. Only browsers on this machine are answered. Stop it with Ctrl-C.",
     )
-    parser.add_argument("records", nargs="+", type=Path, metavar="FILE|DIR", help="a record, or a folder of such")
+    parser.add_argument(
+        "records",
+        nargs="+",
+        type=Path,
+        metavar="FILE|DIR",
+        help="a record of a match, the log of a tournament, or a folder of such (*.json, *.jsonl)",
+    )
     parser.add_argument("--port", type=port, default=0, help="port of the page (default: a free one)")
 
 
@@ -32,6 +38,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     import asyncio
     import contextlib
 
+    from agent.tournament.logged import read_tournament
     from agent.web.gallery import Gallery
     from agent.web.hosting import serve_here
     from agent.web.records import Records
@@ -40,16 +47,32 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     for path in options.records:
         if not path.exists():
             raise InputError(f"{path}: there is no such file or folder")
-    records = Records(options.records)
+    tournaments = {
+        path: tournament
+        for given in options.records
+        for path in (sorted(given.glob("*.jsonl")) if given.is_dir() else [given])
+        if (tournament := read_tournament(path)) is not None
+    }
+    records = Records([path for path in options.records if path not in tournaments])
     found = records.summaries()
-    if not found:
-        raise InputError("no record of a match is among these: `ggp-agent match --record FILE` writes such")
+    if not found and not tournaments:
+        raise InputError(
+            "neither a record of a match nor the log of a tournament is among these: `ggp-agent match --record FILE` "
+            "and `ggp-agent tournament --log FILE` write such"
+        )
+    links = [f"tournament/{tournament.key}" for tournament in tournaments.values()]
+    links += [f"match/{match['key']}" for match in found]
+    counted = [
+        f"{number} {word if number == 1 else words}"
+        for number, word, words in ((len(tournaments), "tournament", "tournaments"), (len(found), "match", "matches"))
+        if number
+    ]
 
     async def show() -> None:
-        site = Site(Gallery(), title="ggp-agent replay", records=records)
+        site = Site(Gallery(), title="ggp-agent replay", records=records, tournaments=list(tournaments.values()))
         async with serve_here(site, options.port) as address:
-            place = f"#/match/{found[0]['key']}" if len(found) == 1 else ""
-            print(f"{len(found)} match{'es' * (len(found) != 1)}: {address}/{place}", flush=True)
+            place = f"#/{links[0]}" if len(links) == 1 else ""
+            print(f"{' and '.join(counted)}: {address}/{place}", flush=True)
             await asyncio.Event().wait()
 
     try:
@@ -57,4 +80,4 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
             asyncio.run(show())
     except OSError as error:
         raise InputError(f"port {options.port}: {error.strerror}") from None
-    return OK, {"matches": len(found)}
+    return OK, {"matches": len(found), "tournaments": len(tournaments)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from agent.commands.options import (
     executor,
     own_rulesheets,
     players,
+    port,
 )
 from agent.kernels.groups import CIRCUIT, PLAYING
 
@@ -36,8 +38,8 @@ def add(commands: Commands) -> None:
         "In each round of each game every choice of players meets in all rotations of the roles, from one random "
         "opening. Prints average goals with 95 % intervals, results, Elo ratings (Bradley-Terry), players' errors. "
         "With a log it can be interrupted, or killed, and goes on when it is started again; rounds, players and games "
-        "may be added. Exit status 1 where a match stalled (some role had no legal move), or was lost twice with its "
-        "worker.",
+        "may be added; `ggp-agent replay` shows its table and matches. Exit status 1 where a match stalled (some role "
+        "had no legal move), or was lost twice with its worker.",
         epilog=own_rulesheets(),
         kernels=(CIRCUIT,),
         sheets="games",
@@ -74,6 +76,14 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="add each match to this file (JSON lines), and do not play those in it"
     )
+    parser.add_argument(
+        "--watch",
+        type=port,
+        nargs="?",
+        const=0,
+        metavar="PORT",
+        help="show table and matches on a page, at this port of this machine (default: a free one)",
+    )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to FILE as comma-separated values")
 
 
@@ -98,24 +108,37 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         cores=options.cores,
     )
     default = max(1, len(os.sched_getaffinity(0)) // options.cores)
-    try:
-        with executor(options, options.jobs, default) as workers, progress() as watcher:
-            standings = run_tournament(
-                contenders,
-                options.games,
-                settings,
-                rounds=options.rounds,
-                executor=workers,
-                log=options.log,
-                watcher=watcher,
-            )
-    except KeyboardInterrupt:
-        if options.log is not None:
-            print(f"the same command goes on from {options.log}", file=sys.stderr)
-        raise
-    show(standings)
-    if options.csv is not None:
-        write_csv(options.csv, standings)
+    with ExitStack() as stack:
+        watched = None
+        if options.watch is not None:
+            from agent.tournament.watching import WatchedTournament
+
+            watched = WatchedTournament(contenders, settings)
+            print(f"watch it: {stack.enter_context(watched.served(options.watch))}", flush=True)
+        try:
+            with executor(options, options.jobs, default) as workers, progress() as watcher:
+                standings = run_tournament(
+                    contenders,
+                    options.games,
+                    settings,
+                    rounds=options.rounds,
+                    executor=workers,
+                    log=options.log,
+                    watcher=watcher if watched is None else watched.beside(watcher),
+                )
+        except KeyboardInterrupt:
+            if options.log is not None:
+                print(f"the same command goes on from {options.log}", file=sys.stderr)
+            raise
+        show(standings)
+        if options.csv is not None:
+            write_csv(options.csv, standings)
+        if watched is not None:
+            watched.over()
+            if watched.gallery.watched:
+                print("the page stays until it is closed, or until Ctrl-C is pressed", flush=True)
+                with suppress(KeyboardInterrupt):
+                    watched.wait_until_left()
     return DIFFERENT if standings.stalled or standings.lost else OK, standings.as_json(settings, options.rounds)
 
 

@@ -128,7 +128,10 @@ def conform(
     if not target.is_dir() and games:
         raise InputError(f"{target}: no folder to choose {', '.join(games)} from")
     try:
-        jobs = [SheetFiles(path.stem, path.read_bytes(), trace and trace.read_bytes()) for path, trace in sheets]
+        jobs = [
+            SheetFiles(path.stem, path.read_bytes(), None if trace is None else trace.read_bytes())
+            for path, trace in sheets
+        ]
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from None
     kernels = (CIRCUIT_KERNELS,) if plan.compile_machine is compile_circuit else ()
@@ -141,8 +144,8 @@ def conform(
             if isinstance(event, Done):
                 reports[event.number] = event.result
             elif isinstance(event, Lost):
-                error = f"its worker was lost twice ({event.reason})"
-                reports[event.number] = SheetReport(jobs[event.number].name, error=error)
+                reason = f"its worker was lost twice ({event.reason})"
+                reports[event.number] = SheetReport(jobs[event.number].name, error=reason)
             while shown in reports:
                 for line in table_lines(reports[shown]):
                     report(line)

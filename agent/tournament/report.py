@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from rich.progress import Progress
 
 from agent.console import Align, console, print_table, progress_bar, shows_progress
 from agent.errors import InputError
+from agent.sheet import Sheet
 from agent.tournament.results import MatchResult, Pairing
 from agent.tournament.series import Watcher
 from agent.tournament.standings import Average, Line, Standings
@@ -36,9 +37,9 @@ class _Bar(Watcher):
         self._task = bar.add_task("setting up", total=None)
         self._running: dict[str, Pairing] = {}
 
-    def begins(self, matches: int, known: int) -> None:
+    def begins(self, sheets: Sequence[Sheet], matches: int, known: Collection[MatchResult]) -> None:
         # The time left is estimated from the matches that this run plays.
-        self._bar.reset(self._task, total=matches - known, description="matches")
+        self._bar.reset(self._task, total=matches - len(known), description="matches")
 
     def started(self, pairing: Pairing, place: str) -> None:
         # What was lost elsewhere is not under way there any more.
@@ -66,9 +67,9 @@ class _Lines(Watcher):
         self._begin = time.monotonic()
         self._matches = self._known = self._played = 0
 
-    def begins(self, matches: int, known: int) -> None:
-        self._matches, self._known = matches, known
-        print(f"{matches} matches" + (f", {known} of them in the log already" if known else ""), flush=True)
+    def begins(self, sheets: Sequence[Sheet], matches: int, known: Collection[MatchResult]) -> None:
+        self._matches, self._known = matches, len(known)
+        print(f"{matches} matches" + (f", {len(known)} of them in the log already" if known else ""), flush=True)
 
     def ended(self, result: MatchResult, place: str) -> None:
         self._played += 1

@@ -73,6 +73,8 @@ class MatchResult:
     """What players did wrong: `seat`, and the fields of a match record's errors."""
     seconds: float
     """That the match took."""
+    rulesheet: str = ""
+    """The rulesheet's text, in one match of each game at least, so that a log is enough to show its matches again."""
 
     @property
     def pairing(self) -> Pairing:
@@ -112,6 +114,8 @@ def read_result(row: dict[str, Any]) -> MatchResult:
     result = MatchResult(**row)
     lists = (result.seats, result.specs, result.roles, result.goals, result.opening, result.moves, result.errors)
     if not all(isinstance(entry, list) for entry in lists) or not isinstance(result.round, int):
+        raise ValueError
+    if not all(isinstance(entry, str) for entry in (result.game, result.rulesheet, *result.seats, *result.specs)):
         raise ValueError
     if not len(result.seats) == len(result.specs) == len(result.roles):
         raise ValueError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -34,8 +34,8 @@ ANSWER_SECONDS = 5.0
 class Watcher:
     """Hears of a tournament as it goes; does nothing with it unless overridden."""
 
-    def begins(self, matches: int, known: int) -> None:
-        """It has that many matches, of which so many are in the log already."""
+    def begins(self, sheets: Sequence[Sheet], matches: int, known: Collection[MatchResult]) -> None:
+        """It has that many matches, of which some are in the log already."""
 
     def started(self, pairing: Pairing, place: str) -> None:
         """A match begins there."""
@@ -97,10 +97,13 @@ def run_tournament(
     file = None if log is None else MatchLog(log, settings.as_json(), read_result)
     wanted = set(pairings)
     results: dict[Pairing, MatchResult] = {}
+    logged_rules: set[str] = set()
     for result in file.read() if file is not None else []:
+        if result.rulesheet:
+            logged_rules.add(result.game)
         if check_same(result, by_label, sheets, str(log)) and result.pairing in wanted:
             results[result.pairing] = result
-    watcher.begins(len(pairings), len(results))
+    watcher.begins(list(sheets.values()), len(pairings), results.values())
 
     tasks = [
         Task(pairing, frozenset(label for label in pairing.seats if by_label[label].plays_one_match))
@@ -120,13 +123,24 @@ def run_tournament(
                     watcher.started(tasks[number].job, place)
                 case Done(_, place, result):
                     if file is not None:
-                        file.append(asdict(result))
+                        file.append(_row(result, sheets, logged_rules))
                     results[result.pairing] = result
                     watcher.ended(result, place)
                 case Lost(number, _, reason):
                     lost += 1
                     watcher.lost(tasks[number].job, reason)
     return Standings(contenders, list(sheets), results.values(), lost)
+
+
+def _row(result: MatchResult, sheets: Mapping[str, Sheet], logged_rules: set[str]) -> dict[str, object]:
+    """A match's line of the log: the first of each game has the rules, for whoever shows its matches."""
+    row = asdict(result)
+    if result.game in logged_rules:
+        del row["rulesheet"]
+    else:
+        row["rulesheet"] = sheets[result.game].source
+        logged_rules.add(result.game)
+    return row
 
 
 async def _check_addresses(contenders: Sequence[Contender]) -> None:

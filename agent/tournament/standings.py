@@ -120,7 +120,7 @@ class Standings:
             "matches_stalled": self.stalled,
             "matches_lost": self.lost,
             "elo_model": f"Bradley-Terry, draws half a win each, {PRIOR_GAMES} games of prior, mean 0",
-            "table": [_line_json(line) for line in self.lines],
+            "table": self.table_json(),
             "matches": [
                 {
                     "game": result.game,
@@ -137,6 +137,10 @@ class Standings:
                 for result in self.results
             ],
         }
+
+    def table_json(self) -> list[dict[str, object]]:
+        """A line for each player, the best first."""
+        return [_line_json(line) for line in self.lines]
 
     def as_rows(self) -> list[dict[str, object]]:
         """The table as flat rows, for CSV."""

@@ -85,6 +85,10 @@ class Gallery:
         if not transcript.running and transcript.key in self._running:
             self._running.discard(transcript.key)
             self.ended(transcript)
+        self.tell(transcript.key)
+
+    def tell(self, changed: str) -> None:
+        """Tells those who watch what has that key, or everything, that it has changed."""
         for event, key in self._watchers.items():
-            if key is None or key == transcript.key:
+            if key is None or key == changed:
                 event.set()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.boards.layout import Layout
+from agent.web.replaying import replayed, unseen
 from agent.web.transcript import Position, Transcript
 from games.machine import Term
 from protocol.kif import write
@@ -42,6 +43,8 @@ class Pictures:
         # One thread: however many pages are open, drawing takes no more than one core.
         self._thread = ThreadPoolExecutor(1, "pictures")
         self._layouts: OrderedDict[str, _Known] = OrderedDict()
+        self._followed: OrderedDict[str, None] = OrderedDict()
+        """Matches whose unseen positions were looked for, found or not."""
         self._drawings: OrderedDict[tuple[object, ...], dict[str, Any]] = OrderedDict()
 
     def close(self) -> None:
@@ -52,7 +55,13 @@ class Pictures:
         """The position at a ply, as JSON data: `svg` boards, `rest` of the facts, those `gone` since the position
         before, `choices` of a person by square. One that is not known is empty, and so is one that the match has not
         reached, perhaps any more: moves may have been taken back since the page heard of it."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._draw, transcript, ply)
+        run = asyncio.get_running_loop().run_in_executor
+        if transcript.key not in self._followed and unseen(transcript, ply):
+            self._followed[transcript.key] = None
+            if len(self._followed) > KEPT_LAYOUTS:
+                self._followed.popitem(last=False)
+            transcript.fill_in(await run(self._thread, _follow, transcript))
+        return await run(self._thread, self._draw, transcript, ply)
 
     def _draw(self, transcript: Transcript, ply: int) -> dict[str, Any]:
         positions = list(transcript.positions)
@@ -89,6 +98,15 @@ class Pictures:
             if len(self._layouts) > KEPT_LAYOUTS:
                 self._layouts.popitem(last=False)
         return known
+
+
+def _follow(transcript: Transcript) -> list[frozenset[Term]]:
+    try:
+        return replayed(transcript) or []
+    except Exception as error:
+        # Whatever the rules are like, the other positions can still be shown.
+        log.warning("%s: positions from before the restart cannot be told: %s", transcript.game, error)
+        return []
 
 
 def _draw(

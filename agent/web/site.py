@@ -11,18 +11,20 @@ import importlib.resources
 import json
 import logging
 import mimetypes
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from aiohttp import web
 from aiohttp_sse import EventSourceResponse, sse_response
 
+from agent import bounded_json
 from agent.boards.style import STYLE
 from agent.web.access import Access
 from agent.web.gallery import Gallery
 from agent.web.pictures import Pictures
 from agent.web.records import Records
 from agent.web.seat import Seat, SeatError
+from agent.web.tournaments import ShownTournament
 from agent.web.transcript import Transcript
 
 log = logging.getLogger(__name__)
@@ -69,14 +71,17 @@ class Site:
         everyone_allowed: bool = False,
         records: Records | None = None,
         seat: Seat | None = None,
+        tournaments: Sequence[ShownTournament] = (),
     ) -> None:
         """`everyone_allowed` is whether requests from elsewhere were allowed by name (see `Access`); `records` are
-        finished matches in files; `seat` is where a person plays, who is asked on this machine only."""
+        finished matches in files; `seat` is where a person plays, who is asked on this machine only. Of changes of the
+        `tournaments` the gallery tells, by their keys."""
         self._gallery = gallery
         self._title = title
         self._access = Access(everyone_allowed=everyone_allowed)
         self._records = records
         self._seat = seat
+        self._tournaments = {tournament.key: tournament for tournament in tournaments}
         self._pictures = Pictures()
         self._streams: set[asyncio.Event] = set()
         self._closing = False
@@ -121,6 +126,11 @@ class Site:
                 return _json(await self._view(await self._transcript(key), 0))
             case ["page", "matches", key, "positions", ply] if ply.isascii() and ply.isdigit() and len(ply) < 8:
                 return await self._position(key, int(ply))
+            case ["page", "tournaments", key]:
+                return _json(await asyncio.to_thread(self._tournament(key).view))
+            case ["page", "tournaments", key, "matches"]:
+                game, player = request.query.get("game"), request.query.get("player")
+                return _json(await asyncio.to_thread(self._tournament(key).matches, game, player))
             case ["page", name] if name in self._files:
                 return self._file(name)
         raise web.HTTPNotFound(text="There is no such page.\n")
@@ -141,12 +151,22 @@ class Site:
         if self._records is not None:
             found = await asyncio.to_thread(self._records.summaries)
             matches += [match for match in found if match["key"] not in shown]
-        return {"title": self._title, "matches": matches}
+        tournaments = [await asyncio.to_thread(tournament.summary) for tournament in list(self._tournaments.values())]
+        return {"title": self._title, "matches": matches, "tournaments": tournaments}
+
+    def _tournament(self, key: str) -> ShownTournament:
+        found = self._tournaments.get(key)
+        if found is None:
+            raise web.HTTPNotFound(text="There is no such tournament.\n")
+        return found
 
     async def _transcript(self, key: str) -> Transcript:
         found = self._gallery.find(key)
         if found is None and self._records is not None:
             found = await asyncio.to_thread(self._records.find, key)
+        for tournament in self._tournaments.values():
+            if found is None:
+                found = await asyncio.to_thread(tournament.find, key)
         if found is None:
             raise web.HTTPNotFound(text="There is no such match (any more).\n")
         return found
@@ -166,16 +186,17 @@ class Site:
     # --- events
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Sends the overview, or the match of the query, whenever it changes: first all of it."""
-        key = request.query.get("match")
+        """Sends the overview, or the match or tournament of the query, whenever it changes: first all of it."""
+        key, tournament_key = request.query.get("match"), request.query.get("tournament")
         if len(self._streams) >= MOST_STREAMS:
             raise web.HTTPServiceUnavailable(text="Too many pages are open.\n", headers={"Retry-After": "30"})
         transcript = None if key is None else await self._transcript(key)
+        tournament = None if tournament_key is None else self._tournament(tournament_key)
         async with sse_response(request, headers=SECURITY, ping_interval=PING_SECONDS) as stream:
-            with self._gallery.watching(key) as changed:
+            with self._gallery.watching(tournament_key or key) as changed:
                 self._streams.add(changed)
                 try:
-                    await self._send_events(request, stream, transcript, changed)
+                    await self._send_events(request, stream, transcript or tournament, changed)
                 except (ConnectionResetError, TimeoutError):
                     # The page was closed.
                     pass
@@ -187,16 +208,18 @@ class Site:
         self,
         request: web.Request,
         stream: EventSourceResponse,
-        transcript: Transcript | None,
+        watched: Transcript | ShownTournament | None,
         changed: asyncio.Event,
     ) -> None:
         version = 0
         while request.transport is not None and not self._closing:
             changed.clear()
-            if transcript is None:
+            if watched is None:
                 data, event, pause = await self._overview(), "overview", OVERVIEW_SECONDS
+            elif isinstance(watched, ShownTournament):
+                data, event, pause = await asyncio.to_thread(watched.view), "tournament", OVERVIEW_SECONDS
             else:
-                data, event, pause = await self._view(transcript, version), "match", MATCH_SECONDS
+                data, event, pause = await self._view(watched, version), "match", MATCH_SECONDS
                 version = data["version"]
             await stream.send(json.dumps(data), event=event)
             await asyncio.sleep(pause)
@@ -222,7 +245,7 @@ class Site:
 async def _body(request: web.Request) -> dict[str, Any]:
     text = await request.content.read(MOST_BODY + 1)
     try:
-        data = json.loads(text) if len(text) <= MOST_BODY else None
+        data = bounded_json.loads(text.decode()) if len(text) <= MOST_BODY else None
     except ValueError:
         data = None
     if not isinstance(data, dict):

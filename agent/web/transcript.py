@@ -155,6 +155,14 @@ class Transcript:
         position.states = states
         self.touch(position)
 
+    def fill_in(self, positions: Sequence[frozenset[Term]]) -> None:
+        """The first positions are known after all, as far as there is room to keep them."""
+        for position, facts in zip(self.positions, positions, strict=False):
+            if position.facts is None and len(facts) <= min(self._room, LARGEST_STATE):
+                self._room -= len(facts)
+                position.facts = frozenset([self._known.setdefault(fact, fact) for fact in facts])
+                self.touch(position)
+
     def allow(self, role: int, legal: tuple[Term, ...]) -> None:
         """The legal moves of a role in the newest position."""
         if self.last.legal.get(role) != legal:

@@ -2,7 +2,7 @@
 
 Managers scramble names, so that neither a sheet's text nor its tokens tell whether it was seen before. The sheet is
 read as a graph instead: occurrences of terms, variables and names are vertices, joined where one is a part of the other
-or stands for it. Colour refinement (Weisfeiler and Leman 1968) tells vertices apart by their surroundings. Names that
+or stands for it. Colour refinement (`refinement`) tells vertices apart by their surroundings. Names that
 it leaves alike are individualised, one at a time, and the colours refined again, as tools for graph isomorphism do
 (McKay: Practical graph isomorphism, 1981).
 
@@ -18,11 +18,10 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from games.gdl.refinement import Graph
 from games.machine import Term
 from games.roles import is_random_role
 
@@ -43,8 +42,6 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)
 """Kept by all managers."""
 _UNORDERED = frozenset(("<=", "and", "or", "distinct"))
 """Whose parts may change places (but for the head of a rule)."""
-
-_Colours: TypeAlias = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,8 @@ def canonical_form(rulesheet: Iterable[Term], roles: Sequence[Term]) -> Canonica
         builder.role(place, role)
     if len(builder.colours) > MAX_VERTICES:
         return None
-    graph = _Graph(builder)
+    edges = np.array(builder.edges, np.uint64).reshape(-1, 3)
+    graph = Graph(len(builder.colours), edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64), edges[:, 2])
     names = np.array(list(builder.names.values()), np.int64)
     colours = graph.refine(np.array(builder.colours, np.uint64))
     for _ in range(MAX_REFINEMENTS):
@@ -171,41 +169,6 @@ class _Builder:
         if found is None:
             found = self._hashes[text] = _hash(text)
         return found
-
-
-class _Graph:
-    """The edges, in both directions, by the vertex that they lead to."""
-
-    def __init__(self, builder: _Builder) -> None:
-        edges = np.array(builder.edges, np.uint64).reshape(-1, 3)
-        whole, part, kind = edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64), edges[:, 2]
-        to = np.concatenate([part, whole])
-        order = np.argsort(to, kind="stable")
-        self._from = np.concatenate([whole, part])[order]
-        self._kind = np.concatenate([kind, ~kind])[order]
-        self._begin = np.searchsorted(to[order], np.arange(len(builder.colours) + 1))
-
-    def refine(self, colours: _Colours) -> _Colours:
-        """The colours after which looking at the neighbours tells no more vertices apart."""
-        classes = len(np.unique(colours))
-        total = np.zeros(len(self._from) + 1, np.uint64)
-        while True:
-            np.cumsum(_mixed(colours[self._from] ^ self._kind), out=total[1:])
-            # Sums modulo 2^64 do not depend on the order of the neighbours.
-            seen = total[self._begin[1:]] - total[self._begin[:-1]]
-            finer = _mixed(_mixed(colours) + seen)
-            found = len(np.unique(finer))
-            if found == classes:
-                return colours
-            colours, classes = finer, found
-
-
-def _mixed(words: _Colours) -> _Colours:
-    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014): one to one, each bit depends on all."""
-    words = words + np.uint64(0x9E3779B97F4A7C15)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
 
 
 def _is_kept(token: str) -> bool:

@@ -237,8 +237,15 @@ def test_inspect_describes_a_sheet(tmp_path: Path, capsys: pytest.CaptureFixture
     assert data["kind"] == "2 players, simultaneous moves"
     assert data["machine"] == "circuit"
     assert data["family"] is None
+    assert set(data["refusals"]) == {"Reversi", "Blokbox"}
+    assert data["symmetries"]["order"] == 6
+    assert data["parts"]["count"] == 1
+    assert data["sample_match"]["positions"][0]["ply"] == 0
     assert data["warnings"] == []
-    assert "simultaneous" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "simultaneous" in shown
+    assert "not recognised as Reversi: a role has 3 moves" in shown
+    assert "left and right exchanged" in shown
 
 
 def test_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:

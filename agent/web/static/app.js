@@ -1,6 +1,7 @@
 // The page: which view the address asks for, and the connection that keeps it up to date.
 import { Match } from "./match.js";
 import { Overview } from "./overview.js";
+import { Tournament } from "./tournament.js";
 
 const content = document.getElementById("content");
 const connection = document.getElementById("connection");
@@ -8,7 +9,7 @@ let view = null;
 
 document.getElementById("skip").addEventListener("click", () => content.focus());
 
-/** "#/match/KEY/12" is a position, "#/match/KEY" a match as it goes, anything else the overview. */
+/** "#/match/KEY/12" is a position, "#/match/KEY" a match as it goes, "#/tournament/KEY" a table, anything else all. */
 function route() {
   const [, kind, key, ply] = location.hash.split("/");
   if (kind === "match" && key) {
@@ -18,6 +19,8 @@ function route() {
       return;
     }
     show(new Match(key, wanted));
+  } else if (kind === "tournament" && key) {
+    if (!(view instanceof Tournament && view.key === key)) show(new Tournament(key));
   } else if (!(view instanceof Overview)) {
     show(new Overview());
   }

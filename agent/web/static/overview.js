@@ -18,13 +18,15 @@ export class Overview {
     this.over = h("div", { class: "cards" });
     this.runningSection = h("section", { "aria-labelledby": "running-title" }, h("h2", { id: "running-title" }, "Running"), this.running);
     this.overSection = h("section", { "aria-labelledby": "over-title" }, h("h2", { id: "over-title" }, "Finished"), this.over);
+    this.tournaments = h("div", { class: "cards" });
+    this.tournamentSection = h("section", { "aria-labelledby": "tournaments-title", hidden: true }, h("h2", { id: "tournaments-title" }, "Tournaments"), this.tournaments);
     this.empty = h(
       "div",
       { class: "empty" },
       h("p", {}, "No match yet."),
       h("p", { class: "quiet" }, "As soon as a game manager sends START, the match appears here."),
     );
-    this.element = h("div", { class: "overview" }, h("h1", {}, "Matches"), this.empty, this.runningSection, this.overSection);
+    this.element = h("div", { class: "overview" }, h("h1", {}, "Matches"), this.empty, this.tournamentSection, this.runningSection, this.overSection);
     this.seen = new IntersectionObserver((entries) => {
       for (const entry of entries) {
         entry.target.card.visible = entry.isIntersecting;
@@ -43,10 +45,12 @@ export class Overview {
     this.seen.disconnect();
   }
 
-  take({ matches }) {
+  take({ matches, tournaments }) {
+    this.tournamentSection.hidden = tournaments.length === 0;
+    this.tournaments.replaceChildren(...tournaments.map(tournamentCard));
     const running = matches.filter((match) => match.outcome === "running");
     const over = matches.filter((match) => match.outcome !== "running");
-    this.empty.hidden = matches.length > 0;
+    this.empty.hidden = matches.length + tournaments.length > 0;
     this.runningSection.hidden = running.length === 0;
     this.overSection.hidden = over.length === 0;
     this.place(this.running, running);
@@ -72,6 +76,16 @@ export class Overview {
       if (list.children[index] !== card.element) list.insertBefore(card.element, list.children[index] ?? null);
     });
   }
+}
+
+function tournamentCard(tournament) {
+  const { played, planned, running } = tournament;
+  const matches = planned === null || planned === played ? `${played} matches` : `${played} of ${planned} matches`;
+  return h(
+    "a",
+    { class: `card wide${running ? " live" : ""}`, href: `#/tournament/${tournament.key}` },
+    h("div", {}, h("h3", {}, tournament.title), h("p", { class: "state" }, matches), h("p", {}, tournament.players.join(", ")), h("p", { class: "quiet" }, tournament.games.join(", "))),
+  );
 }
 
 class Card {

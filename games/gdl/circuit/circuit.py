@@ -38,10 +38,11 @@ class Circuit:
     outputs: Outputs
 
 
-def build_circuit(program: GroundProgram) -> Circuit:
+def build_circuit(program: GroundProgram, *, factored: bool = True) -> Circuit:
     """The simplified circuit of a ground program.
 
-    Time and memory are linear in its size, but for the bounded rounds of factoring.
+    Factoring makes it smaller, but hides what the rules have in common: without, what is alike in them is alike in the
+    circuit. Time and memory are linear in its size, but for the bounded rounds of factoring.
     """
     pool, outputs = build_gates(program)
     n_fluents = len(program.fluents)
@@ -52,7 +53,8 @@ def build_circuit(program: GroundProgram) -> Circuit:
     values = np.where(initial, TRUE, FALSE).astype(np.int32)
     values[kept] = 2 * (np.arange(len(kept), dtype=np.int32) + 1)
     pool, outputs = rebuild(pool, outputs._replace(next=outputs.next[kept]), values, len(kept))
-    pool = factor(pool, outputs)
+    if factored:
+        pool = factor(pool, outputs)
     return Circuit(
         roles=program.roles,
         fluents=[program.fluents[i] for i in kept],

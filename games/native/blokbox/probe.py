@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from games.gdl.running.batches import MatchPositions
 from games.gdl.running.machine import CircuitMachine
 from games.native.blokbox.variant import BOARD_CELLS, MAX_PIECES
+from games.native.refusal import NotRecognised
 
 Bits = NDArray[np.bool_]
 
@@ -23,7 +24,7 @@ MAX_PLIES = 2 * MAX_PIECES + 1
 """More than any match of the family has."""
 
 
-class NotBlokbox(Exception):
+class NotBlokbox(NotRecognised):
     """The game does not behave like one of the family; says at which point."""
 
 
@@ -88,13 +89,17 @@ class Probe:
     def observe(self) -> tuple[int, list[Effects]]:
         """Watches random matches, tries every move once, and returns the role that moves first and all effects."""
         if len(self.machine.roles) != 2:
-            raise NotBlokbox("there are not two roles")
-        if max(len(moves) for moves in self.machine.game.moves) > BOARD_CELLS * MAX_PIECES:
-            raise NotBlokbox("there are too many moves")
+            roles = len(self.machine.roles)
+            raise NotBlokbox(f"{roles} role{'s' * (roles != 1)} instead of 2")
+        most = max(len(moves) for moves in self.machine.game.moves)
+        if most > BOARD_CELLS * MAX_PIECES:
+            raise NotBlokbox(f"{most} moves of a role, more than {MAX_PIECES} pieces have on {BOARD_CELLS} cells")
         seen = self.machine.random_matches(OBSERVED_MATCHES, 1, max_plies=MAX_PLIES)
         ply = _plies(seen)
-        if seen.terminal.sum() < OBSERVED_MATCHES or seen.terminal[ply == 0].any():
-            raise NotBlokbox("a match does not end, or ends before it begins")
+        if seen.terminal[ply == 0].any():
+            raise NotBlokbox("the first position is the end")
+        if seen.terminal.sum() < OBSERVED_MATCHES:
+            raise NotBlokbox(f"a random match goes on for more than {MAX_PLIES} plies, or gets stuck")
         first, waiting = self._turns(seen, ply)
         start = self.unpack(seen.states[ply == 0][:1])[0]
         second = self.unpack(seen.states[ply == 1][:1])[0]
@@ -115,7 +120,7 @@ class Probe:
                     waiting.append(int(idle[0]))
             if len(waiting) == 2:
                 return first, waiting
-        raise NotBlokbox("the roles do not take turns")
+        raise NotBlokbox("the roles do not take turns, the other one waiting with always the same move")
 
     def _try_moves(self, base: Bits, role: int, waiting: list[int]) -> Effects:
         n_moves = len(self.machine.game.moves[role])

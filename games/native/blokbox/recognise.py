@@ -39,10 +39,21 @@ a second. Set by hand; not tuned."""
 def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> BlokboxBinding | None:
     """The binding of a game of the family, verified on `positions` positions; None for every other game."""
     try:
-        binding = propose(machine)
+        return bind(machine, positions=positions)
     except NotBlokbox:
         return None
-    return binding if count_agreeing(machine, binding, positions) >= positions else None
+
+
+def bind(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> BlokboxBinding:
+    """Like `recognise`, but raises `NotBlokbox` for every other game."""
+    binding = propose(machine)
+    agreeing = count_agreeing(machine, binding, positions)
+    if agreeing < positions:
+        raise NotBlokbox(
+            f"it looks like {binding.variant}, but in random matches native rules and circuit differ after {agreeing} "
+            "positions"
+        )
+    return binding
 
 
 def propose(machine: CircuitMachine) -> BlokboxBinding:
@@ -74,9 +85,9 @@ class _Proposal:
         added = [effects.adds.any(axis=0) for effects in self.effects]
         removed = [effects.removes.any(axis=0) for effects in self.effects]
         if (added[0] & added[1]).any() or ((added[0] | added[1]) & (removed[0] | removed[1])).any():
-            raise NotBlokbox("moves take back what others do")
+            raise NotBlokbox("moves take back what others do: pieces that lie do not stay")
         if not all(facts.any() for facts in added):
-            raise NotBlokbox("moves put nothing on a board")
+            raise NotBlokbox("the moves of a role put nothing on a board")
         self.added = [np.flatnonzero(facts) for facts in added]
         self.free = removed[0] & removed[1]
         self.pieces = [facts & ~self.free for facts in removed]
@@ -84,7 +95,8 @@ class _Proposal:
             spent = (effects.removes & pieces).sum(axis=1)
             spent[effects.waiting] = 1
             if (spent != 1).any():
-                raise NotBlokbox("a move does not use up one piece")
+                number = int(spent[np.flatnonzero(spent != 1)[0]])
+                raise NotBlokbox(f"a move uses up {number} facts that could be pieces instead of 1")
 
     def _free_facts(self) -> Bits:
         """[fluents, fluents]: which fact says that nothing is where another fact says that something is."""
@@ -151,7 +163,9 @@ class _Proposal:
         """Everything put together."""
         grid = embed(self._neighbourhoods())
         if grid is None:
-            raise NotBlokbox("the squares are no grid")
+            raise NotBlokbox(
+                f"its {self.n_squares} squares are no grid within {SIDE}x{SIDE}, by what stands in the way of what"
+            )
         width = 1 + max(x for x, _ in grid.values())
         height = 1 + max(y for _, y in grid.values())
         cells: list[dict[Term, Cell]] = []
@@ -226,7 +240,7 @@ class _Proposal:
                     anchors[key].add(anchor)
                     keyed[player].append((move, key, anchor))
         if len(numbers) > MAX_PIECES:
-            raise NotBlokbox("there are too many pieces")
+            raise NotBlokbox(f"{len(numbers)} pieces, more than {MAX_PIECES}")
         # Large shapes first: they are what matters early, and moves are listed in this order.
         keys = sorted(anchors, key=lambda key: (-len(key[1]), key))
         index = {key: number for number, key in enumerate(keys)}

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
+from games.native.refusal import NotRecognised
 from games.native.reversi.binding import ReversiBinding
 from games.native.reversi.geometry import Triple, embed
 from games.native.reversi.rules import ReversiVariant
@@ -36,24 +37,43 @@ VERIFIED_POSITIONS = 20_000
 """Positions of random matches that a binding must agree on, and must go on agreeing on full boards. Not tuned."""
 
 
+class NotReversi(NotRecognised):
+    """The game does not behave like one of the family; says at which point."""
+
+
 def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> ReversiBinding | None:
     """The binding of a game of the family, verified on `positions` positions; None for every other game."""
+    try:
+        return bind(machine, positions=positions)
+    except NotReversi:
+        return None
+
+
+def bind(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> ReversiBinding:
+    """Like `recognise`, but raises `NotReversi` for every other game."""
     binding = propose(machine)
-    return binding if binding is not None and agrees(machine, binding, positions) else None
+    if not agrees(machine, binding, positions):
+        cells = binding.variant.playable.bit_count()
+        raise NotReversi(
+            f"it looks like Reversi on {cells} cells, but in random matches or on full boards legal moves, discs, end "
+            "or goals differ from the native rules"
+        )
+    return binding
 
 
-def propose(machine: CircuitMachine) -> ReversiBinding | None:
-    """A binding that fits the game's behaviour in a few random matches and its geometry, or None."""
+def propose(machine: CircuitMachine) -> ReversiBinding:
+    """A binding that fits the game's behaviour in a few random matches and its geometry. Raises `NotReversi`."""
     moves = [len(moves) for moves in machine.game.moves]
-    if len(moves) != 2 or min(moves) < MIN_CELLS or max(moves) > 65 or len(machine.game.fluents) > 64 * 4 + 2:
-        return None
+    if len(moves) != 2:
+        raise NotReversi(f"{len(moves)} role{'s' * (len(moves) != 1)} instead of 2")
+    if min(moves) < MIN_CELLS:
+        raise NotReversi(f"a role has {min(moves)} moves, and boards are looked at from {MIN_CELLS} cells on")
+    if max(moves) > 65:
+        raise NotReversi(f"a role has {max(moves)} moves, more than 64 cells and a pass")
+    if len(machine.game.fluents) > 64 * 4 + 2:
+        raise NotReversi(f"{len(machine.game.fluents)} facts change, more than 64 cells have")
     observed = _observe(machine)
-    if observed is None:
-        return None
-    cells = _cells(observed)
-    if cells is None:
-        return None
-    return _bind(machine, observed, cells)
+    return _bind(machine, observed, _cells(observed))
 
 
 @dataclass(frozen=True)
@@ -93,8 +113,8 @@ class _Cells:
     """Fluents without a meaning here. That nothing depends on them is for the verification to show."""
 
 
-def _observe(machine: CircuitMachine) -> _Observed | None:
-    """Play random matches; None where they are not turns of one role's moves and the other's single pass."""
+def _observe(machine: CircuitMachine) -> _Observed:
+    """Play random matches. Raises `NotReversi` where they are not turns of one role and the other's single pass."""
     sample = machine.random_matches(SAMPLE_MATCHES, 1, max_plies=MAX_PLIES)
     if len(sample.states) < SAMPLE_POSITIONS:
         matches = SAMPLE_MATCHES * SAMPLE_POSITIONS // len(sample.states)
@@ -105,7 +125,7 @@ def _observe(machine: CircuitMachine) -> _Observed | None:
     split = int(machine.programs.role_start[1])
     follows = np.flatnonzero((sample.match[:-1] == sample.match[1:]) & (sample.joint[:-1, 0] >= 0))
     if len(follows) == 0 or not terminal.any():
-        return None
+        raise NotReversi(f"no random match ends within {MAX_PLIES} plies")
     joint = sample.joint[follows]
     changes = (bits[follows] != bits[follows + 1]).sum(axis=1)
     by_role = (legal[:, :split], legal[:, split:])
@@ -116,8 +136,10 @@ def _observe(machine: CircuitMachine) -> _Observed | None:
         passes.append(_pass(part, joint[:, role], changes, waits[role]))
         active[:, role] = np.delete(part, [waits[role], passes[role]], axis=1).any(axis=1)
     active[terminal] = False
-    if active.all(axis=1).any() or not active.any(axis=0).all():
-        return None
+    if active.all(axis=1).any():
+        raise NotReversi("both roles have a choice at the same time: they do not take turns")
+    if not active.any(axis=0).all():
+        raise NotReversi("a role never has a choice")
     decided = active.any(axis=1)
     turn = active[decided, 1]
     control = {}
@@ -125,10 +147,10 @@ def _observe(machine: CircuitMachine) -> _Observed | None:
         same = (bits[decided] == (turn == role)[:, None]).all(axis=0)
         control.update({int(fluent): role for fluent in np.flatnonzero(same)})
     if not control:
-        return None
+        raise NotReversi("no fact says whose turn it is")
     moved = (joint != np.array(waits)) & (joint != np.array(passes))
     if moved.all(axis=1).any():
-        return None
+        raise NotReversi("both roles move at the same time")
     mover = np.where(moved[:, 0], 0, np.where(moved[:, 1], 1, -1)).astype(np.int64)
     flag, role = next(iter(control.items()))
     holder = np.where(bits[:, flag], role, 1 - role)
@@ -150,8 +172,8 @@ def _pass(legal: Bits, played: npt.NDArray[np.int32], changes: npt.NDArray[np.in
     return wait
 
 
-def _cells(observed: _Observed) -> _Cells | None:
-    """Tell disc fluents from others, pair those of one cell, and find the move that takes each cell."""
+def _cells(observed: _Observed) -> _Cells:
+    """Tell disc fluents from others, pair those of one cell, find the moves that take cells. Raises `NotReversi`."""
     before, after, bits = observed.before, observed.after, observed.bits
     rises, falls = ~before & after, before & ~after
     by = [observed.mover == role for role in (0, 1)]
@@ -161,12 +183,18 @@ def _cells(observed: _Observed) -> _Cells | None:
     is_control[list(observed.control)] = True
     stays = (before & after).any(axis=0)  # unlike a count of plies, say
     discs = [np.flatnonzero(up[role] & ~down[role] & ~up[1 - role] & stays & ~is_control) for role in (0, 1)]
-    if len(discs[0]) != len(discs[1]) or not MIN_CELLS <= len(discs[0]) <= 64:
-        return None
+    numbers = [len(facts) for facts in discs]
+    if numbers[0] != numbers[1] or not MIN_CELLS <= numbers[0] <= 64:
+        raise NotReversi(
+            f"{numbers[0]} and {numbers[1]} facts behave like discs of the roles (come by a role's moves, go only by "
+            f"those of the other one), not as many of both, {MIN_CELLS} to 64"
+        )
     counts = bits.astype(np.float32)
     together = counts[:, discs[0]].T @ counts[:, discs[1]] > 0
     if not ((~together).sum(axis=0) == 1).all() or not ((~together).sum(axis=1) == 1).all():
-        return None
+        raise NotReversi(
+            f"its {numbers[0]} facts of each role that behave like discs are no pairs that exclude each other: no cells"
+        )
     pairs = [(int(first), int(discs[1][(~row).argmax()])) for first, row in zip(discs[0], together, strict=True)]
     explained = set(observed.control) | {fluent for pair in pairs for fluent in pair}
     blanks: dict[int, int] = {}
@@ -180,35 +208,36 @@ def _cells(observed: _Observed) -> _Cells | None:
                 meaning[fluent] = int(same[0])
     ignored = sorted(set(range(bits.shape[1])) - explained - idle - set(blanks) - set(filled))
     moves = [_moves(observed, rises, role, [pair[role] for pair in pairs]) for role in (0, 1)]
-    if moves[0] is None or moves[1] is None:
-        return None
     lasting = [fluent for fluent in idle if bits[0, fluent]]
     return _Cells(pairs, list(zip(*moves, strict=True)), blanks, filled, lasting, ignored)
 
 
-def _moves(observed: _Observed, rises: Bits, role: int, discs: list[int]) -> list[int] | None:
-    """Per cell, the role's move that always puts a disc there (-1 for none); None where moves are not cells."""
+def _moves(observed: _Observed, rises: Bits, role: int, discs: list[int]) -> list[int]:
+    """Per cell, the role's move that always puts a disc there, -1 for none. `NotReversi` if moves are no cells."""
     result = [-1] * len(discs)
     mine = observed.mover == role
     for move in np.unique(observed.joint[mine, role]):
         always = rises[mine & (observed.joint[:, role] == move)][:, discs].all(axis=0)
         cells = np.flatnonzero(always)
-        if len(cells) != 1 or result[cells[0]] >= 0:
-            return None
+        if len(cells) != 1:
+            raise NotReversi(f"a move always puts discs on {len(cells)} cells instead of 1")
+        if result[cells[0]] >= 0:
+            raise NotReversi("two moves of a role put a disc on the same cell")
         result[cells[0]] = int(move)
     return result
 
 
-def _bind(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> ReversiBinding | None:
-    """Find the geometry, the goals and the first position, and name everything by terms."""
+def _bind(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> ReversiBinding:
+    """Find the geometry, the goals and the first position, and name everything by terms. Raises `NotReversi`."""
     triples = _triples(machine, observed, cells)
-    places = embed(len(cells.discs), triples) if triples else None
+    if not triples:
+        raise NotReversi("a disc of the one role beside one of the other one makes no move legal: nothing is enclosed")
+    places = embed(len(cells.discs), triples)
     if places is None:
-        return None
-    goals = _goals(machine, observed, cells)
-    if goals is None:
-        return None
-    values, minority = goals
+        raise NotReversi(
+            f"its {len(cells.discs)} cells, by the lines on which discs enclose others, are no part of an 8x8 board"
+        )
+    values, minority = _goals(machine, observed, cells)
     initial = machine.programs.initial != 0
     start = [
         sum(1 << place for place, pair in zip(places, cells.discs, strict=True) if initial[pair[role]])
@@ -260,8 +289,8 @@ def _craft(
     return np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
 
 
-def _triples(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> set[Triple] | None:
-    """All (w, u, v) where role 0 may play w against role 1's disc on u and its own on v; None where w is not unique."""
+def _triples(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> set[Triple]:
+    """All (w, u, v) where role 0 may play w against role 1's disc on u and its own on v; `NotReversi` for several w."""
     count = len(cells.discs)
     ordered = [(u, v) for u in range(count) for v in range(count) if u != v]
     owners = np.full((len(ordered), count), -1, np.int8)
@@ -272,7 +301,9 @@ def _triples(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> set
     mine = legal[:, : int(machine.programs.role_start[1])].copy()
     mine[:, [observed.passes[0], observed.waits[0]]] = False
     if (mine.sum(axis=1) > 1).any():
-        return None
+        raise NotReversi(
+            "with one disc of each role alone on the board, several moves are legal instead of one that encloses"
+        )
     taker = {pair[0]: cell for cell, pair in enumerate(cells.moves) if pair[0] >= 0}
     found = set()
     for row in np.flatnonzero(mine.any(axis=1)):
@@ -284,8 +315,11 @@ def _triples(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> set
 
 def _goals(
     machine: CircuitMachine, observed: _Observed, cells: _Cells
-) -> tuple[tuple[tuple[int, int, int], tuple[int, int, int]], bool] | None:
-    """Per role the goals of a loss, a draw and a win, asked of full boards, and whether the minority wins."""
+) -> tuple[tuple[tuple[int, int, int], tuple[int, int, int]], bool]:
+    """Per role the goals of a loss, a draw and a win, asked of full boards, and whether the minority wins.
+
+    Raises `NotReversi` where the number of discs does not decide.
+    """
     count = len(cells.discs)
     owners = np.zeros((3, count), np.int8)
     owners[1, : count // 2] = 1
@@ -299,10 +333,10 @@ def _goals(
         others = [row for row in found if not (row == values[0]).all() and not (row == values[2]).all()]
         values[1] = others[0] if len(others) == 1 else (values[0] + values[2]) // 2
     if (values < 0).any():
-        return None
+        raise NotReversi("a role has no goal value on a full board")
     first, second = values[:, 0], values[:, 1]
     if first[0] == first[2] or (first[0] > first[2]) == (second[0] > second[2]):
-        return None
+        raise NotReversi("full boards of one role's discs alone are not a win of one role and a loss of the other one")
     minority = bool(first[0] < first[2])
     order = (0, 1, 2) if minority else (2, 1, 0)
     losing_first = tuple(int(first[index]) for index in order)

@@ -19,6 +19,7 @@ from agent.serving.page import Page
 from agent.web.access import Access, is_loopback, own_name
 from agent.web.gallery import Gallery
 from agent.web.transcript import Transcript
+from protocol.kif import read_rulesheet
 from protocol.messages import Message, Reply, Status
 from protocol.server import Received, make_app, make_runner
 
@@ -219,3 +220,38 @@ def test_other_machines_are_told_how_to_be_allowed(remote: str, everyone: bool, 
         assert "--allow 192.0.2.7" in (refused.value.text or "")
     with pytest.raises(web.HTTPForbidden):
         access.check_action(request)  # type: ignore[arg-type]
+
+
+COUNTING = """
+(role a) (init (at 0)) (succ 0 1) (succ 1 2) (succ 2 3) (succ 3 4)
+(legal a (add 1)) (legal a (add 0))
+(<= (next (at ?y)) (does a (add 1)) (true (at ?x)) (succ ?x ?y))
+(<= (next (at ?x)) (does a (add 0)) (true (at ?x)))
+(<= terminal (true (at 4))) (goal a 100)
+"""
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [("2", ["0", "1", "1", "2", None]), ("3", [None, None, None, "3", None])],
+)
+async def test_positions_before_a_restart_are_worked_out(known: str, expected: list[str | None]) -> None:
+    """From moves and rules, where that leads to what is known later; newer positions are for the player to tell."""
+    gallery = Gallery()
+    rules = read_rulesheet(COUNTING)
+    transcript = Transcript(gallery.new_key("m"), "m", ("a",), ("",), start_clock=1, play_clock=1, rules=rules)
+    gallery.add(transcript)
+    for amount in ("1", "0", "1"):
+        transcript.move((("add", amount),))
+    transcript.reach(frozenset([("at", known)]))
+    transcript.move((("add", "1"),))
+    version = transcript.version
+    async with player(gallery) as (address, session):
+        shown = []
+        for ply in range(5):
+            async with session.get(f"{address}/page/matches/{transcript.key}/positions/{ply}") as response:
+                position = await response.json()
+            shown.append(position["rest"][0][0].strip("()").split()[1] if position["known"] else None)
+    assert shown == expected
+    # Pages that are open hear of it.
+    assert (transcript.version > version) == (known == "2")

@@ -1,0 +1,235 @@
+"""The page of a tournament: its table while it runs, replays of its matches, and the same from its log."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from agent.cli import main
+from agent.commands.options import OK, WRONG_INPUT
+from agent.errors import InputError
+from agent.sheet import Sheet, load
+from agent.tournament.contenders import parse_contenders
+from agent.tournament.logged import read_tournament
+from agent.tournament.results import MatchResult, Settings, digest
+from agent.tournament.series import schedule
+from agent.tournament.watching import WatchedTournament
+from games.gdl.interpreter.machine import Interpreter
+from protocol.kif import write
+
+from .conftest import PHONE, ROOT, OpenWindow
+from .test_pages import EVIL, EVIL_RULES, IMAGE
+
+SETTINGS = Settings(seed=3, opening_plies=1, start_clock=30, play_clock=5, scramble="none", cores=1)
+CONTENDERS = parse_contenders(["quick=general@0.2", "random", "slow=general@2"], ["general"])
+
+
+def play(sheet: Sheet, number: int, seats: tuple[str, ...], errors: int = 0) -> MatchResult:
+    """A match at random; the player of the first role makes so many errors."""
+    machine = Interpreter(sheet.checked)
+    chance = random.Random(f"{sheet.name} {number} {seats}")
+    state = machine.initial()
+    moves = []
+    while not machine.terminal(state):
+        joint_move = [chance.choice(machine.legal(state, role)) for role in range(len(machine.roles))]
+        state = machine.next(state, joint_move)
+        moves.append([write(move) for move in joint_move])
+    roles = [write(role) for role in machine.roles]
+    return MatchResult(
+        sheet.name,
+        number,
+        list(seats),
+        [next(one.spec for one in CONTENDERS if one.label == seat) for seat in seats],
+        digest(sheet),
+        roles,
+        "finished",
+        [machine.goal(state, role) for role in range(len(roles))],
+        moves[:1],
+        moves[1:],
+        [{"seat": 0, "role": roles[0], "step": 2, "request": "play", "kind": "late", "detail": "x"}] * errors,
+        1.5,
+    )
+
+
+def write_log(path: Path, results: list[MatchResult], sources: dict[str, str]) -> None:
+    """The log that a tournament leaves, with the rules in the first match of each game."""
+    waiting = dict(sources)
+    with path.open("w") as file:
+        for result in results:
+            row = {**SETTINGS.as_json(), **asdict(result), "rulesheet": waiting.pop(result.game, "")}
+            file.write(json.dumps(row) + "\n")
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_table_is_followed_while_a_tournament_runs(open_window: OpenWindow) -> None:
+    """Each match is counted on the open page; a cell leads to its matches, and they to their replays."""
+    sheets = [load("tic_tac_toe"), load("connect_four")]
+    pairings = schedule(CONTENDERS, sheets, 2)
+    by_name = {sheet.name: sheet for sheet in sheets}
+    results = [
+        play(by_name[pairing.game], pairing.round, pairing.seats, errors=number == 3)
+        for number, pairing in enumerate(pairings)
+    ]
+    watched = WatchedTournament(CONTENDERS, SETTINGS)
+    with watched.served(0) as address:
+        window = await open_window(address)
+        page = window.page
+        await window.see(".state:has-text('setting up')")
+        watched.begins(sheets, len(results), results[:2])
+        await window.see(".tournament[data-played='2'] .standings tr[data-player='slow']")
+        for result in results[2:-4]:
+            watched.ended(result)
+        await window.see(f".tournament[data-played='{len(results) - 4}'] .played")
+        text = await page.locator(".state").inner_text()
+        assert text.startswith(f"{len(results) - 4} of {len(results)} matches, ")
+        assert text.endswith(" left")
+        assert await page.locator("progress").get_attribute("value") == str(len(results) - 4)
+        await window.keep("tournament-running")
+        for result in results[-4:]:
+            watched.ended(result)
+        watched.over()
+        await window.see(".tournament[data-running='false'] .played")
+        assert await page.locator(".standings tbody tr").count() == len(CONTENDERS)
+        table = watched.page.view()["table"]
+        for row, line in enumerate(table, 1):
+            shown = await page.locator(f".standings tbody tr:nth-child({row})").inner_text()
+            assert line["player"] in shown
+            assert f"{line['wins']} {line['draws']} {line['losses']}" in shown
+            numbers = [float(number) for number in re.findall(r"-?[0-9]+(?:\.[0-9]+)?", shown.replace("\u2212", "-"))]
+            figures = [line["goals"][name] for name in ("average", "low", "high")]
+            for figure, tolerance in [(one, 0.06) for one in figures] + [(one, 0.6) for one in line["elo"].values()]:
+                assert any(abs(number - figure) < tolerance for number in numbers), (figure, shown)
+        assert "1 late" in await page.locator(".standings").inner_text()
+        await window.see(f".played tbody tr:nth-child({len(results)})")
+        await window.keep("tournament")
+        await page.locator(f".crosstable tbody tr:has-text('{table[0]['player']}') td:nth-child(3) button").click()
+        await window.gone(f".played tbody tr:nth-child({len(results)})")
+        assert await page.locator(".played tbody tr").count() == 8
+        assert "tic_tac_toe" not in await page.locator(".played").inner_text()
+        await page.locator(".played tbody tr a").first.click()
+        played = [one for one in results if one.game == "connect_four" and table[0]["player"] in one.seats][-1]
+        await window.see(f".match[data-ply='{len(played.opening) + len(played.moves)}'] .diagram svg.board")
+        goals = await page.locator(".players .figure").all_inner_texts()
+        assert goals == [str(goal) for goal in played.goals]
+        await page.keyboard.press("Home")
+        await window.see(".match[data-ply='0']")
+        await page.locator(".brand").click()
+        await (await window.see("section:has(#tournaments-title) .card")).click()
+        await window.see(".standings")
+        phone = await open_window(address, size=PHONE, dark=True)
+        await phone.see(f".played tbody tr:nth-child({len(results)})")
+        assert await phone.page.evaluate("() => document.documentElement.scrollWidth") <= PHONE["width"]
+        await phone.keep("tournament-phone-dark")
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_names_in_a_tournament_are_text(open_window: OpenWindow, tmp_path: Path) -> None:
+    """Those of games, roles and players do nothing, whatever they spell."""
+    contenders = parse_contenders([f"http://{IMAGE}", "random"], [])
+    file = tmp_path / "evil.kif"
+    file.write_text(EVIL_RULES)
+    sheet = load(str(file))
+    result = MatchResult(
+        EVIL, 1, [one.label for one in contenders], [one.spec for one in contenders], digest(sheet),
+        [IMAGE, EVIL], "stalled", [], [], [], [], 1.0,
+    )  # fmt: skip
+    watched = WatchedTournament(contenders, SETTINGS)
+    with watched.served(0) as address:
+        watched.page.games = [EVIL]
+        watched.page.planned = 2
+        watched.ended(result)
+        watched.over()
+        window = await open_window(address)
+        text = await (await window.see(".played tbody tr")).inner_text()
+        assert EVIL in text
+        assert IMAGE in text
+        assert IMAGE in await window.page.locator(".standings").inner_text()
+        assert await window.page.evaluate("() => window.hacked") is None
+        assert await window.page.locator("main img, main script, main [onerror]").count() == 0
+
+
+def test_log_is_shown_by_replay(tmp_path: Path) -> None:
+    """A folder with a log: table, matches and positions are served; a line that was cut off does not matter."""
+    sheet = load("tic_tac_toe")
+    results = [play(sheet, pairing.round, pairing.seats) for pairing in schedule(CONTENDERS, [sheet], 1)]
+    log = tmp_path / "matches.jsonl"
+    write_log(log, results, {"tic_tac_toe": sheet.source})
+    before = log.read_bytes() + b'{"seed": 3, "open'
+    log.write_bytes(before)
+    command = [sys.executable, "-m", "agent.cli", "replay", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None
+        link = re.search(r"1 tournament: (http://127\.0\.0\.1:\d+)/#/tournament/(\S+)", process.stdout.readline())
+        assert link is not None
+
+        def get(path: str) -> dict[str, object]:
+            with urllib.request.urlopen(f"{link[1]}/page/{path}", timeout=600) as response:
+                data: dict[str, object] = json.load(response)
+            return data
+
+        view = get(f"tournaments/{link[2]}")
+        assert view["played"] == len(results)
+        assert not view["running"]
+        listed = get(f"tournaments/{link[2]}/matches?player=random")
+        assert listed["count"] == 4
+        matches = listed["matches"]
+        assert isinstance(matches, list)
+        match = get(f"matches/{matches[0]['key']}")
+        assert match["plies"] == matches[0]["plies"]
+        assert get(f"matches/{matches[0]['key']}/positions/3")["known"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(600) == OK
+    assert log.read_bytes() == before
+
+
+def test_log_of_a_command_is_enough(tmp_path: Path) -> None:
+    """What `tournament --log` writes can be shown with all its replays, also by a command that resumed it."""
+    log = tmp_path / "matches.jsonl"
+    command = ["tournament", "tic_tac_toe", "--players", "random,legal", "--jobs", "1", "--log", str(log)]
+    assert main([*command, "--rounds", "1"]) == OK
+    assert main([*command, "--rounds", "2"]) == OK
+    assert sum("rulesheet" in json.loads(line) for line in log.read_text().splitlines()) == 1
+    page = read_tournament(log)
+    assert page is not None
+    listed = page.matches(None, None)
+    assert listed["count"] == 4
+    for match in listed["matches"]:
+        transcript = page.find(match["key"])
+        assert transcript is not None
+        assert len(transcript.positions) == match["plies"] + 1
+        assert all(position.facts for position in transcript.positions)
+        assert transcript.goals == [seat["goal"] for seat in match["seats"]]
+
+
+def test_logs_that_cannot_be_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Something else is no log; moves that are not those of the rules have no replay; without rules there is none."""
+    sheet = load("tic_tac_toe")
+    result = play(sheet, 1, ("random", "quick"))
+    log = tmp_path / "matches.jsonl"
+    write_log(log, [result], {})
+    page = read_tournament(log)
+    assert page is not None
+    assert page.matches(None, None)["matches"][0]["key"] is None
+    result.moves[0][0] = "(fly 1)"
+    write_log(log, [result], {"tic_tac_toe": sheet.source})
+    page = read_tournament(log)
+    assert page is not None
+    key = page.matches(None, None)["matches"][0]["key"]
+    assert page.find(key) is None
+    assert page.find("other") is None
+    log.write_text(log.read_text() + '{"seed": 3}\n')
+    with pytest.raises(InputError, match="line 2 is no match"):
+        read_tournament(log)
+    log.write_text('{"a": 1}\n')
+    assert read_tournament(log) is None
+    assert main(["replay", str(log)]) == WRONG_INPUT
+    assert "neither a record" in capsys.readouterr().err

@@ -1,0 +1,40 @@
+"""What is said of games that are none of a native family."""
+
+from __future__ import annotations
+
+import pytest
+
+from games import rulesheets
+from games.families import FAMILIES
+from games.gdl.compile import compile_rules
+from games.gdl.rules.check import check
+from protocol.kif import read_rulesheet
+
+REVERSI, BLOKBOX = FAMILIES
+
+
+@pytest.mark.parametrize(
+    ("game", "reversi", "blokbox"),
+    [
+        ("tic_tac_toe", "several moves are legal", ""),
+        ("connect_four", "a move always puts discs on 0 cells", ""),
+        ("eight_puzzle", "1 role instead of 2", "1 role instead of 2"),
+        ("rock_paper_scissors", "a role has 3 moves", "take turns"),
+        ("breakthrough", "a role has 154 moves, more than 64 cells and a pass", "take back what others do"),
+    ],
+)
+def test_reasons_name_what_was_found(game: str, reversi: str, blokbox: str) -> None:
+    """The check that failed, with what it met."""
+    machine = compile_rules(check(read_rulesheet(rulesheets.text(game))))
+    for family, expected in ((REVERSI, reversi), (BLOKBOX, blokbox)):
+        reason = family.refusal(machine)
+        assert reason is not None
+        assert expected in reason
+
+
+def test_members_are_not_refused() -> None:
+    """But by the other family."""
+    source = rulesheets.text("reversi")
+    machine = compile_rules(check(read_rulesheet(source)))
+    assert REVERSI.refusal(machine) is None
+    assert BLOKBOX.refusal(machine) is not None
