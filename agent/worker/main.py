@@ -15,10 +15,6 @@ import sys
 import time
 from collections.abc import Sequence
 
-from agent.logs import formatter, start_logging
-from agent.worker.messages import PULSE, Alive, Begin, Channel, Warm
-from agent.worker.session import Session
-
 _PARENT_DEATH_SIGNAL = 1
 """prctl(2)'s PR_SET_PDEATHSIG."""
 
@@ -44,6 +40,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     if os.getppid() != options.server:
         # It was gone before that.
         return
+
+    # Importing takes a while: one that hung in it would outlive its server.
+    from agent.logs import formatter, start_logging
+    from agent.worker.messages import PULSE, Alive, Begin, Channel, Warm
+    from agent.worker.session import Session
 
     # Whatever else prints must not get between the reports.
     channel = Channel(os.dup(0), os.dup(1))

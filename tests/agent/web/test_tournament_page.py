@@ -87,7 +87,7 @@ async def test_table_is_followed_while_a_tournament_runs(open_window: OpenWindow
         watched.begins(sheets, len(results), results[:2])
         await window.see(".tournament[data-played='2'] .standings tr[data-player='slow']")
         for result in results[2:-4]:
-            watched.ended(result)
+            watched.ended(result, "here")
         await window.see(f".tournament[data-played='{len(results) - 4}'] .played")
         text = await page.locator(".state").inner_text()
         assert text.startswith(f"{len(results) - 4} of {len(results)} matches, ")
@@ -95,7 +95,7 @@ async def test_table_is_followed_while_a_tournament_runs(open_window: OpenWindow
         assert await page.locator("progress").get_attribute("value") == str(len(results) - 4)
         await window.keep("tournament-running")
         for result in results[-4:]:
-            watched.ended(result)
+            watched.ended(result, "here")
         watched.over()
         await window.see(".tournament[data-running='false'] .played")
         assert await page.locator(".standings tbody tr").count() == len(CONTENDERS)
@@ -146,7 +146,7 @@ async def test_names_in_a_tournament_are_text(open_window: OpenWindow, tmp_path:
     with watched.served(0) as address:
         watched.page.games = [EVIL]
         watched.page.planned = 2
-        watched.ended(result)
+        watched.ended(result, "here")
         watched.over()
         window = await open_window(address)
         text = await (await window.see(".played tbody tr")).inner_text()
