@@ -106,6 +106,6 @@ def test_printed_table_and_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_lines_for_people() -> None:
     """A match, and a time."""
-    assert describe(RESULTS[1]) == "two, round 1: role0 b 50, role1 a 50; errors of players: 2"
-    assert "stalled" in describe(RESULTS[4])
+    assert describe(RESULTS[1], "here") == "two, round 1: role0 b 50, role1 a 50; errors of players: 2 [here]"
+    assert "stalled" in describe(RESULTS[4], "here")
     assert [duration(seconds) for seconds in (12.3, 83.0, 7322.0)] == ["12 s", "1 min 23 s", "2 h 2 min"]

@@ -17,10 +17,10 @@ REVERSI, BLOKBOX = FAMILIES
     ("game", "reversi", "blokbox"),
     [
         ("tic_tac_toe", "several moves are legal", ""),
-        ("connect_four", "a move always puts discs on 0 cells", ""),
+        ("connect_four", "no pairs that exclude each other", ""),
         ("eight_puzzle", "1 role instead of 2", "1 role instead of 2"),
         ("rock_paper_scissors", "a role has 3 moves", "take turns"),
-        ("breakthrough", "a role has 154 moves, more than 64 cells and a pass", "take back what others do"),
+        ("breakthrough", "a role has 155 moves, more than 64 cells and a pass", "uses up 0 facts that could be pieces"),
     ],
 )
 def test_reasons_name_what_was_found(game: str, reversi: str, blokbox: str) -> None:

@@ -42,13 +42,21 @@ def cluster() -> Iterator[Any]:
 
 
 @pytest.fixture
-def one_core() -> Iterator[None]:
-    """This process keeps to one core, and leaves the others to helpers."""
+def new_node(cluster: Any) -> Iterator[Callable[[], Any]]:
+    """This process keeps to one core, and leaves the others to helpers: adds a node that may use them all."""
     cores = os.sched_getaffinity(0)
     if len(cores) < 2:
         pytest.skip("needs two cores")
+
+    def add() -> Any:
+        os.sched_setaffinity(0, cores)
+        try:
+            return cluster.add_node(num_cpus=1)
+        finally:
+            os.sched_setaffinity(0, {min(cores)})
+
     os.sched_setaffinity(0, {min(cores)})
-    yield
+    yield add
     os.sched_setaffinity(0, cores)
 
 
@@ -62,7 +70,7 @@ def helper_processes() -> set[int]:
     return found
 
 
-def test_a_helper_that_is_killed_comes_back(cluster: Any, one_core: None) -> None:
+def test_a_helper_that_is_killed_comes_back(cluster: Any, new_node: Callable[[], Any]) -> None:
     """Every turn has its answer, with a helper or without; helpers end with the team."""
     others = helper_processes()
     machine = compile_rules(check(read_rulesheet(text("connect_four"))))
@@ -94,12 +102,12 @@ def test_a_helper_that_is_killed_comes_back(cluster: Any, one_core: None) -> Non
         def helped() -> bool:
             return any(isinstance(answer, RootReport) and answer.visits.sum() > 0 for answer in team.answers())
 
-        node = cluster.add_node(num_cpus=1)
+        node = new_node()
         play_turn(helped)
         play_turn(helped)
         cluster.remove_node(node, allow_graceful=False)
         play_turn(lambda: team.size == 0)
-        cluster.add_node(num_cpus=1)
+        new_node()
         play_turn(lambda: team.size == 1)
         play_turn(helped)
         own = helper_processes() - others
