@@ -15,6 +15,10 @@ ANSWER_SECONDS = 5.0
 """How long a head node may take to accept a connection. Set by hand; not tuned."""
 
 
+class NoClusterError(InputError):
+    """No cluster answers at an address: there may be one later."""
+
+
 def import_ray() -> ModuleType:
     """The package `ray`. Raises `InputError` where it is not installed."""
     try:
@@ -28,19 +32,19 @@ def import_ray() -> ModuleType:
 def connect(address: str) -> Any:
     """Joins the cluster at `HOST:PORT`, or with `auto` the one that this machine is a node of; returns `ray`.
 
-    Does nothing where this process has joined one already. Raises `InputError` where there is none, or where it cannot
-    be joined.
+    Does nothing where this process has joined one already. Raises `InputError` where Ray or an address is missing, and
+    `NoClusterError` where no cluster can be joined there.
     """
     ray: Any = import_ray()
     if ray.is_initialized():
         return ray
     if address != "auto":
-        _check_reachable(address)
+        check_reachable(address)
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", configure_logging=False)
     except Exception as error:
         first = str(error).strip().partition("\n")[0]
-        raise InputError(
+        raise NoClusterError(
             f"{address}: no Ray cluster that this machine is a node of ({type(error).__name__}: {first}). Start one "
             "with `ray start --head` on one machine and `ray start --address=HOST:6379` on the others, also on this "
             "one (with --num-cpus=0 where it is not to play)"
@@ -53,12 +57,13 @@ def disconnect() -> None:
     import_ray().shutdown()
 
 
-def _check_reachable(address: str) -> None:
-    """Ray itself would try for minutes."""
+def check_reachable(address: str) -> None:
+    """Raises `InputError` for what is no HOST:PORT, and `NoClusterError` where nobody answers: Ray itself would try for
+    minutes."""
     host, _, port = address.rpartition(":")
     if "//" in address or not host or not port.isdigit():
         raise InputError(f"{address}: a cluster is `auto`, or HOST:PORT of its head node, such as 192.0.2.7:6379")
     try:
         socket.create_connection((host.strip("[]"), int(port)), ANSWER_SECONDS).close()
     except (OSError, OverflowError) as error:
-        raise InputError(f"{address}: no head node of a Ray cluster answers there ({error})") from None
+        raise NoClusterError(f"{address}: no head node of a Ray cluster answers there ({error})") from None

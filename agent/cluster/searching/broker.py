@@ -11,12 +11,13 @@ import logging
 import os
 import queue
 import resource
-import socket
 import threading
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
+from agent.cluster.connection import NoClusterError, connect
 from agent.cluster.searching.messages import Content, Failed, Join, Note, Order, Present, Request, Response
+from agent.errors import InputError
 
 if TYPE_CHECKING:
     # With Ray, which may not be there.
@@ -26,9 +27,6 @@ log = logging.getLogger(__name__)
 
 STEP_SECONDS = 0.5
 """How long helpers are waited for at a time. Set by hand; not tuned."""
-
-ANSWER_SECONDS = 5.0
-"""How long a head node may take to accept a connection. Set by hand; not tuned."""
 
 
 def main() -> None:
@@ -65,13 +63,7 @@ class _Broker:
         waiting: queue.SimpleQueue[Request] = queue.SimpleQueue()
         threading.Thread(target=self._receive, args=(waiting,), name="requests", daemon=True).start()
         try:
-            import ray
-        except ImportError:
-            self._send(Failed("Ray is not installed (pip install ggp-agent[cluster])", hopeless=True))
-            return
-        try:
-            check_address(join.address)
-            ray.init(join.address, log_to_driver=False, logging_level=logging.WARNING, namespace="ggp-agent")
+            connect(join.address)
             from agent.cluster.searching.crew import Crew
 
             crew = Crew(join.place, join.most, self._send, lambda helpers: self._send(Present(helpers)))
@@ -80,7 +72,8 @@ class _Broker:
                 crew.step(STEP_SECONDS)
         except Exception as error:
             text = str(error).strip().splitlines()
-            self._send(Failed(text[0] if text else type(error).__name__, hopeless=isinstance(error, BadAddressError)))
+            hopeless = isinstance(error, InputError) and not isinstance(error, NoClusterError)
+            self._send(Failed(text[0] if text else type(error).__name__, hopeless=hopeless))
 
     def _receive(self, waiting: queue.SimpleQueue[Request]) -> None:
         try:
@@ -92,20 +85,6 @@ class _Broker:
     def _send(self, response: Response) -> None:
         with self._sending:
             self._responses.send(response)
-
-
-class BadAddressError(Exception):
-    """No address of a cluster."""
-
-
-def check_address(address: str) -> None:
-    """Raises `BadAddressError`, or `OSError` where nobody answers there: Ray itself would try for minutes."""
-    if address == "auto":
-        return
-    host, _, port = address.rpartition(":")
-    if "//" in address or not host or not port.isdecimal():
-        raise BadAddressError("an address is `auto`, or HOST:PORT of the head node, such as 192.0.2.7:6379")
-    socket.create_connection((host.strip("[]"), int(port)), ANSWER_SECONDS).close()
 
 
 def _forward(waiting: queue.SimpleQueue[Request], crew: Crew) -> None:

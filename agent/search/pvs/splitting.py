@@ -1,6 +1,6 @@
 """Alpha-beta with helpers: the root's moves are split among them, with what the transposition tables hold of them.
 
-The engine searches the best move of the last iteration first, which takes about half of the time, and then shows of
+The engine searches the best move of the last iteration first, which takes a good part of the time, and then shows of
 each other move that it is no better. That second part needs only a bound, so that helpers do it at the same time: each
 goes through the other moves in an order of its own, the first one from the end, in null windows at the newest score
 that the engine has passed on. What a helper has found is an entry of its table; the engine puts it into its own, where

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from agent.cluster.connection import NoClusterError, check_reachable
 from agent.cluster.searching import link
-from agent.cluster.searching.broker import BadAddressError, check_address
 from agent.cluster.searching.link import ClusterTeam
+from agent.errors import InputError
 from tests.agent.cluster.searching.counting import Counting, until
 
 MACHINE: Any = "a machine"
@@ -133,7 +134,11 @@ def test_the_game_comes_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize("address", ["", "here", "ray://127.0.0.1:10001", "127.0.0.1"])
 def test_bad_addresses_are_refused_at_once(address: str) -> None:
     """Ray would try for minutes."""
-    with pytest.raises(BadAddressError):
-        check_address(address)
-    with pytest.raises(OSError, match="refused"):
-        check_address("127.0.0.1:1")
+    with pytest.raises(InputError, match="HOST:PORT"):
+        check_reachable(address)
+
+
+def test_cluster_that_does_not_answer_may_do_so_later() -> None:
+    """Which is another matter than an address that is none."""
+    with pytest.raises(NoClusterError, match="refused"):
+        check_reachable("127.0.0.1:1")
