@@ -178,6 +178,7 @@ class TreeSearch(Engine):
     def judge_by(self, judgement: Judgement) -> None:
         """Judges leaves as another search of the game does. For a thread beside `think`."""
         parameters = self._parameters
+        self._scheduler.exploration_scaled = True
         parameters.judge_weights[:] = judgement.weights
         parameters.judge_bias[:] = judgement.bias
         parameters.exploration[:] = judgement.exploration

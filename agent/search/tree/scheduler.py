@@ -80,13 +80,15 @@ class Scheduler:
         """Whether the exploration weights suit the game."""
 
     def scale_exploration(self, stop: StopFlag) -> None:
-        """Sets the exploration weights from how much goals differ in random play; leaves them as they are if stopped.
+        """Sets the exploration weights from how much goals differ in random play; leaves them as they are if stopped,
+        or if they are known meanwhile.
 
         64 playouts; takes as long as they take.
         """
         seed = self._random.getrandbits(63)
         goals = np.maximum(self._machine.sample_goals(seed, stop), 0).astype(np.float64)
-        if len(goals) < 32:
+        if len(goals) < 32 or self.exploration_scaled:
+            # What another search has told meanwhile stays.
             return
         deviation = np.sqrt(np.maximum((goals**2).mean(axis=0) - goals.mean(axis=0) ** 2, 0.0)) / 100
         self._playout_exploration = np.clip(EXPLORATION * deviation, *PLAYOUT_EXPLORATION_RANGE)

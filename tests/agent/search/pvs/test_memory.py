@@ -23,8 +23,8 @@ from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import Experience, Learner, LogisticEvaluation
 from agent.search.pvs.memory import MAX_FILE, Entry, Positions, SheetMemory, Store
 from agent.search.pvs.preparation import MOST_REMEMBERED, Preparation
+from agent.worker.choice import choice_for
 from agent.worker.messages import Begin, Checkpoint
-from agent.worker.session import _remembering
 from games import rulesheets
 from games.gdl import canonical
 from games.gdl.running.machine import CircuitMachine
@@ -510,8 +510,8 @@ def test_engine_of_a_match_has_the_memory_of_its_rules(own: Compile, tmp_path: P
     """Where the match is played with memory, and only there."""
     machine = own("tic_tac_toe")
     start = Start("m", "x", kif.read_rulesheet(rulesheets.text("tic_tac_toe")), 10, 10)
-    assert _remembering(Begin(start, Checkpoint(), None, True, compile=True)) is None
-    choose = _remembering(Begin(start, Checkpoint(), None, True, compile=True, memory=tmp_path))
+    assert choice_for(Begin(start, Checkpoint(), None, True, compile=True)) is None
+    choose = choice_for(Begin(start, Checkpoint(), None, True, compile=True, memory=tmp_path))
     assert choose is not None
     engine = next(choose(machine, 0))
     assert isinstance(engine, GeneralSearch)
