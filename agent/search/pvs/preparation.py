@@ -76,8 +76,8 @@ class Preparation:
         """What evaluations are made of; None before the first one."""
         self.suits: bool | None = None
         """Whether alpha-beta can play the game; None as long as that is not known."""
-        self._told: tuple[int, int] | None = None
-        """Generations and trial matches that the log has last."""
+        self._told: tuple[int, bool] | None = None
+        """Generations, and whether alpha-beta is to play, that the log has last."""
         self.points, self.matches = 0.0, 0
         """What alpha-beta got in matches against tree search, and their number."""
         self._interrupted: dict[int, tuple[int, TrialMatch]] = {}
@@ -188,7 +188,7 @@ class Preparation:
         """Logs what is known by now, where that is new."""
         if self._learner is None:
             return
-        news = self._learner.generations, self.matches
+        news = self._learner.generations, self.prefers_alpha_beta
         if news != self._told:
             self._told = news
             log.info(
