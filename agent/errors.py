@@ -12,6 +12,12 @@ class CommandError(Exception):
     """
 
 
+def first_line(error: Exception) -> str:
+    """The first line of what an error says; what kind it is where it says nothing."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
 class InputError(CommandError):
     """What the command was given makes no sense."""
 

@@ -1,14 +1,26 @@
-"""How processes of the agent are started, and which ones they have started themselves."""
+"""How processes of the agent are started and end, which ones they have started themselves, and what tells apart the
+machine's starts."""
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import asyncio
+
+_PARENT_DEATH_SIGNAL = 1
+"""prctl(2)'s PR_SET_PDEATHSIG."""
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+"""What Linux calls the time since it was started."""
+
+_libc = ctypes.CDLL(None)
 
 
 async def start_module(
@@ -44,6 +56,26 @@ def module_environment() -> dict[str, str]:
     root = str(Path(__file__).resolve().parents[1])
     search_path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     return {**os.environ, "PYTHONPATH": search_path}
+
+
+def end_with_parent(number: signal.Signals) -> None:
+    """This process gets a signal when the thread that started it ends, however that ends.
+
+    May be called between fork and exec. A parent that is gone already is not noticed.
+    """
+    _libc.prctl(_PARENT_DEATH_SIGNAL, number)
+
+
+@functools.cache
+def boot_id() -> str | None:
+    """What tells this start of the machine from others, and from other machines; None where nothing does.
+
+    Containers of one machine have it in common.
+    """
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return None
 
 
 def children(pid: int) -> list[int]:

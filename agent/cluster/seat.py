@@ -13,9 +13,6 @@ from agent.cluster.worker import Failed, Idle, Made, start_worker
 from games.child_process import ChildLostError, ChildProcess
 from games.kernel_cache import sources_digest
 
-STEP_SECONDS = 0.1
-"""Between two looks at the processes that compile. Set by hand; not tuned."""
-
 
 @dataclass(frozen=True)
 class NodeReport:
@@ -78,16 +75,8 @@ class Seat:
 
 
 def _compile(kernels: tuple[str, ...]) -> None:
-    if not kernels:
-        return
-    # Imported here: nothing is to compile for most tests of executors.
-    from agent.kernels.keeper import KernelKeeper
+    if kernels:
+        # Imported here: nothing is to compile for most tests of executors.
+        from agent.kernels.progress import prepare
 
-    keeper = KernelKeeper(kernels)
-    try:
-        while not keeper.finished:
-            keeper.step()
-            if not keeper.finished:
-                time.sleep(STEP_SECONDS)
-    finally:
-        keeper.close()
+        prepare(kernels).close()

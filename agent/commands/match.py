@@ -14,9 +14,9 @@ from agent.commands.options import (
     add_command,
     add_manager_options,
     add_memory_options,
+    add_watch_option,
     own_rulesheets,
     players,
-    port,
     seconds,
     write_json,
 )
@@ -56,14 +56,7 @@ def add(commands: Commands) -> None:
     add_manager_options(parser, "the players")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="for scrambling and random moves (default: 0)")
     parser.add_argument("--record", type=Path, metavar="FILE", help="file for the match record (JSON)")
-    parser.add_argument(
-        "--watch",
-        type=port,
-        nargs="?",
-        const=0,
-        metavar="PORT",
-        help="show the match on a page, at this port of this machine (default: a free one); persons play there",
-    )
+    add_watch_option(parser, "show the match on a page, where persons play")
     parser.add_argument(
         "--human-clock", type=seconds, metavar="S", help="seconds that a person has for each move (default: any time)"
     )

@@ -98,6 +98,18 @@ def add_manager_options(parser: argparse.ArgumentParser, players: str) -> None:
     )
 
 
+def add_watch_option(parser: argparse.ArgumentParser, what: str) -> None:
+    """Adds `--watch [PORT]`: `watch` is a port, 0 for any that is free, or None. `what` begins the help."""
+    parser.add_argument(
+        "--watch",
+        type=port,
+        nargs="?",
+        const=0,
+        metavar="PORT",
+        help=f"{what}, at this port of this machine (default: a free one)",
+    )
+
+
 def add_cluster_option(parser: argparse.ArgumentParser, what: str) -> None:
     """Adds `--cluster ADDRESS`: `executor` makes an executor of it."""
     parser.add_argument(

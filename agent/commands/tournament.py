@@ -16,11 +16,11 @@ from agent.commands.options import (
     add_cluster_option,
     add_command,
     add_manager_options,
+    add_watch_option,
     count,
     executor,
     own_rulesheets,
     players,
-    port,
 )
 from agent.kernels.groups import CIRCUIT, PLAYING
 
@@ -76,14 +76,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="add each match to this file (JSON lines), and do not play those in it"
     )
-    parser.add_argument(
-        "--watch",
-        type=port,
-        nargs="?",
-        const=0,
-        metavar="PORT",
-        help="show table and matches on a page, at this port of this machine (default: a free one)",
-    )
+    add_watch_option(parser, "show table and matches on a page")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to FILE as comma-separated values")
 
 

@@ -150,11 +150,8 @@ class _Soak:
         self._killed: float | None = None
         self._disturbed = 0.0
         """Until when replies may be missing because of a fault."""
-        self._end = time.monotonic() + options.seconds
-
-    def begin(self) -> None:
-        """The time begins now."""
-        self._end = time.monotonic() + self._options.seconds
+        self._end = 0.0
+        """When the time is over."""
 
     def stop(self) -> None:
         """Ends the matches after their present turns."""
@@ -167,6 +164,7 @@ class _Soak:
 
     async def run(self) -> None:
         """Plays matches until a bound is reached."""
+        self._end = time.monotonic() + self._options.seconds
         await asyncio.gather(*(self._manage(number) for number in range(self._options.at_once)))
 
     async def _manage(self, number: int) -> None:
@@ -317,8 +315,7 @@ def soak(options: SoakOptions, progress: Callable[[SoakReport], None] = lambda r
     """Starts a server, plays matches against it until a bound is reached, and ends it.
 
     `progress` is called after each match. SIGINT and SIGTERM end the matches; what was counted until then is returned.
-    Raises `CommandError` for games that cannot be read, and where the server
-    does not start.
+    Raises `CommandError` for games that cannot be read, and where the server does not start.
     """
     with tempfile.TemporaryDirectory(prefix="ggp-agent-soak-") as folder, _load(options.load):
         unusual = any(not FAULTS[name].usual for name in options.faults_of)
@@ -328,7 +325,6 @@ def soak(options: SoakOptions, progress: Callable[[SoakReport], None] = lambda r
 
             async def course() -> None:
                 await server.wait_until_available()
-                run.begin()
                 with _stopping(run.stop):
                     await run.run()
                 with contextlib.suppress(OSError, ValueError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import signal
 import socket
@@ -13,12 +12,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from agent.errors import PlayerStartError
-from agent.processes import module_environment
+from agent.processes import end_with_parent, module_environment
 from protocol.client import ClientError, PlayerClient, says_available
 from protocol.messages import Info
 
@@ -39,17 +39,6 @@ LONG_SECONDS = 30 * 86_400
 
 TAIL = 4096
 """Bytes of a process's last output that explain its failure."""
-
-
-_PR_SET_PDEATHSIG = 1
-"""Linux's prctl(2)."""
-
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def _end_with_parent() -> None:
-    """In a new process: it is told to end when the thread that started it does, however that ends."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class AgentProcess:
@@ -74,7 +63,7 @@ class AgentProcess:
             env=module_environment(),
             # An interrupt at the keyboard reaches the referee alone, which then says ABORT.
             start_new_session=True,
-            preexec_fn=_end_with_parent,
+            preexec_fn=partial(end_with_parent, signal.SIGTERM),
         )
 
     def __enter__(self) -> Self:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-"""What Linux calls the time since it was started."""
+from agent.processes import boot_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +23,7 @@ class Moment:
     @classmethod
     def present(cls) -> Moment:
         """Now."""
-        boot = _boot()
+        boot = boot_id()
         return cls(time.time(), None if boot is None else time.monotonic(), boot)
 
     @classmethod
@@ -48,11 +45,3 @@ class Moment:
         if self.boot is not None and self.boot == later.boot and self.up is not None and later.up is not None:
             return max(0.0, later.up - self.up)
         return max(0.0, later.at - self.at)
-
-
-@functools.cache
-def _boot() -> str | None:
-    try:
-        return _BOOT_ID.read_text().strip()
-    except OSError:
-        return None

@@ -10,7 +10,6 @@ It does nothing else, and imports next to nothing, so that there is little that 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import logging
 import os
 import resource
@@ -19,6 +18,8 @@ import socket
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
+
+from agent.processes import end_with_parent
 
 log = logging.getLogger(__name__)
 
@@ -46,8 +47,6 @@ MOST_DESCRIPTORS = 1 << 16
 """Open files that the server asks for. Set by hand; not tuned."""
 
 _ASKED_TO_END = (signal.SIGTERM, signal.SIGINT)
-_PARENT_DEATH_SIGNAL = 1
-"""prctl(2)'s PR_SET_PDEATHSIG."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -89,7 +88,6 @@ class Supervisor:
         self._listener = listener
         self._command = list(command)
         self._environment = dict(environment)
-        self._libc = ctypes.CDLL(None)
 
     def run(self) -> int:
         """The exit status of the serving process that ended last.
@@ -133,7 +131,7 @@ class Supervisor:
             return child
         try:
             # A supervisor that is killed takes its server along: nothing would start that again.
-            self._libc.prctl(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+            end_with_parent(signal.SIGTERM)
             if os.getppid() == parent:
                 os.dup2(self._listener.fileno(), LISTEN_DESCRIPTOR)
                 os.set_inheritable(LISTEN_DESCRIPTOR, True)

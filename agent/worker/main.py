@@ -7,7 +7,6 @@ on standard output (see `agent.worker.messages`). What happens in between is `ag
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
 import resource
 import signal
@@ -15,8 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-_PARENT_DEATH_SIGNAL = 1
-"""prctl(2)'s PR_SET_PDEATHSIG."""
+from agent.processes import end_with_parent
 
 NICENESS = 1
 """Lets the server process, which only ever runs for moments, have its turn first; too little to matter otherwise. Set
@@ -36,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--light", action="store_true", help="load no kernels at all")
     options = parser.parse_args(argv)
     # One that is stopped would not notice that its server is gone, and stay for ever.
-    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    end_with_parent(signal.SIGKILL)
     if os.getppid() != options.server:
         # It was gone before that.
         return

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from agent.cluster.connection import NoClusterError, connect
 from agent.cluster.searching.messages import Content, Failed, Join, Note, Order, Present, Request, Response
-from agent.errors import InputError
+from agent.errors import InputError, first_line
 
 if TYPE_CHECKING:
     # With Ray, which may not be there.
@@ -71,9 +71,8 @@ class _Broker:
             while True:
                 crew.step(STEP_SECONDS)
         except Exception as error:
-            text = str(error).strip().splitlines()
             hopeless = isinstance(error, InputError) and not isinstance(error, NoClusterError)
-            self._send(Failed(text[0] if text else type(error).__name__, hopeless=hopeless))
+            self._send(Failed(first_line(error), hopeless=hopeless))
 
     def _receive(self, waiting: queue.SimpleQueue[Request]) -> None:
         try:

@@ -19,6 +19,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from agent.cluster.searching.helper import Helper
 from agent.cluster.searching.messages import Answer, Content, Heard, Note, Order, Place, Ready, pause
+from agent.errors import first_line
 from games.kernel_cache import sources_digest
 
 log = logging.getLogger(__name__)
@@ -189,7 +190,7 @@ class Crew:
             member.actor.tell.remote(order, [self._contents[order.game]], [self._contents[order.setting]])
 
     def _lose(self, member: _Member, error: Exception) -> None:
-        log.warning("helper %d (%s) is lost: %s", member.rank, member.name or "not ready yet", _first_line(error))
+        log.warning("helper %d (%s) is lost: %s", member.rank, member.name or "not ready yet", first_line(error))
         if not member.ready:
             self._failures[member.node] += 1
             if self._failures[member.node] >= MOST_FAILURES:
@@ -213,8 +214,3 @@ class _Actor(Helper):
 
         start_logging()
         super().__init__(rank, lambda content: ray.get(content[0]))
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

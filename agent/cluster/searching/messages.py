@@ -5,9 +5,11 @@ The broker passes contents on without looking into them.
 
 from __future__ import annotations
 
+import platform
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias
+
+from agent.processes import boot_id
 
 # ------------------------------------------------------------------------------------------- worker -> broker
 
@@ -138,9 +140,4 @@ def pause(helpers: int) -> float:
 
 def machine_name() -> str:
     """What tells this machine from others: two containers of one machine have it in common."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        import platform
-
-        return platform.node()
+    return boot_id() or platform.node()

@@ -37,13 +37,23 @@ def probe(table, key):
     return np.uint64(0)
 
 
+def read_entries(table: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The data that a table (uint64[entries, 2]) holds for keys (n); 0 for none. Others may write meanwhile."""
+    found = table[places_of(table, keys)]
+    fits = ((found[..., 0] ^ found[..., 1]) == keys[:, None]) & (found[..., 1] != 0)
+    data = np.take_along_axis(found[..., 1], fits.argmax(axis=1)[:, None], axis=1)[:, 0]
+    return np.where(fits.any(axis=1), data, np.uint64(0))
+
+
 def look_up(table: NDArray[np.uint64], key: int) -> int:
     """`probe` outside of kernels: the data that `table` (uint64[entries, 2]) holds for a key, or 0."""
-    begin = key & (len(table) - BUCKET) & ~(BUCKET - 1)
-    for check, data in table[begin : begin + BUCKET].tolist():
-        if data and check ^ data == key:
-            return int(data)
-    return 0
+    return int(read_entries(table, np.array([key], np.uint64))[0])
+
+
+def places_of(table: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """(n, BUCKET) where a table's entries for keys (n) may be; see `first_of_bucket`."""
+    first = (keys & np.uint64(table.shape[0] - BUCKET)) & ~np.uint64(BUCKET - 1)
+    return first.astype(np.int64)[:, None] + np.arange(BUCKET)
 
 
 @njit(inline="always")

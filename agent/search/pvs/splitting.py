@@ -23,12 +23,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.alphabeta.table import BUCKET, new_table
+from agent.search.alphabeta.table import new_table, places_of, read_entries
 from agent.search.engine import StopFlag
 from agent.search.pvs.analysis import MAX_DEPTH, Analyser, Progress, Searcher, Verdict
 from agent.search.pvs.features import Features
 from agent.search.pvs.learning import LogisticEvaluation
-from agent.search.pvs.table import EXACT
+from agent.search.pvs.table import DATE_AT, DEPTH_AT, EXACT, KIND_AT
 from agent.search.pvs.workspace import WIN, WON
 from agent.search.team import Assistant, Setting, Team
 from games.gdl.running.machine import CircuitMachine
@@ -43,8 +43,8 @@ tuned."""
 GOLDEN = 0.6180339887
 """Multiples of it, less their whole part, stay apart however many there are: where helpers begin."""
 
-_DEPTH, _KIND, _DATE = np.uint64(16), np.uint64(24), np.uint64(0xFF << 48)
-"""Where depth and kind begin in an entry's data, and the bits of its date: see `table.store`."""
+_DATE = np.uint64(0xFF) << DATE_AT
+"""The bits of an entry's date."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,35 +236,21 @@ class Assistance:
         return Guide(progress, read_entries(searcher.game.table, searcher.root_keys))
 
 
-def read_entries(table: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The data that a table (uint64[entries, 2]) holds for keys (n); 0 for none. Others may write meanwhile."""
-    found = table[_places(table, keys)]
-    fits = ((found[..., 0] ^ found[..., 1]) == keys[:, None]) & (found[..., 1] != 0)
-    data = np.take_along_axis(found[..., 1], fits.argmax(axis=1)[:, None], axis=1)[:, 0]
-    return np.where(fits.any(axis=1), data, np.uint64(0))
-
-
 def write_entries(searcher: Searcher, data: NDArray[np.uint64]) -> None:
     """Puts data of entries of the root's children (2 * children) into the table of a search, which may be running,
     where they say more than those that are there."""
     table, keys, date = searcher.game.table, searcher.root_keys, searcher.date
     own = read_entries(table, keys)
-    depth, own_depth = (data >> _DEPTH) & np.uint64(0xFF), (own >> _DEPTH) & np.uint64(0xFF)
-    own_kind = (own >> _KIND) & np.uint64(3)
+    depth, own_depth = (data >> DEPTH_AT) & np.uint64(0xFF), (own >> DEPTH_AT) & np.uint64(0xFF)
+    own_kind = (own >> KIND_AT) & np.uint64(3)
     news = (data != 0) & ((data & ~_DATE) != (own & ~_DATE))
     news &= (own == 0) | (depth > own_depth) | ((depth == own_depth) & (own_kind != EXACT))
     for index in np.flatnonzero(news):
-        key, entry = keys[index], (data[index] & ~_DATE) | np.uint64(date << 48)
-        bucket = _places(table, keys[index : index + 1])[0]
+        key, entry = keys[index], (data[index] & ~_DATE) | np.uint64(date) << DATE_AT
+        bucket = places_of(table, keys[index : index + 1])[0]
         held = table[bucket, 1]
         same = np.flatnonzero(((table[bucket, 0] ^ held) == key) & (held != 0))
-        place = bucket[same[0] if len(same) else int(((held >> _DEPTH) & np.uint64(0xFF)).argmin())]
+        place = bucket[same[0] if len(same) else int(((held >> DEPTH_AT) & np.uint64(0xFF)).argmin())]
         # A reader that sees one of the two words only finds nothing (see `agent.search.alphabeta.table`).
         table[place, 0] = key ^ entry
         table[place, 1] = entry
-
-
-def _places(table: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """(n, BUCKET) where a table's entries for keys (n) may be; see `alphabeta.table.first_of_bucket`."""
-    first = (keys & np.uint64(table.shape[0] - BUCKET)) & ~np.uint64(BUCKET - 1)
-    return first.astype(np.int64)[:, None] + np.arange(BUCKET)

@@ -15,31 +15,32 @@ SIDE_KEY = np.uint64(0x9E3779B97F4A7C15)
 """Tells apart the keys of a state seen by role 1 from those seen by role 0."""
 
 _BIAS = 1 << 15
-_VALUE, _DEPTH, _KIND, _CHILD, _DATE = (np.uint64(shift) for shift in (0, 16, 24, 32, 48))
+VALUE_AT, DEPTH_AT, KIND_AT, CHILD_AT, DATE_AT = (np.uint64(shift) for shift in (0, 16, 24, 32, 48))
+"""Where the parts of an entry's data begin, by bits."""
 
 
 @njit(inline="always")
 def value_of(data):
     """The score in an entry's data (uint64), as int64."""
-    return np.int64((data >> _VALUE) & np.uint64(0xFFFF)) - _BIAS
+    return np.int64((data >> VALUE_AT) & np.uint64(0xFFFF)) - _BIAS
 
 
 @njit(inline="always")
 def depth_of(data):
     """The depth in plies of the search that made the entry."""
-    return np.int64((data >> _DEPTH) & np.uint64(0xFF))
+    return np.int64((data >> DEPTH_AT) & np.uint64(0xFF))
 
 
 @njit(inline="always")
 def kind_of(data):
     """LOWER, UPPER or EXACT; 0 of no entry."""
-    return np.int64((data >> _KIND) & np.uint64(0x3))
+    return np.int64((data >> KIND_AT) & np.uint64(0x3))
 
 
 @njit(inline="always")
 def child_of(data):
     """The index of the best child."""
-    return np.int64((data >> _CHILD) & np.uint64(0xFFFF))
+    return np.int64((data >> CHILD_AT) & np.uint64(0xFFFF))
 
 
 @njit(inline="always")
@@ -66,16 +67,16 @@ def store(table, key, value, depth, kind, child, date):
             break
         worth = np.int64(0)
         if data:
-            current = np.int64((data >> _DATE) & np.uint64(0xFF)) == date
+            current = np.int64((data >> DATE_AT) & np.uint64(0xFF)) == date
             worth = 1 + depth_of(data) + (1000 if current else 0)
         if worth < worst:
             worst = worth
             victim = place
     data = (
-        np.uint64(value + _BIAS) << _VALUE
-        | np.uint64(min(depth, 255)) << _DEPTH
-        | np.uint64(kind) << _KIND
-        | np.uint64(child) << _CHILD
-        | np.uint64(date & 0xFF) << _DATE
+        np.uint64(value + _BIAS) << VALUE_AT
+        | np.uint64(min(depth, 255)) << DEPTH_AT
+        | np.uint64(kind) << KIND_AT
+        | np.uint64(child) << CHILD_AT
+        | np.uint64(date & 0xFF) << DATE_AT
     )
     put(table, victim, key, data)

@@ -8,23 +8,21 @@ from dataclasses import replace
 
 import numpy as np
 
+from agent.search.alphabeta.table import read_entries
 from agent.search.engine import Opinion
 from agent.search.pvs.analysis import Progress, Verdict
 from agent.search.pvs.engine import AlphaBetaSearch
 from agent.search.pvs.features import find_features
 from agent.search.pvs.learning import LogisticEvaluation
 from agent.search.pvs.splitting import (
-    _DEPTH,
-    _KIND,
     Assistance,
     Findings,
     Guide,
     SplitAssistant,
     make_setting,
-    read_entries,
     write_entries,
 )
-from agent.search.pvs.table import depth_of, kind_of
+from agent.search.pvs.table import DEPTH_AT, KIND_AT, depth_of, kind_of
 from agent.search.pvs.workspace import WIN
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
@@ -71,8 +69,9 @@ def test_depths_and_kinds_are_read_as_the_kernels_write_them(own: Compile) -> No
     searcher.iterate(searcher.place(machine.pack(machine.initial())), 4, NO_STOP)
     data = read_entries(searcher.game.table, searcher.root_keys)
     found = data[data != 0]
-    assert {int(depth_of.py_func(entry)) for entry in found} == {int(entry >> _DEPTH) & 0xFF for entry in found} == {3}
-    assert [int(kind_of.py_func(entry)) for entry in found] == [int(entry >> _KIND) & 3 for entry in found]
+    depths = {int(entry >> DEPTH_AT) & 0xFF for entry in found}
+    assert {int(depth_of.py_func(entry)) for entry in found} == depths == {3}
+    assert [int(kind_of.py_func(entry)) for entry in found] == [int(entry >> KIND_AT) & 3 for entry in found]
 
 
 def test_deeper_entries_stay(own: Compile) -> None:
