@@ -51,6 +51,7 @@ class RootReport:
     proven_goals: NDArray[np.float64]
     proven: bool
     value: float
+    results: float
     line: tuple[tuple[int, ...], float] | None = None
     """Of a single player: the moves of the best match found, by index, and its goal (0..1)."""
     solved: bool = False
@@ -66,6 +67,8 @@ class RootReport:
             # Counts may be torn: they are read while others write them.
             and bool((self.totals <= self.visits + 1024).all())
             and bool((self.proven_goals <= 1).all() and math.isfinite(self.value) and 0 <= self.value <= 1)
+            and math.isfinite(self.results)
+            and self.results >= 0
         )
 
 
@@ -127,6 +130,7 @@ def report_of(root: RootStatistics, line: tuple[tuple[int, ...], float] | None, 
         root.proven_goals.copy(),
         root.proven,
         root.value,
+        root.results,
         line,
         solved and line is not None,
     )
@@ -149,8 +153,8 @@ def _merged(root: RootStatistics, report: RootReport) -> RootStatistics:
     if root.proven or report.proven:
         value = root.value if root.proven else report.value
     else:
-        own, others = float(root.visits.sum()), float(report.visits.sum())
-        value = (own * root.value + others * report.value) / max(1.0, own + others)
+        both = root.results * root.value + report.results * report.value
+        value = both / max(1.0, root.results + report.results)
     return root._replace(
         visits=visits,
         strategy=strategy,
@@ -158,6 +162,7 @@ def _merged(root: RootStatistics, report: RootReport) -> RootStatistics:
         proven_goals=proven_goals,
         proven=proven,
         value=value,
+        results=root.results + report.results,
     )
 
 

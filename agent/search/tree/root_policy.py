@@ -48,6 +48,8 @@ class RootStatistics(NamedTuple):
     """Whether the root's own value is proven."""
     value: float
     """The root's value, 0..1: what is proven, or the mean of its playouts."""
+    results: float
+    """How many results that mean is of. Where the role has one legal move only, its edge has no visits."""
 
     @property
     def best_proven(self) -> int:
@@ -73,7 +75,10 @@ def read_root(tree: SearchTree, role: int, random_role: int) -> RootStatistics:
         proven_goals = np.where(edges["proven"] >= 0, child_goals, -1.0)
     else:
         proven_goals = edges["proven"].astype(float) if proven else np.full(len(edges), -1.0)
-    mean = tree.stats["total"][root, role] / max(1, int(tree.node["visits"][root]))
+    # In this order: what other threads add in between must not make the mean exceed the best goal.
+    total = float(tree.stats["total"][root, role])
+    results = int(tree.node["visits"][root])
+    mean = total / max(1, results)
     return RootStatistics(
         moves=edges["move"],
         visits=visits,
@@ -83,6 +88,7 @@ def read_root(tree: SearchTree, role: int, random_role: int) -> RootStatistics:
         simultaneous=len(np.setdiff1d(choosers, [random_role])) > 1,
         proven=proven,
         value=float(tree.stats["goal"][root, role] if proven else mean),
+        results=float(results),
     )
 
 

@@ -37,6 +37,16 @@ def test_visits_and_goals_are_added_up() -> None:
     assert choose(own, None, 0.0, Random(1)).edge == 0
 
 
+def test_what_the_root_is_worth_is_weighted_by_results() -> None:
+    """Also where the role has one legal move only, whose edge has no visits."""
+    own = root([0], [0.0], value=0.5, results=100)
+    helper = report([0], [0.0], value=0.8, results=200)
+    both = merged(own, (helper, replace(helper, results=0.0)))
+    assert both.value == pytest.approx((100 * 0.5 + 200 * 0.8) / 300)
+    assert both.results == 300
+    assert choose(both, None, 0.0, Random(1)).value == both.value
+
+
 def test_average_strategies_are_added_up() -> None:
     """Where roles choose at once, a move is as likely as all trees together have made it."""
     own = root([50, 50], [0.5, 0.5], strategy=[40.0, 10.0], simultaneous=True)
@@ -68,6 +78,8 @@ def garbage() -> list[object]:
         replace(good, strategy=np.zeros(3)),
         replace(good, proven_goals=np.array([7.0, -1.0])),
         replace(good, value=np.inf),
+        replace(good, results=-1.0),
+        replace(good, results=np.nan),
     ]
 
 
@@ -141,6 +153,30 @@ def test_an_assistant_searches_and_judges_like_the_engine(own: Compile) -> None:
     own_visits = read_root(search._tree, 0, -1).visits.sum()
     together = search._assistance.add(read_root(search._tree, 0, -1), search._lines)
     assert together.visits.sum() == own_visits + given.visits.sum()
+
+
+def test_helpers_count_where_there_is_no_choice(own: Compile) -> None:
+    """While the other role chooses, what the position is worth comes from all trees."""
+    machine = own("connect_four")
+    state = machine.next(machine.initial(), [machine.legal(machine.initial(), role)[0] for role in (0, 1)])
+    assert len(machine.legal(state, 0)) == 1
+    team = AssistedTeam(machine, 0)
+    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1, team=team)
+    search.begin(state)
+
+    def helped() -> bool:
+        return any(isinstance(answer, RootReport) and answer.results > 100 for answer in team.answers())
+
+    said: list[Opinion] = []
+    with StopWhen(helped) as stop:
+        search.think(stop.flag, said.append, None)
+    (given,) = team.answers()
+    assert isinstance(given, RootReport)
+    own_root = read_root(search._tree, 0, -1)
+    together = search._assistance.add(own_root, search._lines)
+    assert together.results == own_root.results + given.results
+    assert min(own_root.value, given.value) <= together.value <= max(own_root.value, given.value)
+    assert said[-1].value > 0
 
 
 def test_plans_of_helpers_are_followed(machine_of: Compile) -> None:

@@ -21,6 +21,7 @@ def root(
     simultaneous: bool = False,
     proven: bool = False,
     value: float = 0.5,
+    results: float | None = None,
 ) -> RootStatistics:
     """A root whose moves are numbered 10, 11, ...; -1 among the proven goals stands for an open child."""
     return RootStatistics(
@@ -32,6 +33,7 @@ def root(
         simultaneous=simultaneous,
         proven=proven,
         value=value,
+        results=float(sum(visits) if results is None else results),
     )
 
 
