@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 """Between two looks at which nodes there are. Set by hand; not tuned."""
 
+FETCH_SECONDS = 60.0
+"""After which a helper gives up fetching a game or a setting, until the next order. Set by hand; not tuned."""
 
 MOST_FAILURES = 3
 """Helpers in a row that were lost before they were ready, after which a node is left alone: what it lacks, such as the
@@ -73,8 +75,10 @@ class Crew:
         """Nodes that cannot help, and why."""
         self._failures: Counter[str] = Counter()
         """By node, see `MOST_FAILURES`."""
-        self._contents: dict[int, Any] = {}
-        """References to contents, by number."""
+        self._contents: dict[int, bytes] = {}
+        """By number."""
+        self._references: dict[int, Any] = {}
+        """To objects in Ray's store, by the number of the content; see `_reference`."""
         self._order: Order | None = None
         self._note: Note | None = None
         """The last one."""
@@ -83,10 +87,9 @@ class Crew:
         """Held while members or contents are used; never while they are waited for."""
 
     def keep(self, content: Content) -> None:
-        """Puts a game or a setting where all helpers can get it."""
-        reference = ray.put(content.data)
+        """Keeps a game or a setting for all helpers."""
         with self._lock:
-            self._contents[content.number] = reference
+            self._contents[content.number] = content.data
 
     def tell(self, order: Order) -> None:
         """Gives all helpers an order."""
@@ -97,6 +100,7 @@ class Crew:
                     self._give_order(member)
             for number in self._contents.keys() - {order.game, order.setting}:
                 del self._contents[number]
+                self._references.pop(number, None)
 
     def note(self, note: Note) -> None:
         """Passes a note on, to each helper when it is listened to the next time; of several, the last one."""
@@ -187,7 +191,17 @@ class Crew:
         if order is not None and member.sent != order.number:
             member.sent = order.number
             # In lists, so that a helper fetches only what it does not have yet.
-            member.actor.tell.remote(order, [self._contents[order.game]], [self._contents[order.setting]])
+            member.actor.tell.remote(order, [self._reference(order.game)], [self._reference(order.setting)])
+
+    def _reference(self, number: int) -> Any:
+        """A content's object in Ray's store, which is put there anew after a helper was lost.
+
+        Nodes fetch objects from any node that has a copy. For some time after a node was lost Ray looks for a copy
+        there, too, and every time waits for 10 s before it tries another node.
+        """
+        if number not in self._references:
+            self._references[number] = ray.put(self._contents[number])
+        return self._references[number]
 
     def _lose(self, member: _Member, error: Exception) -> None:
         log.warning("helper %d (%s) is lost: %s", member.rank, member.name or "not ready yet", first_line(error))
@@ -197,6 +211,7 @@ class Crew:
                 log.warning("no further helpers of node %s", member.node)
                 self._refusing[member.node] = "helpers fail there"
         with self._lock:
+            self._references.clear()
             self._dismiss(member)
 
     def _dismiss(self, member: _Member) -> None:
@@ -213,4 +228,4 @@ class _Actor(Helper):
         from agent.logs import start_logging
 
         start_logging()
-        super().__init__(rank, lambda content: ray.get(content[0]))
+        super().__init__(rank, lambda content: ray.get(content[0], timeout=FETCH_SECONDS))
