@@ -81,7 +81,8 @@ def test_a_helper_that_is_killed_comes_back(cluster: Any, new_node: Callable[[],
         search.begin(state)
 
         def play_turn(condition: Callable[[], bool]) -> None:
-            """Thinks until a condition holds, and follows its own moves."""
+            """Thinks until a condition holds. The middle column fills up, so that nothing is proven soon: a search
+            that has nothing left to find out would end, and helpers rest."""
             nonlocal state
             said: list[Opinion] = []
             stop = np.zeros(1, np.uint8)
@@ -92,15 +93,18 @@ def test_a_helper_that_is_killed_comes_back(cluster: Any, new_node: Callable[[],
             finally:
                 stop[0] = 1
                 thread.join()
-            joint = [machine.legal(state, role)[0] for role in (0, 1)]
-            if len(machine.legal(state, 0)) > 1:
-                assert said[-1].move in machine.legal(state, 0)
-                joint[0] = said[-1].move
+            assert said[-1].move in machine.legal(state, 0)
+            joint = [next(m for m in machine.legal(state, role) if m in (("drop", "4"), "noop")) for role in (0, 1)]
             state = machine.next(state, joint)
             search.advance(tuple(joint), state)
 
         def helped() -> bool:
-            return any(isinstance(answer, RootReport) and answer.visits.sum() > 0 for answer in team.answers())
+            """By an answer to this turn's question: in every second turn there is no choice but `noop`."""
+            moves = {machine.move_index(0, move) for move in machine.legal(state, 0)}
+            return any(
+                isinstance(answer, RootReport) and answer.results > 0 and set(answer.moves.tolist()) == moves
+                for answer in team.answers()
+            )
 
         node = new_node()
         play_turn(helped)
