@@ -12,6 +12,9 @@ from agent.kernels.groups import ALPHA_BETA, CIRCUIT, PLAYOUTS, TREE
 if TYPE_CHECKING:
     from agent.commands.options import Commands
 
+SECONDS = 2.0
+"""To measure each engine for."""
+
 
 def add(commands: Commands) -> None:
     """Adds the command."""
@@ -27,7 +30,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="rulesheets, files or names (default: all own ones)")
     parser.add_argument(
-        "--seconds", type=seconds, default=2.0, metavar="S", help="to measure each engine for (default: %(default)s)"
+        "--seconds", type=seconds, metavar="S", help=f"to measure each engine for (default: {SECONDS:g})"
     )
     parser.add_argument(
         "--search",
@@ -43,7 +46,13 @@ def add(commands: Commands) -> None:
         "--helpers",
         action="store_true",
         help="instead: what helpers on other machines cost a search, and what up to 63 of them bring by simulation, for"
-        " each sheet; --seconds is what a tree gets (0.1 takes minutes)",
+        " each sheet; --seconds is what a simulated tree gets (default: 0.02)",
+    )
+    parser.add_argument(
+        "--budget",
+        type=seconds,
+        metavar="S",
+        help="with --helpers: seconds for each sheet; fewer positions are simulated where they are short (default: 60)",
     )
     parser.add_argument("--check", action="store_true", help="with --kernels: fail where they exceed the budget")
 
@@ -56,22 +65,26 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         from agent.kernels.progress import prepare
 
         if options.helpers:
-            from agent.measuring.helper_cost import bench_helpers
+            from agent.measuring.helper_cost import BUDGET_SECONDS, TREE_SECONDS, bench_helpers
 
             if options.search or not options.files:
                 raise InputError("--helpers needs sheets, and does not go with --search")
             prepare((CIRCUIT, TREE, ALPHA_BETA)).close()
-            return OK, bench_helpers(options.files, options.seconds)
+            tree = TREE_SECONDS if options.seconds is None else options.seconds
+            return OK, bench_helpers(options.files, tree, BUDGET_SECONDS if options.budget is None else options.budget)
+        if options.budget is not None:
+            raise InputError("--budget needs --helpers")
+        each = SECONDS if options.seconds is None else options.seconds
         if options.search:
             from agent.measuring.search_speed import bench_search
 
             prepare((CIRCUIT, PLAYOUTS, TREE)).close()
-            return OK, bench_search(options.files, options.seconds)
+            return OK, bench_search(options.files, each)
         from agent.measuring.bench import bench
 
         prepare((CIRCUIT, PLAYOUTS)).close()
-        return OK, bench(options.files, options.seconds)
-    if options.files or options.search or options.helpers:
+        return OK, bench(options.files, each)
+    if options.files or options.search or options.helpers or options.budget is not None:
         raise InputError("--kernels measures no games")
     from agent.measuring.compile_cost import measure, over_budget, print_table
 

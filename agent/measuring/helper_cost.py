@@ -6,12 +6,13 @@ import pickle
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from agent.cluster.searching.messages import pause
 from agent.console import print_table
 from agent.errors import InputError
 from agent.kernels.groups import ALPHA_BETA, CIRCUIT, GROUPS, TREE
-from agent.measuring.helper_gain import HELPERS, SplitGain, TreeGain, split_gain, tree_gain
+from agent.measuring.helper_gain import HELPERS, SplitGain, TreeGain, position_seconds, split_gain, tree_gain
 from agent.search.tree.assistance import RootReport, merged
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.root_policy import read_root
@@ -23,9 +24,14 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import GameError
 
 POSITIONS = 12
-"""That each simulation looks at."""
-LEARNING_SHARE = 20.0
-"""Seconds of learning before alpha-beta, for each second that a tree gets."""
+"""That each simulation looks at, where there is time for so many."""
+TREE_SECONDS = 0.02
+"""What a simulated tree gets, so that there is time for all positions."""
+BUDGET_SECONDS = 60.0
+"""For all of a sheet."""
+LEARNING_SHARE, SPLIT_SHARE = 0.1, 0.15
+"""Of that, for what alpha-beta learns before, and for its positions; what is left is the trees'. Set by hand; not
+tuned."""
 LEAST_SECONDS = 0.2
 """How long something is repeated to measure it."""
 
@@ -45,13 +51,17 @@ class MergeCost:
     """Per helper and second, that arrive."""
 
 
-def bench_helpers(files: Sequence[str], seconds: float) -> dict[str, object]:
-    """Measures and simulates helpers on each sheet, trees getting so many seconds each; prints tables, returns them as
-    JSON data. Raises `InputError` for a sheet that cannot be read, or has no circuit."""
+def bench_helpers(
+    files: Sequence[str], seconds: float = TREE_SECONDS, budget: float = BUDGET_SECONDS
+) -> dict[str, Any]:
+    """Measures and simulates helpers on each sheet, in `budget` seconds, trees getting `seconds` each; prints tables,
+    returns them as JSON data. Where time is short, fewer positions are simulated. Raises `InputError` for a sheet that
+    cannot be read, or has no circuit."""
     for name in (CIRCUIT, TREE, ALPHA_BETA):
         GROUPS[name].load()
-    results: dict[str, object] = {}
+    results: dict[str, Any] = {}
     for file in files:
+        end = time.monotonic() + budget
         sheet = load(file)
         try:
             machine = compile_rules(sheet.checked)
@@ -59,13 +69,14 @@ def bench_helpers(files: Sequence[str], seconds: float) -> dict[str, object]:
             raise InputError(f"{file}: {error}") from None
         costs = merge_costs(machine, 0, seconds)
         _print_costs(sheet.name, costs)
-        trees = tree_gain(machine, 0, POSITIONS, seconds)
-        _print_trees(sheet.name, trees, seconds)
-        split = (
-            split_gain(machine, 0, POSITIONS, seconds, LEARNING_SHARE * seconds) if len(machine.roles) == 2 else None
-        )
+        split = None
+        if len(machine.roles) == 2:
+            each = SPLIT_SHARE * budget / POSITIONS
+            split = split_gain(machine, 0, POSITIONS, each, LEARNING_SHARE * budget, until=end)
         if split is not None:
             _print_split(sheet.name, split)
+        trees = tree_gain(machine, 0, POSITIONS, seconds, until=end)
+        _print_trees(sheet.name, trees, seconds, budget)
         results[sheet.name] = {
             "costs": [asdict(cost) for cost in costs],
             "trees": asdict(trees),
@@ -124,14 +135,21 @@ def _print_costs(name: str, costs: Sequence[MergeCost]) -> None:
     )
 
 
-def _print_trees(name: str, gain: TreeGain, seconds: float) -> None:
+def _print_trees(name: str, gain: TreeGain, seconds: float, budget: float) -> None:
     if not gain.positions:
+        print(
+            f"{name}: no position was simulated; one takes {position_seconds(seconds):.0f} s or more,"
+            f" and all there is are {budget:g} s (--budget, --seconds)"
+        )
         return
     print_table(
-        [("helpers", "right"), ("added up", "right"), ("one tree", "right")],
-        [[str(n), f"{100 * gain.apart[n]:.2f}", f"{100 * gain.together[n]:.2f}"] for n in HELPERS],
-        f"{name}, simulated: points that the choice is worse than the best move, mean of {gain.positions} positions,"
-        f" {seconds:g} s a tree; beside, one tree with as many times the time",
+        [("helpers", "right"), ("added up", "right"), ("error", "right"), ("one tree", "right")],
+        [
+            [str(n), f"{100 * gain.apart[n]:.2f}", f"{100 * gain.errors[n]:.2f}", f"{100 * gain.together[n]:.2f}"]
+            for n in HELPERS
+        ],
+        f"{name}, simulated: points that the choice is worse than the best move, mean of {gain.positions} positions"
+        f" (of {POSITIONS}) and its standard error, {seconds:g} s a tree; beside, one tree with as many times the time",
     )
 
 
@@ -139,6 +157,6 @@ def _print_split(name: str, gain: SplitGain) -> None:
     print_table(
         [("helpers", "right"), ("faster", "right")],
         [[str(n), f"{gain.speed[n]:.2f}"] for n in HELPERS],
-        f"{name}, simulated: how many times sooner alpha-beta has a depth, at most; to depth {gain.depth:.1f},"
-        f" {100 * gain.first_share:.0f} % of the nodes are the first move's",
+        f"{name}, simulated: how many times sooner alpha-beta has a depth, at most; {gain.positions} positions (of"
+        f" {POSITIONS}) to depth {gain.depth:.1f}, {100 * gain.first_share:.0f} % of the nodes are the first move's",
     )

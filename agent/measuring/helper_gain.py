@@ -9,7 +9,9 @@ and bounds that turn out to be wrong, are left out, so that this is what can be 
 from __future__ import annotations
 
 import heapq
+import math
 import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -41,8 +43,11 @@ class TreeGain:
     """Regret of what is chosen: by how much better (0..1) the best move is, as a long search has it. Means."""
 
     positions: int
+    """How many there was time for."""
     apart: dict[int, float]
     """By number of helpers: of trees of equal size, added up."""
+    errors: dict[int, float]
+    """Standard errors of `apart`; nan of a single position."""
     together: dict[int, float]
     """Of one tree with as many times the time."""
 
@@ -52,6 +57,7 @@ class SplitGain:
     """How much sooner the iterations of alpha-beta are over, at most."""
 
     positions: int
+    """How many there was time for."""
     depth: float
     """Mean of the last iterations' depths."""
     first_share: float
@@ -77,12 +83,26 @@ def positions_of(machine: CircuitMachine, role: int, count: int, seed: int) -> I
                 return
 
 
-def tree_gain(machine: CircuitMachine, role: int, positions: int, seconds: float, seed: int = 0) -> TreeGain:
-    """Searches `positions` positions with trees of so many seconds each, one core."""
+def position_seconds(seconds: float) -> float:
+    """What `tree_gain` takes for a position at least: all trees, one of the time of all, and a judge of twice that."""
+    return 3 * (max(HELPERS) + 1) * seconds
+
+
+def tree_gain(
+    machine: CircuitMachine, role: int, positions: int, seconds: float, seed: int = 0, until: float = math.inf
+) -> TreeGain:
+    """Searches `positions` positions with trees of so many seconds each, one core.
+
+    Begins no position that would take longer than `until`, by `time.monotonic`.
+    """
+    longest = position_seconds(seconds)
     apart: dict[int, list[float]] = {n: [] for n in HELPERS}
     together: dict[int, list[float]] = {n: [] for n in HELPERS}
     count = 0
     for state in positions_of(machine, role, positions, seed):
+        begin = time.monotonic()
+        if begin + longest > until:
+            break
         count += 1
         one = _tree(machine, role, state, seed)
         snapshots: dict[int, RootStatistics] = {}
@@ -109,7 +129,8 @@ def tree_gain(machine: CircuitMachine, role: int, positions: int, seconds: float
             helped = choose(merged(own, tuple(report for _, report in reports[1 : n + 1])), None, 0.0, rng).edge
             together[n].append(float(values.max() - values[alone]))
             apart[n].append(float(values.max() - values[helped]))
-    return TreeGain(count, _means(apart), _means(together))
+        longest = max(longest, time.monotonic() - begin)
+    return TreeGain(count, _means(apart), _errors(apart), _means(together))
 
 
 def consider_on(engine: TreeSearch, machine: CircuitMachine, state: State, role: int, seconds: float) -> None:
@@ -131,6 +152,13 @@ def _root(tree: TreeSearch, role: int) -> RootStatistics:
 
 def _means(values: dict[int, list[float]]) -> dict[int, float]:
     return {n: float(np.mean(some)) if some else float("nan") for n, some in values.items()}
+
+
+def _errors(values: dict[int, list[float]]) -> dict[int, float]:
+    return {
+        n: float(np.std(some, ddof=1) / math.sqrt(len(some))) if len(some) > 1 else math.nan
+        for n, some in values.items()
+    }
 
 
 # --------------------------------------------------------------------------------------------------------- alpha-beta
@@ -171,10 +199,19 @@ class _Sums:
 
 
 def split_gain(
-    machine: CircuitMachine, role: int, positions: int, seconds: float, learning: float, seed: int = 0
+    machine: CircuitMachine,
+    role: int,
+    positions: int,
+    seconds: float,
+    learning: float,
+    seed: int = 0,
+    until: float = math.inf,
 ) -> SplitGain | None:
     """Learns an evaluation for `learning` seconds, then searches positions for `seconds` each; None where alpha-beta
-    does not suit the game."""
+    does not suit the game, or no iteration was over.
+
+    Begins no position that would take longer than `until`, by `time.monotonic`.
+    """
     preparation = Preparation(machine, threads=1, seed=seed)
     preparation.run(machine.initial(), learning, np.zeros(1, np.uint8), trial=False)
     evaluation, features = preparation.evaluation, preparation.features
@@ -183,6 +220,8 @@ def split_gain(
     zobrist = np.random.default_rng(seed).integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
     sums, depths = _Sums(), []
     for state in positions_of(machine, role, positions, seed):
+        if time.monotonic() + seconds > until:
+            break
         searcher = _Measured(machine, features, new_table(64), zobrist)
         searcher.set_evaluation(*evaluation.in_units)
         searcher.iterations = []

@@ -81,8 +81,10 @@ def test_the_command_prints_kernels_and_sums(
 
 
 def test_options_that_make_no_sense_together_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """Kernels are measured without games, and only they have a budget."""
+    """Kernels are measured without games, and only they are checked; what has a budget of time is the simulation."""
     assert main(["bench", "--check"]) == WRONG_INPUT
     assert "--kernels" in capsys.readouterr().err
     assert main(["bench", "tic_tac_toe", "--kernels"]) == WRONG_INPUT
     assert "games" in capsys.readouterr().err
+    assert main(["bench", "tic_tac_toe", "--budget", "5"]) == WRONG_INPUT
+    assert "--helpers" in capsys.readouterr().err

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+
 from agent.cluster.searching.messages import ANSWERS_PER_SECOND, MOST_OFTEN, pause
-from agent.measuring.helper_cost import merge_costs
-from agent.measuring.helper_gain import HELPERS, makespan, tree_gain
+from agent.measuring.helper_cost import bench_helpers, merge_costs
+from agent.measuring.helper_gain import HELPERS, makespan, split_gain, tree_gain
 from games.gdl.compile import compile_rules
 from games.gdl.rules.check import check
 from games.rulesheets import text
@@ -35,3 +39,14 @@ def test_costs_and_gains_of_a_small_game() -> None:
     gain = tree_gain(machine, 0, 1, 0.002)
     assert gain.positions == 1
     assert all(0 <= regret <= 1 for regret in (*gain.apart.values(), *gain.together.values()))
+    assert all(math.isnan(error) for error in gain.errors.values())
+
+
+def test_no_position_is_begun_that_there_is_no_time_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """What has been left out is said, with what it would take."""
+    machine = compile_rules(check(read_rulesheet(text("tic_tac_toe"))))
+    assert tree_gain(machine, 0, 3, 0.002, until=0.0).positions == 0
+    assert split_gain(machine, 0, 3, 0.002, 0.0, until=0.0) is None
+    results = bench_helpers(["tic_tac_toe"], 1.0, 0.01)
+    assert results["tic_tac_toe"]["trees"]["positions"] == 0
+    assert "no position was simulated; one takes 192 s or more" in capsys.readouterr().out
