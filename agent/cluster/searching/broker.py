@@ -21,7 +21,7 @@ from agent.errors import InputError, first_line
 
 if TYPE_CHECKING:
     # With Ray, which may not be there.
-    from agent.cluster.searching.crew import Crew
+    from agent.cluster.searching.helper_group import HelperGroup
 
 log = logging.getLogger(__name__)
 
@@ -64,12 +64,12 @@ class _Broker:
         threading.Thread(target=self._receive, args=(waiting,), name="requests", daemon=True).start()
         try:
             connect(join.address)
-            from agent.cluster.searching.crew import Crew
+            from agent.cluster.searching.helper_group import HelperGroup
 
-            crew = Crew(join.place, join.most, self._send, lambda helpers: self._send(Present(helpers)))
-            threading.Thread(target=_forward, args=(waiting, crew), name="orders", daemon=True).start()
+            group = HelperGroup(join.place, join.most, self._send, lambda helpers: self._send(Present(helpers)))
+            threading.Thread(target=_forward, args=(waiting, group), name="orders", daemon=True).start()
             while True:
-                crew.step(STEP_SECONDS)
+                group.step(STEP_SECONDS)
         except Exception as error:
             hopeless = isinstance(error, InputError) and not isinstance(error, NoClusterError)
             self._send(Failed(first_line(error), hopeless=hopeless))
@@ -86,17 +86,17 @@ class _Broker:
             self._responses.send(response)
 
 
-def _forward(waiting: queue.SimpleQueue[Request], crew: Crew) -> None:
+def _forward(waiting: queue.SimpleQueue[Request], group: HelperGroup) -> None:
     """Passes the worker's requests on to the helpers."""
     while True:
         request = waiting.get()
         try:
             if isinstance(request, Content):
-                crew.keep(request)
+                group.keep(request)
             elif isinstance(request, Order):
-                crew.tell(request)
+                group.tell(request)
             elif isinstance(request, Note):
-                crew.note(request)
+                group.note(request)
         except Exception:
             log.exception("helpers cannot be told")
 

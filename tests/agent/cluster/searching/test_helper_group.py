@@ -12,7 +12,7 @@ from agent.cluster.searching.messages import Answer, Content, Heard, Order, Plac
 from games.kernel_cache import sources_digest
 
 pytest.importorskip("ray", reason="needs Ray")
-from agent.cluster.searching import crew as module
+from agent.cluster.searching import helper_group as module
 
 ORDER = Order(5, 1, 2, 4, b"state", working=True)
 
@@ -92,15 +92,15 @@ class MadeUpRay:
 
 
 class Broker:
-    """A crew, and what it has passed on."""
+    """A group of helpers, and what it has passed on."""
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []
         self.counts: list[int] = []
-        self.crew = module.Crew(Place("m", frozenset()), 0, self.answers.append, self.counts.append)
-        self.crew.keep(Content(1, b"game"))
-        self.crew.keep(Content(2, b"setting"))
-        self.crew.tell(ORDER)
+        self.group = module.HelperGroup(Place("m", frozenset()), 0, self.answers.append, self.counts.append)
+        self.group.keep(Content(1, b"game"))
+        self.group.keep(Content(2, b"setting"))
+        self.group.tell(ORDER)
 
 
 @pytest.fixture
@@ -116,11 +116,11 @@ def test_helpers_share_contents_until_one_is_lost(made_up: MadeUpRay) -> None:
     """A copy may have been lost with it, where Ray would look for it for long: later helpers get other objects."""
     broker = Broker()
     made_up.nodes_there = {"a": 1, "b": 1}
-    broker.crew.step(0.0)
+    broker.group.step(0.0)
     first, second = made_up.actors
     for actor in (first, second):
         actor.works()
-    broker.crew.step(0.0)
+    broker.group.step(0.0)
     assert broker.counts == [1, 2]
     ((order, game, setting),) = first.told
     assert (order, game.data, setting.data) == (ORDER, b"game", b"setting")
@@ -131,16 +131,16 @@ def test_helpers_share_contents_until_one_is_lost(made_up: MadeUpRay) -> None:
     first.heard.value = Heard(4, b"answer")
     second.heard.value = ConnectionError("its node is gone")
     del made_up.nodes_there["b"]
-    broker.crew.step(0.0)
+    broker.group.step(0.0)
     assert [answer.data for answer in broker.answers] == [b"answer"]
     assert broker.counts[-1] == 1
     assert made_up.killed == [second]
 
     made_up.nodes_there["b again"] = 1
-    broker.crew.step(0.0)
+    broker.group.step(0.0)
     third = made_up.actors[2]
     third.works()
-    broker.crew.step(0.0)
+    broker.group.step(0.0)
     ((order, other_game, other_setting),) = third.told
     assert (order, other_game.data, other_setting.data) == (ORDER, b"game", b"setting")
     assert other_game is not game
@@ -152,9 +152,9 @@ def test_a_node_is_left_alone_whose_helpers_fail(made_up: MadeUpRay) -> None:
     broker = Broker()
     made_up.nodes_there = {"a": 1}
     for _ in range(module.MOST_FAILURES):
-        broker.crew.step(0.0)
+        broker.group.step(0.0)
         made_up.actors[-1].ready.value = ImportError("no agent")
-        broker.crew.step(0.0)
-    broker.crew.step(0.0)
+        broker.group.step(0.0)
+    broker.group.step(0.0)
     assert len(made_up.actors) == module.MOST_FAILURES
     assert broker.counts == []

@@ -55,7 +55,7 @@ class _Member:
     since: float = field(default_factory=time.monotonic)
 
 
-class Crew:
+class HelperGroup:
     """All helpers of a match, in a process that `ray.init` has connected.
 
     One thread calls `step` over and over; what is to be passed on may come from another one meanwhile.
