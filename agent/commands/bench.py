@@ -1,4 +1,5 @@
-"""`ggp-agent bench`: playouts per second, raw and in the tree search; what compiling the kernels costs."""
+"""`ggp-agent bench`: playouts per second, raw and in the tree search; what compiling the kernels costs, or being
+watched."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent.commands.options import DIFFERENT, OK, add_command, seconds
 from agent.errors import InputError
-from agent.kernels.groups import ALPHA_BETA, CIRCUIT, PLAYOUTS, TREE
+from agent.kernels.groups import ALPHA_BETA, CIRCUIT, PLAYING, PLAYOUTS, TREE
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
@@ -45,11 +46,25 @@ def add(commands: Commands) -> None:
         help="instead: what helpers on other machines cost a search, and what up to 63 of them bring by simulation, for"
         " each sheet; --seconds is what a tree gets (0.1 takes minutes)",
     )
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="instead: what pages that show a match cost its search, for each sheet; --seconds is how long they are"
+        " open, and closed, at a time",
+    )
+    parser.add_argument(
+        "--browser", action="store_true", help="with --watch: one more page, in a headless Chromium on this machine"
+    )
     parser.add_argument("--check", action="store_true", help="with --kernels: fail where they exceed the budget")
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Measures and prints a table."""
+    chosen = [name for name in ("search", "kernels", "helpers", "watch") if getattr(options, name)]
+    if len(chosen) > 1:
+        raise InputError(f"--{chosen[0]} does not go with --{chosen[1]}")
+    if options.browser and not options.watch:
+        raise InputError("--browser needs --watch")
     if not options.kernels:
         if options.check:
             raise InputError("--check needs --kernels")
@@ -58,10 +73,17 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         if options.helpers:
             from agent.measuring.helper_cost import bench_helpers
 
-            if options.search or not options.files:
-                raise InputError("--helpers needs sheets, and does not go with --search")
+            if not options.files:
+                raise InputError("--helpers needs sheets")
             prepare((CIRCUIT, TREE, ALPHA_BETA)).close()
             return OK, bench_helpers(options.files, options.seconds)
+        if options.watch:
+            from agent.measuring.watch_cost import bench_watch
+
+            if not options.files:
+                raise InputError("--watch needs sheets")
+            prepare(PLAYING).close()
+            return OK, bench_watch(options.files, options.seconds, browser=options.browser)
         if options.search:
             from agent.measuring.search_speed import bench_search
 
@@ -71,7 +93,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
 
         prepare((CIRCUIT, PLAYOUTS)).close()
         return OK, bench(options.files, options.seconds)
-    if options.files or options.search or options.helpers:
+    if options.files:
         raise InputError("--kernels measures no games")
     from agent.measuring.compile_cost import measure, over_budget, print_table
 
