@@ -1,4 +1,5 @@
-"""`ggp-agent bench`: playouts per second, raw and in the tree search; what compiling the kernels costs."""
+"""`ggp-agent bench`: playouts per second, raw and in the tree search; what compiling the kernels costs, or being
+watched."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent.commands.options import DIFFERENT, OK, add_command, seconds
 from agent.errors import InputError
-from agent.kernels.groups import ALPHA_BETA, CIRCUIT, PLAYOUTS, TREE
+from agent.kernels.groups import ALPHA_BETA, CIRCUIT, PLAYING, PLAYOUTS, TREE
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
@@ -54,11 +55,25 @@ def add(commands: Commands) -> None:
         metavar="S",
         help="with --helpers: seconds for each sheet; fewer positions are simulated where they are short (default: 60)",
     )
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="instead: what pages that show a match cost its search, for each sheet; --seconds is how long they are"
+        " open, and closed, at a time",
+    )
+    parser.add_argument(
+        "--browser", action="store_true", help="with --watch: one more page, in a headless Chromium on this machine"
+    )
     parser.add_argument("--check", action="store_true", help="with --kernels: fail where they exceed the budget")
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Measures and prints a table."""
+    chosen = [name for name in ("search", "kernels", "helpers", "watch") if getattr(options, name)]
+    if len(chosen) > 1:
+        raise InputError(f"--{chosen[0]} does not go with --{chosen[1]}")
+    if options.browser and not options.watch:
+        raise InputError("--browser needs --watch")
     if not options.kernels:
         if options.check:
             raise InputError("--check needs --kernels")
@@ -67,14 +82,21 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         if options.helpers:
             from agent.measuring.helper_cost import BUDGET_SECONDS, TREE_SECONDS, bench_helpers
 
-            if options.search or not options.files:
-                raise InputError("--helpers needs sheets, and does not go with --search")
+            if not options.files:
+                raise InputError("--helpers needs sheets")
             prepare((CIRCUIT, TREE, ALPHA_BETA)).close()
             tree = TREE_SECONDS if options.seconds is None else options.seconds
             return OK, bench_helpers(options.files, tree, BUDGET_SECONDS if options.budget is None else options.budget)
         if options.budget is not None:
             raise InputError("--budget needs --helpers")
         each = SECONDS if options.seconds is None else options.seconds
+        if options.watch:
+            from agent.measuring.watch_cost import bench_watch
+
+            if not options.files:
+                raise InputError("--watch needs sheets")
+            prepare(PLAYING).close()
+            return OK, bench_watch(options.files, each, browser=options.browser)
         if options.search:
             from agent.measuring.search_speed import bench_search
 
@@ -84,7 +106,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
 
         prepare((CIRCUIT, PLAYOUTS)).close()
         return OK, bench(options.files, each)
-    if options.files or options.search or options.helpers or options.budget is not None:
+    if options.files or options.budget is not None:
         raise InputError("--kernels measures no games")
     from agent.measuring.compile_cost import measure, over_budget, print_table
 

@@ -80,6 +80,8 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     )
     if record.outcome == "finished" and "agent" in options.players:
         print(TRY_NEXT.format(command=_command()))
+    elif record.outcome == "aborted":
+        print(f"interrupted after {len(record.moves)} steps: the players were told ABORT")
     result = record.as_json()
     if options.record is not None:
         write_json(options.record, result)

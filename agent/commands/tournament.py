@@ -132,6 +132,8 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
                 print("the page stays until it is closed, or until Ctrl-C is pressed", flush=True)
                 with suppress(KeyboardInterrupt):
                     watched.wait_until_left()
+            elif options.log is not None:
+                print(f"to look at it later: ggp-agent replay {options.log}", flush=True)
     return DIFFERENT if standings.stalled or standings.lost else OK, standings.as_json(settings, options.rounds)
 
 

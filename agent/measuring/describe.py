@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.boards.layout import Layout
 from agent.console import console, print_fields, print_remarks
-from agent.measuring.insight import proven_values, reached_by, stage_seconds
+from agent.measuring.insight import PROOF_SECONDS, proven_values, reached_by, stage_seconds
 from agent.measuring.playouts import speed_of
 from agent.measuring.sample_match import SampleMatch, draw_sample, play_sample, sample_json
 from agent.measuring.sampling import Sample, sample
@@ -144,7 +144,12 @@ def _print(result: dict[str, Any]) -> None:
     }
     labels |= _LABELS
     warnings = result["warnings"]
-    fields = [(labels[key], _text(value)) for key, value in result.items() if key not in _APART]
+    missing = {"family": "none with native rules", "proven_value": f"none within {PROOF_SECONDS:g} s of search a role"}
+    fields = [
+        (labels[key], missing.get(key, "none") if value is None else _text(value))
+        for key, value in result.items()
+        if key not in _APART
+    ]
     print_fields([*fields, ("warnings", str(len(warnings) or "none"))])
     print_remarks(warnings)
     _print_lines([f"not recognised as {title}: {reason}" for title, reason in result["refusals"].items()])
@@ -162,8 +167,6 @@ def _print_lines(lines: list[str]) -> None:
 
 def _text(value: object) -> str:
     match value:
-        case None:
-            return "none"
         case bool():
             return "yes" if value else "no"
         case list():

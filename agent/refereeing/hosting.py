@@ -150,7 +150,7 @@ class Hosting:
                     address = await stack.enter_async_context(watched.served(self._watch, seat))
                 except OSError as error:
                     raise InputError(f"the page cannot have port {self._watch}: {error.strerror}") from None
-                self._announce(f"watch it: {address}")
+                self._announce(f"{'play here' if HUMAN in self._record.players else 'watch it'}: {address}")
             participants = await self._gather(stack, watched, seat)
             try:
                 await self._play(participants)
@@ -215,7 +215,7 @@ class Hosting:
         match_id, beginnings = record.match_id, 1
         while True:
             if isinstance(self._watcher, WatchedMatch):
-                self._watcher.begin(record, match_id)
+                self._watcher.begin(record, match_id, self._machine.facts(self._beginning()))
             self._back_to = asyncio.get_running_loop().create_future()
             referee = Referee(
                 self._machine, rulesheet, self._scrambler, participants, record, self._watcher, match_id=match_id

@@ -94,13 +94,22 @@ class WatchedMatch(Watcher):
 
     # --- the course of the match
 
-    def begin(self, record: MatchRecord, match_id: str) -> None:
-        """A referee is about to begin with what the record holds; players are told that name."""
+    def begin(self, record: MatchRecord, match_id: str, facts: frozenset[Term]) -> None:
+        """A referee is about to begin with what the record holds, in the position of these facts; players are told that
+        name."""
         begun = max(0, len(record.states) - 1)
         for feed in self._feeds:
             feed.follow(match_id, begun)
-        if begun or len(self.transcript.positions) > 1:
-            self._show(lambda: self.transcript.take_back(begun))
+
+        def show() -> None:
+            if begun or len(self.transcript.positions) > 1:
+                self.transcript.take_back(begun)
+            # So that there is something to look at while the start clock runs.
+            self.transcript.reach(facts)
+            self.transcript.say("the players get ready: the start clock runs")
+            self.transcript.run_clock(time.monotonic() + record.start_clock, record.start_clock)
+
+        self._show(show)
 
     def started(self, record: MatchRecord) -> None:
         self._other.started(record)

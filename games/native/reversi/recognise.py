@@ -193,7 +193,8 @@ def _cells(observed: _Observed) -> _Cells:
     together = counts[:, discs[0]].T @ counts[:, discs[1]] > 0
     if not ((~together).sum(axis=0) == 1).all() or not ((~together).sum(axis=1) == 1).all():
         raise NotReversi(
-            f"its {numbers[0]} facts of each role that behave like discs are no pairs that exclude each other: no cells"
+            f"{numbers[0]} facts of each role behave like discs, but they do not form cells: pairs, one fact of each "
+            "role, of which never both hold"
         )
     pairs = [(int(first), int(discs[1][(~row).argmax()])) for first, row in zip(discs[0], together, strict=True)]
     explained = set(observed.control) | {fluent for pair in pairs for fluent in pair}

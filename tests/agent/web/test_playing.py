@@ -35,8 +35,8 @@ class Table:
         self.hosting = Hosting(rules, self.machine, (), self.record, Watcher(), port, human_clock, self._take)
 
     def _take(self, text: str) -> None:
-        if text.startswith("watch it: ") and not self.opened.done():
-            self.opened.set_result(text.removeprefix("watch it: "))
+        if text.startswith("play here: ") and not self.opened.done():
+            self.opened.set_result(text.removeprefix("play here: "))
 
     async def address(self) -> str:
         """Where the match is shown."""
@@ -78,6 +78,25 @@ async def test_game_is_won_by_clicks(open_window: OpenWindow) -> None:
     assert table.record.goals == [100, 0]
     assert table.record.errors == []
     assert len(table.record.thoughts) == len(table.record.states)
+
+
+async def test_board_is_there_while_players_get_ready(open_window: OpenWindow) -> None:
+    """A person sees the first position and the start clock while another player takes its time for START."""
+
+    async def be_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(be_silent, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        table = Table("tic_tac_toe", ("human", f"http://127.0.0.1:{port}"))
+        async with table.hosted():
+            window = await open_window(await table.address())
+            await window.see(".boards [data-square]")
+            await window.see(".clock:not([hidden])")
+            assert "the start clock runs" in await window.page.inner_text(".phase")
+            await window.page.close()
 
 
 async def test_moves_are_taken_back(open_window: OpenWindow) -> None:
