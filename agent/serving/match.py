@@ -60,6 +60,10 @@ SILENCE_FACTOR = 3
 """A manager that is silent for this many play clocks, and `SILENCE_SECONDS`, has given the match up. Set by hand; not
 tuned."""
 
+PONDER_CLOCKS, PONDER_SECONDS = 2, 60.0
+"""Play clocks, and seconds on top, for which is thought on after an answer: others answer within one clock, but a
+person without a clock may have left. Set by hand; not tuned."""
+
 GRACE = 0.8
 """Seconds beyond its clock that a message is kept waiting where no server ran for a time, so that no legal move is
 known yet: managers wait for a second, and what is not legal counts for as much as what is late."""
@@ -333,7 +337,16 @@ class Match:
         self._show.answered(move)
         if not self._options.ponder:
             self._workers.send(Rest())
+        else:
+            longest = PONDER_CLOCKS * self.start_message.play_clock + PONDER_SECONDS
+            asyncio.get_running_loop().call_later(longest, self._rest, turn)
         return move
+
+    def _rest(self, answered: MatchTurn) -> None:
+        """Thinks no more for a manager that has not gone on since it was answered."""
+        if self._turn is answered and not self.closed:
+            log.info("%s: turn %d: no more thinking until the manager goes on", self.match_id, answered.number)
+            self._workers.send(Rest())
 
     async def _know_legal_moves(self, turn: MatchTurn, until: Instant) -> None:
         while self._turn is turn and turn.situation is None and not (self.closed or self._playable is False):

@@ -11,7 +11,15 @@ import pytest
 from agent.serving import journal
 from agent.serving.clock import Clock, now
 from agent.serving.journal import Journal
-from agent.serving.match import PATIENCE, SILENCE_FACTOR, SILENCE_SECONDS, Match, MatchOptions
+from agent.serving.match import (
+    PATIENCE,
+    PONDER_CLOCKS,
+    PONDER_SECONDS,
+    SILENCE_FACTOR,
+    SILENCE_SECONDS,
+    Match,
+    MatchOptions,
+)
 from agent.serving.match_workers import HUNG_AFTER
 from agent.serving.moments import Moment
 from agent.worker.messages import PULSE, Begin, Command, Prepared, Rest, Turn
@@ -241,6 +249,29 @@ def test_worker_is_told_to_rest_between_turns(in_virtual_time: Run, ponder: bool
         kinds = [type(command) for command in worker.commands[1:]]
         assert kinds == ([Turn, Turn] if ponder else [Turn, Rest, Turn, Rest])
         match.abort()
+
+    in_virtual_time(course())
+
+
+def test_nobody_thinks_for_a_manager_that_does_not_go_on(in_virtual_time: Run) -> None:
+    """After a while without a word the worker rests; not before, and not when the manager has gone on meanwhile."""
+
+    async def course() -> None:
+        worker = FakeWorker(1)
+        match = new_match(worker)
+        assert await match.start(now())
+        await play(match)
+        longest = PONDER_CLOCKS * PLAY_CLOCK + PONDER_SECONDS
+        await asyncio.sleep(0.9 * longest)
+        await play(match, "b", "c")
+        await asyncio.sleep(0.9 * longest)
+        assert not any(isinstance(command, Rest) for command in worker.commands)
+        await asyncio.sleep(0.2 * longest)
+        await play(match, "b", "d")
+        match.abort()
+        await asyncio.sleep(2 * longest)
+        kinds = [type(command) for command in worker.commands[1:]]
+        assert kinds == [Turn, Turn, Rest, Turn]
 
     in_virtual_time(course())
 
