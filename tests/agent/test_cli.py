@@ -209,8 +209,10 @@ def test_bench_search_measures_the_tree_until_a_game_is_solved(
     assert main(["bench", "tic_tac_toe", "--search", "--seconds", "0.1", "--json", str(result)]) == OK
     (row,) = json.loads(result.read_text())["rows"]
     assert row["game"] == "tic_tac_toe"
-    assert row["raw_playouts_per_s"] > row["search_playouts_per_s"] > 0
     assert row["solved"]
+    # On a busy machine the first two seconds may bring nothing.
+    both = row["search_playouts_per_s"], row["search_playouts_per_s_late"]
+    assert row["raw_playouts_per_s"] > max(both) > 0
     assert (row["search_playouts_per_s_two_cores"] is not None) == (len(os.sched_getaffinity(0)) > 1)
     assert "solved" in capsys.readouterr().out
 
