@@ -36,7 +36,7 @@ TRIAL_SECONDS = 0.04
 """Time for a move in these matches. Set by hand; not tuned."""
 FEW_GENERATIONS = 3
 """Fewer learnt evaluations are too few. Set by hand; not tuned."""
-MANY_GENERATIONS = 16
+MANY_GENERATIONS = 32
 """So many are enough, if they were made in one match. Set by hand; not tuned."""
 QUICK_FEATURES = 800
 """Up to so many features a fit takes less than a second: it may still go on when the turn begins."""
@@ -216,7 +216,7 @@ class Preparation:
         if evaluation is None:
             log.warning("what is remembered does not fit the facts of the game")
             return
-        learner = self._make_learner(features, evaluation)
+        learner = self._make_learner(features, evaluation, entry.generations)
         self.features, self._learner = features, learner
         if experience is not None:
             learner.resume(experience)
@@ -256,9 +256,9 @@ class Preparation:
         except Exception as error:
             log.warning("what was learnt cannot be kept: %s", error)
 
-    def _make_learner(self, features: Features, start: LogisticEvaluation) -> Learner:
+    def _make_learner(self, features: Features, start: LogisticEvaluation, earlier: int = 0) -> Learner:
         seed = self._random.getrandbits(63)
-        return Learner(self._machine, features, start, threads=self._threads, seed=seed)
+        return Learner(self._machine, features, start, earlier=earlier, threads=self._threads, seed=seed)
 
     def _examine(self) -> bool:
         found = survey(self._machine, self._random.getrandbits(32))

@@ -17,7 +17,7 @@ REVERSI, BLOKBOX = FAMILIES
     ("game", "reversi", "blokbox"),
     [
         ("tic_tac_toe", "several moves are legal", ""),
-        ("connect_four", "no pairs that exclude each other", ""),
+        ("connect_four", "they do not form cells", ""),
         ("eight_puzzle", "1 role instead of 2", "1 role instead of 2"),
         ("rock_paper_scissors", "a role has 3 moves", "take turns"),
         ("breakthrough", "a role has 155 moves, more than 64 cells and a pass", "uses up 0 facts that could be pieces"),
