@@ -6,7 +6,7 @@ import socket
 from types import ModuleType
 from typing import Any
 
-from agent.errors import InputError
+from agent.errors import InputError, first_line
 
 INSTALL = "pip install 'ggp-agent[cluster]'"
 """How the extra is installed."""
@@ -43,11 +43,10 @@ def connect(address: str) -> Any:
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", configure_logging=False)
     except Exception as error:
-        first = str(error).strip().partition("\n")[0]
         raise NoClusterError(
-            f"{address}: no Ray cluster that this machine is a node of ({type(error).__name__}: {first}). Start one "
-            "with `ray start --head` on one machine and `ray start --address=HOST:6379` on the others, also on this "
-            "one (with --num-cpus=0 where it is not to play)"
+            f"{address}: no Ray cluster that this machine is a node of ({type(error).__name__}: {first_line(error)}). "
+            "Start one with `ray start --head` on one machine and `ray start --address=HOST:6379` on the others, also "
+            "on this one (with --num-cpus=0 where it is not to play)"
         ) from None
     return ray
 

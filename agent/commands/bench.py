@@ -69,50 +69,58 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Measures and prints a table."""
+    _check(options)
+    if options.kernels:
+        return _bench_kernels(check=options.check)
+    from agent.kernels.progress import prepare
+
+    if options.helpers:
+        from agent.measuring.helper_cost import BUDGET_SECONDS, TREE_SECONDS, bench_helpers
+
+        prepare((CIRCUIT, TREE, ALPHA_BETA)).close()
+        tree = TREE_SECONDS if options.seconds is None else options.seconds
+        return OK, bench_helpers(options.files, tree, BUDGET_SECONDS if options.budget is None else options.budget)
+    each = SECONDS if options.seconds is None else options.seconds
+    if options.watch:
+        from agent.measuring.watch_cost import bench_watch
+
+        prepare(PLAYING).close()
+        return OK, bench_watch(options.files, each, browser=options.browser)
+    if options.search:
+        from agent.measuring.search_speed import bench_search
+
+        prepare((CIRCUIT, PLAYOUTS, TREE)).close()
+        return OK, bench_search(options.files, each)
+    from agent.measuring.bench import bench
+
+    prepare((CIRCUIT, PLAYOUTS)).close()
+    return OK, bench(options.files, each)
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raises `InputError` for options that do not go together."""
     chosen = [name for name in ("search", "kernels", "helpers", "watch") if getattr(options, name)]
     if len(chosen) > 1:
         raise InputError(f"--{chosen[0]} does not go with --{chosen[1]}")
-    if options.browser and not options.watch:
-        raise InputError("--browser needs --watch")
-    if not options.kernels:
-        if options.check:
-            raise InputError("--check needs --kernels")
-        from agent.kernels.progress import prepare
-
-        if options.helpers:
-            from agent.measuring.helper_cost import BUDGET_SECONDS, TREE_SECONDS, bench_helpers
-
-            if not options.files:
-                raise InputError("--helpers needs sheets")
-            prepare((CIRCUIT, TREE, ALPHA_BETA)).close()
-            tree = TREE_SECONDS if options.seconds is None else options.seconds
-            return OK, bench_helpers(options.files, tree, BUDGET_SECONDS if options.budget is None else options.budget)
-        if options.budget is not None:
-            raise InputError("--budget needs --helpers")
-        each = SECONDS if options.seconds is None else options.seconds
-        if options.watch:
-            from agent.measuring.watch_cost import bench_watch
-
-            if not options.files:
-                raise InputError("--watch needs sheets")
-            prepare(PLAYING).close()
-            return OK, bench_watch(options.files, each, browser=options.browser)
-        if options.search:
-            from agent.measuring.search_speed import bench_search
-
-            prepare((CIRCUIT, PLAYOUTS, TREE)).close()
-            return OK, bench_search(options.files, each)
-        from agent.measuring.bench import bench
-
-        prepare((CIRCUIT, PLAYOUTS)).close()
-        return OK, bench(options.files, each)
-    if options.files or options.budget is not None:
+    for option, given, mode in (
+        ("browser", options.browser, "watch"),
+        ("check", options.check, "kernels"),
+        ("budget", options.budget is not None, "helpers"),
+    ):
+        if given and mode not in chosen:
+            raise InputError(f"--{option} needs --{mode}")
+    if options.kernels and options.files:
         raise InputError("--kernels measures no games")
+    if (options.helpers or options.watch) and not options.files:
+        raise InputError(f"--{chosen[0]} needs sheets")
+
+
+def _bench_kernels(*, check: bool) -> tuple[int, object]:
     from agent.measuring.compile_cost import measure, over_budget, print_table
 
     cost = measure()
     print_table(cost)
-    exceeded = over_budget(cost.specialisations, cost.ir_lines) if options.check else []
+    exceeded = over_budget(cost.specialisations, cost.ir_lines) if check else []
     for line in exceeded:
         print(line, flush=True)
     return DIFFERENT if exceeded else OK, cost.as_json()

@@ -18,13 +18,18 @@ START_SECONDS = 30.0
 """How long it may take to start. Set by hand."""
 
 
+def find_browser() -> str | None:
+    """The path of a browser that may be used; None where there is none of `BROWSERS`."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 @contextlib.asynccontextmanager
 async def headless_browser() -> AsyncIterator[str]:
     """A headless browser without a page; yields the address by which it is told to open and close some.
 
     Raises `CommandError`.
     """
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = find_browser()
     if path is None:
         raise CommandError(f"there is no browser: none of {', '.join(BROWSERS)}")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:

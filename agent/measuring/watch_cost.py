@@ -32,11 +32,14 @@ PAGES = 3
 PAIRS = 32
 """Stretches with pages and without that are compared."""
 PAIRS_A_TURN = 4
+"""Of them; a turn is long enough for so many."""
 
 SETTLE_SECONDS = 0.5
 """After pages were opened or closed, until counting begins: engines report four times a second. Set by hand."""
 
 START_CLOCK = 12
+SLACK_SECONDS = 3.0
+"""What a turn lasts beyond its stretches: reading counts and opening pages takes time, too."""
 SPARE_SECONDS = 30.0
 """For replies beyond their clocks, on a busy machine."""
 
@@ -122,7 +125,7 @@ async def _measure(sheet: Sheet, seconds: float, pairs: int, browser: bool) -> W
 async def _play(sheet: Sheet, machine: StateMachine, client: PlayerClient, measured: _Measurement, pairs: int) -> None:
     """Matches, as many as it takes: the first role is the agent's, the others move at random."""
     chance = random.Random(0)
-    clock = math.ceil(PAIRS_A_TURN * 2 * (measured.seconds + SETTLE_SECONDS) + SPARE_SECONDS / 10)
+    clock = math.ceil(PAIRS_A_TURN * 2 * (measured.seconds + SETTLE_SECONDS) + SLACK_SECONDS)
     for number in range(pairs):
         name = f"watched.{number}"
         start = Start(name, machine.roles[0], sheet.rulesheet, START_CLOCK, clock)

@@ -4,6 +4,6 @@
 own for each match, `broker`, the only one that talks to Ray: what fails or hangs there costs the match its helpers, and
 nothing else. `helper_group` is whom the broker talks to, as helpers come and go; `helper` is what runs on the cores of
 the cluster, `messages` what passes between the three, and `pool` keeps teams for whoever plays many matches in one
-process. Imports `agent.search`, `agent.kernels` and `games`; imported
-by `agent.worker.session`, `agent.commands` and `agent.measuring`.
+process. Imports `agent.search`, `agent.kernels` and `games`; imported by `agent.worker.session`, `agent.commands` and
+`agent.measuring`.
 """
