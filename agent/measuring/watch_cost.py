@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import math
 import os
@@ -33,6 +34,9 @@ PAIRS = 32
 """Stretches with pages and without that are compared."""
 PAIRS_A_TURN = 4
 """Of them; a turn is long enough for so many."""
+
+MOST_MATCHES = 8
+"""Matches at most: a game that is soon solved leaves little to compare in each."""
 
 SETTLE_SECONDS = 0.5
 """After pages were opened or closed, until counting begins: engines report four times a second. Set by hand."""
@@ -126,12 +130,11 @@ async def _play(sheet: Sheet, machine: StateMachine, client: PlayerClient, measu
     """Matches, as many as it takes: the first role is the agent's, the others move at random."""
     chance = random.Random(0)
     clock = math.ceil(PAIRS_A_TURN * 2 * (measured.seconds + SETTLE_SECONDS) + SLACK_SECONDS)
-    for number in range(pairs):
+    for number in range(MOST_MATCHES):
         name = f"watched.{number}"
         start = Start(name, machine.roles[0], sheet.rulesheet, START_CLOCK, clock)
         await client.send(start, timeout=START_CLOCK + SPARE_SECONDS)
         state, moves = machine.initial(), None
-        before = len(measured.ratios)
         while not machine.terminal(state) and len(measured.ratios) < pairs:
             asked = asyncio.create_task(client.send(Play(name, moves), timeout=clock + SPARE_SECONDS))
             await measured.turn(asked, min(PAIRS_A_TURN, pairs - len(measured.ratios)))
@@ -140,7 +143,7 @@ async def _play(sheet: Sheet, machine: StateMachine, client: PlayerClient, measu
             moves = (answer, *others)
             state = machine.next(state, moves)
         await client.send(Abort(name), timeout=SPARE_SECONDS)
-        if len(measured.ratios) in (before, pairs):
+        if len(measured.ratios) == pairs:
             return
 
 
@@ -161,7 +164,10 @@ class _Measurement:
     async def turn(self, asked: asyncio.Task[Any], pairs: int) -> None:
         """Compares while the agent thinks; the order changes from pair to pair, as a search slows down or speeds up."""
         key = await self._key()
-        for number in range(pairs):
+        enough = len(self.ratios) + pairs
+        for number in itertools.count():
+            if len(self.ratios) >= enough:
+                return
             rates: dict[bool, float | None] = {}
             for watched in (number % 2 == 0, number % 2 == 1):
                 async with contextlib.AsyncExitStack() as stack:
