@@ -58,7 +58,7 @@ FACT_DEVIATION, PATTERN_DEVIATION = 0.1, 0.2
 odds. Set by hand: without the evaluation before as the centre, and with wider ones, new evaluations lost."""
 MAX_POSITIONS, MAX_FACTS = 20_000, 4_000_000
 """Positions that are kept at most, and facts of all of them (true or not). Set by hand; not tuned."""
-NEWTON_STEPS = 3
+NEWTON_STEPS, MOST_HALVINGS = 3, 8
 
 
 @dataclass(frozen=True)
@@ -207,6 +207,8 @@ class Learner:
         for table in self._tables:
             table.set_evaluation(0, self.evaluation)
         if self._candidate is None:
+            for table in self._tables:
+                table.set_evaluation(1, self.evaluation)
             self._candidate = self._learn(pool, root, stop)
             self._points, self._played = 0.0, 0
         if self._candidate is None:
@@ -281,15 +283,17 @@ class Learner:
 
         The prior is normal, around the present evaluation.
 
-        Newton's method (iteratively reweighted least squares). The covariance of the prior may be singular, so that it
-        is not inverted: what is solved for is the change in multiples of it.
+        Newton's method (iteratively reweighted least squares) with step halving: whole steps go much too far where the
+        evaluation is sure and wrong. The covariance of the prior may be singular, so that it is not inverted: what is
+        solved for is the change in multiples of it.
         """
         old = self.evaluation
         base = x @ old.weights.astype(np.float32)
-        change = np.zeros(len(old.weights))
-        bias = old.bias
+        # The change of the weights, the same in multiples of the prior, and that of the odds; and the bias.
+        now = _Step(np.zeros(len(old.weights)), np.zeros(len(old.weights)), np.zeros(len(x)), old.bias)
+        loss = now.loss(base, y)
         for _ in range(NEWTON_STEPS):
-            odds = base + x @ change.astype(np.float32) + bias
+            odds = base + now.odds + now.bias
             p = 1 / (1 + np.exp(-np.clip(odds, -8, 8)))
             importance = np.maximum(p * (1 - p), 0.01).astype(np.float32)
             wanted = odds + (y - p) / importance - base
@@ -303,11 +307,48 @@ class Learner:
             inner = covariance @ self._prior
             inner[np.diag_indices(len(inner))] += 1
             residual = (importance * (wanted - centre)).astype(np.float32)
-            change = self._prior @ np.linalg.solve(inner, residual @ x)
-            bias = centre - float(mean @ change)
+            multiples = np.linalg.solve(inner, residual @ x)
+            change = self._prior @ multiples
+            whole = _Step(change, multiples, x @ change.astype(np.float32), centre - float(mean @ change))
+            for halvings in range(MOST_HALVINGS + 1):
+                step = now.towards(whole, 0.5**halvings)
+                reached = step.loss(base, y)
+                if reached < loss:
+                    now, loss = step, reached
+                    break
+            else:
+                break
             if stop[0]:
                 return None
-        return LogisticEvaluation(old.weights + change, bias)
+        return LogisticEvaluation(old.weights + now.change, now.bias)
+
+
+class _Step(NamedTuple):
+    """Where a fit is."""
+
+    change: NDArray[np.float64]
+    """(features) of the weights."""
+    multiples: NDArray[np.float64]
+    """(features) what the prior's covariance is multiplied by to give the change."""
+    odds: NDArray[np.float32] | NDArray[np.float64]
+    """(n) what the change adds to the log odds of each position."""
+    bias: float
+
+    def towards(self, other: _Step, share: float) -> _Step:
+        """Part of the way to another one."""
+        return _Step(
+            self.change + share * (other.change - self.change),
+            self.multiples + share * (other.multiples - self.multiples),
+            self.odds + share * (other.odds - self.odds),
+            self.bias + share * (other.bias - self.bias),
+        )
+
+    def loss(self, base: NDArray[np.float32], targets: NDArray[np.float64]) -> float:
+        """What is to be minimised: the cross entropy of all targets (n), and what the prior has against the change.
+        `base` (n) is what the odds were before, without a bias."""
+        odds = base + self.odds + self.bias
+        cross_entropy = np.logaddexp(0, odds).sum() - float(targets @ odds)
+        return float(cross_entropy) + 0.5 * float(self.change @ self.multiples)
 
 
 def _returns(scores: NDArray[np.int64], result: int) -> NDArray[np.float64]:

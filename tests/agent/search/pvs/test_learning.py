@@ -128,6 +128,45 @@ def test_learns_to_win(own: Compile, learner: Learner) -> None:
     assert points > 0.65 * played
 
 
+def test_matches_to_learn_from_are_against_itself(
+    own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both players go by the best evaluation, also after another one has been tried out in vain."""
+    root = own("connect_four").pack(own("connect_four").initial())
+    used: list[list[float]] = []
+    record = learner._record
+
+    def recorded(table: learning._Table, *arguments: object) -> object:
+        used.append([float(np.abs(player.game.weights).sum()) for player in table.players])
+        return record(table, *arguments)  # type: ignore[arg-type]
+
+    start = learner.evaluation
+    learner.evaluation = LogisticEvaluation(start.weights + 0.1, 0.0)
+    learner._record = recorded  # type: ignore[assignment, method-assign]
+    monkeypatch.setattr(learner, "_compare", lambda *arguments: (0.0, 16))
+    with StopWhen(lambda: learner.generations >= 2) as stop:
+        learner.run(root, stop.flag)
+    assert learner.accepted == 0
+    assert len(used) >= 2
+    assert all(first == second > 0 for first, second in used)
+
+
+def test_fit_of_what_was_surely_wrong(learner: Learner) -> None:
+    """Where the evaluation was sure of what did not come, a new one is nearer to it, and not beyond."""
+    chosen = np.random.default_rng(1)
+    x = (chosen.random((400, len(learner.evaluation.weights))) < 0.2).astype(np.float32)
+    learner.evaluation = LogisticEvaluation(chosen.normal(0, 0.3, x.shape[1]), 3.0)
+    targets = np.where(chosen.random(400) < 0.5, 0.7, 0.5)
+
+    def loss(evaluation: LogisticEvaluation) -> float:
+        odds = x @ evaluation.weights + evaluation.bias
+        return float((np.logaddexp(0, odds) - targets * odds).mean())
+
+    fitted = learner._fit(x, targets, GO)
+    assert fitted is not None
+    assert loss(fitted) < 0.7 * loss(learner.evaluation)
+
+
 def test_stopped_learning_keeps_its_matches(own: Compile, learner: Learner) -> None:
     """What was recorded before the stop is what the next fit begins with, and nothing was fitted."""
     root = own("connect_four").pack(own("connect_four").initial())
