@@ -212,10 +212,11 @@ def split_gain(
 
     Begins no position that would take longer than `until`, by `time.monotonic`.
     """
-    preparation = Preparation(machine, threads=1, seed=seed)
+    preparation = Preparation(machine, role, threads=1, seed=seed)
     preparation.run(machine.initial(), learning, np.zeros(1, np.uint8), trial=False)
     evaluation, features = preparation.evaluation, preparation.features
-    if evaluation is None or features is None:
+    # Where both choose at once, it is another game that is searched, and never with helpers.
+    if evaluation is None or features is None or preparation.searched is not machine:
         return None
     zobrist = np.random.default_rng(seed).integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
     sums, depths = _Sums(), []

@@ -64,7 +64,7 @@ class GeneralSearch(Engine):
         self._tree = TreeSearch(machine, role, threads=threads, seed=random.getrandbits(63), team=team, **options)
         self._alpha_beta: AlphaBetaSearch | None = None
         self._threads = threads
-        self._preparation = Preparation(machine, threads=threads, seed=random.getrandbits(63), memory=memory)
+        self._preparation = Preparation(machine, role, threads=threads, seed=random.getrandbits(63), memory=memory)
         self._preparing: threading.Thread | None = None
         self._halt = np.zeros(1, np.uint8)
         """Stops it."""
@@ -129,18 +129,16 @@ class GeneralSearch(Engine):
         if stop[0]:
             return
         preparation = self._preparation
-        evaluation, features = preparation.evaluation, preparation.features
-        if preparation.prefers_alpha_beta and evaluation is not None and features is not None:
+        if preparation.prefers_alpha_beta and preparation.evaluation is not None:
             if self._alpha_beta is None:
-                self._alpha_beta = AlphaBetaSearch(
-                    self._machine, self._role, features, threads=self._threads, team=self._team
-                )
-            self._alpha_beta.use(evaluation)
+                self._alpha_beta = preparation.alpha_beta(self._role, threads=self._threads, team=self._team)
+            self._alpha_beta.use(preparation.evaluation)
             self._alpha_beta.begin(self._state)
             self.name, self.reason = self._alpha_beta.name, self._alpha_beta.reason
             try:
                 self._alpha_beta.think(stop, report, seconds)
-                return
+                if not self._alpha_beta.helpless:
+                    return
             except CannotSearchError:
                 pass
         self.name, self.reason = self._tree.name, self._tree_reason()
@@ -153,6 +151,8 @@ class GeneralSearch(Engine):
             return "the rules are compiled to a circuit, and are none that alpha-beta suits"
         if preparation.evaluation is None or preparation.features is None:
             return f"{self._tree.reason}; no evaluation for alpha-beta is learnt (yet)"
+        if self._alpha_beta is not None and self._alpha_beta.helpless:
+            return "alpha-beta finds no move that the other player, if it saw it, could not answer with a win"
         return "alpha-beta with the evaluation that was learnt did worse in trial matches"
 
     def _get_ready(self, stop: StopFlag, report: Report, seconds: float, *, trial: bool) -> bool:

@@ -19,6 +19,9 @@ from agent.search.team import Team
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 
+TABLE_MEGABYTES = 256
+"""What the transposition table of a match takes."""
+
 
 class CannotSearchError(Exception):
     """The state is none that alpha-beta can search: several roles choose at once, or too many moves."""
@@ -41,7 +44,7 @@ class AlphaBetaSearch(Engine):
         features: Features,
         *,
         threads: int | None = None,
-        megabytes: int = 256,
+        megabytes: int = TABLE_MEGABYTES,
         seed: int = 0,
         team: Team | None = None,
     ) -> None:
@@ -52,6 +55,8 @@ class AlphaBetaSearch(Engine):
         self._state = machine.initial()
         self._moves = [move for moves in machine.game.moves for move in moves]
         self._evaluation: LogisticEvaluation | None = None
+        self.helpless = False
+        """Whether the last `think` has ended although another search may find better."""
 
     def use(self, evaluation: LogisticEvaluation) -> None:
         """Judges leaves by another evaluation from now on."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.tree.judge import fit
-from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, CircuitPrograms, GateProgram
+from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms, GateProgram, gates_of
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 
@@ -203,7 +203,7 @@ def find_conjunctions(programs: CircuitPrograms) -> list[tuple[int, ...]]:
 
 def _conjunctions(program: GateProgram, outputs: Sequence[int], n_fluents: int) -> Iterator[frozenset[int]]:
     """Those that gates compute which the outputs (slots) depend on."""
-    gates = list(_gates(program))
+    gates = list(gates_of(program))
     needed = set(outputs)
     for out, _, inputs in reversed(gates):
         if out in needed:
@@ -219,21 +219,6 @@ def _conjunctions(program: GateProgram, outputs: Sequence[int], n_fluents: int) 
             facts[out] = chosen
         if len(chosen) >= MIN_FACTS:
             yield chosen
-
-
-def _gates(program: GateProgram) -> Iterator[tuple[int, int, list[int]]]:
-    """Slot, whether it is the complement, and inputs (slots) of each gate, in an order in which they can be computed.
-
-    Signals of cycles have no gate.
-    """
-    for run in program.runs.tolist():
-        arity = run[ARITY]
-        if arity == 0:
-            continue
-        at = run[FIRST]
-        for i in range(run[COUNT]):
-            yield run[OUT] + i, run[FLIP], program.inputs[at : at + arity].tolist()
-            at += arity
 
 
 def _signature(facts: Sequence[Term]) -> list[tuple[object, ...]]:

@@ -11,18 +11,22 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
-from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
+from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import Learner, LogisticEvaluation
 from agent.search.pvs.memory import Entry, SheetMemory
+from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import MAX_PLIES, share_of_points, survey
 from agent.search.pvs.trial import TrialMatch, limited
+from agent.search.team import Team
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.judge import fit
 from agent.search.tree.judge.sampling import STATES_PER_MATCH
 from games.gdl.running.machine import CircuitMachine
+from games.gdl.running.serialise import serialise, widen
 from games.machine import State
 
 log = logging.getLogger(__name__)
@@ -58,9 +62,14 @@ KEPT_MATCHES = 16
 class Preparation:
     """Finds out which search plays a two-player game, and with which evaluation."""
 
-    def __init__(self, machine: CircuitMachine, *, threads: int, seed: int, memory: SheetMemory | None = None) -> None:
-        """`memory` is what earlier matches have left, and where to leave something for later ones."""
-        self._machine = machine
+    def __init__(
+        self, machine: CircuitMachine, role: int, *, threads: int, seed: int, memory: SheetMemory | None = None
+    ) -> None:
+        """`role` is the one that is to be played, `memory` what earlier matches have left, and where to leave something
+        for later ones."""
+        self._machine, self._role = machine, role
+        self.searched = machine
+        """The game that alpha-beta searches: another one where both players choose at once (see `simultaneous`)."""
         # What patterns weigh has no keys.
         self._memory = memory if len(machine.game.fluents) <= fit.MAX_FLUENTS else None
         self._remembered: Entry | None = None
@@ -101,8 +110,11 @@ class Preparation:
         """Whether alpha-beta is to play: where it can, unless it has lost most of its matches.
 
         Where an evaluation is only of patterns it has to have won some: such games are slow to learn.
+        Where both players choose at once it has to lead, as it takes the other one to see what it cannot see.
         """
         if not self.suits or self.features is None or self._loses:
+            return False
+        if self.searched is not self._machine and not self._leads:
             return False
         return self.evaluation is not None and (self.features.shares is None or self.matches > 0)
 
@@ -202,7 +214,7 @@ class Preparation:
 
     def _recall(self) -> None:
         """Takes the evaluation of earlier matches for the first one, if there is one."""
-        memory, machine = self._memory, self._machine
+        memory, machine = self._memory, self.searched
         try:
             entry = memory.read() if memory is not None else None
             if memory is None or entry is None:
@@ -243,7 +255,7 @@ class Preparation:
         earlier = self._remembered.matches if self._remembered is not None else 0
         try:
             memory.keep(
-                self._machine.game.fluents,
+                self.searched.game.fluents,
                 features,
                 learner.evaluation,
                 learner.experience,
@@ -258,24 +270,34 @@ class Preparation:
 
     def _make_learner(self, features: Features, start: LogisticEvaluation, earlier: int = 0) -> Learner:
         seed = self._random.getrandbits(63)
-        return Learner(self._machine, features, start, earlier=earlier, threads=self._threads, seed=seed)
+        return Learner(self.searched, features, start, earlier=earlier, threads=self._threads, seed=seed)
 
     def _examine(self) -> bool:
+        """Whether alpha-beta can play the game, as it stands or as if one player saw what the other one chooses."""
         found = survey(self._machine, self._random.getrandbits(32))
-        return found is not None and found.suits
+        if found is None or found.turns or not found.opposed:
+            return found is not None and found.suits
+        serial = serialise(self._machine, self._role)
+        found = survey(serial, self._random.getrandbits(32)) if serial is not None else None
+        if serial is None or found is None or not found.suits:
+            return False
+        self.searched = serial
+        # What is kept of a game would have to say for which role.
+        self._memory = None
+        return True
 
     def _fit(self, state: State, seconds: float, stop: StopFlag) -> None:
         """The first evaluation, from random play."""
         if self._learner is not None:
             return
         end = time.monotonic() + seconds
-        large = len(self._machine.game.fluents) > fit.MAX_FLUENTS
+        large = len(self.searched.game.fluents) > fit.MAX_FLUENTS
         start = None if large else self._fit_fluents(state, end, stop)
         if start is None and not large:
             if not stop[0]:
                 self.suits = False
             return
-        features = find_features(self._machine, self._random.getrandbits(63))
+        features = find_features(self.searched, self._random.getrandbits(63))
         weights = np.zeros(features.n)
         if start is not None:
             weights[: len(start.weights)] = start.weights
@@ -289,8 +311,8 @@ class Preparation:
     def _fit_fluents(self, state: State, end: float, stop: StopFlag) -> LogisticEvaluation | None:
         """An evaluation with a weight for each fluent, until `end` (`time.monotonic`)."""
         if self._trainer is None:
-            self._trainer = fit.EvaluationTrainer(self._machine, self._random.getrandbits(63))
-        trainer, root = self._trainer, self._machine.pack(state)
+            self._trainer = fit.EvaluationTrainer(self.searched, self._random.getrandbits(63))
+        trainer, root = self._trainer, self._root(state)
         while not stop[0] and not trainer.done and (time.monotonic() < end or trainer.evaluation is None):
             trainer.step(root, stop)
             if trainer.solving:
@@ -305,7 +327,7 @@ class Preparation:
 
     def _fit_patterns(self, learner: Learner, end: float, stop: StopFlag) -> None:
         """Gives a learner a first evaluation with shared weights, from random matches until `end`."""
-        machine, chosen = self._machine, np.random.default_rng(self._random.getrandbits(63))
+        machine, chosen = self.searched, np.random.default_rng(self._random.getrandbits(63))
         states, results = [], []
         for _ in range(MOST_BATCHES):
             positions = machine.random_matches(64, self._random.getrandbits(63), max_plies=MAX_PLIES)
@@ -324,7 +346,11 @@ class Preparation:
     def _learn(self, state: State, seconds: float, stop: StopFlag) -> None:
         assert self._learner is not None
         with limited(stop, seconds) as halt:
-            self._learner.run(self._machine.pack(state), halt)
+            self._learner.run(self._root(state), halt)
+
+    def _root(self, state: State) -> NDArray[np.uint64]:
+        """A state of the game, packed, as alpha-beta sees it."""
+        return self.searched.pack(widen(self.searched, state))
 
     def _try_out(self, end: float, stop: StopFlag, lead: float) -> None:
         """Plays matches of alpha-beta against tree search, with both seatings, on all cores, until `end`
@@ -337,12 +363,10 @@ class Preparation:
 
     def _play_matches(self, thread: int, stop: StopFlag, lead: float) -> tuple[float, int]:
         """Plays matches until `stop` or so large a lead, from the beginning of the game; alpha-beta's points, and how
-        many. It is role `thread` & 1 in the first one."""
-        evaluation, features = self.evaluation, self.features
-        assert evaluation is not None
-        assert features is not None
+        many. It is role `thread` & 1 in the first one, where it can play both."""
+        both_roles = self.searched is self._machine
         random = Random(self._random.getrandbits(63))
-        role = thread & 1
+        role = thread & 1 if both_roles else self._role
         points, matches = 0.0, 0
         while not stop[0] and self.matches + matches < MANY_TRIALS:
             if not -DECISIVE_LEAD < 2 * (self.points + points) - (self.matches + matches) < lead:
@@ -351,7 +375,7 @@ class Preparation:
                 if thread in self._interrupted:
                     role, match = self._interrupted.pop(thread)
                 else:
-                    match = self._begin_match(role, features, evaluation, random)
+                    match = self._begin_match(role, random)
                 share = match.play(stop)
             except CannotSearchError:
                 self.suits = False
@@ -362,14 +386,30 @@ class Preparation:
             elif not match.void:
                 self._interrupted[thread] = role, match
                 break
-            role = 1 - role
+            role = 1 - role if both_roles else role
         return points, matches
 
-    def _begin_match(self, role: int, features: Features, evaluation: LogisticEvaluation, random: Random) -> TrialMatch:
+    def _begin_match(self, role: int, random: Random) -> TrialMatch:
         """A match in which alpha-beta plays this role, and tree search the other one."""
         machine = self._machine
-        alpha_beta = AlphaBetaSearch(machine, role, features, threads=1, megabytes=TRIAL_MEMORY >> 20)
-        alpha_beta.use(evaluation)
+        alpha_beta = self.alpha_beta(role, threads=1, megabytes=TRIAL_MEMORY >> 20)
         tree = TreeSearch(machine, 1 - role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))
         engines = (alpha_beta, tree) if role == 0 else (tree, alpha_beta)
         return TrialMatch(machine, machine.initial(), engines, TRIAL_SECONDS, random)
+
+    def alpha_beta(
+        self, role: int, *, threads: int, megabytes: int = TABLE_MEGABYTES, team: Team | None = None
+    ) -> AlphaBetaSearch:
+        """A search for a role with the best evaluation so far; there has to be one. Where both players choose at once,
+        only for the role that is to be played, and without a team."""
+        evaluation, features = self.evaluation, self.features
+        assert evaluation is not None
+        assert features is not None
+        found: AlphaBetaSearch
+        if self.searched is self._machine:
+            found = AlphaBetaSearch(self._machine, role, features, threads=threads, megabytes=megabytes, team=team)
+        else:
+            assert role == self._role
+            found = SimultaneousSearch(self.searched, role, features, threads=threads, megabytes=megabytes)
+        found.use(evaluation)
+        return found

@@ -7,6 +7,7 @@ computed before), then by arity and polarity; a *run* is such a group, its outpu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -121,6 +122,21 @@ def lay_out(circuit: Circuit) -> CircuitPrograms:
         role_start=np.concatenate(([0], np.cumsum([len(moves) for moves in circuit.moves]))).astype(np.int64),
         initial=np.where(circuit.initial, np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(0)),
     )
+
+
+def gates_of(program: GateProgram) -> Iterator[tuple[int, int, list[int]]]:
+    """Slot, whether it is the complement, and inputs (slots) of each gate, in an order in which they can be computed.
+
+    Signals of cycles have no gate.
+    """
+    for run in program.runs.tolist():
+        arity = run[ARITY]
+        if arity == 0:
+            continue
+        at = run[FIRST]
+        for i in range(run[COUNT]):
+            yield run[OUT] + i, run[FLIP], program.inputs[at : at + arity].tolist()
+            at += arity
 
 
 def _sets_by_move(pool: Pool, sets: NDArray[np.int32], first_set: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

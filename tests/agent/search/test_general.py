@@ -358,7 +358,7 @@ def test_trial_ends_with_a_clear_lead(own: Compile, monkeypatch: pytest.MonkeyPa
         return SimpleNamespace(play=lambda stop: float(engines[0].name == "alpha-beta"), void=False)
 
     monkeypatch.setattr(preparing, "TrialMatch", win)
-    preparation = preparing.Preparation(own("connect_four"), threads=1, seed=1)
+    preparation = preparing.Preparation(own("connect_four"), 0, threads=1, seed=1)
     learnt: list[float] = []
     monkeypatch.setattr(preparing.Preparation, "_learn", lambda self, state, seconds, stop: learnt.append(seconds))
     monkeypatch.setattr(preparing, "FIT_SHARE", 0.0)

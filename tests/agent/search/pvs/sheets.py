@@ -87,3 +87,26 @@ COOPERATION = """
     (<= (goal ?r 0) (role ?r) (true (went w left)) (not (true (went b left))))
 """
 """Two players who take turns and get the same."""
+
+RACE = """
+    (role w) (role b) (other w b) (other b w)
+    (init (at w 0)) (init (at b 0)) (init (step 1))
+    (then 0 1) (then 1 2) (then 2 3) (after 1 2) (after 2 3) (after 3 4) (after 4 5) (after 5 6)
+    (<= (legal ?r run) (role ?r))
+    (<= (legal ?r rest) (role ?r))
+    (<= (legal ?r block) (role ?r) (not (true (tired ?r))))
+    (<= (next (tired ?r)) (does ?r block))
+    (<= (stopped ?r) (other ?r ?o) (does ?o block))
+    (<= (goes ?r) (does ?r run) (not (stopped ?r)))
+    (<= (next (at ?r ?y)) (true (at ?r ?x)) (then ?x ?y) (goes ?r))
+    (<= (next (at ?r 3)) (true (at ?r 3)))
+    (<= (next (at ?r ?x)) (true (at ?r ?x)) (not (goes ?r)))
+    (<= (next (step ?t)) (true (step ?s)) (after ?s ?t))
+    (<= terminal (true (at ?r 3)))
+    (<= terminal (true (step 6)))
+    (<= (won ?r) (true (at ?r 3)) (other ?r ?o) (not (true (at ?o 3))))
+    (<= (goal ?r 100) (won ?r))
+    (<= (goal ?r 0) (other ?r ?o) (won ?o))
+    (<= (goal ?r 50) (role ?r) (not (won w)) (not (won b)))
+"""
+"""Both choose at once: a step, or not to let the other one make one, which nobody may do twice in a row."""

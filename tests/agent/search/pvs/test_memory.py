@@ -363,7 +363,7 @@ def learn(preparation: Preparation, generations: int) -> None:
 @pytest.fixture
 def first(machine_of: Compile, tmp_path: Path) -> Preparation:
     """The preparation of a first match, with an evaluation learnt and trial matches played."""
-    preparation = Preparation(machine_of(SHEET), threads=1, seed=1, memory=memory_of(machine_of(SHEET), tmp_path))
+    preparation = Preparation(machine_of(SHEET), 0, threads=1, seed=1, memory=memory_of(machine_of(SHEET), tmp_path))
     preparation.points, preparation.matches = 30.0, 40
     learn(preparation, 1)
     return preparation
@@ -379,7 +379,7 @@ def test_second_match_begins_with_what_the_first_has_learnt(
         raise AssertionError("nothing is to be fitted to random play")
 
     monkeypatch.setattr(preparing.fit, "EvaluationTrainer", fail)
-    second = Preparation(machine, threads=1, seed=2, memory=memory_of(machine, tmp_path))
+    second = Preparation(machine, 0, threads=1, seed=2, memory=memory_of(machine, tmp_path))
     second.run(machine.initial(), 0.0, np.zeros(1, np.uint8))
     assert first.evaluation is not None
     assert second.evaluation is not None
@@ -421,7 +421,7 @@ def test_matches_too_short_for_a_generation_add_up(
     found: list[tuple[int, int]] = []
     for seed in range(2):
         stop[0] = played = 0
-        preparation = Preparation(machine, threads=1, seed=seed, memory=memory_of(machine, tmp_path))
+        preparation = Preparation(machine, 0, threads=1, seed=seed, memory=memory_of(machine, tmp_path))
         preparation.run(machine.initial(), 1000.0, stop, trial=False)
         kept = memory_of(machine, tmp_path).read()
         assert kept is not None
@@ -436,7 +436,7 @@ def test_lost_trials_of_earlier_matches_are_tried_again(first: Preparation, tmp_
     machine = first._machine
     first.points, first.matches = 0.0, 100
     first._keep()
-    second = Preparation(machine, threads=1, seed=2, memory=memory_of(machine, tmp_path))
+    second = Preparation(machine, 0, threads=1, seed=2, memory=memory_of(machine, tmp_path))
     assert second.worth_while
     learn(second, first.generations + 1)
     assert second.generations > first.generations
@@ -453,7 +453,7 @@ def test_without_memory_nothing_is_left(first: Preparation, tmp_path: Path, monk
 
     for name in ("read", "write"):
         monkeypatch.setattr(Store, name, fail)
-    alone = Preparation(first._machine, threads=1, seed=1)
+    alone = Preparation(first._machine, 0, threads=1, seed=1)
     learn(alone, 1)
     assert first.evaluation is not None
     assert alone.evaluation is not None
@@ -465,11 +465,11 @@ def test_only_news_are_written(first: Preparation, tmp_path: Path) -> None:
     machine = first._machine
     (path,) = tmp_path.iterdir()
     written = path.stat().st_ino
-    again = Preparation(machine, threads=1, seed=2, memory=memory_of(machine, tmp_path))
+    again = Preparation(machine, 0, threads=1, seed=2, memory=memory_of(machine, tmp_path))
     again.run(machine.initial(), 0.0, np.zeros(1, np.uint8))
     assert path.stat().st_ino == written
     path.unlink()
-    fresh = Preparation(machine, threads=1, seed=2, memory=memory_of(machine, tmp_path))
+    fresh = Preparation(machine, 0, threads=1, seed=2, memory=memory_of(machine, tmp_path))
     fresh.run(machine.initial(), 0.0, np.zeros(1, np.uint8))
     assert fresh.evaluation is not None
     assert list(tmp_path.iterdir()) == []
@@ -485,7 +485,7 @@ def test_failing_memory_is_no_reason_to_lose(
         raise OSError("no disk")
 
     monkeypatch.setattr(Store, method, fail)
-    preparation = Preparation(first._machine, threads=1, seed=2, memory=memory_of(first._machine, tmp_path))
+    preparation = Preparation(first._machine, 0, threads=1, seed=2, memory=memory_of(first._machine, tmp_path))
     learn(preparation, first.generations + 1)
     assert preparation.prefers_alpha_beta
     assert "no disk" in caplog.text
@@ -498,7 +498,7 @@ def test_memory_that_does_not_fit_is_replaced(
     memory = memory_of(first._machine, tmp_path)
     assert memory._form is not None
     memory._store.write(memory._form.digest, entry())
-    preparation = Preparation(first._machine, threads=1, seed=2, memory=memory)
+    preparation = Preparation(first._machine, 0, threads=1, seed=2, memory=memory)
     learn(preparation, 1)
     assert "does not fit" in caplog.text
     found = memory.read()

@@ -162,7 +162,7 @@ def test_trial_without_a_result(own: Compile, machine_of: Compile) -> None:
 @pytest.fixture
 def prepared(own: Compile) -> Preparation:
     """Of tic-tac-toe."""
-    return Preparation(own("tic_tac_toe"), threads=2, seed=4)
+    return Preparation(own("tic_tac_toe"), 0, threads=2, seed=4)
 
 
 def run(preparation: Preparation, stop: Sequence[int] | StopFlag = (0,), *, trial: bool = True) -> None:
@@ -320,7 +320,7 @@ def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.Monke
     monkeypatch.setattr(preparing.fit, "MAX_FLUENTS", 80)
     monkeypatch.setattr(preparing, "MOST_BATCHES", 16)
     machine = own("connect_four")
-    preparation = Preparation(machine, threads=1, seed=1)
+    preparation = Preparation(machine, 0, threads=1, seed=1)
     stop = np.zeros(1, np.uint8)
     monkeypatch.setattr(preparation, "_learn", lambda *arguments: stop.fill(1))
     preparation.run(machine.initial(), 10_000.0, stop)
@@ -381,11 +381,10 @@ def test_enough_is_learnt_at_some_time(prepared: Preparation) -> None:
     assert not prepared.worth_while
 
 
-@pytest.mark.parametrize("sheet", [COOPERATION, None], ids=["cooperation", "simultaneous"])
-def test_other_games_are_left_alone(own: Compile, machine_of: Compile, sheet: str | None) -> None:
+def test_other_games_are_left_alone(machine_of: Compile) -> None:
     """Nothing is learnt where alpha-beta is out of the question."""
-    machine = machine_of(sheet) if sheet is not None else own("rock_paper_scissors")
-    preparation = Preparation(machine, threads=1, seed=1)
+    machine = machine_of(COOPERATION)
+    preparation = Preparation(machine, 0, threads=1, seed=1)
     run(preparation)
     assert preparation.suits is False
     assert not preparation.worth_while

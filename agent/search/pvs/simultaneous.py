@@ -1,0 +1,53 @@
+"""Alpha-beta for games in which both players choose at once: as if the other one saw what this one chooses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent.search.engine import Opinion, Report, StopFlag
+from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch
+from agent.search.pvs.features import Features
+from games.gdl.running.machine import CircuitMachine
+from games.gdl.running.serialise import widen
+from games.machine import State, Term
+
+
+class SimultaneousSearch(AlphaBetaSearch):
+    """`AlphaBetaSearch` on the game that `serialise` has made for this role; states are those of the game itself.
+
+    What it proves to be won is won. All else is only the least that the role can have: where that is nothing, it is
+    `helpless`, and another search may know better.
+    """
+
+    reason = "two players choose at once; it goes by what the other one could answer if it saw the move"
+
+    def __init__(
+        self,
+        machine: CircuitMachine,
+        role: int,
+        features: Features,
+        *,
+        threads: int | None = None,
+        megabytes: int = TABLE_MEGABYTES,
+    ) -> None:
+        """`machine` is that of `serialise`, `role` its first one."""
+        super().__init__(machine, role, features, threads=threads, megabytes=megabytes)
+        self._serial = machine
+
+    def begin(self, state: State) -> None:
+        super().begin(widen(self._serial, state))
+
+    def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
+        super().advance(joint_move, widen(self._serial, state))
+
+    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        self.helpless = False
+
+        def take(opinion: Opinion) -> None:
+            if opinion.proven and opinion.value is not None and opinion.value < 100:
+                self.helpless = opinion.value <= 0
+                candidates = tuple(replace(one, proven=False) for one in opinion.candidates)
+                opinion = replace(opinion, proven=False, candidates=candidates)
+            report(opinion)
+
+        super().think(stop, take, seconds)

@@ -1,0 +1,108 @@
+"""Alpha-beta where both players choose at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from agent.search.engine import Opinion
+from agent.search.general import GeneralSearch
+from agent.search.pvs.preparation import CLEAR_LEAD, Preparation
+from agent.search.pvs.simultaneous import SimultaneousSearch
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State
+from tests.agent.search.pvs.sheets import RACE
+
+Compile = Callable[[str], CircuitMachine]
+
+GO = np.zeros(1, np.uint8)
+
+
+@pytest.fixture(scope="module")
+def race(machine_of: Compile) -> CircuitMachine:
+    return machine_of(RACE)
+
+
+def prepared(machine: CircuitMachine, role: int) -> Preparation:
+    """With a first evaluation, and nothing tried out."""
+    preparation = Preparation(machine, role, threads=1, seed=1)
+    preparation.run(machine.initial(), 0.0, GO, trial=False)
+    return preparation
+
+
+def place(machine: CircuitMachine, white: int, black: int, *tired: str) -> State:
+    """A state of the race by how far the players are, and who may not block."""
+    facts = [("at", "w", str(white)), ("at", "b", str(black)), ("step", "1"), *(("tired", role) for role in tired)]
+    return machine.state(facts)
+
+
+def opinions_of(search: SimultaneousSearch, state: State) -> list[Opinion]:
+    found: list[Opinion] = []
+    search.begin(state)
+    search.think(GO, found.append, 1.0)
+    return found
+
+
+@pytest.mark.parametrize("role", [0, 1])
+def test_wins_that_nothing_stops_are_proven(race: CircuitMachine, role: int) -> None:
+    """Whoever is one step away wins where the other one may not block; that one is helpless, and proves nothing."""
+    state = place(race, 2, 0, "b") if role == 0 else place(race, 0, 2, "w")
+    search = prepared(race, role).alpha_beta(role, threads=1, megabytes=1)
+    assert isinstance(search, SimultaneousSearch)
+    last = opinions_of(search, state)[-1]
+    assert (last.move, last.proven, last.value) == ("run", True, 100)
+    assert not search.helpless
+    losing = prepared(race, 1 - role).alpha_beta(1 - role, threads=1, megabytes=1)
+    assert isinstance(losing, SimultaneousSearch)
+    found = opinions_of(losing, state)
+    assert found
+    assert not any(opinion.proven or any(one.proven for one in opinion.candidates) for opinion in found)
+    assert losing.helpless
+
+
+def test_what_the_other_one_could_answer_is_no_loss(race: CircuitMachine) -> None:
+    """White would win by guessing what black does; where black sees it first it never does, which proves nothing."""
+    search = prepared(race, 0).alpha_beta(0, threads=1, megabytes=1)
+    assert isinstance(search, SimultaneousSearch)
+    assert not any(opinion.proven and opinion.value != 100 for opinion in opinions_of(search, place(race, 2, 2)))
+
+
+def test_it_plays_where_it_leads(race: CircuitMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even results speak for tree search here, which does not take the other one to see its moves."""
+    preparation = prepared(race, 1)
+    assert preparation.suits
+    assert preparation.searched is not race
+    assert not preparation.prefers_alpha_beta
+    preparation.points = preparation.matches = int(CLEAR_LEAD)
+    assert preparation.prefers_alpha_beta
+    preparation.matches += 2
+    preparation.points += 0.5
+    assert not preparation.prefers_alpha_beta
+    assert preparation.worth_while
+
+
+def test_helpless_alpha_beta_leaves_the_turn_to_tree_search(race: CircuitMachine) -> None:
+    """And says so."""
+    search = GeneralSearch(race, 1, threads=1, seed=1)
+    search._preparation = prepared(race, 1)
+    search._preparation.points = search._preparation.matches = 24
+    found: list[Opinion] = []
+    search.begin(race.initial())
+    search._search(GO, found.append, None)
+    assert search.name == "alpha-beta"
+    assert not found[-1].proven
+    search.begin(place(race, 2, 0, "b"))
+    search._search(GO, found.append, 0.2)
+    assert search.name == "tree search"
+    assert "could not answer" in search.reason
+    assert found[-1].move in {"run", "rest"}
+
+
+def test_trial_matches_are_for_the_role_that_is_played(race: CircuitMachine) -> None:
+    """Each is played out, and always by the same role."""
+    preparation = prepared(race, 1)
+    preparation.run(race.initial(), 2.0, np.zeros(1, np.uint8))
+    assert preparation.matches > 0
+    assert preparation.suits

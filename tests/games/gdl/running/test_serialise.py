@@ -1,0 +1,67 @@
+"""Games with turns made of such in which two roles choose at once."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from games import rulesheets
+from games.gdl.circuit.circuit import build_circuit
+from games.gdl.compile import warm_kernels
+from games.gdl.grounding.ground import ground
+from games.gdl.rules.check import check
+from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.gdl.running.serialise import WAIT, serialise, widen
+from protocol import kif
+
+
+def machine_of(text: str) -> CircuitMachine:
+    checked = check(kif.read_rulesheet(text))
+    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+
+
+def follow(machine: CircuitMachine, first: int, matches: int) -> None:
+    """Plays random matches of a game and of what was made of it side by side."""
+    serial = serialise(machine, first)
+    assert serial is not None
+    second = 1 - first
+    chosen = random.Random(first)
+    for _ in range(matches):
+        state = machine.initial()
+        assert widen(serial, state) == serial.initial()
+        while not machine.terminal(state):
+            joint = [chosen.choice(machine.legal(state, role)) for role in (0, 1)]
+            before = widen(serial, state)
+            assert not serial.terminal(before)
+            assert serial.legal(before, first) == machine.legal(state, first)
+            assert serial.legal(before, second) == [WAIT]
+            between = serial.next(before, [move if role == first else WAIT for role, move in enumerate(joint)])
+            assert not serial.terminal(between)
+            assert serial.legal(between, first) == [WAIT]
+            assert serial.legal(between, second) == machine.legal(state, second)
+            after = serial.next(between, [move if role == second else WAIT for role, move in enumerate(joint)])
+            state = machine.next(state, joint)
+            assert after == widen(serial, state)
+        assert serial.terminal(after)
+        assert [serial.goal(after, role) for role in (0, 1)] == [machine.goal(state, role) for role in (0, 1)]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("name", ["rock_paper_scissors", "tic_tac_toe", "breakthrough"])
+def test_two_half_steps_are_one(name: str, first: int) -> None:
+    """Whether the roles choose at once or not: states, moves, ends and goals are those of the game."""
+    follow(machine_of(rulesheets.text(name)), first, 4)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("name", ["connectFourSimultaneous", "chinook", "bomberman2p", "roshambo2", "racer"])
+def test_real_sheets(corpus: Path, name: str, first: int) -> None:
+    """Needs the corpus. Larger games, in which nearly all choices are at the same time."""
+    follow(machine_of((corpus / f"{name}.kif").read_text()), first, 2)
+
+
+def test_cycles_are_left_alone() -> None:
+    """Recursive rules have cycles in the circuit, which cannot be read back as gates."""
+    assert serialise(warm_kernels(), 0) is None
