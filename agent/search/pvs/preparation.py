@@ -42,7 +42,7 @@ FEW_GENERATIONS = 3
 """Fewer learnt evaluations are too few. Set by hand; not tuned."""
 MANY_GENERATIONS = 32
 """So many are enough, if they were made in one match. Set by hand; not tuned."""
-QUICK_FEATURES = 800
+QUICK_FEATURES = 1500
 """Up to so many features a fit takes less than a second: it may still go on when the turn begins."""
 CLEAR_LEAD = 2.0
 """Points ahead of tree search that decide for alpha-beta: what is left of the time is better used for learning. Set by
