@@ -4,7 +4,7 @@
 node in one pass of the lanes, `batching` is its part for the children of several siblings, `table` says what an entry
 of the transposition table holds, `search` has the family's steps of `agent.search.alphabeta`, `analysis` deepens
 iteratively at the root, `variation` reads the principal variation off the table, `splitting` shares the root's moves
-with helpers elsewhere, `engine` plays.
+with helpers elsewhere, `engine` plays, and `simultaneous` does where both players choose at once.
 
 `survey` says whether a game is one for alpha-beta, `selfplay` plays matches of shallow searches, `learning` fits the
 evaluation to them, `trial` plays matches against other engines, `memory` keeps what was learnt for later matches, and
