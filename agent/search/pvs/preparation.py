@@ -47,9 +47,9 @@ QUICK_FEATURES = 1500
 CLEAR_LEAD = 2.0
 """Points ahead of tree search that decide for alpha-beta: what is left of the time is better used for learning. Set by
 hand; not tuned."""
-DECISIVE_LEAD, MANY_TRIALS = 4.0, 24
+DECISIVE_LEAD, MANY_TRIALS = 4.0, 12
 """Points ahead or behind after which no more matches against tree search are played while others think, and how many
-are played at most. Of two equals one is so far ahead at some time, but it matters little then. Set by hand; not
+are played at most: where both are equal the choice matters little, and learning takes the same time. Set by hand; not
 tuned."""
 TRIAL_MEMORY = 1 << 26
 """Bytes that each engine has in these matches."""
