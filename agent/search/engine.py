@@ -40,6 +40,9 @@ LONGEST_LINE = 12
 WATCHED_SECONDS = 0.1
 """After so many seconds of an alpha-beta search the principal variation is looked up. Set by hand; not tuned."""
 
+START_SECONDS = 10.0
+"""What the start clock is taken to be where nobody says."""
+
 
 class Contenders:
     """The moves that an alpha-beta search has held to be best, each with what it was worth then.

@@ -6,24 +6,25 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
 import numpy as np
 
-from agent.search.engine import Engine, Opinion, Report, StopFlag
+from agent.search.engine import START_SECONDS, Engine, Opinion, Report, StopFlag
 from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.memory import SheetMemory
 from agent.search.pvs.preparation import Preparation
 from agent.search.pvs.trial import limited
+from agent.search.subgames import SubgameSearch
 from agent.search.team import Team
-from agent.search.tree.engine import TreeSearch
+from agent.search.tree.engine import MEMORY_BYTES, TreeSearch
 from games.gdl.running.machine import CircuitMachine
+from games.gdl.structure.subgames import find_subgames
 from games.machine import State, StateMachine, Term
 from games.roles import is_random_role
 
-START_SECONDS = 10.0
-"""What the start clock is taken to be where nobody says."""
 MOST_SECONDS = 60.0
 """Longer start clocks are not used up: whoever has set them for people should not wait. Set by hand; not tuned."""
 GLANCE_SHARE = 0.05
@@ -214,8 +215,17 @@ class GeneralSearch(Engine):
 
 def make_engine(
     machine: StateMachine, role: int, memory: SheetMemory | None = None, team: Team | None = None
-) -> GeneralSearch | None:
-    """The engine for a compiled game of two players, nature being none; None for any other."""
-    if isinstance(machine, CircuitMachine) and len(machine.roles) == 2 and not any(map(is_random_role, machine.roles)):
-        return GeneralSearch(machine, role, memory=memory, team=team)
-    return None
+) -> Engine | None:
+    """The engine for a compiled game of two players, nature being none; None for any other.
+
+    One for each part where the game falls apart; those neither remember nor have helpers.
+    """
+    if not isinstance(machine, CircuitMachine) or len(machine.roles) != 2 or any(map(is_random_role, machine.roles)):
+        return None
+    whole = partial(GeneralSearch, machine, role, memory=memory, team=team)
+    subgames = find_subgames(machine, 1)
+    if not subgames:
+        return whole()
+    share = MEMORY_BYTES // (len(subgames) + 1)
+    parts = [(part, GeneralSearch(part.machine, role, memory_bytes=share)) for part in subgames]
+    return SubgameSearch(machine, role, parts, whole)

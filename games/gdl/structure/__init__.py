@@ -1,6 +1,7 @@
-"""What a game's rules are made of, for their author: symmetries, and parts that do not influence one another.
+"""What a game's rules are made of: symmetries, and parts that do not influence one another.
 
 `graph` is a circuit as a graph, `symmetry` finds its automorphisms, `wording` says in the rules' own terms what they
-do; `parts` looks for independent parts. All of it works on a circuit that was not factored. Imports `circuit`,
-`refinement` and `rules`; only those who describe games import it.
+do; `parts` looks for independent parts. All of it works on a circuit that was not factored, `parts` on any. Those who
+describe games import it; `subgames` makes machines of parts, for who plays them. Imports `circuit`, `refinement`,
+`rules`, and `subgames` also `running`.
 """

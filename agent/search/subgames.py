@@ -1,0 +1,125 @@
+"""`SubgameSearch`: plays each of a game's parts as a game of its own, by the one that a turn is about."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from agent.search.engine import START_SECONDS, Engine, Opinion, Report, StopFlag
+from agent.search.pvs.trial import limited
+from games.gdl.running.machine import CircuitMachine
+from games.gdl.structure.subgames import Subgame
+from games.machine import State, Term
+
+PONDER_SECONDS = 5.0
+"""While others think: how long one part is searched before the next one is. Set by hand; not tuned."""
+IDLE_SECONDS = 0.02
+"""Where nothing is left to find out in a part it is left alone for so long."""
+
+
+class SubgameSearch(Engine):
+    """An engine for each of the parts that `find_subgames` has found, in which lines are shorter and states far fewer;
+    one for the whole game only where they leave open what to do.
+
+    What a part proves is proven of that part alone: another one may end the match before.
+    """
+
+    uses_start_clock = True
+
+    def __init__(
+        self,
+        machine: CircuitMachine,
+        role: int,
+        parts: Sequence[tuple[Subgame, Engine]],
+        whole: Callable[[], Engine],
+    ) -> None:
+        """`parts` are those of the game, each with an engine for the role there; `whole` makes the engine for the whole
+        game, when it is needed."""
+        self._machine, self._role, self._parts = machine, role, parts
+        self._make_whole = whole
+        self._whole: Engine | None = None
+        self._state = machine.initial()
+        self._next = 0
+        """Counts what was pondered on: the parts take turns."""
+        self.name = self._parts[0][1].name
+        self.reason = self._reason_of(self._parts[0][1])
+
+    def begin(self, state: State) -> None:
+        self._state = state
+        for part, engine in self._parts:
+            engine.begin(part.state(state))
+        if self._whole is not None:
+            self._whole.begin(state)
+
+    def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
+        self._state = state
+        for part, engine in self._parts:
+            engine.advance(part.joint_move(joint_move), part.state(state))
+        if self._whole is not None:
+            self._whole.advance(joint_move, state)
+
+    def prepare(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        legal = self._machine.legal(self._state, self._role)
+        report(Opinion(legal[0]))
+        share = (seconds or START_SECONDS) / len(self._parts)
+        for _, engine in self._parts:
+            with limited(stop, share) as halt:
+                engine.prepare(halt, _ignore, share)
+        self.uses_start_clock = False
+
+    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        legal = self._machine.legal(self._state, self._role)
+        if len(legal) == 1:
+            report(Opinion(legal[0], None, proven=True))
+        if seconds is None or len(legal) == 1:
+            self._ponder(stop)
+            return
+        engine = self._engine_for(legal)
+        if engine is None:
+            if self._whole is None:
+                self._whole = self._make_whole()
+                self._whole.begin(self._state)
+            self._whole.think(stop, report, seconds)
+            self.name, self.reason = self._whole.name, self._whole.reason
+            return
+
+        def take(opinion: Opinion) -> None:
+            candidates = tuple(replace(one, proven=False) for one in opinion.candidates)
+            # Its line is one of the part alone.
+            report(replace(opinion, proven=False, candidates=candidates, line=()))
+
+        engine.think(stop, take, seconds)
+        self.name, self.reason = engine.name, self._reason_of(engine)
+        # What is known of this part for certain leaves time for the others.
+        self._ponder(stop)
+
+    def _reason_of(self, engine: Engine) -> str:
+        return (
+            f"the game has {len(self._parts)} parts, each of which is searched by itself; in this one: {engine.reason}"
+        )
+
+    def _engine_for(self, legal: Sequence[Term]) -> Engine | None:
+        """That of the part in which all legal moves are, unless that is over."""
+        for part, engine in self._parts:
+            if all(part.has(self._role, move) for move in legal):
+                return None if self._over(part) else engine
+        return None
+
+    def _over(self, part: Subgame) -> bool:
+        return part.machine.terminal(part.state(self._state))
+
+    def _ponder(self, stop: StopFlag) -> None:
+        """Searches the parts by turns, until `stop`."""
+        going = [engine for part, engine in self._parts if not self._over(part)]
+        while going and not stop[0]:
+            self._next += 1
+            begin = time.monotonic()
+            with limited(stop, PONDER_SECONDS) as halt:
+                going[self._next % len(going)].think(halt, _ignore, None)
+            if time.monotonic() - begin < IDLE_SECONDS:
+                time.sleep(IDLE_SECONDS)
+
+
+def _ignore(opinion: Opinion) -> None:
+    """What is thought of a part that nobody asks for."""

@@ -1,0 +1,171 @@
+"""Games that are played part by part."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import numpy as np
+import pytest
+
+from agent.kernels.groups import ALPHA_BETA, CIRCUIT, GROUPS, TREE
+from agent.search import subgames as playing
+from agent.search.engine import Candidate, Engine, Opinion, Report, StopFlag
+from agent.search.general import GeneralSearch, make_engine
+from agent.search.pvs.trial import limited
+from agent.search.subgames import SubgameSearch
+from games.gdl.running.machine import CircuitMachine
+from games.gdl.structure.subgames import Subgame, find_subgames
+from games.machine import State, Term
+from tests.heaps import ALTERNATING
+
+Compile = Callable[[str], CircuitMachine]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _kernels() -> None:
+    for group in (CIRCUIT, TREE, ALPHA_BETA):
+        GROUPS[group].load()
+
+
+@pytest.fixture
+def heaps(machine_of: Compile) -> CircuitMachine:
+    return machine_of(ALTERNATING)
+
+
+class Noting(Engine):
+    """Chooses the last legal move and says that it is proven; what it was asked is noted."""
+
+    name, reason = "noting", "it was asked to"
+
+    def __init__(self, machine: CircuitMachine, role: int) -> None:
+        self._machine, self._role = machine, role
+        self.states: list[State] = []
+        self.joint_moves: list[Sequence[Term]] = []
+        self.seconds: list[float | None] = []
+
+    def begin(self, state: State) -> None:
+        self.states.append(state)
+
+    def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
+        self.joint_moves.append(joint_move)
+        self.states.append(state)
+
+    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        self.seconds.append(seconds)
+        move = self._machine.legal(self.states[-1], self._role)[-1]
+        report(Opinion(move, 70.0, True, {}, (Candidate(move, 70.0, None, True),), (move,)))
+
+
+def noting(machine: CircuitMachine, role: int) -> tuple[SubgameSearch, list[Noting], Noting]:
+    """A search whose engines are noted."""
+    found = find_subgames(machine, 1)
+    engines = [Noting(part.machine, role) for part in found]
+    whole = Noting(machine, role)
+    search = SubgameSearch(machine, role, list(zip(found, engines, strict=True)), lambda: whole)
+    search.begin(machine.initial())
+    return search, engines, whole
+
+
+def think(search: Engine, seconds: float | None, most: float = 0.2) -> list[Opinion]:
+    found: list[Opinion] = []
+    with limited(np.zeros(1, np.uint8), most) as stop:
+        search.think(stop, found.append, seconds)
+    return found
+
+
+@pytest.mark.parametrize("role", [0, 1])
+def test_each_part_is_played_well(heaps: CircuitMachine, role: int) -> None:
+    """Whoever leaves three or six things wins the heap: of seven the first move is to take one."""
+    search = make_engine(heaps, role)
+    assert isinstance(search, SubgameSearch)
+    search.begin(heaps.initial())
+    with limited(np.zeros(1, np.uint8), 2.0) as stop:
+        search.prepare(stop, lambda opinion: None, 1.0)
+    assert not search.uses_start_clock
+    opinions = think(search, 0.3)
+    assert opinions[-1].move == ("take", str(1 + role), "1")
+    assert not any(opinion.proven for opinion in opinions)
+    assert "2 parts" in search.reason
+
+
+def test_the_turn_says_which_part(heaps: CircuitMachine) -> None:
+    """All follow each joint move, one answers; what it has proven is proven of its part alone."""
+    search, engines, whole = noting(heaps, 0)
+    (opinion,) = think(search, 0.1)
+    assert opinion.move == heaps.legal(heaps.initial(), 0)[-1]
+    assert (opinion.value, opinion.proven, opinion.candidates[0].proven, opinion.line) == (70.0, False, False, ())
+    assert 0.1 in engines[0].seconds
+    assert set(engines[1].seconds) == {None}
+    joint = (("take", "1", "2"), ("take", "2", "1"))
+    state = heaps.next(heaps.initial(), joint)
+    search.advance(joint, state)
+    assert [engine.joint_moves for engine in engines] == [[(joint[0], "(wait)")], [("(wait)", joint[1])]]
+    (opinion,) = think(search, 0.1)
+    assert opinion.move == heaps.legal(state, 0)[-1]
+    assert opinion.move[1] == "2"
+    assert 0.1 in engines[1].seconds
+    assert not whole.seconds
+
+
+def test_parts_are_pondered_by_turns(heaps: CircuitMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for those that are over, and no longer than until the stop."""
+    monkeypatch.setattr(playing, "IDLE_SECONDS", 0.001)
+    search, engines, _ = noting(heaps, 0)
+    assert think(search, None) == []
+    counts = [len(engine.seconds) for engine in engines]
+    assert abs(counts[0] - counts[1]) <= 1 < counts[0]
+    # The first heap is empty: the match is over, and so is that part.
+    state = heaps.state([("heap", "1", "0"), ("heap", "2", "3"), ("turn", "w", "2"), ("turn", "b", "1")])
+    search.begin(state)
+    begin = time.monotonic()
+    think(search, None, 0.1)
+    assert time.monotonic() - begin < 10
+    assert len(engines[0].seconds) == counts[0]
+    assert len(engines[1].seconds) > counts[1]
+
+
+class Elsewhere:
+    """A part in which no move of the game is."""
+
+    def __init__(self, part: Subgame) -> None:
+        self.machine, self.state, self.joint_move = part.machine, part.state, part.joint_move
+
+    def has(self, role: int, move: Term) -> bool:
+        return False
+
+
+def test_whole_game_is_searched_where_no_part_can_tell(heaps: CircuitMachine) -> None:
+    """Its engine is made then, and follows from there on."""
+    found, whole = find_subgames(heaps, 1), Noting(heaps, 0)
+    parts = [(cast(Subgame, Elsewhere(part)), Noting(part.machine, 0)) for part in found]
+    made: list[Engine] = []
+
+    def make() -> Engine:
+        made.append(whole)
+        return whole
+
+    search = SubgameSearch(heaps, 0, parts, make)
+    search.begin(heaps.initial())
+    assert not made
+    for _ in range(2):
+        (opinion,) = think(search, 0.1)
+        assert opinion.proven
+        assert (search.name, search.reason) == ("noting", "it was asked to")
+    assert (made, whole.states, whole.seconds) == ([whole], [heaps.initial()], [0.1, 0.1])
+    joint = (("take", "1", "2"), ("take", "2", "1"))
+    state = heaps.next(heaps.initial(), joint)
+    search.advance(joint, state)
+    assert (whole.joint_moves, whole.states[-1]) == ([joint], state)
+
+
+def test_other_games_have_one_engine(own_machine: CircuitMachine) -> None:
+    assert isinstance(make_engine(own_machine, 0), GeneralSearch)
+
+
+@pytest.fixture
+def own_machine(machine_of: Compile) -> CircuitMachine:
+    from games import rulesheets
+
+    return machine_of(rulesheets.text("tic_tac_toe"))

@@ -1,0 +1,81 @@
+"""Parts of games as games of their own."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from games import rulesheets
+from games.gdl.circuit.circuit import build_circuit
+from games.gdl.compile import warm_kernels
+from games.gdl.grounding.ground import ground
+from games.gdl.rules.check import check
+from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.gdl.running.rebuilding import WAIT
+from games.gdl.structure.subgames import find_subgames
+from protocol import kif
+from tests.heaps import ALTERNATING, BOTH_NEEDED, FREE_CHOICE
+
+
+def machine_of(text: str) -> CircuitMachine:
+    checked = check(kif.read_rulesheet(text))
+    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+
+
+def follow(machine: CircuitMachine, expected: int, matches: int) -> None:
+    """Plays matches at random, with each of so many parts beside."""
+    subgames = find_subgames(machine, 1)
+    assert len(subgames) == expected
+    chosen = random.Random(1)
+    for _ in range(matches):
+        state = machine.initial()
+        assert [part.state(state) for part in subgames] == [part.machine.initial() for part in subgames]
+        while not machine.terminal(state):
+            joint = tuple(chosen.choice(machine.legal(state, role)) for role in (0, 1))
+            following = machine.next(state, joint)
+            for part in subgames:
+                own = part.state(state)
+                for role in (0, 1):
+                    legal = [move for move in machine.legal(state, role) if part.has(role, move)]
+                    assert part.machine.legal(own, role) == (legal or [WAIT])
+                assert part.machine.next(own, part.joint_move(joint)) == part.state(following)
+            state = following
+
+
+def test_two_heaps_are_two_games() -> None:
+    """Each with half of the facts, and whose turn it is."""
+    machine = machine_of(ALTERNATING)
+    follow(machine, 2, 10)
+    # With seven things a heap is only at the beginning: that depends on no move.
+    heaps = [
+        {fact[1] for fact in part.machine.game.fluents if fact[0] == "heap" and fact[2] != "7"}
+        for part in find_subgames(machine, 1)
+    ]
+    assert sorted(map(sorted, heaps)) == [["1"], ["2"]]
+    for part in find_subgames(machine, 1):
+        assert sum(fact[0] == "turn" for fact in part.machine.game.fluents) == 4
+
+
+@pytest.mark.parametrize("name", ["connectFourSimultaneous", "chinook"])
+def test_real_sheets_fall_apart(corpus: Path, name: str) -> None:
+    """Needs the corpus. Two boards each, on which the roles move by turns."""
+    follow(machine_of((corpus / f"{name}.kif").read_text()), 2, 2)
+
+
+def test_dual_boards_are_left_alone(corpus: Path) -> None:
+    """Needs the corpus. Two boards, but who moves chooses on which of them."""
+    assert find_subgames(machine_of((corpus / "dualConnect4.kif").read_text()), 1) == []
+
+
+@pytest.mark.parametrize("name", ["tic_tac_toe", "connect_four", "rock_paper_scissors", "three_way_line"])
+def test_other_games_are_one(name: str) -> None:
+    assert find_subgames(machine_of(rulesheets.text(name)), 1) == []
+
+
+def test_what_does_not_suit_is_left_alone() -> None:
+    """A choice between parts; goals that are none of the parts; recursive rules."""
+    assert find_subgames(machine_of(FREE_CHOICE), 1) == []
+    assert find_subgames(machine_of(BOTH_NEEDED), 1) == []
+    assert find_subgames(warm_kernels(), 1) == []
