@@ -17,6 +17,9 @@ PONDER_SECONDS = 5.0
 IDLE_SECONDS = 0.02
 """Where nothing is left to find out in a part it is left alone for so long."""
 
+TELL_AGAIN_SECONDS = 0.3
+"""How long after a search has ended its opinion is told again: longer than workers keep the same opinion back."""
+
 
 class SubgameSearch(Engine):
     """An engine for each of the parts that `find_subgames` has found, in which lines are shorter and states far fewer;
@@ -84,14 +87,23 @@ class SubgameSearch(Engine):
             self.name, self.reason = self._whole.name, self._whole.reason
             return
 
+        last: Opinion | None = None
+
         def take(opinion: Opinion) -> None:
+            nonlocal last
             candidates = tuple(replace(one, proven=False) for one in opinion.candidates)
             # Its line is one of the part alone.
-            report(replace(opinion, proven=False, candidates=candidates, line=()))
+            last = replace(opinion, proven=False, candidates=candidates, line=())
+            report(last)
 
         engine.think(stop, take, seconds)
         self.name, self.reason = engine.name, self._reason_of(engine)
-        # What is known of this part for certain leaves time for the others.
+        # What is known of this part for certain leaves time for the others. Whoever watches may have been told too much
+        # at once to have noticed the proof.
+        with limited(stop, TELL_AGAIN_SECONDS) as halt:
+            self._ponder(halt)
+        if last is not None and not stop[0]:
+            report(last)
         self._ponder(stop)
 
     def _reason_of(self, engine: Engine) -> str:
