@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.search.engine import Opinion, Report, StopFlag
-from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch
-from agent.search.pvs.features import Features
-from games.gdl.running.machine import CircuitMachine
+from agent.search.pvs.engine import AlphaBetaSearch
 from games.gdl.running.serialise import widen
 from games.machine import State, Term
 
 
 class SimultaneousSearch(AlphaBetaSearch):
-    """`AlphaBetaSearch` on the game that `serialise` has made for this role; states are those of the game itself.
+    """`AlphaBetaSearch` on the game that `serialise` has made for this role: that is its machine. States are those of
+    the game itself.
 
     What it proves to be won is won. All else is only the least that the role can have: where that is nothing, it is
     `helpless`, and another search may know better.
@@ -21,24 +20,11 @@ class SimultaneousSearch(AlphaBetaSearch):
 
     reason = "two players choose at once; it goes by what the other one could answer if it saw the move"
 
-    def __init__(
-        self,
-        machine: CircuitMachine,
-        role: int,
-        features: Features,
-        *,
-        threads: int | None = None,
-        megabytes: int = TABLE_MEGABYTES,
-    ) -> None:
-        """`machine` is that of `serialise`, `role` its first one."""
-        super().__init__(machine, role, features, threads=threads, megabytes=megabytes)
-        self._serial = machine
-
     def begin(self, state: State) -> None:
-        super().begin(widen(self._serial, state))
+        super().begin(widen(self._machine, state))
 
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
-        super().advance(joint_move, widen(self._serial, state))
+        super().advance(joint_move, widen(self._machine, state))
 
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
         self.helpless = False
