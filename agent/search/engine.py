@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -77,6 +77,11 @@ class Opinion:
     line: tuple[Term, ...] = ()
     """The principal variation: the moves of whoever has a choice, ply by ply, beginning with this one; at most
     `LONGEST_LINE`. For pages."""
+
+    def unproven(self) -> Opinion:
+        """The same, with nothing held to be proven."""
+        candidates = tuple(replace(one, proven=False) for one in self.candidates)
+        return replace(self, proven=False, candidates=candidates)
 
 
 Report: TypeAlias = Callable[[Opinion], None]

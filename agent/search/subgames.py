@@ -91,9 +91,8 @@ class SubgameSearch(Engine):
 
         def take(opinion: Opinion) -> None:
             nonlocal last
-            candidates = tuple(replace(one, proven=False) for one in opinion.candidates)
             # Its line is one of the part alone.
-            last = replace(opinion, proven=False, candidates=candidates, line=())
+            last = replace(opinion.unproven(), line=())
             report(last)
 
         engine.think(stop, take, seconds)

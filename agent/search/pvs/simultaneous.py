@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from agent.search.engine import Opinion, Report, StopFlag
 from agent.search.pvs.engine import AlphaBetaSearch
 from games.gdl.running.serialise import widen
@@ -32,8 +30,7 @@ class SimultaneousSearch(AlphaBetaSearch):
         def take(opinion: Opinion) -> None:
             if opinion.proven and opinion.value is not None and opinion.value < 100:
                 self.helpless = opinion.value <= 0
-                candidates = tuple(replace(one, proven=False) for one in opinion.candidates)
-                opinion = replace(opinion, proven=False, candidates=candidates)
+                opinion = opinion.unproven()
             report(opinion)
 
         super().think(stop, take, seconds)

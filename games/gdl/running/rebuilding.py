@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.outputs import Outputs
 from games.gdl.circuit.pool import FALSE, NO_ROOM, TRUE, conjoin, grow, move_set, new_pool
-from games.gdl.running.layout import ARITY, FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE, GateProgram, gates_of
+from games.gdl.running.layout import ARITY, FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE, CircuitPrograms, GateProgram, gates_of
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 
@@ -34,9 +34,7 @@ def circuit_of(machine: CircuitMachine) -> Circuit:
         for number, members in enumerate(set_members(machine, role)):
             if members:
                 slots[programs.first_set + number] = builder.move_set(role, members)
-    builder.copy(programs.legal, slots)
-    builder.copy(programs.next, slots)
-    builder.copy(programs.goal, ends)
+    builder.copy(programs, slots, ends)
     outputs = acyclic(
         legal=slots[programs.legal_slot],
         following=slots[programs.next_slot],
@@ -87,8 +85,13 @@ class CircuitBuilder:
         literals[FIRST_FLUENT : FIRST_FLUENT + n_fluents] = 2 * np.arange(1, n_fluents + 1)
         return literals
 
-    def copy(self, program: GateProgram, slots: NDArray[np.int32]) -> None:
-        """Makes the gates of a program, and enters their literals in `slots`."""
+    def copy(self, programs: CircuitPrograms, slots: NDArray[np.int32], ends: NDArray[np.int32]) -> None:
+        """Makes all gates of a machine, and enters their literals in `slots`, and in `ends` those for goals."""
+        self._copy(programs.legal, slots)
+        self._copy(programs.next, slots)
+        self._copy(programs.goal, ends)
+
+    def _copy(self, program: GateProgram, slots: NDArray[np.int32]) -> None:
         for out, flip, inputs in gates_of(program):
             slots[out] = self._conjoin(slots[inputs]) ^ flip
 

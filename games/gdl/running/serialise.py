@@ -42,10 +42,8 @@ def serialise(machine: CircuitMachine, first: int) -> CircuitMachine | None:
     for number, members in enumerate(set_members(machine, second)):
         if members:
             slots[programs.first_set + number] = builder.move_set(second, members)
-    builder.copy(programs.legal, slots)
-    builder.copy(programs.next, slots)
     ends = builder.slots(programs.n_goal_slots, n)
-    builder.copy(programs.goal, ends)
+    builder.copy(programs, slots, ends)
 
     start = programs.role_start
     legal: list[int] = []

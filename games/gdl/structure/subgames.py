@@ -155,9 +155,7 @@ def _restrict(machine: CircuitMachine, facts: Sequence[int], moves: Sequence[Seq
             if members:
                 inside = [place[move] for move in members if move in place]
                 slots[programs.first_set + number] = builder.move_set(role, inside)
-    builder.copy(programs.legal, slots)
-    builder.copy(programs.next, slots)
-    builder.copy(programs.goal, ends)
+    builder.copy(programs, slots, ends)
     legal: list[int] = []
     for begin, kept in zip(programs.role_start.tolist(), moves, strict=False):
         own = slots[programs.legal_slot[[begin + move for move in kept]]].tolist()

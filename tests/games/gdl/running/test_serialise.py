@@ -13,7 +13,8 @@ from games.gdl.compile import warm_kernels
 from games.gdl.grounding.ground import ground
 from games.gdl.rules.check import check
 from games.gdl.running.machine import CircuitMachine, compiled_game
-from games.gdl.running.serialise import WAIT, serialise, widen
+from games.gdl.running.rebuilding import WAIT
+from games.gdl.running.serialise import serialise, widen
 from protocol import kif
 
 
