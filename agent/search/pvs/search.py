@@ -8,6 +8,8 @@ a ply has nothing to choose because the other one moves again, a ply without a m
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -41,6 +43,22 @@ STOPPED = 1 << 20
 
 LMR_DEPTH, LMR_MOVES = 3, 3
 """Late move reductions: from which depth on, and after how many moves. Set by hand; not tuned."""
+_MOST_REDUCED = 64
+_REDUCTION = np.array(
+    [
+        [max(1, int(0.5 + math.log(max(1, depth)) * math.log(max(1, move)) / 2)) for move in range(_MOST_REDUCED)]
+        for depth in range(_MOST_REDUCED)
+    ]
+)
+"""By how many plies, by depth and by how many moves come before."""
+REVERSE_DEPTH, REVERSE_MARGIN = 5, 0.75
+"""Reverse futility pruning: up to which depth a node is cut without a search if it stands above beta by so many times
+what a move changes on average, for each ply that is left.
+
+Tuned with the reductions above, by matches of 24 in each of seven games, 0.05 s CPU a move, same evaluation, against
+neither of both: these 0.655; margins of 1 up to depth 3 0.614, of 0.75 up to depth 8 0.595. Without the reductions:
+margins of 0.5, 1, 2 and 4 up to depth 3 0.557, 0.598, 0.527 and 0.503; the reductions alone 0.545. Leaving out late
+moves altogether lost all matches in breakthrough."""
 LOUD = 5
 """Quiescence: a move that gains more than the mean change of the evaluation / LOUD is searched on. By matches of 120 at
 depths 3 and 4, with 6 plies of it against none: mean / 5 got 0.92 and 0.87 in breakthrough, 0.71 and 0.70 in a knights'
@@ -176,6 +194,13 @@ def _enter(game, frames, ply):
             frame.value = value
             return RETURN
         hash_child = child_of(data)
+    if 0 < frame.depth <= REVERSE_DEPTH and frame.beta - frame.alpha == 1 and abs(frame.beta) < WON:
+        change = work.counts[CHANGES] // max(1, work.counts[CHANGED])
+        # Nothing is known of the first nodes.
+        if change > 0 and static - frame.depth * change * REVERSE_MARGIN >= frame.beta:
+            work.counts[JUDGED] += 1
+            frame.value = static
+            return RETURN
     batch = work.batch[row]
     if batch[FIRST] <= child < batch[FIRST] + batch[COUNT]:
         work.counts[EXPANSIONS] += 1
@@ -251,7 +276,7 @@ def _make_move(game, frames, ply):
     work.place[ply + 1, 1] = frame.move
     if frame.depth < LMR_DEPTH or index < LMR_MOVES or frame.best < -WON:
         return 0
-    return 1 + (index >= 4 * LMR_MOVES and frame.depth >= 2 * LMR_DEPTH)
+    return _REDUCTION[min(frame.depth, _MOST_REDUCED - 1), min(index, _MOST_REDUCED - 1)]
 
 
 @njit(inline="always")
