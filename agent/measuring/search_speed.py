@@ -114,6 +114,7 @@ def _print(row: Row) -> None:
     )
     text = " ".join(f"{'-' if figure is None else format(figure, ',.0f'):>11}" for figure in figures)
     share = 100 * row.search_playouts_per_s / max(row.raw_playouts_per_s, 1e-9)
-    both = row.search_playouts_per_s_two_cores
-    gain = "" if both is None else f"{both / max(row.search_playouts_per_s, 1e-9):8.2f}"
+    one, both = row.search_playouts_per_s, row.search_playouts_per_s_two_cores
+    # A game that is solved at once leaves nothing to compare.
+    gain = f"{both / one:8.2f}" if both and one else f"{'-':>8}"
     print(f"{row.game:24} {text}  {share:4.0f} %{gain}{'  solved' if row.solved else ''}", flush=True)

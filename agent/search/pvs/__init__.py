@@ -1,13 +1,14 @@
 """Alpha-beta for any two-player game with turns that compiles to a circuit, with an evaluation learnt before the match.
 
-`workspace` holds a thread's memory, `features` what the evaluation sees of a state, `expansion` makes all children of a
-node in one pass of the lanes, `batching` is its part for the children of several siblings, `table` says what an entry
-of the transposition table holds, `search` has the family's steps of `agent.search.alphabeta`, `analysis` deepens
-iteratively at the root, `variation` reads the principal variation off the table, `splitting` shares the root's moves
-with helpers elsewhere, `engine` plays, and `simultaneous` does where both players choose at once.
+`workspace` holds a thread's memory, `features` what the evaluation sees of a state, with `pairs` of facts, `expansion`
+makes all children of a node in one pass of the lanes, `batching` is its part for the children of several siblings,
+`table` says what an entry of the transposition table holds, `search` has the family's steps of
+`agent.search.alphabeta`, `analysis` deepens iteratively at the root, `variation` reads the principal variation off the
+table, `splitting` shares the root's moves with helpers elsewhere, `engine` plays, and `simultaneous` does where both
+players choose at once.
 
 `survey` says whether a game is one for alpha-beta, `selfplay` plays matches of shallow searches, `learning` fits the
-evaluation to them, `trial` plays matches against other engines, `memory` keeps what was learnt for later matches, and
+evaluation to them, `trial` plays matches against tree search, `memory` keeps what was learnt for later matches, and
 `preparation` does all that while the start clock runs. Imported by `agent.search.general` and `agent.kernels.groups`:
 `engine` and `preparation`; `memory` by whoever makes the engine of a match (`agent.search.registry`,
 `agent.worker.session`).

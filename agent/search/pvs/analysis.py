@@ -26,6 +26,7 @@ from agent.search.pvs.workspace import (
     DATE,
     EXPANSIONS,
     JUDGED,
+    PAIRED,
     PLIES,
     QUIET,
     REFUSED,
@@ -95,10 +96,10 @@ class Searcher:
             self.work,
             table,
             np.zeros(len(machine.game.fluents), np.int32),
-            features.kernel_form(),
+            *features.kernel_form(),
             zobrist,
             np.array([max(values, default=100) for values in machine.game.goals], np.float64),
-            np.zeros(4, np.int64),
+            np.zeros(5, np.int64),
         )
         self.game.settings[QUIET] = quiet
         self.root_moves = np.zeros(0, np.int32)
@@ -126,8 +127,9 @@ class Searcher:
         What the table knows is then worthless: whoever owns it clears it.
         """
         self.game.weights[:] = np.round(self._features.fluent_weights(weights))
-        self._features.set_weights(self.game.conjunctions, weights)
+        self._features.set_weights(self.game.conjunctions, self.game.pairs, weights)
         self.game.settings[BIAS] = bias
+        self.game.settings[PAIRED] = self.game.pairs.weight.any()
         self.work.counts[CHANGES] = self.work.counts[CHANGED] = 0
 
     def analyse(

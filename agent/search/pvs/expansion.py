@@ -21,6 +21,7 @@ from agent.search.pvs.workspace import (
     MAX_CHILDREN,
     MOST,
     NOBODY,
+    PAIRED,
     REFUSED,
     ROOT,
     ROOT_CHILDREN,
@@ -121,6 +122,38 @@ def _follow_changes(game, into, chunk, mask):
             other &= other - ONE
             work.key[into, at] ^= number
             work.linear[into, at] -= weight
+
+
+@inner_kernel()
+def _follow_pairs(game, into, chunk, mask):
+    """What pairs of facts add to the evaluations of the children of a chunk."""
+    work, pairs = game.work, game.pairs
+    node, state = work.node, work.state
+    begin = 64 * chunk
+    for f in range(len(node)):
+        start, end = np.int64(pairs.first[f]), np.int64(pairs.first[f + 1])
+        if start == end:
+            continue
+        now, before = state[into, chunk, f], node[f]
+        changed = (now ^ before) & mask
+        if changed == ZERO:
+            continue
+        for i in range(start, end):
+            g = np.int64(pairs.other[i])
+            other_now, other_before = state[into, chunk, g], node[g]
+            lanes = changed
+            if g < f:
+                # Counted there.
+                lanes &= ~(other_now ^ other_before)
+            gained = now & other_now & ~(before & other_before) & lanes
+            lost = before & other_before & ~(now & other_now) & lanes
+            weight = pairs.weight[i]
+            while gained != ZERO:
+                work.linear[into, begin + lowest(gained)] += weight
+                gained &= gained - ONE
+            while lost != ZERO:
+                work.linear[into, begin + lowest(lost)] -= weight
+                lost &= lost - ONE
 
 
 @inner_kernel()
@@ -281,6 +314,8 @@ def expand(game, row, child, siblings, into, evaluated):
         for f in range(len(next_slot)):
             state[into, chunk, f] = slots[next_slot[f]]
         _follow_changes(game, into, chunk, mask)
+        if game.settings[PAIRED] != 0:
+            _follow_pairs(game, into, chunk, mask)
         _add_conjunctions(game, into, begin, mask)
         evaluate(programs.legal, slots, WIDTH)
         over = slots[programs.terminal_slot] & mask
@@ -313,6 +348,12 @@ def place_root(game, state):
             key ^= game.zobrist[f]
             value += game.weights[f]
         work.slots[FIRST_FLUENT + f] = bit
+    pairs = game.pairs
+    for f in range(len(work.node)):
+        for i in range(pairs.first[f], pairs.first[f + 1]):
+            both = work.slots[FIRST_FLUENT + f] & work.slots[FIRST_FLUENT + pairs.other[i]]
+            if pairs.other[i] < f and both != ZERO:
+                value += pairs.weight[i]
     work.key[ROOT, 0] = key
     work.linear[ROOT, 0] = value + game.settings[BIAS]
     _add_conjunctions(game, np.int64(ROOT), np.int64(0), ONE)

@@ -5,7 +5,7 @@ cells. Such conjunctions of facts are read off the circuit; one of which all fac
 evaluation, unless a fact stands in the way: one after which, in random play, a missing fact never came true. (Goal
 formulas as evaluation: Schiffel and Thielscher, Fluxplayer, 2007.) Where only one is missing, it also matters which:
 that fact is a threat, and where a threat stands decides what it is worth (as odd and even ones do in connect four;
-Allis 1988).
+Allis 1988). Where there are no such conjunctions, pairs of neighbouring facts count (see `pairs`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.search.pvs import pairs
+from agent.search.pvs.pairs import Pairs
 from agent.search.tree.judge import fit
 from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms, GateProgram, gates_of
 from games.gdl.running.machine import CircuitMachine
@@ -34,6 +36,8 @@ MAX_OWN_WEIGHTS = 400
 threats. Set by hand; not tuned."""
 MAX_EDGES = 300_000
 """Larger programs are not searched for conjunctions: it is done in Python. Set by hand; not tuned."""
+MAX_FLUENTS_OF_PAIRS = 400
+"""With more fluents pairs do not count: a fit would take too long. Set by hand; not tuned."""
 MATCHES = 256
 """Random matches that show which fact stands in the way of which. Set by hand; not tuned."""
 SEEN = 12
@@ -74,6 +78,8 @@ class Features:
     threat: NDArray[np.int32]
     """(facts) by place in `fact`: the feature that a conjunction counts for as well of which only that fact is missing.
     None (0) where these facts are too many."""
+    pair: NDArray[np.int32]
+    """(pairs, 2) facts that count together where both hold; their features are the last ones."""
     patterns: NDArray[np.float32]
     """(features, features): how many patterns two features share."""
 
@@ -82,24 +88,31 @@ class Features:
         """Number of features."""
         return len(self.patterns)
 
+    @property
+    def n_single(self) -> int:
+        """Number of features that are no pairs."""
+        return self.n - len(self.pair)
+
     def fluent_weights(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """What each fluent (fluents) adds, by the weights (features)."""
         if self.shares is None:
             return weights[: self.n_fluents]
         return (self.shares @ weights[: self.shares.shape[1]]).astype(np.float64)
 
-    def kernel_form(self) -> Conjunctions:
-        """The conjunctions for kernels, with weights of their own, all 0."""
+    def kernel_form(self) -> tuple[Conjunctions, Pairs]:
+        """Conjunctions and pairs for kernels, with weights of their own, all 0."""
         far, near = np.zeros(len(self.column), np.int32), np.zeros(len(self.fact), np.int32)
-        return Conjunctions(self.first, self.fact, self.blocked_first, self.blocker, far, near)
+        conjunctions = Conjunctions(self.first, self.fact, self.blocked_first, self.blocker, far, near)
+        return conjunctions, pairs.kernel_form(self.pair, self.n_fluents)
 
-    def set_weights(self, conjunctions: Conjunctions, weights: NDArray[np.float64]) -> None:
-        """Gives conjunctions for kernels the weights (features)."""
+    def set_weights(self, conjunctions: Conjunctions, of_pairs: Pairs, weights: NDArray[np.float64]) -> None:
+        """Gives conjunctions and pairs for kernels the weights (features)."""
         conjunctions.far[:] = np.round(weights[self.column[:, 1]])
         near = np.repeat(weights[self.column[:, 0]], np.diff(self.first))
         if len(self.threat):
             near += weights[self.threat]
         conjunctions.near[:] = np.round(near)
+        pairs.set_weights(of_pairs, self.pair, weights[self.n_single :])
 
     def of(self, facts: NDArray[np.bool_]) -> NDArray[np.float32]:
         """The features (n, features) of states (n, fluents)."""
@@ -119,11 +132,14 @@ class Features:
                 lone = (missing == 1) & free
                 # A conjunction has each of its facts once, so that no column stands here twice.
                 result[:, self.threat[self.first[c] : self.first[c + 1]]] += lone[:, None] & ~facts[:, wanted]
+        if len(self.pair):
+            result[:, self.n_single :] = facts[:, self.pair[:, 0]] & facts[:, self.pair[:, 1]]
         return result
 
 
-def find_features(machine: CircuitMachine, seed: int) -> Features:
-    """The features of a game, by its circuit and some random matches."""
+def find_features(machine: CircuitMachine, seed: int, pair: NDArray[np.int32] | None = None) -> Features:
+    """The features of a game, by its circuit and some random matches, from which pairs (n, 2) are drawn as well where
+    they are not given."""
     fluents = machine.game.fluents
     n = len(fluents)
     sets = find_conjunctions(machine.programs)
@@ -148,14 +164,20 @@ def find_features(machine: CircuitMachine, seed: int) -> Features:
     threats, place_of = np.unique(fact, return_inverse=True)
     if len(threats) > MAX_OWN_WEIGHTS:
         threats, place_of = threats[:0], place_of[:0]
-    total = count + len(threats)
+    if sets or n > MAX_FLUENTS_OF_PAIRS:
+        pair = np.zeros((0, 2), np.int32)
+    elif pair is None:
+        pair = pairs.find_pairs(machine, seed)
+    last = count + len(threats)
+    total = last + len(pair)
     patterns = np.zeros((total, total), np.float32)
     patterns[:before, :before] = fit.shared_patterns(fluents) if shares is None else np.identity(before)
     for group in members.values():
         if len(group) > 1:
             patterns[np.ix_(group, group)] += 1
     if len(threats):
-        patterns[count:, count:] = fit.shared_patterns([fluents[f] for f in threats])
+        patterns[count:last, count:last] = fit.shared_patterns([fluents[f] for f in threats])
+    patterns[last:, last:] = pairs.shared_patterns(fluents, pair)
     return Features(
         n,
         shares,
@@ -165,6 +187,7 @@ def find_features(machine: CircuitMachine, seed: int) -> Features:
         np.array([f for some in blockers for f in some], np.int32),
         column,
         (count + place_of).astype(np.int32),
+        pair,
         patterns,
     )
 

@@ -58,6 +58,9 @@ FACT_DEVIATION, PATTERN_DEVIATION = 0.1, 0.2
 odds. Set by hand: without the evaluation before as the centre, and with wider ones, new evaluations lost."""
 MAX_POSITIONS, MAX_FACTS = 20_000, 4_000_000
 """Positions that are kept at most, and facts of all of them (true or not). Set by hand; not tuned."""
+SINGLE_GENERATIONS = 4
+"""Only then pairs have weights, too: the first generations make the most difference, and are made in half of the time
+without them. Set by hand; not tuned."""
 NEWTON_STEPS, MOST_HALVINGS = 3, 8
 
 
@@ -288,9 +291,13 @@ class Learner:
         solved for is the change in multiples of it.
         """
         old = self.evaluation
-        base = x @ old.weights.astype(np.float32)
+        used = self._features.n
+        if self._earlier + self.generations < SINGLE_GENERATIONS:
+            used = self._features.n_single
+        x, prior, weights = x[:, :used], self._prior[:used, :used], old.weights[:used]
+        base = x @ weights.astype(np.float32)
         # The change of the weights, the same in multiples of the prior, and that of the odds; and the bias.
-        now = _Step(np.zeros(len(old.weights)), np.zeros(len(old.weights)), np.zeros(len(x)), old.bias)
+        now = _Step(np.zeros(used), np.zeros(used), np.zeros(len(x)), old.bias)
         loss = now.loss(base, y)
         for _ in range(NEWTON_STEPS):
             odds = base + now.odds + now.bias
@@ -304,11 +311,11 @@ class Learner:
             covariance = (x.T @ (x * importance[:, None])).astype(np.float64) - total * np.outer(mean, mean)
             if stop[0]:
                 return None
-            inner = covariance @ self._prior
+            inner = covariance @ prior
             inner[np.diag_indices(len(inner))] += 1
             residual = (importance * (wanted - centre)).astype(np.float32)
             multiples = np.linalg.solve(inner, residual @ x)
-            change = self._prior @ multiples
+            change = prior @ multiples
             whole = _Step(change, multiples, x @ change.astype(np.float32), centre - float(mean @ change))
             for halvings in range(MOST_HALVINGS + 1):
                 step = now.towards(whole, 0.5**halvings)
@@ -320,7 +327,7 @@ class Learner:
                 break
             if stop[0]:
                 return None
-        return LogisticEvaluation(old.weights + now.change, now.bias)
+        return LogisticEvaluation(old.weights + np.pad(now.change, (0, self._features.n - used)), now.bias)
 
 
 class _Step(NamedTuple):

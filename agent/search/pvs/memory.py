@@ -23,6 +23,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent import bounded_json
-from agent.search.pvs.features import Features
+from agent.search.pvs.features import MAX_FLUENTS_OF_PAIRS, Features
 from agent.search.pvs.learning import Experience, LogisticEvaluation
 from games.gdl.canonical import CanonicalForm, canonical_form
 from games.machine import Term
 
 log = logging.getLogger(__name__)
 
-VERSION = 2
+VERSION = 3
 """Of the files. To be counted up when the meaning of what stands in them changes, also of the features' weights."""
 SUFFIX = ".learnt"
 MAX_ENTRIES, MAX_BYTES = 1000, 64 << 20
@@ -168,6 +169,14 @@ class SheetMemory:
         """What was kept of these rules; None where there is nothing."""
         return self._store.read(self._form.digest) if self._form is not None else None
 
+    def pairs(self, entry: Entry, fluents: Sequence[Term]) -> NDArray[np.int32]:
+        """The pairs (n, 2) of these fluents that an entry has weights for: random play would show others."""
+        if self._form is None or len(fluents) > MAX_FLUENTS_OF_PAIRS:
+            return np.zeros((0, 2), np.int32)
+        keys = [self._form.key(fluent) for fluent in fluents]
+        found = [pair for pair in combinations(range(len(fluents)), 2) if _pair_key(keys, pair) in entry.weights]
+        return np.array(found, np.int32).reshape(-1, 2)
+
     def evaluation(self, entry: Entry, fluents: Sequence[Term], features: Features) -> LogisticEvaluation | None:
         """The evaluation of an entry, for these features of a game with these fluents; None where it does not fit."""
         if self._form is None:
@@ -227,15 +236,15 @@ class SheetMemory:
 
 
 def _keys(form: CanonicalForm, fluents: Sequence[Term], features: Features) -> tuple[list[int], NDArray[np.int64]]:
-    """Keys of fluents, conjunctions with so many facts missing, and threats; the feature (a column) each counts for.
+    """Keys of fluents, conjunctions with so many facts missing, threats, and pairs; the feature (a column) that each
+    counts for.
 
     Features for which nothing of that counts are not remembered.
     """
     keys = [form.key(fluent) for fluent in fluents]
     columns = list(range(len(fluents)))
     for c, places in enumerate(features.column.tolist()):
-        chosen = features.fact[features.first[c] : features.first[c + 1]].tolist()
-        whole = np.sort(np.array([keys[f] for f in chosen], np.uint64)).astype("<u8").tobytes()
+        whole = _together(keys, features.fact[features.first[c] : features.first[c + 1]].tolist())
         for missing, place in enumerate(places, 1):
             digest = hashlib.blake2b(whole, digest_size=8, key=b"%d missing" % missing).digest()
             keys.append(int.from_bytes(digest, "little"))
@@ -244,7 +253,20 @@ def _keys(form: CanonicalForm, fluents: Sequence[Term], features: Features) -> t
         digest = hashlib.blake2b(keys[fact].to_bytes(8, "little"), digest_size=8, key=b"threat").digest()
         keys.append(int.from_bytes(digest, "little"))
         columns.append(place)
+    for place, pair in enumerate(features.pair.tolist(), features.n_single):
+        keys.append(_pair_key(keys, pair))
+        columns.append(place)
     return keys, np.array(columns, np.int64)
+
+
+def _together(keys: Sequence[int], facts: Sequence[int]) -> bytes:
+    """The keys of some facts, the same in any order."""
+    return np.sort(np.array([keys[fact] for fact in facts], np.uint64)).astype("<u8").tobytes()
+
+
+def _pair_key(keys: Sequence[int], pair: Sequence[int]) -> int:
+    digest = hashlib.blake2b(_together(keys, pair), digest_size=8, key=b"pair").digest()
+    return int.from_bytes(digest, "little")
 
 
 def _positions(keys: Sequence[int], experience: Experience) -> Positions:

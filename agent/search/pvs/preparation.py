@@ -7,7 +7,6 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import numpy as np
@@ -20,9 +19,8 @@ from agent.search.pvs.learning import Learner, LogisticEvaluation
 from agent.search.pvs.memory import Entry, SheetMemory
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import MAX_PLIES, share_of_points, survey
-from agent.search.pvs.trial import TrialMatch, limited
+from agent.search.pvs.trial import CLEAR_LEAD, DECISIVE_LEAD, TRIAL_MEMORY, Trials, limited
 from agent.search.team import Team
-from agent.search.tree.engine import TreeSearch
 from agent.search.tree.judge import fit
 from agent.search.tree.judge.sampling import STATES_PER_MATCH
 from games.gdl.running.machine import CircuitMachine
@@ -36,25 +34,12 @@ FIT_SHARE, LEARNING_SHARE, TRIAL_SHARE = 0.08, 0.5, 0.3
 tuned."""
 MOST_BATCHES = 64
 """Batches of 64 random matches for games with very many fluents. Set by hand; not tuned."""
-TRIAL_SECONDS = 0.04
-"""Time for a move in these matches. Set by hand; not tuned."""
 FEW_GENERATIONS = 3
 """Fewer learnt evaluations are too few. Set by hand; not tuned."""
 MANY_GENERATIONS = 32
 """So many are enough, if they were made in one match. Set by hand; not tuned."""
 QUICK_FEATURES = 1500
 """Up to so many features a fit takes less than a second: it may still go on when the turn begins."""
-CLEAR_LEAD = 2.0
-"""Points ahead of tree search that decide for alpha-beta: what is left of the time is better used for learning. Set by
-hand; not tuned."""
-DECISIVE_LEAD, MANY_TRIALS = 4.0, 12
-"""Points ahead or behind after which no more matches against tree search are played while others think, and how many
-are played at most: where both are equal the choice matters little, and learning takes the same time. Set by hand; not
-tuned."""
-TRIAL_MEMORY = 1 << 26
-"""Bytes that each engine has in these matches."""
-MOST_REMEMBERED = 20
-"""Trial matches of earlier preparations that count at most: their evaluations were worse. Set by hand; not tuned."""
 KEPT_MATCHES = 16
 """Matches to learn from that are worth writing what is remembered again. Set by hand; not tuned."""
 
@@ -87,10 +72,7 @@ class Preparation:
         """Whether alpha-beta can play the game; None as long as that is not known."""
         self._told: tuple[int, bool] | None = None
         """Generations, and whether alpha-beta is to play, that the log has last."""
-        self.points, self.matches = 0.0, 0
-        """What alpha-beta got in matches against tree search, and their number."""
-        self._interrupted: dict[int, tuple[int, TrialMatch]] = {}
-        """Matches that are to go on, by thread, with alpha-beta's role."""
+        self.trials = Trials(machine, self._alpha_beta_for_trials, threads=threads, random=self._random)
         self._tries = False
         """Whether such matches were what `improve` has done last."""
 
@@ -116,7 +98,7 @@ class Preparation:
             return False
         if self.searched is not self._machine and not self._leads:
             return False
-        return self.evaluation is not None and (self.features.shares is None or self.matches > 0)
+        return self.evaluation is not None and (self.features.shares is None or self.trials.matches > 0)
 
     @property
     def worth_while(self) -> bool:
@@ -133,17 +115,15 @@ class Preparation:
     @property
     def undecided(self) -> bool:
         """Whether more matches may show that the other search is the better one."""
-        if not self.suits or self.evaluation is None or self.matches >= MANY_TRIALS:
-            return False
-        return abs(2 * self.points - self.matches) < DECISIVE_LEAD
+        return bool(self.suits) and self.evaluation is not None and self.trials.undecided
 
     @property
     def _leads(self) -> bool:
-        return 2 * self.points - self.matches >= CLEAR_LEAD
+        return self.trials.lead >= CLEAR_LEAD
 
     @property
     def _loses(self) -> bool:
-        return 2 * self.points < self.matches
+        return self.trials.lead < 0
 
     def run(self, state: State, seconds: float, stop: StopFlag, *, trial: bool = True) -> None:
         """Does all that is left to do, in about so many seconds; ends a second after `stop` at the latest.
@@ -208,8 +188,8 @@ class Preparation:
                 self._learner.generations,
                 self._learner.accepted,
                 self._learner.matches,
-                self.points,
-                self.matches,
+                self.trials.points,
+                self.trials.matches,
             )
 
     def _recall(self) -> None:
@@ -219,7 +199,8 @@ class Preparation:
             entry = memory.read() if memory is not None else None
             if memory is None or entry is None:
                 return
-            features = find_features(machine, self._random.getrandbits(63))
+            pairs = memory.pairs(entry, machine.game.fluents)
+            features = find_features(machine, self._random.getrandbits(63), pairs)
             evaluation = memory.evaluation(entry, machine.game.fluents, features)
             experience = memory.experience(entry, machine.game.fluents)
         except Exception:
@@ -233,9 +214,8 @@ class Preparation:
         if experience is not None:
             learner.resume(experience)
         self._remembered = entry
-        self.matches = min(entry.trials, MOST_REMEMBERED)
-        self.points = entry.points * self.matches / max(1, entry.trials)
-        self._kept = self.generations, self.matches, 0
+        self.trials.recall(entry.points, entry.trials)
+        self._kept = self.generations, self.trials.matches, 0
         log.info(
             "remembered: %d generations, from %d matches; %.1f of %d points against tree search",
             entry.generations,
@@ -249,7 +229,7 @@ class Preparation:
         memory, learner, features = self._memory, self._learner, self.features
         if memory is None or learner is None or features is None:
             return
-        news = self.generations, self.matches, learner.matches
+        news = self.generations, self.trials.matches, learner.matches
         if news[:2] == self._kept[:2] and learner.matches < self._kept[2] + KEPT_MATCHES:
             return
         earlier = self._remembered.matches if self._remembered is not None else 0
@@ -261,8 +241,8 @@ class Preparation:
                 learner.experience,
                 generations=self.generations,
                 matches=earlier + learner.matches,
-                points=self.points,
-                trials=self.matches,
+                points=self.trials.points,
+                trials=self.trials.matches,
             )
             self._kept = news
         except Exception as error:
@@ -353,49 +333,15 @@ class Preparation:
         return self.searched.pack(widen(self.searched, state))
 
     def _try_out(self, end: float, stop: StopFlag, lead: float) -> None:
-        """Plays matches of alpha-beta against tree search, with both seatings, on all cores, until `end`
-        (`time.monotonic`) or until alpha-beta is so many points ahead, or clearly behind."""
-        limit = limited(stop, end - time.monotonic())
-        with limit as halt, ThreadPoolExecutor(self._threads, "trial") as pool:
-            scores = list(pool.map(lambda thread: self._play_matches(thread, halt, lead), range(self._threads)))
-        self.points += sum(points for points, _ in scores)
-        self.matches += sum(matches for _, matches in scores)
+        """See `Trials.play`."""
+        roles = (0, 1) if self.searched is self._machine else (self._role,)
+        try:
+            self.trials.play(roles, end, stop, lead)
+        except CannotSearchError:
+            self.suits = False
 
-    def _play_matches(self, thread: int, stop: StopFlag, lead: float) -> tuple[float, int]:
-        """Plays matches until `stop` or so large a lead, from the beginning of the game; alpha-beta's points, and how
-        many. It is role `thread` & 1 in the first one, where it can play both."""
-        both_roles = self.searched is self._machine
-        random = Random(self._random.getrandbits(63))
-        role = thread & 1 if both_roles else self._role
-        points, matches = 0.0, 0
-        while not stop[0] and self.matches + matches < MANY_TRIALS:
-            if not -DECISIVE_LEAD < 2 * (self.points + points) - (self.matches + matches) < lead:
-                break
-            try:
-                if thread in self._interrupted:
-                    role, match = self._interrupted.pop(thread)
-                else:
-                    match = self._begin_match(role, random)
-                share = match.play(stop)
-            except CannotSearchError:
-                self.suits = False
-                break
-            if share is not None:
-                points += share if role == 0 else 1 - share
-                matches += 1
-            elif not match.void:
-                self._interrupted[thread] = role, match
-                break
-            role = 1 - role if both_roles else role
-        return points, matches
-
-    def _begin_match(self, role: int, random: Random) -> TrialMatch:
-        """A match in which alpha-beta plays this role, and tree search the other one."""
-        machine = self._machine
-        alpha_beta = self.alpha_beta(role, threads=1, megabytes=TRIAL_MEMORY >> 20)
-        tree = TreeSearch(machine, 1 - role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))
-        engines = (alpha_beta, tree) if role == 0 else (tree, alpha_beta)
-        return TrialMatch(machine, machine.initial(), engines, TRIAL_SECONDS, random)
+    def _alpha_beta_for_trials(self, role: int) -> AlphaBetaSearch:
+        return self.alpha_beta(role, threads=1, megabytes=TRIAL_MEMORY >> 20)
 
     def alpha_beta(
         self, role: int, *, threads: int, megabytes: int = TABLE_MEGABYTES, team: Team | None = None

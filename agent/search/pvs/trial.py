@@ -1,19 +1,35 @@
-"""Matches of two engines against one another on very short clocks, to find out which of them plays a game."""
+"""Matches of alpha-beta against tree search on very short clocks, to find out which of them plays a game."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import numpy as np
 
 from agent.search.engine import Engine, Opinion, StopFlag
 from agent.search.pvs.survey import MAX_PLIES, share_of_points
+from agent.search.tree.engine import TreeSearch
+from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term, points
 
 OPENING = 4
 """Most random plies at the start of a match. Set by hand; not tuned."""
+TRIAL_SECONDS = 0.04
+"""Time for a move. Set by hand; not tuned."""
+TRIAL_MEMORY = 1 << 26
+"""Bytes that each engine has."""
+CLEAR_LEAD = 2.0
+"""Points ahead of tree search that decide for alpha-beta: what is left of the time is better used for learning. Set by
+hand; not tuned."""
+DECISIVE_LEAD, MANY_TRIALS = 4.0, 12
+"""Points ahead or behind after which no more matches are played while others think, and how many are played at most:
+where both are equal the choice matters little, and learning takes the same time. Set by hand; not tuned."""
+MOST_REMEMBERED = 20
+"""Trial matches of earlier preparations that count at most: their evaluations were worse. Set by hand; not tuned."""
 
 
 class limited:
@@ -104,3 +120,75 @@ def _think(engine: Engine, seconds: float, stop: StopFlag, fallback: Term) -> Te
     with limited(stop, seconds) as halt:
         engine.think(halt, take, seconds)
     return newest[0]
+
+
+class Trials:
+    """The matches of a game, and how they went."""
+
+    def __init__(
+        self, machine: CircuitMachine, make_alpha_beta: Callable[[int], Engine], *, threads: int, random: Random
+    ) -> None:
+        """`make_alpha_beta` makes alpha-beta for a role, within `TRIAL_MEMORY`."""
+        self._machine, self._make_alpha_beta = machine, make_alpha_beta
+        self._threads, self._random = threads, random
+        self.points, self.matches = 0.0, 0
+        """What alpha-beta got, and from how many matches."""
+        self._interrupted: dict[int, tuple[int, TrialMatch]] = {}
+        """Matches that are to go on, by thread, with alpha-beta's role."""
+
+    @property
+    def lead(self) -> float:
+        """Points that alpha-beta is ahead of tree search."""
+        return 2 * self.points - self.matches
+
+    @property
+    def undecided(self) -> bool:
+        """Whether more matches may show which search is the better one."""
+        return self.matches < MANY_TRIALS and abs(self.lead) < DECISIVE_LEAD
+
+    def recall(self, points: float, matches: int) -> None:
+        """Counts matches of earlier preparations of the game, of which there were some."""
+        self.matches = min(matches, MOST_REMEMBERED)
+        self.points = points * self.matches / max(1, matches)
+
+    def play(self, roles: Sequence[int], end: float, stop: StopFlag, lead: float) -> None:
+        """Plays on all cores, alpha-beta in all of these roles by turns, until `end` (`time.monotonic`) or `stop`, or
+        until it is so many points ahead, or clearly behind. Raises what an engine raises."""
+        limit = limited(stop, end - time.monotonic())
+        with limit as halt, ThreadPoolExecutor(self._threads, "trial") as pool:
+            scores = list(pool.map(lambda thread: self._play_some(thread, roles, halt, lead), range(self._threads)))
+        self.points += sum(points for points, _ in scores)
+        self.matches += sum(matches for _, matches in scores)
+
+    def _play_some(self, thread: int, roles: Sequence[int], stop: StopFlag, lead: float) -> tuple[float, int]:
+        """Plays matches until `stop` or so large a lead, from the beginning of the game; alpha-beta's points, and how
+        many. Threads begin with different roles."""
+        random = Random(self._random.getrandbits(63))
+        turn = thread
+        points, matches = 0.0, 0
+        while not stop[0] and self.matches + matches < MANY_TRIALS:
+            if not -DECISIVE_LEAD < self.lead + 2 * points - matches < lead:
+                break
+            role = roles[turn % len(roles)]
+            if thread in self._interrupted:
+                role, match = self._interrupted.pop(thread)
+                turn = roles.index(role)
+            else:
+                match = self._begin(role, random)
+            share = match.play(stop)
+            if share is not None:
+                points += share if role == 0 else 1 - share
+                matches += 1
+            elif not match.void:
+                self._interrupted[thread] = role, match
+                break
+            turn += 1
+        return points, matches
+
+    def _begin(self, role: int, random: Random) -> TrialMatch:
+        """A match in which alpha-beta plays this role, and tree search the other one."""
+        machine = self._machine
+        alpha_beta = self._make_alpha_beta(role)
+        tree = TreeSearch(machine, 1 - role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))
+        engines = (alpha_beta, tree) if role == 0 else (tree, alpha_beta)
+        return TrialMatch(machine, machine.initial(), engines, TRIAL_SECONDS, random)

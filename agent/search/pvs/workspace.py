@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from agent.search.alphabeta.frames import new_frames
 from agent.search.pvs.features import Conjunctions
+from agent.search.pvs.pairs import Pairs
 from games.bits.words import aligned_words
 from games.gdl.running.kernels import ALL, WIDTHS
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
@@ -35,9 +36,10 @@ UNKNOWN = -(1 << 20)
 NOBODY, BOTH = 2, 3
 """Who chooses in a state, where it is not one of the roles 0 and 1."""
 
-SIDE, DATE, BIAS, QUIET = range(4)
+SIDE, DATE, BIAS, QUIET, PAIRED = range(5)
 """Indices into `PvsGame.settings`: the role whose view the scores of ply 0 are in, the transposition table's
-generation, what is added to the evaluation for role 0, and how many plies quiescence goes on at most."""
+generation, what is added to the evaluation for role 0, how many plies quiescence goes on at most, and whether pairs
+have weights."""
 
 FIRST, COUNT = range(2)
 """Indices into the last axis of `PvsWorkspace.batch` and `PvsWorkspace.family`: a range of children in a row."""
@@ -77,7 +79,7 @@ class PvsWorkspace(NamedTuple):
     move: NDArray[np.int32]
     """(rows, MAX_CHILDREN) the move that leads to a child, numbered over all roles."""
     linear: NDArray[np.int32]
-    """(rows, MAX_CHILDREN) what the facts that hold in a child add up to, for role 0."""
+    """(rows, MAX_CHILDREN) what the facts that hold in a child, and pairs of them, add up to, for role 0."""
     evaluation: NDArray[np.int32]
     """(rows, MAX_CHILDREN) the same with what conjunctions add."""
     result: NDArray[np.int32]
@@ -110,13 +112,14 @@ class PvsGame(NamedTuple):
     weights: NDArray[np.int32]
     """(fluents) what a fact adds to the evaluation for role 0."""
     conjunctions: Conjunctions
+    pairs: Pairs
     """What else counts."""
     zobrist: NDArray[np.uint64]
     """(fluents) random words."""
     best_goal: NDArray[np.float64]
     """(2) per role, 0..100: a terminal state with it is a win."""
     settings: NDArray[np.int64]
-    """(4) see SIDE ff."""
+    """(5) see SIDE ff."""
 
 
 def new_workspace(programs: CircuitPrograms) -> PvsWorkspace:

@@ -16,6 +16,7 @@ from agent.search.engine import Engine, Opinion
 from agent.search.general import GeneralSearch, make_engine
 from agent.search.montecarlo import MonteCarlo
 from agent.search.pvs import preparation as preparing
+from agent.search.pvs import trial as trying
 from agent.search.pvs.engine import warm_kernels
 from agent.search.pvs.survey import survey
 from agent.search.registry import engines_for
@@ -198,13 +199,13 @@ def test_step_that_takes_long_does_not_take_the_turn(
     assert opinions[-1].proven
 
 
-@pytest.mark.parametrize("phase", ["step", "run", "_play_matches"])
+@pytest.mark.parametrize("phase", ["step", "run", "_play_some"])
 def test_stop_is_obeyed_in_every_phase(own: Compile, monkeypatch: pytest.MonkeyPatch, phase: str) -> None:
     """While fitting, learning and trying out; then no thread goes on for long."""
     owners = {
         "step": preparing.fit.EvaluationTrainer,
         "run": preparing.Learner,
-        "_play_matches": preparing.Preparation,
+        "_play_some": trying.Trials,
     }
     reached = threading.Event()
     original = getattr(owners[phase], phase)
@@ -214,7 +215,7 @@ def test_stop_is_obeyed_in_every_phase(own: Compile, monkeypatch: pytest.MonkeyP
         return original(*arguments)
 
     monkeypatch.setattr(owners[phase], phase, note)
-    if phase == "_play_matches":
+    if phase == "_play_some":
         monkeypatch.setattr(preparing, "LEARNING_SHARE", 0.0)
         monkeypatch.setattr(preparing, "FIT_SHARE", 0.0)
     else:
@@ -309,7 +310,7 @@ def test_learns_while_others_think(
     preparation = engine._preparation
     prepare(engine)
     before = preparation.generations
-    preparation.points = preparation.matches = preparing.MANY_TRIALS
+    preparation.trials.points = preparation.trials.matches = trying.MANY_TRIALS
     assert preparation.immature
     assert not preparation.undecided
     opinions: list[Opinion] = []
@@ -339,11 +340,11 @@ def test_tree_search_takes_over_where_alpha_beta_does_worse(own: Compile, monkey
     def lose(machine: object, root: object, engines: Sequence[Engine], *rest: object) -> object:
         return SimpleNamespace(play=lambda stop: float(engines[0].name != "alpha-beta"), void=False)
 
-    monkeypatch.setattr(preparing, "TrialMatch", lose)
+    monkeypatch.setattr(trying, "TrialMatch", lose)
     engine = new_engine(own("connect_four"), 1)
     preparation = engine._preparation
     prepare(engine)
-    preparation.points = preparation.matches = 2
+    preparation.trials.points = preparation.trials.matches = 2
     assert preparation.prefers_alpha_beta
     with StopWhen(lambda: not preparation.undecided and engine._tree.playouts > 100) as stop:
         engine.think(stop.flag, lambda opinion: None, 1000.0)
@@ -357,13 +358,13 @@ def test_trial_ends_with_a_clear_lead(own: Compile, monkeypatch: pytest.MonkeyPa
     def win(machine: object, root: object, engines: Sequence[Engine], *rest: object) -> object:
         return SimpleNamespace(play=lambda stop: float(engines[0].name == "alpha-beta"), void=False)
 
-    monkeypatch.setattr(preparing, "TrialMatch", win)
+    monkeypatch.setattr(trying, "TrialMatch", win)
     preparation = preparing.Preparation(own("connect_four"), 0, threads=1, seed=1)
     learnt: list[float] = []
     monkeypatch.setattr(preparing.Preparation, "_learn", lambda self, state, seconds, stop: learnt.append(seconds))
     monkeypatch.setattr(preparing, "FIT_SHARE", 0.0)
     preparation.run(own("connect_four").initial(), 1000.0, np.zeros(1, np.uint8))
-    assert (preparation.points, preparation.matches) == (2.0, 2)
+    assert (preparation.trials.points, preparation.trials.matches) == (2.0, 2)
     assert [round(seconds) for seconds in learnt] == [500, 800]
 
 

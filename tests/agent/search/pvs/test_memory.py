@@ -22,7 +22,8 @@ from agent.search.pvs import preparation as preparing
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import Experience, Learner, LogisticEvaluation
 from agent.search.pvs.memory import MAX_FILE, Entry, Positions, SheetMemory, Store
-from agent.search.pvs.preparation import MOST_REMEMBERED, Preparation
+from agent.search.pvs.preparation import Preparation
+from agent.search.pvs.trial import MOST_REMEMBERED
 from agent.worker.choice import choice_for
 from agent.worker.messages import Begin, Checkpoint
 from games import rulesheets
@@ -184,9 +185,11 @@ def test_entries_are_whole_whoever_writes(tmp_path: Path, caplog: pytest.LogCapt
 # ------------------------------------------------------------------------------------- evaluations of disguised rules
 
 
-def features_of(machine: CircuitMachine, seed: int) -> Features:
+def features_of(
+    machine: CircuitMachine, seed: int, pairs: np.ndarray[Any, np.dtype[np.int32]] | None = None
+) -> Features:
     """Without blockers, which depend on random matches."""
-    found = find_features(machine, seed)
+    found = find_features(machine, seed, pairs)
     none = np.zeros(len(found.first), np.int32)
     return replace(found, blocked_first=none, blocker=np.zeros(0, np.int32))
 
@@ -220,7 +223,8 @@ def test_evaluation_survives_scrambling(
     machine = own(name)
     statements = kif.read_rulesheet(rulesheets.text(name))
     features = features_of(machine, 1)
-    assert (features.n > features.n_fluents) == (name != "breakthrough")
+    assert features.n > features.n_fluents
+    assert (len(features.pair) > 0) == (name == "breakthrough")
     evaluation = LogisticEvaluation(np.random.default_rng(1).normal(0, 0.3, features.n), -0.2)
     memory = SheetMemory(Store(tmp_path), statements, machine.roles)
     counts = {"generations": 3, "matches": 800, "points": 1.5, "trials": 2}
@@ -239,7 +243,7 @@ def test_evaluation_survives_scrambling(
         found = remembering.read()
         assert found is not None
         assert (found.generations, found.matches, found.points, found.trials) == tuple(counts.values())
-        features2 = features_of(other, 2 + seed)
+        features2 = features_of(other, 2 + seed, remembering.pairs(found, other.game.fluents))
         remembered = remembering.evaluation(found, other.game.fluents, features2)
         assert remembered is not None
         np.testing.assert_allclose(values(other, others, features2, remembered), expected, atol=1e-4)
@@ -364,7 +368,7 @@ def learn(preparation: Preparation, generations: int) -> None:
 def first(machine_of: Compile, tmp_path: Path) -> Preparation:
     """The preparation of a first match, with an evaluation learnt and trial matches played."""
     preparation = Preparation(machine_of(SHEET), 0, threads=1, seed=1, memory=memory_of(machine_of(SHEET), tmp_path))
-    preparation.points, preparation.matches = 30.0, 40
+    preparation.trials.points, preparation.trials.matches = 30.0, 40
     learn(preparation, 1)
     return preparation
 
@@ -388,9 +392,10 @@ def test_second_match_begins_with_what_the_first_has_learnt(
     assert second.evaluation.bias == first.evaluation.bias
     assert second.generations == first.generations >= 1
     assert second.prefers_alpha_beta
-    assert (second.points, second.matches) == (0.75 * MOST_REMEMBERED, MOST_REMEMBERED)
+    assert (second.trials.points, second.trials.matches) == (0.75 * MOST_REMEMBERED, MOST_REMEMBERED)
     learn(second, second.generations + 1)
-    second.points, second.matches = second.points + 1, second.matches + 1
+    second.trials.points += 1
+    second.trials.matches += 1
     second._keep()
     third = memory_of(machine, tmp_path).read()
     assert third is not None
@@ -400,7 +405,7 @@ def test_second_match_begins_with_what_the_first_has_learnt(
     assert third.matches == first._learner.matches + second._learner.matches
     assert len(third.positions.targets) // 2 == len(second._learner.experience.targets)
     assert len(second._learner.experience.targets) > len(first._learner.experience.targets)
-    assert (third.points, third.trials) == (second.points, MOST_REMEMBERED + 1)
+    assert (third.points, third.trials) == (second.trials.points, MOST_REMEMBERED + 1)
 
 
 def test_matches_too_short_for_a_generation_add_up(
@@ -434,14 +439,17 @@ def test_matches_too_short_for_a_generation_add_up(
 def test_lost_trials_of_earlier_matches_are_tried_again(first: Preparation, tmp_path: Path) -> None:
     """They speak against alpha-beta at first; more matches may speak for it."""
     machine = first._machine
-    first.points, first.matches = 0.0, 100
+    first.trials.points, first.trials.matches = 0.0, 100
     first._keep()
     second = Preparation(machine, 0, threads=1, seed=2, memory=memory_of(machine, tmp_path))
     assert second.worth_while
     learn(second, first.generations + 1)
     assert second.generations > first.generations
     assert not second.prefers_alpha_beta
-    second.points, second.matches = second.points + MOST_REMEMBERED, second.matches + MOST_REMEMBERED
+    second.trials.points, second.trials.matches = (
+        second.trials.points + MOST_REMEMBERED,
+        second.trials.matches + MOST_REMEMBERED,
+    )
     assert second.prefers_alpha_beta
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from random import Random
@@ -11,12 +12,13 @@ import pytest
 
 from agent.search.engine import Engine, Opinion, Report, StopFlag
 from agent.search.pvs import preparation as preparing
+from agent.search.pvs import trial as trying
 from agent.search.pvs.analysis import Analyser
 from agent.search.pvs.engine import CannotSearchError
 from agent.search.pvs.learning import LOGIT
-from agent.search.pvs.preparation import CLEAR_LEAD, DECISIVE_LEAD, FEW_GENERATIONS, MANY_TRIALS, Preparation
+from agent.search.pvs.preparation import FEW_GENERATIONS, Preparation
 from agent.search.pvs.survey import _opposed, survey
-from agent.search.pvs.trial import TrialMatch
+from agent.search.pvs.trial import CLEAR_LEAD, DECISIVE_LEAD, MANY_TRIALS, TrialMatch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from tests.agent.search.pvs.plain import bits_of
@@ -178,7 +180,7 @@ def test_first_evaluation_comes_however_short_the_time(prepared: Preparation) ->
     assert prepared.suits
     assert prepared.prefers_alpha_beta
     assert prepared.worth_while
-    assert (prepared.generations, prepared.matches) == (0, 0)
+    assert (prepared.generations, prepared.trials.matches) == (0, 0)
     assert prepared.evaluation is not None
     assert prepared.features is not None
     assert np.abs(prepared.evaluation.weights[: prepared.features.n_fluents]).max() > 0.05
@@ -229,14 +231,14 @@ def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: p
         return 0.25 if seats[-1] == 0 else 0.75
 
     run(prepared)
-    monkeypatch.setattr(preparing, "TrialMatch", FakeMatch(played))
-    points, matches = prepared._play_matches(0, stop, CLEAR_LEAD)
+    monkeypatch.setattr(trying, "TrialMatch", FakeMatch(played))
+    points, matches = prepared.trials._play_some(0, (0, 1), stop, CLEAR_LEAD)
     assert seats == [0, 1] * 3
     assert (points, matches) == (1.5, 6)
-    prepared.points, prepared.matches = points, matches
+    prepared.trials.points, prepared.trials.matches = points, matches
     assert not prepared.prefers_alpha_beta
     assert not prepared.worth_while
-    prepared.points = 3.0
+    prepared.trials.points = 3.0
     assert prepared.prefers_alpha_beta
 
 
@@ -252,11 +254,11 @@ def test_interrupted_match_is_the_next_one(prepared: Preparation, monkeypatch: p
         return result
 
     run(prepared)
-    monkeypatch.setattr(preparing, "TrialMatch", FakeMatch(played))
+    monkeypatch.setattr(trying, "TrialMatch", FakeMatch(played))
     stop = np.zeros(1, np.uint8)
-    assert prepared._play_matches(1, stop, CLEAR_LEAD) == (0.0, 0)
+    assert prepared.trials._play_some(1, (0, 1), stop, CLEAR_LEAD) == (0.0, 0)
     stop[0] = 0
-    assert prepared._play_matches(1, stop, CLEAR_LEAD) == (0.0, 2)
+    assert prepared.trials._play_some(1, (0, 1), stop, CLEAR_LEAD) == (0.0, 2)
     assert seats == [1, 1, 0]
 
 
@@ -280,11 +282,11 @@ def test_open_question_is_settled_while_others_think(prepared: Preparation, monk
         return sorted(set(done))
 
     run(prepared)
-    monkeypatch.setattr(preparing, "MANY_TRIALS", 1 << 30)
-    monkeypatch.setattr(preparing, "TrialMatch", FakeMatch(played))
+    monkeypatch.setattr(trying, "MANY_TRIALS", 1 << 30)
+    monkeypatch.setattr(trying, "TrialMatch", FakeMatch(played))
     monkeypatch.setattr(preparing.Learner, "run", learn)
     stop = np.zeros(1, np.uint8)
-    prepared.points, prepared.matches = 1.0, 2
+    prepared.trials.points, prepared.trials.matches = 1.0, 2
     assert [improve() for _ in range(4)] == [["trial"], ["learning"]] * 2
     assert prepared.prefers_alpha_beta
     assert prepared.undecided
@@ -292,11 +294,11 @@ def test_open_question_is_settled_while_others_think(prepared: Preparation, monk
     assert improve() == ["trial"]
     while prepared.undecided:
         assert improve() == ["trial"]
-    assert 2 * prepared.points - prepared.matches <= -DECISIVE_LEAD
+    assert prepared.trials.lead <= -DECISIVE_LEAD
     assert not prepared.prefers_alpha_beta
-    prepared.points, prepared.matches = MANY_TRIALS / 2, MANY_TRIALS
+    prepared.trials.points, prepared.trials.matches = MANY_TRIALS / 2, MANY_TRIALS
     assert prepared.undecided
-    monkeypatch.setattr(preparing, "MANY_TRIALS", MANY_TRIALS)
+    monkeypatch.setattr(trying, "MANY_TRIALS", MANY_TRIALS)
     assert not prepared.undecided
 
 
@@ -309,8 +311,9 @@ def test_states_that_cannot_be_searched_rule_alpha_beta_out(
         raise CannotSearchError
 
     run(prepared)
-    monkeypatch.setattr(preparing, "TrialMatch", FakeMatch(refuse))
-    assert prepared._play_matches(0, np.zeros(1, np.uint8), CLEAR_LEAD) == (0.0, 0)
+    monkeypatch.setattr(trying, "TrialMatch", FakeMatch(refuse))
+    prepared._try_out(math.inf, np.zeros(1, np.uint8), CLEAR_LEAD)
+    assert prepared.trials.matches == 0
     assert not prepared.prefers_alpha_beta
 
 
@@ -366,7 +369,7 @@ def test_failure_in_a_trial_is_logged(
     def fail(*arguments: object) -> float:
         raise MemoryError("too large")
 
-    monkeypatch.setattr(preparing, "TrialMatch", fail)
+    monkeypatch.setattr(trying, "TrialMatch", fail)
     monkeypatch.setattr(preparing.Learner, "run", lambda *arguments: None)
     prepared.run(prepared._machine.initial(), 1000.0, np.zeros(1, np.uint8))
     assert not prepared.prefers_alpha_beta

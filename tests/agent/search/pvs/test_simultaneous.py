@@ -9,8 +9,9 @@ import pytest
 
 from agent.search.engine import Opinion
 from agent.search.general import GeneralSearch
-from agent.search.pvs.preparation import CLEAR_LEAD, Preparation
+from agent.search.pvs.preparation import Preparation
 from agent.search.pvs.simultaneous import SimultaneousSearch
+from agent.search.pvs.trial import CLEAR_LEAD
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.sheets import RACE
@@ -75,10 +76,10 @@ def test_it_plays_where_it_leads(race: CircuitMachine, monkeypatch: pytest.Monke
     assert preparation.suits
     assert preparation.searched is not race
     assert not preparation.prefers_alpha_beta
-    preparation.points = preparation.matches = int(CLEAR_LEAD)
+    preparation.trials.points = preparation.trials.matches = int(CLEAR_LEAD)
     assert preparation.prefers_alpha_beta
-    preparation.matches += 2
-    preparation.points += 0.5
+    preparation.trials.matches += 2
+    preparation.trials.points += 0.5
     assert not preparation.prefers_alpha_beta
     assert preparation.worth_while
 
@@ -87,7 +88,7 @@ def test_helpless_alpha_beta_leaves_the_turn_to_tree_search(race: CircuitMachine
     """And says so."""
     search = GeneralSearch(race, 1, threads=1, seed=1)
     search._preparation = prepared(race, 1)
-    search._preparation.points = search._preparation.matches = 24
+    search._preparation.trials.points = search._preparation.trials.matches = 24
     found: list[Opinion] = []
     search.begin(race.initial())
     search._search(GO, found.append, None)
@@ -104,5 +105,5 @@ def test_trial_matches_are_for_the_role_that_is_played(race: CircuitMachine) -> 
     """Each is played out, and always by the same role."""
     preparation = prepared(race, 1)
     preparation.run(race.initial(), 2.0, np.zeros(1, np.uint8))
-    assert preparation.matches > 0
+    assert preparation.trials.matches > 0
     assert preparation.suits

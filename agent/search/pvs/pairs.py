@@ -1,0 +1,133 @@
+"""Pairs of facts that moves change together: a piece and where it may go, what it may take, what guards it.
+
+Where the rules of `terminal` and `goal` ask for no conjunctions, as in races and games of capture, what matters are
+such relations between neighbours. Which facts are neighbours is seen in random play, as one move changes them both.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from games.gdl.running.machine import CircuitMachine
+from games.machine import Term
+
+MAX_PAIRS = 500
+"""So many at most, those that change most often: the time of a fit grows with their square. Set by hand; not tuned."""
+MOST_CHANGED = 6
+"""Moves that change more facts than that tell nothing about which of them belong together. Set by hand; not tuned."""
+SEEN = 3
+"""Moves that must have changed both. Set by hand; not tuned."""
+OFTEN = 0.25
+"""Facts that a larger share of moves changes are no matter of neighbours: whose turn it is. Set by hand; not tuned."""
+BATCHES, MAX_PLIES, MOST_SECONDS = 4, 400, 0.3
+"""Random matches, in batches of 64, with so many plies at most; none begins later than that. Set by hand; not tuned."""
+PLIES, MATCHES_AT_A_PLY = 32, 8
+"""Facts that change at the same plies in all matches are clocks: how many plies are looked at, and how many matches
+there must be at one."""
+
+
+class Pairs(NamedTuple):
+    """Pairs of facts for kernels; each stands there twice: those of fact f are `other[first[f] : first[f + 1]]`."""
+
+    first: NDArray[np.int32]
+    """(fluents + 1)"""
+    other: NDArray[np.int32]
+    """Indices of fluents."""
+    weight: NDArray[np.int32]
+    """What a pair adds to the evaluation for role 0 where both facts hold."""
+
+
+def kernel_form(pairs: NDArray[np.int32], n_fluents: int) -> Pairs:
+    """Pairs (n, 2) of fluents for kernels, with weights of 0."""
+    facts = pairs.ravel()
+    order = _by_fact(pairs)
+    first = np.searchsorted(facts[order], np.arange(n_fluents + 1)).astype(np.int32)
+    return Pairs(first, pairs[:, ::-1].ravel()[order], np.zeros(len(facts), np.int32))
+
+
+def set_weights(form: Pairs, pairs: NDArray[np.int32], weights: NDArray[np.float64]) -> None:
+    """Gives the kernels' form of pairs (n, 2) their weights (n)."""
+    form.weight[:] = np.round(np.repeat(weights, 2)[_by_fact(pairs)])
+
+
+def _by_fact(pairs: NDArray[np.int32]) -> NDArray[np.int64]:
+    return np.argsort(pairs.ravel(), kind="stable")
+
+
+def find_pairs(machine: CircuitMachine, seed: int) -> NDArray[np.int32]:
+    """The pairs (n, 2) of a game's fluents, the lower one first, those first that change together most often."""
+    begin = time.monotonic()
+    states, matches = [], []
+    for batch in range(BATCHES):
+        positions = machine.random_matches(64, seed + batch, max_plies=MAX_PLIES)
+        states.append(positions.states)
+        matches.append(64 * batch + positions.match)
+        if time.monotonic() - begin > MOST_SECONDS:
+            break
+    bits = np.unpackbits(np.concatenate(states).view(np.uint8), axis=1, bitorder="little")
+    return _pairs_of(bits[:, : len(machine.game.fluents)] != 0, np.concatenate(matches))
+
+
+def _pairs_of(holds: NDArray[np.bool_], match: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The pairs, by what holds in positions (n, fluents), and which match (n) they belong to, in order."""
+    n = holds.shape[1]
+    same = match[1:] == match[:-1]
+    changed = (holds[1:] != holds[:-1])[same]
+    if not len(changed):
+        return np.zeros((0, 2), np.int32)
+    changed[:, (changed.mean(axis=0) > OFTEN) | _are_clocks(changed, match[1:][same])] = False
+    rows, facts = np.nonzero(changed[changed.sum(axis=1) <= MOST_CHANGED])
+    found: list[NDArray[np.int64]] = []
+    for apart in range(1, MOST_CHANGED):
+        together = rows[apart:] == rows[:-apart]
+        found.append(n * facts[:-apart][together] + facts[apart:][together])
+    codes, times = np.unique(np.concatenate(found), return_counts=True)
+    order = np.argsort(-times, kind="stable")[: int((times >= SEEN).sum())]
+    pairs = np.stack(np.divmod(codes[order], n), axis=1).astype(np.int32)
+    # Two pieces on one cell never hold together.
+    by_fact = np.ascontiguousarray(holds.T)
+    both = [bool((by_fact[f] & by_fact[g]).any()) for f, g in pairs[: 2 * MAX_PAIRS].tolist()]
+    return pairs[: 2 * MAX_PAIRS][np.array(both, np.bool_)][:MAX_PAIRS]
+
+
+def _are_clocks(changed: NDArray[np.bool_], match: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """(fluents) which facts change at the same plies in all matches, of those that each ply (n, fluents) of a match (n)
+    changes."""
+    begins = np.flatnonzero(np.diff(match, prepend=-1))
+    ply = np.arange(len(match)) - np.repeat(begins, np.diff(begins, append=len(match)))
+    clocks = np.ones(changed.shape[1], np.bool_)
+    for at in range(PLIES):
+        there = changed[ply == at]
+        if len(there) >= MATCHES_AT_A_PLY:
+            clocks &= there.all(axis=0) | ~there.any(axis=0)
+    # What changes later only is not known to be one.
+    return clocks & changed[ply < PLIES].any(axis=0)
+
+
+def shared_patterns(fluents: Sequence[Term], pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+    """(n, n): how much pairs (n, 2) of these fluents have in common, as much as one fact has with another one.
+
+    Their relations, which of the arguments are equal, and with that one argument of either.
+    """
+    members: dict[tuple[object, ...], list[int]] = {}
+    for index, (f, g) in enumerate(pairs.tolist()):
+        one, other = fluents[f], fluents[g]
+        if not isinstance(one, tuple) or not isinstance(other, tuple):
+            continue
+        equal = tuple(a == b for a, b in zip(one[1:], other[1:], strict=False))
+        shape = one[0], len(one), other[0], len(other), equal
+        members.setdefault(shape, []).append(index)
+        for i, j in product(range(1, len(one)), range(1, len(other))):
+            members.setdefault((*shape, i, one[i], j, other[j]), []).append(index)
+    shared = np.zeros((len(pairs), len(pairs)), np.float32)
+    for group in members.values():
+        if len(group) > 1:
+            # There are more patterns of two facts than of one.
+            shared[np.ix_(group, group)] += 0.5
+    return shared
