@@ -261,7 +261,7 @@ def _keys(form: CanonicalForm, fluents: Sequence[Term], features: Features) -> t
 
 def _together(keys: Sequence[int], facts: Sequence[int]) -> bytes:
     """The keys of some facts, the same in any order."""
-    return np.sort(np.array([keys[fact] for fact in facts], np.uint64)).astype("<u8").tobytes()
+    return b"".join(key.to_bytes(8, "little") for key in sorted(keys[fact] for fact in facts))
 
 
 def _pair_key(keys: Sequence[int], pair: Sequence[int]) -> int:
