@@ -204,6 +204,14 @@ def _add_conjunctions(game, into, begin, mask):
 
 
 @step
+def _judge(game, into, chunk, mask):
+    """Completes the evaluations of the children of a chunk, which `_follow_changes` has begun."""
+    if game.settings[PAIRED] != 0:
+        _follow_pairs(game, into, chunk, mask)
+    _add_conjunctions(game, into, 64 * chunk, mask)
+
+
+@step
 def _judge_ends(game, into, chunk, over):
     """Results of the children in `over` (a word)."""
     programs, work = game.programs, game.work
@@ -314,9 +322,7 @@ def expand(game, row, child, siblings, into, evaluated):
         for f in range(len(next_slot)):
             state[into, chunk, f] = slots[next_slot[f]]
         _follow_changes(game, into, chunk, mask)
-        if game.settings[PAIRED] != 0:
-            _follow_pairs(game, into, chunk, mask)
-        _add_conjunctions(game, into, begin, mask)
+        _judge(game, into, chunk, mask)
         evaluate(programs.legal, slots, WIDTH)
         over = slots[programs.terminal_slot] & mask
         for lane in range(n):
@@ -344,19 +350,15 @@ def place_root(game, state):
     for f in range(len(work.node)):
         bit = (state[f >> 6] >> np.uint64(f & 63)) & ONE
         work.state[ROOT, 0, f] = bit
+        # As if all that holds had come true just now.
+        work.node[f] = ZERO
         if bit != ZERO:
             key ^= game.zobrist[f]
             value += game.weights[f]
         work.slots[FIRST_FLUENT + f] = bit
-    pairs = game.pairs
-    for f in range(len(work.node)):
-        for i in range(pairs.first[f], pairs.first[f + 1]):
-            both = work.slots[FIRST_FLUENT + f] & work.slots[FIRST_FLUENT + pairs.other[i]]
-            if pairs.other[i] < f and both != ZERO:
-                value += pairs.weight[i]
     work.key[ROOT, 0] = key
     work.linear[ROOT, 0] = value + game.settings[BIAS]
-    _add_conjunctions(game, np.int64(ROOT), np.int64(0), ONE)
+    _judge(game, np.int64(ROOT), np.int64(0), ONE)
     work.result[ROOT, 0] = UNKNOWN
     work.mover[ROOT, 0] = NOBODY
     count = expand(game, np.int64(ROOT), np.int64(0), np.int64(0), np.int64(ROOT_CHILDREN), np.int64(0))

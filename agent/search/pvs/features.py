@@ -10,7 +10,7 @@ Allis 1988). Where there are no such conjunctions, pairs of neighbouring facts c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
@@ -137,9 +137,11 @@ class Features:
         return result
 
 
-def find_features(machine: CircuitMachine, seed: int, pair: NDArray[np.int32] | None = None) -> Features:
-    """The features of a game, by its circuit and some random matches, from which pairs (n, 2) are drawn as well where
-    they are not given."""
+def find_features(machine: CircuitMachine, seed: int, known: Callable[[], NDArray[np.int32]] | None = None) -> Features:
+    """The features of a game, by its circuit and some random matches.
+
+    Where pairs count, `known` says which ones (n, 2); if it is None random play does.
+    """
     fluents = machine.game.fluents
     n = len(fluents)
     sets = find_conjunctions(machine.programs)
@@ -164,10 +166,9 @@ def find_features(machine: CircuitMachine, seed: int, pair: NDArray[np.int32] | 
     threats, place_of = np.unique(fact, return_inverse=True)
     if len(threats) > MAX_OWN_WEIGHTS:
         threats, place_of = threats[:0], place_of[:0]
-    if sets or n > MAX_FLUENTS_OF_PAIRS:
-        pair = np.zeros((0, 2), np.int32)
-    elif pair is None:
-        pair = pairs.find_pairs(machine, seed)
+    pair = np.zeros((0, 2), np.int32)
+    if not sets and n <= MAX_FLUENTS_OF_PAIRS:
+        pair = known() if known is not None else pairs.find_pairs(machine, seed)
     last = count + len(threats)
     total = last + len(pair)
     patterns = np.zeros((total, total), np.float32)

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent import bounded_json
-from agent.search.pvs.features import MAX_FLUENTS_OF_PAIRS, Features
+from agent.search.pvs.features import Features
 from agent.search.pvs.learning import Experience, LogisticEvaluation
 from games.gdl.canonical import CanonicalForm, canonical_form
 from games.machine import Term
@@ -171,7 +171,7 @@ class SheetMemory:
 
     def pairs(self, entry: Entry, fluents: Sequence[Term]) -> NDArray[np.int32]:
         """The pairs (n, 2) of these fluents that an entry has weights for: random play would show others."""
-        if self._form is None or len(fluents) > MAX_FLUENTS_OF_PAIRS:
+        if self._form is None:
             return np.zeros((0, 2), np.int32)
         keys = [self._form.key(fluent) for fluent in fluents]
         found = [pair for pair in combinations(range(len(fluents)), 2) if _pair_key(keys, pair) in entry.weights]

@@ -7,6 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 import numpy as np
@@ -199,8 +200,8 @@ class Preparation:
             entry = memory.read() if memory is not None else None
             if memory is None or entry is None:
                 return
-            pairs = memory.pairs(entry, machine.game.fluents)
-            features = find_features(machine, self._random.getrandbits(63), pairs)
+            known = partial(memory.pairs, entry, machine.game.fluents)
+            features = find_features(machine, self._random.getrandbits(63), known)
             evaluation = memory.evaluation(entry, machine.game.fluents, features)
             experience = memory.experience(entry, machine.game.fluents)
         except Exception:

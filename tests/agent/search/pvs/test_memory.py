@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -186,10 +187,10 @@ def test_entries_are_whole_whoever_writes(tmp_path: Path, caplog: pytest.LogCapt
 
 
 def features_of(
-    machine: CircuitMachine, seed: int, pairs: np.ndarray[Any, np.dtype[np.int32]] | None = None
+    machine: CircuitMachine, seed: int, known: Callable[[], np.ndarray[Any, np.dtype[np.int32]]] | None = None
 ) -> Features:
     """Without blockers, which depend on random matches."""
-    found = find_features(machine, seed, pairs)
+    found = find_features(machine, seed, known)
     none = np.zeros(len(found.first), np.int32)
     return replace(found, blocked_first=none, blocker=np.zeros(0, np.int32))
 
@@ -243,7 +244,7 @@ def test_evaluation_survives_scrambling(
         found = remembering.read()
         assert found is not None
         assert (found.generations, found.matches, found.points, found.trials) == tuple(counts.values())
-        features2 = features_of(other, 2 + seed, remembering.pairs(found, other.game.fluents))
+        features2 = features_of(other, 2 + seed, partial(remembering.pairs, found, other.game.fluents))
         remembered = remembering.evaluation(found, other.game.fluents, features2)
         assert remembered is not None
         np.testing.assert_allclose(values(other, others, features2, remembered), expected, atol=1e-4)

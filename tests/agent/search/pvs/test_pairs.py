@@ -49,15 +49,15 @@ def test_games_that_ask_for_conjunctions_have_none(own: Compile) -> None:
 def test_what_is_given_is_not_looked_for(own: Compile) -> None:
     """Not even where nothing is given."""
     machine, given = own("breakthrough"), np.array([[2, 7], [1, 3]], np.int32)
-    assert find_features(machine, 1, given).pair.tolist() == given.tolist()
-    features = find_features(machine, 1, given[:0])
+    assert find_features(machine, 1, lambda: given).pair.tolist() == given.tolist()
+    features = find_features(machine, 1, lambda: given[:0])
     assert features.n == features.n_single == features.n_fluents
 
 
 def test_features_of_pairs(own: Compile) -> None:
     """They hold where both facts do."""
     machine = own("breakthrough")
-    features = find_features(machine, 1, np.array([[2, 7], [1, 3]], np.int32))
+    features = find_features(machine, 1, lambda: np.array([[2, 7], [1, 3]], np.int32))
     facts = np.random.default_rng(1).random((50, features.n_fluents)) < 0.5
     columns = features.of(facts)[:, features.n_single :]
     assert (columns[:, 0] == (facts[:, 2] & facts[:, 7])).all()
