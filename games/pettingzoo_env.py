@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
 from games.gdl.rules.terms import term_text
+from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, points
 from games.roles import is_random_role
@@ -93,9 +94,7 @@ class GameEnvironment(AECEnv):  # type: ignore[misc]
 
     def state(self) -> NDArray[np.int8]:
         """int8[facts]: which facts of `machine.game.fluents` are true."""
-        words = self._machine.pack(self._state)
-        bits = np.unpackbits(words.view(np.uint8), bitorder="little")
-        return bits[: len(self._machine.game.fluents)].astype(np.int8)
+        return facts_in(self._machine.pack(self._state), len(self._machine.game.fluents)).astype(np.int8)
 
     def step(self, action: int | None) -> None:
         """The move of `agent_selection`. Raises `ValueError` for one that is not legal."""

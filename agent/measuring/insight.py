@@ -16,6 +16,7 @@ from games.child_process import Bounds, ChildLostError, ChildProcess
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.grounding.ground import ground
 from games.gdl.rules.check import CheckedRules
+from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.machine import GameError, Term
 
@@ -82,7 +83,7 @@ def reached_by(machine: CircuitMachine, seed: int = 1) -> Reached:
     game = machine.game
     matches = max(1, min(MATCHES, MOST_CELLS // (MOST_PLIES * max(1, len(game.fluents)))))
     positions = machine.random_matches(matches, seed, max_plies=MOST_PLIES)
-    bits = np.unpackbits(positions.states.view(np.uint8), axis=1, bitorder="little")[:, : len(game.fluents)] != 0
+    bits = facts_in(positions.states, len(game.fluents))
     before, after = bits[:-1], bits[1:]
     same = (positions.match[1:] == positions.match[:-1])[:, None]
     rises = (~before & after & same).any(axis=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -82,6 +84,33 @@ class Opinion:
         """The same, with nothing held to be proven."""
         candidates = tuple(replace(one, proven=False) for one in self.candidates)
         return replace(self, proven=False, candidates=candidates)
+
+
+class limited:
+    """A stop flag that is set when another one is, or after some seconds."""
+
+    def __init__(self, stop: StopFlag, seconds: float) -> None:
+        self._stop, self._seconds = stop, seconds
+        self._flag = np.zeros(1, np.uint8)
+        self._over = threading.Event()
+
+    def __enter__(self) -> StopFlag:
+        end = time.monotonic() + self._seconds
+        self._flag[0] = self._seconds <= 0
+
+        def watch() -> None:
+            while not self._over.wait(0.002):
+                if self._stop[0] or time.monotonic() >= end:
+                    self._flag[0] = 1
+                    return
+
+        self._watcher = threading.Thread(target=watch, daemon=True)
+        self._watcher.start()
+        return self._flag
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        self._watcher.join()
 
 
 Report: TypeAlias = Callable[[Opinion], None]

@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from agent.search.engine import START_SECONDS, Engine, Opinion, Report, StopFlag
-from agent.search.pvs.trial import limited
+from agent.search.engine import START_SECONDS, Engine, Opinion, Report, StopFlag, limited
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.subgames import Subgame
 from games.machine import State, Term
@@ -16,9 +15,6 @@ PONDER_SECONDS = 5.0
 """While others think: how long one part is searched before the next one is. Set by hand; not tuned."""
 IDLE_SECONDS = 0.02
 """Where nothing is left to find out in a part it is left alone for so long."""
-
-TELL_AGAIN_SECONDS = 0.3
-"""How long after a search has ended its opinion is told again: longer than workers keep the same opinion back."""
 
 
 class SubgameSearch(Engine):
@@ -87,22 +83,13 @@ class SubgameSearch(Engine):
             self.name, self.reason = self._whole.name, self._whole.reason
             return
 
-        last: Opinion | None = None
-
         def take(opinion: Opinion) -> None:
-            nonlocal last
             # Its line is one of the part alone.
-            last = replace(opinion.unproven(), line=())
-            report(last)
+            report(replace(opinion.unproven(), line=()))
 
         engine.think(stop, take, seconds)
         self.name, self.reason = engine.name, self._reason_of(engine)
-        # What is known of this part for certain leaves time for the others. Whoever watches may have been told too much
-        # at once to have noticed the proof.
-        with limited(stop, TELL_AGAIN_SECONDS) as halt:
-            self._ponder(halt)
-        if last is not None and not stop[0]:
-            report(last)
+        # What is known of this part for certain leaves time for the others.
         self._ponder(stop)
 
     def _reason_of(self, engine: Engine) -> str:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -47,7 +48,7 @@ IN_DOUBT = "several states fit what was told: the moves are compared in samples 
 """Why the search over beliefs thinks."""
 
 REPEAT_AFTER = 0.1
-"""Seconds before an opinion is sent again whose move has not changed. Set by hand; not tuned."""
+"""Seconds for which an opinion is kept back whose move is that of the last one sent. Set by hand; not tuned."""
 
 
 class Gamer:
@@ -110,7 +111,11 @@ class Gamer:
         self._doubt: BeliefSearch | None = None
         """What thinks in place of the engine while the state is in doubt."""
         self._situation: Situation | None = None
+        self._reporting = threading.Lock()
+        """Held by who reports an opinion, or forgets those of the turn before."""
         self._sent: tuple[Opinion | None, float] = (None, 0.0)
+        self._kept: Opinion | None = None
+        """What was found since, and is sent when `REPEAT_AFTER` is over unless something newer is."""
         self._thread = threading.Thread(target=self._run, name="gamer", daemon=True)
 
     # --- from the control thread
@@ -283,9 +288,10 @@ class Gamer:
         The report comes first, unless the turn would be answered, or the match ended, on its word alone.
         """
         situation = reference.situation()
-        # In this order, so that `repeat` never takes an opinion for one on a later turn.
-        self._sent = (None, 0.0)
-        self._situation = situation
+        with self._reporting:
+            # In this order, so that `repeat` never takes an opinion for one on a later turn.
+            self._sent, self._kept = (None, 0.0), None
+            self._situation = situation
         if last or situation.terminal or len(situation.legal) <= 1:
             self._show_states(reference)
             if self._is_settled():
@@ -350,24 +356,40 @@ class Gamer:
                 self._next_engine(state)
 
     def _report(self, opinion: Opinion) -> None:
-        situation = self._situation
-        assert situation is not None
-        if self._stop[0]:
-            return
-        if opinion.move not in situation.legal:
-            raise GameError(f"the engine wants {opinion.move}, which is not legal")
-        before, at = self._sent
-        now = time.monotonic()
-        news = before is None or opinion.move != before.move or opinion.proven != before.proven
-        if not news and now - at < REPEAT_AFTER:
-            return
+        with self._reporting:
+            situation = self._situation
+            assert situation is not None
+            if self._stop[0]:
+                return
+            if opinion.move not in situation.legal:
+                raise GameError(f"the engine wants {opinion.move}, which is not legal")
+            before, at = self._sent
+            wait = at + REPEAT_AFTER - time.monotonic()
+            if before is None or opinion.move != before.move or opinion.proven != before.proven or wait <= 0:
+                self._send_opinion(situation, opinion)
+                return
+            if self._kept is None:
+                timer = threading.Timer(wait, self._send_kept, [situation])
+                timer.daemon = True
+                timer.start()
+            self._kept = opinion
+
+    def _send_kept(self, situation: Situation) -> None:
+        """Sends what was kept back in a turn, unless that is over: an engine that is sure may report nothing more."""
+        with self._reporting, suppress(BrokenPipeError, EOFError):
+            if self._kept is not None and self._situation is situation and not self._stop[0]:
+                self._send_opinion(situation, self._kept)
+
+    def _send_opinion(self, situation: Situation, opinion: Opinion) -> None:
+        before, _ = self._sent
+        self._kept = None
         if opinion.proven and not (before is not None and before.proven):
             unproven = replace(opinion, proven=False)
-            self._sent = (unproven, now)
+            self._sent = (unproven, time.monotonic())
             self._send(self._thought(situation.turn, unproven))
             if not self._is_settled():
                 return
-        self._sent = (opinion, now)
+        self._sent = (opinion, time.monotonic())
         self._send(self._thought(situation.turn, opinion))
 
     def _send(self, report: Report) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from agent.search.planning.circuit import FALSE, OPEN, TRUE, Circuit, Gate, evaluate, new_slots
 from agent.search.tree.clock import clock_fluents
+from games.gdl.running.batches import facts_in
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
 from games.gdl.running.machine import CircuitMachine
 
@@ -266,6 +267,5 @@ def _together(machine: CircuitMachine) -> NDArray[np.bool_]:
     n = len(machine.game.fluents)
     states = machine.random_matches(_SAMPLES, 1, max_plies=_SAMPLED_PLIES).states
     states = np.unique(states, axis=0)
-    rows = np.unpackbits(states.view(np.uint8).reshape(len(states), -1), axis=1, bitorder="little")[:, :n]
-    seen = rows.astype(np.float32)
+    seen = facts_in(states, n).astype(np.float32)
     return np.asarray((seen.T @ seen) > 0)

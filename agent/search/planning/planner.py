@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import clingo
-import numpy as np
 
 from agent.search.planning.circuit import read_circuit
 from agent.search.planning.formula import FALSE, Formula, Literal
 from agent.search.planning.independence import Independence, find_independence, reachable
 from agent.search.planning.plan import Bound, Findings, Known, Plan
 from agent.search.planning.unrolling import Parallel, Sequential, Unrolling
+from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, points
 
@@ -236,8 +236,7 @@ class Planner:
         return ways
 
     def _fluents(self, state: State) -> list[int]:
-        bits = np.unpackbits(self._machine.pack(state).view(np.uint8), bitorder="little")
-        return [int(bit) for bit in bits[: self._circuit.n_fluents]]
+        return [int(fact) for fact in facts_in(self._machine.pack(state), self._circuit.n_fluents)]
 
     def _clocks(self, state: State, independence: Independence) -> list[list[int]]:
         """The fluents after 0, 1, ... moves, of which the clock's are right, as long as they change."""

@@ -23,6 +23,7 @@ from games.bits.compiling import KERNEL
 from games.bits.inner import step
 from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest
+from games.gdl.running.batches import facts_in
 from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, WIDTHS, ZERO, advance, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
@@ -119,8 +120,8 @@ class Rollouts:
 
     def plans(self, state: State, known: Known) -> Findings:
         """Better and better matches from a state, for as long as there may be any; None after each round."""
-        bits = np.unpackbits(self._machine.pack(state).view(np.uint8), bitorder="little")
-        self._work.root[:] = np.where(bits[: len(self._work.root)] != 0, ALL, ZERO)
+        facts = facts_in(self._machine.pack(state), len(self._work.root))
+        self._work.root[:] = np.where(facts, ALL, ZERO)
         if self._machine.terminal(state):
             return
         while known.goal < self._best_goal:

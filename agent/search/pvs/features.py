@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from agent.search.pvs import pairs
 from agent.search.pvs.pairs import Pairs
 from agent.search.tree.judge import fit
+from games.gdl.running.batches import facts_in
 from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms, GateProgram, gates_of
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
@@ -260,7 +261,7 @@ def _blockers(machine: CircuitMachine, sets: Sequence[tuple[int, ...]], seed: in
     if not sets:
         return []
     positions = machine.random_matches(MATCHES, seed, max_plies=400)
-    bits = np.unpackbits(positions.states.view(np.uint8), axis=1, bitorder="little")[:, : len(machine.game.fluents)]
+    bits = facts_in(positions.states, len(machine.game.fluents))
     wanted = np.unique([f for chosen in sets for f in chosen])
     rivals = _rivals(machine.game.fluents)
     followed = np.zeros((len(wanted), bits.shape[1]), np.float32)

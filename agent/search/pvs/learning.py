@@ -24,6 +24,7 @@ from agent.search.pvs.features import Features
 from agent.search.pvs.selfplay import NO_RESULT, play_match
 from agent.search.pvs.survey import MAX_PLIES
 from agent.search.pvs.workspace import MOST, WIN, WON
+from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 
 LOGIT = 2000
@@ -184,14 +185,9 @@ class Learner:
 
     def imitate(self, states: NDArray[np.uint64], results: NDArray[np.float64], stop: StopFlag) -> None:
         """Fits the evaluation to results (n), 0..1 for role 0, of packed states (n, words), unless it is stopped."""
-        fitted = self._fit(self._features.of(self._facts_of(states)), results, stop)
+        fitted = self._fit(self._features.of(facts_in(states, self._features.n_fluents)), results, stop)
         if fitted is not None:
             self.evaluation = fitted
-
-    def _facts_of(self, states: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """(n, fluents) which facts hold in packed states (n, words)."""
-        bits = np.unpackbits(states.view(np.uint8), axis=1, bitorder="little")
-        return bits[:, : self._features.n_fluents].astype(np.bool_)
 
     @property
     def experience(self) -> Experience:
@@ -262,7 +258,7 @@ class Learner:
             if result == NO_RESULT or n == 0:
                 continue
             chosen = table.random.choice(n, min(n, SAMPLES), replace=False)
-            facts.append(self._facts_of(table.states[chosen]))
+            facts.append(facts_in(table.states[chosen], self._features.n_fluents))
             targets.append(_returns(table.scores[:n], result)[chosen])
         return facts, targets
 

@@ -6,7 +6,6 @@ such relations between neighbours. Which facts are neighbours is seen in random 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 
@@ -25,8 +25,8 @@ SEEN = 3
 """Moves that must have changed both. Set by hand; not tuned."""
 OFTEN = 0.25
 """Facts that a larger share of moves changes are no matter of neighbours: whose turn it is. Set by hand; not tuned."""
-BATCHES, MAX_PLIES, MOST_SECONDS = 4, 400, 0.3
-"""Random matches, in batches of 64, with so many plies at most; none begins later than that. Set by hand; not tuned."""
+MATCHES, MAX_PLIES, MOST_SECONDS = 256, 400, 0.3
+"""Random matches at most, with so many plies at most, and for how long some are begun. Set by hand; not tuned."""
 PLIES, MATCHES_AT_A_PLY = 32, 8
 """Facts that change at the same plies in all matches are clocks: how many plies are looked at, and how many matches
 there must be at one."""
@@ -62,16 +62,8 @@ def _by_fact(pairs: NDArray[np.int32]) -> NDArray[np.int64]:
 
 def find_pairs(machine: CircuitMachine, seed: int) -> NDArray[np.int32]:
     """The pairs (n, 2) of a game's fluents, the lower one first, those first that change together most often."""
-    begin = time.monotonic()
-    states, matches = [], []
-    for batch in range(BATCHES):
-        positions = machine.random_matches(64, seed + batch, max_plies=MAX_PLIES)
-        states.append(positions.states)
-        matches.append(64 * batch + positions.match)
-        if time.monotonic() - begin > MOST_SECONDS:
-            break
-    bits = np.unpackbits(np.concatenate(states).view(np.uint8), axis=1, bitorder="little")
-    return _pairs_of(bits[:, : len(machine.game.fluents)] != 0, np.concatenate(matches))
+    positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES, seconds=MOST_SECONDS)
+    return _pairs_of(facts_in(positions.states, len(machine.game.fluents)), positions.match)
 
 
 def _pairs_of(holds: NDArray[np.bool_], match: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -13,14 +13,14 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.engine import StopFlag
+from agent.search.engine import StopFlag, limited
 from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import Learner, LogisticEvaluation
 from agent.search.pvs.memory import Entry, SheetMemory
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import MAX_PLIES, share_of_points, survey
-from agent.search.pvs.trial import CLEAR_LEAD, DECISIVE_LEAD, TRIAL_MEMORY, Trials, limited
+from agent.search.pvs.trial import CLEAR_LEAD, DECISIVE_LEAD, TRIAL_MEMORY, Trials
 from agent.search.team import Team
 from agent.search.tree.judge import fit
 from agent.search.tree.judge.sampling import STATES_PER_MATCH

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
-import numpy as np
-
-from agent.search.engine import Engine, Opinion, StopFlag
+from agent.search.engine import Engine, Opinion, StopFlag, limited
 from agent.search.pvs.survey import MAX_PLIES, share_of_points
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
@@ -30,33 +27,6 @@ DECISIVE_LEAD, MANY_TRIALS = 4.0, 12
 where both are equal the choice matters little, and learning takes the same time. Set by hand; not tuned."""
 MOST_REMEMBERED = 20
 """Trial matches of earlier preparations that count at most: their evaluations were worse. Set by hand; not tuned."""
-
-
-class limited:
-    """A stop flag that is set when another one is, or after some seconds."""
-
-    def __init__(self, stop: StopFlag, seconds: float) -> None:
-        self._stop, self._seconds = stop, seconds
-        self._flag = np.zeros(1, np.uint8)
-        self._over = threading.Event()
-
-    def __enter__(self) -> StopFlag:
-        end = time.monotonic() + self._seconds
-        self._flag[0] = self._seconds <= 0
-
-        def watch() -> None:
-            while not self._over.wait(0.002):
-                if self._stop[0] or time.monotonic() >= end:
-                    self._flag[0] = 1
-                    return
-
-        self._watcher = threading.Thread(target=watch, daemon=True)
-        self._watcher.start()
-        return self._flag
-
-    def __exit__(self, *exception: object) -> None:
-        self._over.set()
-        self._watcher.join()
 
 
 class TrialMatch:

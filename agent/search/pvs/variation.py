@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from agent.search.alphabeta.table import look_up
 from agent.search.engine import LONGEST_LINE
 from agent.search.pvs.table import SIDE_KEY, child_of
+from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 
 
 def key_of(packed: NDArray[np.uint64], zobrist: NDArray[np.uint64]) -> int:
     """The Zobrist key of a packed state (uint64[words]) by words for each fluent (uint64[fluents])."""
-    bits = np.unpackbits(packed.view(np.uint8), bitorder="little")[: len(zobrist)]
-    return int(np.bitwise_xor.reduce(zobrist[bits != 0], initial=np.uint64(0)))
+    return int(np.bitwise_xor.reduce(zobrist[facts_in(packed, len(zobrist))], initial=np.uint64(0)))
 
 
 def principal_variation(

@@ -36,6 +36,11 @@ def bits_of(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
     return np.unpackbits(words.astype("<u8").view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
 
 
+def facts_in(states: NDArray[np.uint64], n_fluents: int) -> NDArray[np.bool_]:
+    """(..., fluents): which facts hold in packed states (..., words)."""
+    return np.unpackbits(states.view(np.uint8), axis=-1, count=n_fluents, bitorder="little").view(np.bool_)
+
+
 def lanes_in(word: int) -> NDArray[np.intp]:
     """The numbers of the lanes in a word."""
     return np.flatnonzero(bits_of(np.array([word], np.uint64))[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -205,17 +206,25 @@ class CircuitMachine(StateMachine):
             result[begin : begin + 64] = read_goals_of_lanes(programs, slots, len(part))
         return result
 
-    def random_matches(self, matches: int, seed: int, *, max_plies: int = 1000) -> MatchPositions:
-        """All positions of `matches` uniformly random matches, each cut after `max_plies` plies or at a dead end."""
-        parts = list(self._match_parts(matches, seed, max_plies))
+    def random_matches(
+        self, matches: int, seed: int, *, max_plies: int = 1000, seconds: float | None = None
+    ) -> MatchPositions:
+        """All positions of `matches` uniformly random matches, each cut after `max_plies` plies or at a dead end.
+
+        Of fewer matches where so many seconds are over: 64 are played at a time, and the first 64 in any case.
+        """
+        parts = list(self._match_parts(matches, seed, max_plies, math.inf if seconds is None else seconds))
         order = np.argsort(np.concatenate([part.match for part in parts]), kind="stable")
         return MatchPositions(*(np.concatenate([part[i] for part in parts])[order] for i in range(4)))
 
-    def _match_parts(self, matches: int, seed: int, max_plies: int) -> Iterator[MatchPositions]:
+    def _match_parts(self, matches: int, seed: int, max_plies: int, seconds: float) -> Iterator[MatchPositions]:
+        end = time.monotonic() + seconds
         rng = np.array([seed], np.uint64)
         slots = aligned_words(self.programs.n_slots)
         workspace = new_move_workspace(self.programs)
         for begin in range(0, matches, 64):
+            if begin and time.monotonic() >= end:
+                return
             lanes = min(64, matches - begin)
             active = (1 << lanes) - 1
             load_initial(self.programs, slots)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from games.gdl.running.batches import MatchPositions
+from games.gdl.running.batches import MatchPositions, facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.native.blokbox.variant import BOARD_CELLS, MAX_PIECES
 from games.native.refusal import NotRecognised
@@ -77,9 +77,7 @@ class Probe:
 
     def unpack(self, states: NDArray[np.uint64]) -> Bits:
         """Packed states as bits (n, fluents)."""
-        bits = np.unpackbits(states.view(np.uint8), axis=1, bitorder="little")
-        known: Bits = bits[:, : self.n_fluents] != 0
-        return known
+        return facts_in(states, self.n_fluents)
 
     def legal(self, bits: Bits, role: int) -> Bits:
         """[n, moves]: the legal moves of a role."""

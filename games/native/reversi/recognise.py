@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 from games.native.refusal import NotRecognised
@@ -120,7 +121,7 @@ def _observe(machine: CircuitMachine) -> _Observed:
         matches = SAMPLE_MATCHES * SAMPLE_POSITIONS // len(sample.states)
         sample = machine.random_matches(matches, 1, max_plies=MAX_PLIES)
     fluents = len(machine.game.fluents)
-    bits = np.unpackbits(sample.states.view(np.uint8), axis=1, bitorder="little")[:, :fluents].astype(np.bool_)
+    bits = facts_in(sample.states, fluents)
     legal, terminal = machine.legal_of(sample.states)
     split = int(machine.programs.role_start[1])
     follows = np.flatnonzero((sample.match[:-1] == sample.match[1:]) & (sample.joint[:-1, 0] >= 0))

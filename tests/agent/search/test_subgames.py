@@ -109,14 +109,6 @@ def test_the_turn_says_which_part(heaps: CircuitMachine) -> None:
     assert not whole.seconds
 
 
-def test_what_was_proven_at_once_is_told_again(heaps: CircuitMachine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Opinions that follow one another too fast are not passed on; the last one must be."""
-    monkeypatch.setattr(playing, "TELL_AGAIN_SECONDS", 0.01)
-    search, _, _ = noting(heaps, 0)
-    first, second = think(search, 1.0)
-    assert first == second
-
-
 def test_parts_are_pondered_by_turns(heaps: CircuitMachine, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for those that are over, and no longer than until the stop."""
     monkeypatch.setattr(playing, "IDLE_SECONDS", 0.001)

@@ -288,6 +288,26 @@ def test_newest_opinion_is_repeated_on_request() -> None:
     assert watched.reports.empty()
 
 
+class Hasty(Scripted):
+    """Says all that it has to say at once, and then no more until it is stopped."""
+
+    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        for value in (10.0, 20.0, 30.0):
+            report(Opinion(self.move, value))
+        while not stop[0]:
+            time.sleep(0.001)
+
+
+def test_last_opinion_is_told_though_it_came_too_fast() -> None:
+    """What is kept back because the move is the same is sent a little later."""
+    watched = Watched(Hasty("good", "walk"))
+    assert [watched.thought().opinion.value for _ in range(2)] == [10.0, 30.0]
+    watched.gamer.turn(Turn(("walk",), 1.0))
+    assert watched.situation().turn == 1
+    assert [watched.thought().turn for _ in range(2)] == [1, 1]
+    watched.gamer.retire()
+
+
 def test_match_that_begins_again_is_followed_from_the_start() -> None:
     """A rewound gamer is back in the initial state."""
     watched = Watched(Scripted("good", "walk"))

@@ -26,6 +26,7 @@ from agent.search.tree.judge.sampling import (
     packed_states,
     play_batch,
 )
+from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 
@@ -220,8 +221,7 @@ class EvaluationTrainer:
         if stop[0] or not known.any():
             return
         results = self._workspace.goals.reshape(PLAYOUTS_PER_STATE, len(states), -1)[:, known].astype(np.float64)
-        bits = np.unpackbits(states[known].view(np.uint8), axis=1, bitorder="little")
-        self._validation.states.append(bits[:, : len(self._gram)] != 0)
+        self._validation.states.append(facts_in(states[known], len(self._gram)))
         self._validation.means.append(results.mean(axis=0))
         self._validation.noises.append(results.var(axis=0, ddof=1) / PLAYOUTS_PER_STATE)
 
