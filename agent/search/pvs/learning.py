@@ -10,6 +10,7 @@ before, and facts that match a pattern share a part of their weight, as in the f
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,9 +24,11 @@ from agent.search.pvs.analysis import Searcher
 from agent.search.pvs.features import Features
 from agent.search.pvs.selfplay import NO_RESULT, play_match
 from agent.search.pvs.survey import MAX_PLIES
+from agent.search.pvs.ties import Ties
 from agent.search.pvs.workspace import MOST, WIN, WON
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
+from games.gdl.structure.symmetry import Symmetry
 
 LOGIT = 2000
 """The evaluation's units per unit of log odds. Set by hand; not tuned."""
@@ -141,11 +144,14 @@ class Learner:
         earlier: int = 0,
         threads: int = 1,
         seed: int = 0,
+        symmetries: Sequence[Symmetry] = (),
     ) -> None:
-        """`start` is the first evaluation, which `earlier` generations of another learner have made."""
+        """`start` is the first evaluation, which `earlier` generations of another learner have made; `symmetries` are
+        those of the game, or generate them."""
         n = len(machine.game.fluents)
         self._features = features
-        self.evaluation = start
+        self._ties = ties = Ties(features, symmetries)
+        self.evaluation = LogisticEvaluation(ties.expand(ties.mean(start.weights)), 0.0 if ties.odd else start.bias)
         self._earlier = earlier
         self.generations = 0
         """Evaluations that were fitted."""
@@ -153,10 +159,12 @@ class Learner:
         """Those that won."""
         self.matches = 0
         """Matches that were learnt from."""
-        self._prior = PATTERN_DEVIATION**2 * features.patterns.astype(np.float64)
-        self._prior[np.diag_indices(features.n)] += FACT_DEVIATION**2
-        self._x = np.zeros((0, features.n), np.float32)
-        """Features of the positions that are kept."""
+        self._prior = PATTERN_DEVIATION**2 * ties.patterns(features.patterns)
+        self._prior[np.diag_indices(ties.n)] += FACT_DEVIATION**2
+        self._facts = np.zeros((0, n), np.bool_)
+        """Which facts hold in the positions that are kept."""
+        self._x = np.zeros((0, ties.n), np.float32)
+        """What each weight is multiplied by in them."""
         self._targets = np.zeros(0)
         self._fresh = 0
         """Matches since the last evaluation was fitted."""
@@ -164,7 +172,7 @@ class Learner:
         """One that is being tried out: what a stop interrupts goes on the next time."""
         self._points, self._played = 0.0, 0
         """What it has won so far, and in how many matches."""
-        self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, features.n))
+        self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, ties.n))
         zobrist = np.random.default_rng(seed).integers(0, 1 << 64, n, np.uint64)
         self._tables = [_Table(machine, features, seed + i, zobrist) for i in range(threads)]
         self._lock = threading.Lock()
@@ -185,7 +193,7 @@ class Learner:
 
     def imitate(self, states: NDArray[np.uint64], results: NDArray[np.float64], stop: StopFlag) -> None:
         """Fits the evaluation to results (n), 0..1 for role 0, of packed states (n, words), unless it is stopped."""
-        fitted = self._fit(self._features.of(facts_in(states, self._features.n_fluents)), results, stop)
+        fitted = self._fit(self._inputs(facts_in(states, self._features.n_fluents)), results, stop)
         if fitted is not None:
             self.evaluation = fitted
 
@@ -194,12 +202,16 @@ class Learner:
         """What it has learnt from, and has still to learn from. Not where fluents share weights."""
         # An evaluation that is still being tried out is lost, and is to be fitted again.
         fresh = self._fresh if self._candidate is None else MATCHES
-        return Experience(self._x[:, : self._features.n_fluents] != 0, self._targets, fresh)
+        return Experience(self._facts, self._targets, fresh)
 
     def resume(self, experience: Experience) -> None:
         """Goes on from what another learner of the game has left; nothing was recorded yet."""
-        facts, self._targets, self._fresh = experience
-        self._x, self._targets = self._features.of(facts[-self._kept :]), self._targets[-self._kept :]
+        self._facts, self._targets = experience.facts[-self._kept :], experience.targets[-self._kept :]
+        self._x, self._fresh = self._inputs(self._facts), experience.fresh
+
+    def _inputs(self, facts: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """What each weight is multiplied by (n, weights) where these facts (n, fluents) hold."""
+        return self._ties.reduce(self._features.of(facts))
 
     def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> bool:
         """Records matches, and fits and tries out an evaluation; returns whether there was anything to learn from."""
@@ -237,7 +249,9 @@ class Learner:
         self._fresh += len(facts)
         self.matches += len(facts)
         if facts:
-            self._x = np.concatenate([self._x, self._features.of(np.concatenate(facts))])[-self._kept :]
+            new = np.concatenate(facts)
+            self._facts = np.concatenate([self._facts, new])[-self._kept :]
+            self._x = np.concatenate([self._x, self._inputs(new)])[-self._kept :]
         self._targets = np.concatenate([self._targets, *targets])[-self._kept :]
         if stop[0] or not self._fresh:
             return None
@@ -278,7 +292,7 @@ class Learner:
         return points, played
 
     def _fit(self, x: NDArray[np.float32], y: NDArray[np.float64], stop: StopFlag) -> LogisticEvaluation | None:
-        """Logistic regression of targets (n) on features (n, features); None if it is stopped.
+        """Logistic regression of targets (n) on what weights are multiplied by (n, weights); None if it is stopped.
 
         The prior is normal, around the present evaluation.
 
@@ -286,11 +300,9 @@ class Learner:
         evaluation is sure and wrong. The covariance of the prior may be singular, so that it is not inverted: what is
         solved for is the change in multiples of it.
         """
-        old = self.evaluation
-        used = self._features.n
-        if self._earlier + self.generations < SINGLE_GENERATIONS:
-            used = self._features.n_single
-        x, prior, weights = x[:, :used], self._prior[:used, :used], old.weights[:used]
+        old, ties = self.evaluation, self._ties
+        used = ties.n if self._earlier + self.generations >= SINGLE_GENERATIONS else ties.n_single
+        x, prior, weights = x[:, :used], self._prior[:used, :used], ties.mean(old.weights)[:used]
         base = x @ weights.astype(np.float32)
         # The change of the weights, the same in multiples of the prior, and that of the odds; and the bias.
         now = _Step(np.zeros(used), np.zeros(used), np.zeros(len(x)), old.bias)
@@ -303,6 +315,9 @@ class Learner:
             total = float(importance.sum())
             mean = (importance @ x).astype(np.float64) / total
             centre = float(importance @ wanted / total)
+            if ties.odd:
+                # No state is better for one role than its opposite is for the other one.
+                mean, centre = np.zeros(used), 0.0
             # Of centred features, without a centred copy of all of them.
             covariance = (x.T @ (x * importance[:, None])).astype(np.float64) - total * np.outer(mean, mean)
             if stop[0]:
@@ -323,7 +338,7 @@ class Learner:
                 break
             if stop[0]:
                 return None
-        return LogisticEvaluation(old.weights + np.pad(now.change, (0, self._features.n - used)), now.bias)
+        return LogisticEvaluation(old.weights + ties.expand(np.pad(now.change, (0, ties.n - used))), now.bias)
 
 
 class _Step(NamedTuple):

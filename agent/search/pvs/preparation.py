@@ -20,6 +20,7 @@ from agent.search.pvs.learning import Learner, LogisticEvaluation
 from agent.search.pvs.memory import Entry, SheetMemory
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import MAX_PLIES, share_of_points, survey
+from agent.search.pvs.ties import symmetries_of
 from agent.search.pvs.trial import CLEAR_LEAD, DECISIVE_LEAD, TRIAL_MEMORY, Trials
 from agent.search.team import Team
 from agent.search.tree.judge import fit
@@ -251,7 +252,17 @@ class Preparation:
 
     def _make_learner(self, features: Features, start: LogisticEvaluation, earlier: int = 0) -> Learner:
         seed = self._random.getrandbits(63)
-        return Learner(self.searched, features, start, earlier=earlier, threads=self._threads, seed=seed)
+        # Patterns of facts have no symmetries.
+        symmetries = symmetries_of(self.searched) if features.shares is None else ()
+        return Learner(
+            self.searched,
+            features,
+            start,
+            earlier=earlier,
+            threads=self._threads,
+            seed=seed,
+            symmetries=symmetries,
+        )
 
     def _examine(self) -> bool:
         """Whether alpha-beta can play the game, as it stands or as if one player saw what the other one chooses."""

@@ -29,6 +29,15 @@ class Outputs(NamedTuple):
     loop_definition: Literals
     """The definition of each `LOOP` signal; least fixpoint, all loops of a component start false."""
 
+    def mapped(self, literals: Literals) -> Outputs:
+        """The same of another pool, by the literal there of each signal; without loops."""
+        none = np.zeros(0, np.int32)
+        legal, following, terminal, goal = (
+            (literals[some >> 1] ^ (some & 1)).astype(np.int32)
+            for some in (self.legal, self.next, self.terminal, self.goal)
+        )
+        return Outputs(legal, following, terminal, goal, none, none)
+
     def roots(self) -> tuple[Literals, NDArray[np.int32], Literals]:
         """All outputs one after the other, and the loops: what `mark_live` starts from."""
         everything = np.concatenate((self.legal, self.next, self.terminal, self.goal))
