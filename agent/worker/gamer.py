@@ -330,7 +330,8 @@ class Gamer:
         if reference.refine(lambda: bool(self._stop[0]) or (not forced and time.monotonic() > end)):
             situation = reference.situation()
             if situation.legal != self._situation.legal and not self._stop[0]:
-                self._situation = situation
+                with self._reporting:
+                    self._situation, self._kept = situation, None
                 self._send(situation)
             self._weigh(reference)
         if self._doubt is not None:
@@ -377,8 +378,11 @@ class Gamer:
     def _send_kept(self, situation: Situation) -> None:
         """Sends what was kept back in a turn, unless that is over: an engine that is sure may report nothing more."""
         with self._reporting, suppress(BrokenPipeError, EOFError):
-            if self._kept is not None and self._situation is situation and not self._stop[0]:
-                self._send_opinion(situation, self._kept)
+            if self._situation is not situation:
+                return
+            kept, self._kept = self._kept, None
+            if kept is not None and not self._stop[0]:
+                self._send_opinion(situation, kept)
 
     def _send_opinion(self, situation: Situation, opinion: Opinion) -> None:
         before, _ = self._sent

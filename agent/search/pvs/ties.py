@@ -29,11 +29,11 @@ class Ties:
         """`symmetries` are those of the game that the features are of, or generate them; none where features are
         patterns of fluents."""
         n = features.n
-        self.odd = any(bool((one.roles != np.arange(len(one.roles))).any()) for one in symmetries)
+        self.odd = any(one.swaps_roles for one in symmetries)
         """Whether roles can be swapped: then the evaluation has no constant term."""
         groups = _Groups(n)
         for one in symmetries:
-            sign = -1 if (one.roles != np.arange(len(one.roles))).any() else 1
+            sign = -1 if one.swaps_roles else 1
             for feature, image in enumerate(_images(features, one).tolist()):
                 if image >= 0:
                     groups.join(feature, image, sign)

@@ -30,13 +30,14 @@ class Outputs(NamedTuple):
     """The definition of each `LOOP` signal; least fixpoint, all loops of a component start false."""
 
     def mapped(self, literals: Literals) -> Outputs:
-        """The same of another pool, by the literal there of each signal; without loops."""
-        none = np.zeros(0, np.int32)
-        legal, following, terminal, goal = (
+        """The same of another pool, by the literal there of each signal; without loops that have none (-1)."""
+        there = literals[self.loop_signal] >= 0
+        legal, following, terminal, goal, definition = (
             (literals[some >> 1] ^ (some & 1)).astype(np.int32)
-            for some in (self.legal, self.next, self.terminal, self.goal)
+            for some in (self.legal, self.next, self.terminal, self.goal, self.loop_definition[there])
         )
-        return Outputs(legal, following, terminal, goal, none, none)
+        loops = (literals[self.loop_signal[there]] >> 1).astype(np.int32)
+        return Outputs(legal, following, terminal, goal, loops, definition)
 
     def roots(self) -> tuple[Literals, NDArray[np.int32], Literals]:
         """All outputs one after the other, and the loops: what `mark_live` starts from."""

@@ -49,20 +49,7 @@ def rebuild(pool: Pool, outputs: Outputs, fluent_value: Literals, n_fluents: int
         if position == n:
             break
         fresh = grow(fresh)
-
-    def moved(literals: Literals) -> Literals:
-        result: Literals = (mapped[literals >> 1] ^ (literals & 1)).astype(np.int32)
-        return result
-
-    used = live[outputs.loop_signal]
-    return fresh, Outputs(
-        moved(outputs.legal),
-        moved(outputs.next),
-        moved(outputs.terminal),
-        moved(outputs.goal),
-        (mapped[outputs.loop_signal[used]] >> 1).astype(np.int32),
-        moved(outputs.loop_definition[used]),
-    )
+    return fresh, outputs.mapped(mapped)
 
 
 @njit(cache=True, nogil=True)

@@ -74,8 +74,7 @@ def unfactored(machine: CircuitMachine) -> Circuit | None:
         total += len(found)
         if total > MAX_UNFACTORED:
             return None
-    outputs = factored.outputs.mapped(literals)
-    return replace(factored, pool=builder.pool, outputs=outputs)
+    return replace(factored, pool=builder.pool, outputs=factored.outputs.mapped(literals))
 
 
 def acyclic(

@@ -46,6 +46,11 @@ class Symmetry:
         """How many things do not stay where they are."""
         return sum(int((one != np.arange(len(one))).sum()) for one in (self.fluents, self.moves, self.roles))
 
+    @property
+    def swaps_roles(self) -> bool:
+        """Whether some role goes to another one."""
+        return bool((self.roles != np.arange(len(self.roles))).any())
+
     def keeps(self, initial: NDArray[np.bool_]) -> bool:
         """Whether a set of fluents (bool[fluents]) stays the same."""
         return bool((initial[self.fluents] == initial)[self.used].all())
@@ -121,7 +126,7 @@ def _simplest(elements: dict[bytes, Symmetry]) -> list[Symmetry]:
 
     def effort(one: Symmetry) -> tuple[bool, bool, int, bytes]:
         twice = _then(one, one)
-        return bool(twice.moved), bool((one.roles != np.arange(len(one.roles))).any()), one.moved, _key(one)
+        return bool(twice.moved), one.swaps_roles, one.moved, _key(one)
 
     chosen: list[Symmetry] = []
     reached: dict[bytes, Symmetry] = {}
