@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from agent.search.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
-from agent.worker.gamer import Gamer
+from agent.worker.gamer import REPEAT_AFTER, Gamer
 from agent.worker.messages import Checkpoint, Situation, Thought, Turn
 from agent.worker.messages import Report as WorkerReport
 from games.gdl.crosscheck import Observation
@@ -291,9 +291,14 @@ def test_newest_opinion_is_repeated_on_request() -> None:
 class Hasty(Scripted):
     """Says all that it has to say at once, and then no more until it is stopped."""
 
+    def __init__(self, name: str, move: Term) -> None:
+        super().__init__(name, move)
+        self.said = threading.Event()
+
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
         for value in (10.0, 20.0, 30.0):
             report(Opinion(self.move, value))
+        self.said.set()
         while not stop[0]:
             time.sleep(0.001)
 
@@ -305,6 +310,21 @@ def test_last_opinion_is_told_though_it_came_too_fast() -> None:
     watched.gamer.turn(Turn(("walk",), 1.0))
     assert watched.situation().turn == 1
     assert [watched.thought().turn for _ in range(2)] == [1, 1]
+    watched.gamer.retire()
+
+
+def test_opinion_that_was_kept_back_during_a_rest_holds_up_no_later_one() -> None:
+    """A gamer that thinks on about the same state tells the last opinion once more."""
+    engine = Hasty("good", "walk")
+    watched = Watched(engine)
+    assert engine.said.wait(60)
+    watched.gamer.rest()
+    time.sleep(3 * REPEAT_AFTER)
+    while not watched.reports.empty():
+        watched.reports.get()
+    watched.gamer.ponder()
+    while watched.thought().opinion.value != 30.0:
+        pass
     watched.gamer.retire()
 
 
