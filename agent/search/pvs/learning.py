@@ -10,6 +10,7 @@ before, and facts that match a pattern share a part of their weight, as in the f
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -33,7 +34,8 @@ from games.gdl.structure.symmetry import Symmetry
 LOGIT = 2000
 """The evaluation's units per unit of log odds. Set by hand; not tuned."""
 DEPTH, LATER_DEPTH = 2, 4
-"""Plies that the players of the matches search: in the first `SHALLOW_GENERATIONS`, and from then on. Shallow matches
+"""Plies that the players of the matches search, if there is time for it: in the first `SHALLOW_GENERATIONS`, and from
+then on. Shallow matches
 teach sooner, but what they teach later does not help who searches deeper. After 12 s CPU of learning, 40 s more of
 either depth against none, in matches of 4 and of 6 plies (100 to 200 and 30 to 60): 4 plies 0.59 and 0.65 in connect
 four, 0.65 and 0.63 in nine boards, 0.50 and 0.48 in quarto, 0.50 and 0.50 in a race of pawns; 2 plies 0.51 and 0.46,
@@ -41,6 +43,15 @@ four, 0.65 and 0.63 in nine boards, 0.50 and 0.48 in quarto, 0.50 and 0.50 in a 
 better in that time."""
 SHALLOW_GENERATIONS = 8
 """Set by hand; not tuned."""
+EARLY_SECONDS, GENERATION_SHARE = 7.0, 0.1
+"""The matches of a generation take at most such a share of the time that was spent on learning so far, and of a few
+seconds more; where they would take longer they are half as deep, down to one ply. What counts first is to have some
+generations at all. 8 s CPU of learning against learning with matches of 2 plies in any case, three runs each, matches
+of 3 plies: breakthrough 0.69, its suicide variant 1.00 (of 180; 8 generations against none), a knights' race 0.65,
+checkers 0.53; where generations are quick: nine boards 0.52, pentago 0.53. With 2 s instead of 7: 0.47, 0.31, -, 0.60
+against these."""
+TRIED = 2
+"""Matches at the beginning of a generation that show how long it would take. Set by hand; not tuned."""
 QUIET_PLIES = 2
 """Plies of quiescence at most in these matches. Learning for 15 s CPU so against 6 plies, two runs of 140 matches at
 depths 2 and 3: breakthrough 0.78 (5 generations instead of 1), a knights' race 0.50; 1 ply 0.64 and 0.48, none 0.64 and
@@ -168,6 +179,10 @@ class Learner:
         self._targets = np.zeros(0)
         self._fresh = 0
         """Matches since the last evaluation was fitted."""
+        self._seconds = 0.0
+        """Time that it has learnt for."""
+        self._depth = DEPTH
+        """Plies that the players of the newest generation's matches search."""
         self._candidate: LogisticEvaluation | None = None
         """One that is being tried out: what a stop interrupts goes on the next time."""
         self._points, self._played = 0.0, 0
@@ -183,13 +198,18 @@ class Learner:
         A second thread that calls it waits for the first.
         """
         with self._lock, ThreadPoolExecutor(len(self._tables), "learning") as pool:
-            while not stop[0] and self._generation(pool, root, stop):
-                pass
+            while not stop[0]:
+                begin = time.monotonic()
+                learns = self._generation(pool, root, stop)
+                self._seconds += time.monotonic() - begin
+                if not learns:
+                    return
 
     @property
-    def _depth(self) -> int:
-        """Of the matches that are played now."""
-        return DEPTH if self._earlier + self.generations < SHALLOW_GENERATIONS else LATER_DEPTH
+    def _wanted_depth(self) -> int:
+        """Plies that the players of the next matches search, if there is time for it."""
+        wanted = DEPTH if self._earlier + self.generations < SHALLOW_GENERATIONS else LATER_DEPTH
+        return min(wanted, 2 * self._depth)
 
     def imitate(self, states: NDArray[np.uint64], results: NDArray[np.float64], stop: StopFlag) -> None:
         """Fits the evaluation to results (n), 0..1 for role 0, of packed states (n, words), unless it is stopped."""
@@ -243,8 +263,10 @@ class Learner:
         """Records matches, and fits an evaluation to what is known; None where it was stopped, or nothing was there."""
         share = -(-max(0, MATCHES - self._fresh) // len(self._tables))
         parts = list(pool.map(lambda table: self._record(table, root, share, stop), self._tables))
-        facts = [part for some, _ in parts for part in some]
-        targets = [part for _, some in parts for part in some]
+        if share > 0:
+            self._depth = min(depth for _, _, depth in parts)
+        facts = [part for some, _, _ in parts for part in some]
+        targets = [part for _, some, _ in parts for part in some]
         # What was recorded before a stop counts: else nothing would ever be learnt where there is little time at once.
         self._fresh += len(facts)
         self.matches += len(facts)
@@ -262,11 +284,16 @@ class Learner:
 
     def _record(
         self, table: _Table, root: NDArray[np.uint64], matches: int, stop: StopFlag
-    ) -> tuple[list[NDArray[np.bool_]], list[NDArray[np.float64]]]:
-        """Plays matches; positions of each (n, fluents), and their targets (n), 0..1."""
+    ) -> tuple[list[NDArray[np.bool_]], list[NDArray[np.float64]], int]:
+        """Plays matches; positions of each (n, fluents), their targets (n), 0..1, and how deep the last ones were."""
         facts, targets = [], []
-        for _ in range(matches):
-            n, result = table.play(0, root, self._depth, int(table.random.integers(0, OPENING + 1)), RANDOM_MOVES, stop)
+        limit = GENERATION_SHARE * (EARLY_SECONDS + self._seconds)
+        depth, tried, begin = self._wanted_depth, 0, time.thread_time()
+        for left in range(matches, 0, -1):
+            if tried == TRIED and depth > 1 and (time.thread_time() - begin) / TRIED * left > limit:
+                depth, tried, begin = depth // 2, 0, time.thread_time()
+            n, result = table.play(0, root, depth, int(table.random.integers(0, OPENING + 1)), RANDOM_MOVES, stop)
+            tried += 1
             if stop[0]:
                 break
             if result == NO_RESULT or n == 0:
@@ -274,7 +301,7 @@ class Learner:
             chosen = table.random.choice(n, min(n, SAMPLES), replace=False)
             facts.append(facts_in(table.states[chosen], self._features.n_fluents))
             targets.append(_returns(table.scores[:n], result)[chosen])
-        return facts, targets
+        return facts, targets, depth
 
     def _compare(self, table: _Table, root: NDArray[np.uint64], pairs: int, stop: StopFlag) -> tuple[float, int]:
         """The points of player 1 against player 0 in pairs of matches with the same opening, and their number."""

@@ -167,6 +167,45 @@ def test_fit_of_what_was_surely_wrong(learner: Learner) -> None:
     assert loss(fitted) < 0.7 * loss(learner.evaluation)
 
 
+@pytest.mark.parametrize(("seconds", "expected"), [(0.001, [2] * 12), (0.01, [2, 2] + 10 * [1])])
+def test_matches_are_shallow_where_deeper_ones_would_take_too_long(
+    own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch, seconds: float, expected: list[int]
+) -> None:
+    """Two matches show how long all those of a generation would take; the trial matches are as deep as the last ones.
+
+    By a clock that goes on with each match, and faster with its depth; a generation has 0.7 s for 96 matches.
+    """
+    clock, depths = [0.0], []
+
+    def played(*arguments: object) -> tuple[int, int]:
+        depth = arguments[3]
+        assert isinstance(depth, int)
+        depths.append(depth)
+        clock[0] += seconds * depth
+        n, result = play_match(*arguments)
+        return int(n), int(result)
+
+    monkeypatch.setattr(learning, "play_match", played)
+    monkeypatch.setattr(learning.time, "thread_time", lambda: clock[0])
+    root = own("connect_four").pack(own("connect_four").initial())
+    with ThreadPoolExecutor(1) as pool:
+        learner._generation(pool, root, np.zeros(1, np.uint8))
+    assert depths[:12] == expected
+    assert set(depths[12:]) == {expected[-1]}
+    assert len(depths) == 96 + 16
+
+
+def test_depth_grows_again_where_there_is_time(learner: Learner) -> None:
+    """From one generation to the next at most to twice the depth, up to what later generations should have."""
+    learner._depth = 1
+    wanted = []
+    for generation in (0, 0, learning.SHALLOW_GENERATIONS, learning.SHALLOW_GENERATIONS):
+        learner.generations = generation
+        wanted.append(learner._wanted_depth)
+        learner._depth = wanted[-1]
+    assert wanted == [2, 2, 4, 4]
+
+
 def test_stopped_learning_keeps_its_matches(own: Compile, learner: Learner) -> None:
     """What was recorded before the stop is what the next fit begins with, and nothing was fitted."""
     root = own("connect_four").pack(own("connect_four").initial())
