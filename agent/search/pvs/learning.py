@@ -56,8 +56,10 @@ QUIET_PLIES = 2
 """Plies of quiescence at most in these matches. Learning for 15 s CPU so against 6 plies, two runs of 140 matches at
 depths 2 and 3: breakthrough 0.78 (5 generations instead of 1), a knights' race 0.50; 1 ply 0.64 and 0.48, none 0.64 and
 0.31."""
-MATCHES = 256
-"""Matches that an evaluation is fitted to at least. Set by hand; not tuned."""
+MATCHES, FEWEST_MATCHES = 256, 64
+"""Matches that an evaluation is fitted to at least, and where those would take too long. Set by hand. 8 s CPU of
+learning with the second number against the first, matches of 3 plies: checkers 0.56 (180), merrills 0.51 (180), speed
+chess 0.53 (120), breakthrough suicide 0.48 (180)."""
 GATE = 32
 """Matches of a new evaluation against the one before. Set by hand; not tuned."""
 OPENING = 8
@@ -285,15 +287,23 @@ class Learner:
     def _record(
         self, table: _Table, root: NDArray[np.uint64], matches: int, stop: StopFlag
     ) -> tuple[list[NDArray[np.bool_]], list[NDArray[np.float64]], int]:
-        """Plays matches; positions of each (n, fluents), their targets (n), 0..1, and how deep the last ones were."""
+        """Plays so many matches, or fewer where that would take too long; positions of each (n, fluents), their targets
+        (n), 0..1, and how deep the last ones were."""
         facts, targets = [], []
         limit = GENERATION_SHARE * (EARLY_SECONDS + self._seconds)
+        least = -(-max(0, FEWEST_MATCHES - self._fresh) // len(self._tables))
         depth, tried, begin = self._wanted_depth, 0, time.thread_time()
-        for left in range(matches, 0, -1):
-            if tried == TRIED and depth > 1 and (time.thread_time() - begin) / TRIED * left > limit:
-                depth, tried, begin = depth // 2, 0, time.thread_time()
+        played = 0
+        while played < matches:
+            each = (time.thread_time() - begin) / TRIED
+            if tried == TRIED and each * (matches - played) > limit:
+                if depth > 1:
+                    depth, tried, begin = depth // 2, 0, time.thread_time()
+                else:
+                    matches = min(matches, max(least, played + int(limit / each)))
             n, result = table.play(0, root, depth, int(table.random.integers(0, OPENING + 1)), RANDOM_MOVES, stop)
             tried += 1
+            played += 1
             if stop[0]:
                 break
             if result == NO_RESULT or n == 0:

@@ -267,6 +267,8 @@ class Preparation:
     def _examine(self) -> bool:
         """Whether alpha-beta can play the game, as it stands or as if one player saw what the other one chooses."""
         found = survey(self._machine, self._random.getrandbits(32))
+        if found is not None:
+            self.trials.plies = found.plies
         if found is None or found.turns or not found.opposed:
             return found is not None and found.suits
         serial = serialise(self._machine, self._role)

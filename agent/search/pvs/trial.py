@@ -15,8 +15,10 @@ from games.machine import State, StateMachine, Term, points
 
 OPENING = 4
 """Most random plies at the start of a match. Set by hand; not tuned."""
-TRIAL_SECONDS = 0.04
-"""Time for a move. Set by hand; not tuned."""
+TRIAL_SECONDS, LEAST_SECONDS = 0.04, 0.01
+"""Time for a move, and the least where matches are long and there is little time for them. Set by hand; not tuned."""
+MATCHES_IN_TIME = 2
+"""So many should come to their end. Set by hand; not tuned."""
 TRIAL_MEMORY = 1 << 26
 """Bytes that each engine has."""
 CLEAR_LEAD = 2.0
@@ -101,6 +103,10 @@ class Trials:
         """`make_alpha_beta` makes alpha-beta for a role, within `TRIAL_MEMORY`."""
         self._machine, self._make_alpha_beta = machine, make_alpha_beta
         self._threads, self._random = threads, random
+        self.plies = 1.0
+        """How long a match is likely to be."""
+        self._seconds = TRIAL_SECONDS
+        """Time for a move in new matches."""
         self.points, self.matches = 0.0, 0
         """What alpha-beta got, and from how many matches."""
         self._interrupted: dict[int, tuple[int, TrialMatch]] = {}
@@ -124,8 +130,10 @@ class Trials:
     def play(self, roles: Sequence[int], end: float, stop: StopFlag, lead: float) -> None:
         """Plays on all cores, alpha-beta in all of these roles by turns, until `end` (`time.monotonic`) or `stop`, or
         until it is so many points ahead, or clearly behind. Raises what an engine raises."""
-        limit = limited(stop, end - time.monotonic())
-        with limit as halt, ThreadPoolExecutor(self._threads, "trial") as pool:
+        left = end - time.monotonic()
+        one_after_the_other = -(-MATCHES_IN_TIME // self._threads)
+        self._seconds = min(TRIAL_SECONDS, max(LEAST_SECONDS, left / (one_after_the_other * self.plies)))
+        with limited(stop, left) as halt, ThreadPoolExecutor(self._threads, "trial") as pool:
             scores = list(pool.map(lambda thread: self._play_some(thread, roles, halt, lead), range(self._threads)))
         self.points += sum(points for points, _ in scores)
         self.matches += sum(matches for _, matches in scores)
@@ -161,4 +169,4 @@ class Trials:
         alpha_beta = self._make_alpha_beta(role)
         tree = TreeSearch(machine, 1 - role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))
         engines = (alpha_beta, tree) if role == 0 else (tree, alpha_beta)
-        return TrialMatch(machine, machine.initial(), engines, TRIAL_SECONDS, random)
+        return TrialMatch(machine, machine.initial(), engines, self._seconds, random)

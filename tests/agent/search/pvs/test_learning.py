@@ -167,11 +167,18 @@ def test_fit_of_what_was_surely_wrong(learner: Learner) -> None:
     assert loss(fitted) < 0.7 * loss(learner.evaluation)
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(0.001, [2] * 12), (0.01, [2, 2] + 10 * [1])])
-def test_matches_are_shallow_where_deeper_ones_would_take_too_long(
-    own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch, seconds: float, expected: list[int]
+@pytest.mark.parametrize(
+    ("seconds", "expected", "matches"), [(0.001, [2] * 6, 96), (0.006, [2, 2, 1, 1, 1, 1], 96), (0.1, [2, 2, 1, 1], 40)]
+)
+def test_matches_are_shallow_and_few_where_more_would_take_too_long(
+    own: Compile,
+    learner: Learner,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
+    expected: list[int],
+    matches: int,
 ) -> None:
-    """Two matches show how long all those of a generation would take; the trial matches are as deep as the last ones.
+    """Two matches show how long those of a generation would take; the trial matches are as deep as the last ones.
 
     By a clock that goes on with each match, and faster with its depth; a generation has 0.7 s for 96 matches.
     """
@@ -185,14 +192,14 @@ def test_matches_are_shallow_where_deeper_ones_would_take_too_long(
         n, result = play_match(*arguments)
         return int(n), int(result)
 
+    monkeypatch.setattr(learning, "FEWEST_MATCHES", 40)
     monkeypatch.setattr(learning, "play_match", played)
     monkeypatch.setattr(learning.time, "thread_time", lambda: clock[0])
     root = own("connect_four").pack(own("connect_four").initial())
     with ThreadPoolExecutor(1) as pool:
         learner._generation(pool, root, np.zeros(1, np.uint8))
-    assert depths[:12] == expected
-    assert set(depths[12:]) == {expected[-1]}
-    assert len(depths) == 96 + 16
+    assert depths[: len(expected)] == expected
+    assert depths[len(expected) :] == [expected[-1]] * (matches + 16 - len(expected))
 
 
 def test_depth_grows_again_where_there_is_time(learner: Learner) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Sequence
 from random import Random
 
@@ -18,7 +19,14 @@ from agent.search.pvs.engine import CannotSearchError
 from agent.search.pvs.learning import LOGIT
 from agent.search.pvs.preparation import FEW_GENERATIONS, Preparation
 from agent.search.pvs.survey import _opposed, survey
-from agent.search.pvs.trial import CLEAR_LEAD, DECISIVE_LEAD, MANY_TRIALS, TrialMatch
+from agent.search.pvs.trial import (
+    CLEAR_LEAD,
+    DECISIVE_LEAD,
+    LEAST_SECONDS,
+    MANY_TRIALS,
+    TRIAL_SECONDS,
+    TrialMatch,
+)
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from tests.agent.search.pvs.plain import bits_of
@@ -260,6 +268,29 @@ def test_interrupted_match_is_the_next_one(prepared: Preparation, monkeypatch: p
     stop[0] = 0
     assert prepared.trials._play_some(1, (0, 1), stop, CLEAR_LEAD) == (0.0, 2)
     assert seats == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("left", "least", "most"), [(math.inf, TRIAL_SECONDS, TRIAL_SECONDS), (2.0, LEAST_SECONDS, 0.02)]
+)
+def test_moves_are_quicker_where_matches_would_not_end_in_time(
+    prepared: Preparation, monkeypatch: pytest.MonkeyPatch, left: float, least: float, most: float
+) -> None:
+    """Two matches of a hundred moves, at once."""
+    stop = np.zeros(1, np.uint8)
+    moves: list[float] = []
+
+    def begin(machine: object, root: object, engines: object, seconds: float, random: object) -> FakeMatch:
+        moves.append(seconds)
+        stop[0] = 1
+        return FakeMatch(lambda engines: 0.5)
+
+    run(prepared)
+    monkeypatch.setattr(trying, "TrialMatch", begin)
+    prepared.trials.plies = 100.0
+    prepared.trials.play((0, 1), time.monotonic() + left, stop, CLEAR_LEAD)
+    assert moves
+    assert all(least <= seconds <= most for seconds in moves)
 
 
 def test_open_question_is_settled_while_others_think(prepared: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
