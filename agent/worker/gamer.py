@@ -7,8 +7,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -17,10 +15,11 @@ from agent.search.engine import Engine, Opinion
 from agent.worker.belief_search import NAME as BELIEF_SEARCH
 from agent.worker.belief_search import BeliefSearch
 from agent.worker.evidence import Perceive
-from agent.worker.messages import Checkpoint, Received, Report, Rewind, Situation, Thought, Turn
+from agent.worker.messages import Checkpoint, Received, Report, Rewind, Thought, Turn
+from agent.worker.opinions import Opinions
 from agent.worker.reference import BUDGET, Reference
 from games.gdl.crosscheck import Observation
-from games.machine import GameError, State, StateMachine, Term
+from games.machine import State, StateMachine, Term
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +45,6 @@ below the share after which the match calls for another worker."""
 
 IN_DOUBT = "several states fit what was told: the moves are compared in samples of them"
 """Why the search over beliefs thinks."""
-
-REPEAT_AFTER = 0.1
-"""Seconds for which an opinion is kept back whose move is that of the last one sent. Set by hand; not tuned."""
 
 
 class Gamer:
@@ -110,12 +106,7 @@ class Gamer:
         self._perceive = perceive
         self._doubt: BeliefSearch | None = None
         """What thinks in place of the engine while the state is in doubt."""
-        self._situation: Situation | None = None
-        self._reporting = threading.Lock()
-        """Held by who reports an opinion, or forgets those of the turn before."""
-        self._sent: tuple[Opinion | None, float] = (None, 0.0)
-        self._kept: Opinion | None = None
-        """What was found since, and is sent when `REPEAT_AFTER` is over unless something newer is."""
+        self._opinions = Opinions(self._send_opinion, self._is_settled, self._stop)
         self._thread = threading.Thread(target=self._run, name="gamer", daemon=True)
 
     # --- from the control thread
@@ -129,16 +120,10 @@ class Gamer:
         """The engine that thinks here."""
         return self._engine.name if self._engine else "none"
 
-    def _thought(self, turn: int, opinion: Opinion) -> Thought:
-        """An opinion with whose it is."""
-        if self._doubt is not None:
-            return Thought(turn, opinion, BELIEF_SEARCH, IN_DOUBT)
-        return Thought(turn, opinion, self.engine_name, self._engine.reason if self._engine else "")
-
     @property
     def uses_start_clock(self) -> bool:
         """Whether the match should not begin yet: the engine thinks, and may find out all that it needs."""
-        opinion, _ = self._sent
+        opinion = self._opinions.newest
         thoughtful = self._engine is not None and self._engine.uses_start_clock and self._thinking
         return thoughtful and not (self._turned or self._exhausted or (opinion is not None and opinion.proven))
 
@@ -181,10 +166,7 @@ class Gamer:
 
     def repeat(self) -> None:
         """Sends the newest opinion again: it counts for more than what another gamer has sent since."""
-        situation = self._situation
-        opinion, _ = self._sent
-        if situation is not None and opinion is not None:
-            self._send(self._thought(situation.turn, opinion))
+        self._opinions.repeat()
 
     # --- the thread
 
@@ -239,8 +221,8 @@ class Gamer:
                 if self._tasks or self._retired or not self._thinking:
                     continue
                 self._stop[0] = 0
-            assert self._situation is not None
-            if not self._situation.terminal:
+            assert self._opinions.situation is not None
+            if not self._opinions.situation.terminal:
                 self._think(reference)
             # An engine that was not stopped has nothing to gain from thinking on.
             self._exhausted = not self._stop[0]
@@ -268,8 +250,9 @@ class Gamer:
     def _weigh(self, reference: Reference) -> None:
         """Has someone else think where the engine, which needs to know the state, cannot."""
         self._doubt = None
-        if not reference.sure and self._situation is not None:
-            self._doubt = BeliefSearch(reference.machine, reference.role, reference.belief, self._situation.legal)
+        situation = self._opinions.situation
+        if not reference.sure and situation is not None:
+            self._doubt = BeliefSearch(reference.machine, reference.role, reference.belief, situation.legal)
 
     def _begin_anew(self, state: State) -> None:
         """Gives the engine a state that is known, but not how it was reached."""
@@ -288,10 +271,7 @@ class Gamer:
         The report comes first, unless the turn would be answered, or the match ended, on its word alone.
         """
         situation = reference.situation()
-        with self._reporting:
-            # In this order, so that `repeat` never takes an opinion for one on a later turn.
-            self._sent, self._kept = (None, 0.0), None
-            self._situation = situation
+        self._opinions.begin(situation)
         if last or situation.terminal or len(situation.legal) <= 1:
             self._show_states(reference)
             if self._is_settled():
@@ -324,18 +304,18 @@ class Gamer:
 
     def _think_in_doubt(self, reference: Reference) -> None:
         """Looks for more states that are possible first: what is legal in a few of them may not be."""
-        assert self._situation is not None
+        known = self._opinions.situation
+        assert known is not None
         end = time.monotonic() + REFINING_SHARE * (self._seconds or BUDGET)
-        forced = len(self._situation.legal) <= 1
+        forced = len(known.legal) <= 1
         if reference.refine(lambda: bool(self._stop[0]) or (not forced and time.monotonic() > end)):
             situation = reference.situation()
-            if situation.legal != self._situation.legal and not self._stop[0]:
-                with self._reporting:
-                    self._situation, self._kept = situation, None
+            if situation.legal != known.legal and not self._stop[0]:
+                self._opinions.amend(situation)
                 self._send(situation)
             self._weigh(reference)
         if self._doubt is not None:
-            self._doubt.think(self._stop, self._report)
+            self._doubt.think(self._stop, self._opinions.report)
 
     def _think(self, reference: Reference) -> None:
         state = reference.state
@@ -345,10 +325,10 @@ class Gamer:
         while self._engine is not None and not self._stop[0]:
             try:
                 if self._turned or self._start_ends is None:
-                    self._engine.think(self._stop, self._report, self._seconds)
+                    self._engine.think(self._stop, self._opinions.report, self._seconds)
                 else:
                     left = self._start_ends - time.monotonic()
-                    self._engine.prepare(self._stop, self._report, left if left > 0 else None)
+                    self._engine.prepare(self._stop, self._opinions.report, left if left > 0 else None)
                 return
             except (BrokenPipeError, EOFError):
                 raise
@@ -356,45 +336,12 @@ class Gamer:
                 log.exception("engine %s fails: dropped", self._engine.name)
                 self._next_engine(state)
 
-    def _report(self, opinion: Opinion) -> None:
-        with self._reporting:
-            situation = self._situation
-            assert situation is not None
-            if self._stop[0]:
-                return
-            if opinion.move not in situation.legal:
-                raise GameError(f"the engine wants {opinion.move}, which is not legal")
-            before, at = self._sent
-            wait = at + REPEAT_AFTER - time.monotonic()
-            if before is None or opinion.move != before.move or opinion.proven != before.proven or wait <= 0:
-                self._send_opinion(situation, opinion)
-                return
-            if self._kept is None:
-                timer = threading.Timer(wait, self._send_kept, [situation])
-                timer.daemon = True
-                timer.start()
-            self._kept = opinion
-
-    def _send_kept(self, situation: Situation) -> None:
-        """Sends what was kept back in a turn, unless that is over: an engine that is sure may report nothing more."""
-        with self._reporting, suppress(BrokenPipeError, EOFError):
-            if self._situation is not situation:
-                return
-            kept, self._kept = self._kept, None
-            if kept is not None and not self._stop[0]:
-                self._send_opinion(situation, kept)
-
-    def _send_opinion(self, situation: Situation, opinion: Opinion) -> None:
-        before, _ = self._sent
-        self._kept = None
-        if opinion.proven and not (before is not None and before.proven):
-            unproven = replace(opinion, proven=False)
-            self._sent = (unproven, time.monotonic())
-            self._send(self._thought(situation.turn, unproven))
-            if not self._is_settled():
-                return
-        self._sent = (opinion, time.monotonic())
-        self._send(self._thought(situation.turn, opinion))
+    def _send_opinion(self, turn: int, opinion: Opinion) -> None:
+        """Sends an opinion with whose it is."""
+        author, reason = self.engine_name, self._engine.reason if self._engine else ""
+        if self._doubt is not None:
+            author, reason = BELIEF_SEARCH, IN_DOUBT
+        self._send(Thought(turn, opinion, author, reason))
 
     def _send(self, report: Report) -> None:
         with self._sending:

@@ -23,6 +23,7 @@ from agent.search.alphabeta.table import new_table
 from agent.search.engine import StopFlag
 from agent.search.pvs.analysis import Searcher
 from agent.search.pvs.features import Features
+from agent.search.pvs.pace import FEWEST_MATCHES, MATCHES, Pace
 from agent.search.pvs.selfplay import NO_RESULT, play_match
 from agent.search.pvs.survey import MAX_PLIES
 from agent.search.pvs.ties import Ties
@@ -33,33 +34,10 @@ from games.gdl.structure.symmetry import Symmetry
 
 LOGIT = 2000
 """The evaluation's units per unit of log odds. Set by hand; not tuned."""
-DEPTH, LATER_DEPTH = 2, 4
-"""Plies that the players of the matches search, if there is time for it: in the first `SHALLOW_GENERATIONS`, and from
-then on. Shallow matches
-teach sooner, but what they teach later does not help who searches deeper. After 12 s CPU of learning, 40 s more of
-either depth against none, in matches of 4 and of 6 plies (100 to 200 and 30 to 60): 4 plies 0.59 and 0.65 in connect
-four, 0.65 and 0.63 in nine boards, 0.50 and 0.48 in quarto, 0.50 and 0.50 in a race of pawns; 2 plies 0.51 and 0.46,
-0.50 and 0.50, 0.49 and 0.45, 0.42 and 0.32. In breakthrough, where matches of 4 plies take long, no evaluation was
-better in that time."""
-SHALLOW_GENERATIONS = 8
-"""Set by hand; not tuned."""
-EARLY_SECONDS, GENERATION_SHARE = 7.0, 0.1
-"""The matches of a generation take at most such a share of the time that was spent on learning so far, and of a few
-seconds more; where they would take longer they are half as deep, down to one ply. What counts first is to have some
-generations at all. 8 s CPU of learning against learning with matches of 2 plies in any case, three runs each, matches
-of 3 plies: breakthrough 0.69, its suicide variant 1.00 (of 180; 8 generations against none), a knights' race 0.65,
-checkers 0.53; where generations are quick: nine boards 0.52, pentago 0.53. With 2 s instead of 7: 0.47, 0.31, -, 0.60
-against these."""
-TRIED = 2
-"""Matches at the beginning of a generation that show how long it would take. Set by hand; not tuned."""
 QUIET_PLIES = 2
 """Plies of quiescence at most in these matches. Learning for 15 s CPU so against 6 plies, two runs of 140 matches at
 depths 2 and 3: breakthrough 0.78 (5 generations instead of 1), a knights' race 0.50; 1 ply 0.64 and 0.48, none 0.64 and
 0.31."""
-MATCHES, FEWEST_MATCHES = 256, 64
-"""Matches that an evaluation is fitted to at least, and where those would take too long. Set by hand. 8 s CPU of
-learning with the second number against the first, matches of 3 plies: checkers 0.56 (180), merrills 0.51 (180), speed
-chess 0.53 (120), breakthrough suicide 0.48 (180)."""
 GATE = 32
 """Matches of a new evaluation against the one before. Set by hand; not tuned."""
 OPENING = 8
@@ -181,10 +159,7 @@ class Learner:
         self._targets = np.zeros(0)
         self._fresh = 0
         """Matches since the last evaluation was fitted."""
-        self._seconds = 0.0
-        """Time that it has learnt for."""
-        self._depth = DEPTH
-        """Plies that the players of the newest generation's matches search."""
+        self._pace = Pace(earlier)
         self._candidate: LogisticEvaluation | None = None
         """One that is being tried out: what a stop interrupts goes on the next time."""
         self._points, self._played = 0.0, 0
@@ -203,15 +178,9 @@ class Learner:
             while not stop[0]:
                 begin = time.monotonic()
                 learns = self._generation(pool, root, stop)
-                self._seconds += time.monotonic() - begin
+                self._pace.seconds += time.monotonic() - begin
                 if not learns:
                     return
-
-    @property
-    def _wanted_depth(self) -> int:
-        """Plies that the players of the next matches search, if there is time for it."""
-        wanted = DEPTH if self._earlier + self.generations < SHALLOW_GENERATIONS else LATER_DEPTH
-        return min(wanted, 2 * self._depth)
 
     def imitate(self, states: NDArray[np.uint64], results: NDArray[np.float64], stop: StopFlag) -> None:
         """Fits the evaluation to results (n), 0..1 for role 0, of packed states (n, words), unless it is stopped."""
@@ -263,10 +232,11 @@ class Learner:
 
     def _learn(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> LogisticEvaluation | None:
         """Records matches, and fits an evaluation to what is known; None where it was stopped, or nothing was there."""
-        share = -(-max(0, MATCHES - self._fresh) // len(self._tables))
-        parts = list(pool.map(lambda table: self._record(table, root, share, stop), self._tables))
-        if share > 0:
-            self._depth = min(depth for _, _, depth in parts)
+        if not self._fresh:
+            self._pace.begin(self._earlier + self.generations)
+        most, fewest = (-(-max(0, n - self._fresh) // len(self._tables)) for n in (MATCHES, FEWEST_MATCHES))
+        parts = list(pool.map(lambda table: self._record(table, root, most, fewest, stop), self._tables))
+        self._pace.depth = min(depth for _, _, depth in parts)
         facts = [part for some, _, _ in parts for part in some]
         targets = [part for _, some, _ in parts for part in some]
         # What was recorded before a stop counts: else nothing would ever be learnt where there is little time at once.
@@ -285,25 +255,14 @@ class Learner:
         return fitted
 
     def _record(
-        self, table: _Table, root: NDArray[np.uint64], matches: int, stop: StopFlag
+        self, table: _Table, root: NDArray[np.uint64], most: int, fewest: int, stop: StopFlag
     ) -> tuple[list[NDArray[np.bool_]], list[NDArray[np.float64]], int]:
-        """Plays so many matches, or fewer where that would take too long; positions of each (n, fluents), their targets
-        (n), 0..1, and how deep the last ones were."""
+        """Plays matches (see `Pace.matches`); positions of each (n, fluents), their targets (n), 0..1, and how deep the
+        last ones were."""
         facts, targets = [], []
-        limit = GENERATION_SHARE * (EARLY_SECONDS + self._seconds)
-        least = -(-max(0, FEWEST_MATCHES - self._fresh) // len(self._tables))
-        depth, tried, begin = self._wanted_depth, 0, time.thread_time()
-        played = 0
-        while played < matches:
-            each = (time.thread_time() - begin) / TRIED
-            if tried == TRIED and each * (matches - played) > limit:
-                if depth > 1:
-                    depth, tried, begin = depth // 2, 0, time.thread_time()
-                else:
-                    matches = min(matches, max(least, played + int(limit / each)))
+        depth = self._pace.depth
+        for depth in self._pace.matches(most, fewest):
             n, result = table.play(0, root, depth, int(table.random.integers(0, OPENING + 1)), RANDOM_MOVES, stop)
-            tried += 1
-            played += 1
             if stop[0]:
                 break
             if result == NO_RESULT or n == 0:
@@ -320,7 +279,7 @@ class Learner:
             opening, seed = int(table.random.integers(2, OPENING + 1)), table.rng[0]
             for first in (0, 1):
                 table.rng[0] = seed
-                _, result = table.play(first, root, self._depth, opening, 0, stop)
+                _, result = table.play(first, root, self._pace.depth, opening, 0, stop)
                 if stop[0]:
                     return points, played
                 if result != NO_RESULT:

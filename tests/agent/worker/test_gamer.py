@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from agent.search.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
-from agent.worker.gamer import REPEAT_AFTER, Gamer
+from agent.worker.gamer import Gamer
 from agent.worker.messages import Checkpoint, Situation, Thought, Turn
 from agent.worker.messages import Report as WorkerReport
+from agent.worker.opinions import REPEAT_AFTER
 from games.gdl.crosscheck import Observation
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
@@ -135,7 +136,7 @@ def failing(request: pytest.FixtureRequest) -> Scripted:
 def test_situation_comes_before_any_thought() -> None:
     """The legal moves are reported at once, then what the engine thinks."""
     watched = Watched(Scripted("good", "walk"))
-    assert watched.reports.get(timeout=60) == watched.gamer._situation
+    assert watched.reports.get(timeout=60) == watched.gamer._opinions.situation
     assert watched.thought() == Thought(0, Opinion("walk"), "good")
     watched.gamer.retire()
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from agent.search.pvs import learning
+from agent.search.pvs import learning, pace
 from agent.search.pvs.features import find_features
 from agent.search.pvs.learning import LAMBDA, Learner, LogisticEvaluation, points_of, probability
 from agent.search.pvs.selfplay import NO_RESULT, play_match
@@ -167,50 +167,23 @@ def test_fit_of_what_was_surely_wrong(learner: Learner) -> None:
     assert loss(fitted) < 0.7 * loss(learner.evaluation)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "expected", "matches"), [(0.001, [2] * 6, 96), (0.006, [2, 2, 1, 1, 1, 1], 96), (0.1, [2, 2, 1, 1], 40)]
-)
-def test_matches_are_shallow_and_few_where_more_would_take_too_long(
-    own: Compile,
-    learner: Learner,
-    monkeypatch: pytest.MonkeyPatch,
-    seconds: float,
-    expected: list[int],
-    matches: int,
-) -> None:
-    """Two matches show how long those of a generation would take; the trial matches are as deep as the last ones.
-
-    By a clock that goes on with each match, and faster with its depth; a generation has 0.7 s for 96 matches.
-    """
-    clock, depths = [0.0], []
+def test_matches_keep_their_pace(own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are as deep, and as many, as there is time for; the trial matches are as deep as the last of them."""
+    depths = []
 
     def played(*arguments: object) -> tuple[int, int]:
-        depth = arguments[3]
-        assert isinstance(depth, int)
-        depths.append(depth)
-        clock[0] += seconds * depth
+        depths.append(arguments[3])
         n, result = play_match(*arguments)
         return int(n), int(result)
 
-    monkeypatch.setattr(learning, "FEWEST_MATCHES", 40)
     monkeypatch.setattr(learning, "play_match", played)
-    monkeypatch.setattr(learning.time, "thread_time", lambda: clock[0])
+    monkeypatch.setattr(learning, "FEWEST_MATCHES", 40)
+    monkeypatch.setattr(pace, "EARLY_SECONDS", 0.0)
     root = own("connect_four").pack(own("connect_four").initial())
     with ThreadPoolExecutor(1) as pool:
         learner._generation(pool, root, np.zeros(1, np.uint8))
-    assert depths[: len(expected)] == expected
-    assert depths[len(expected) :] == [expected[-1]] * (matches + 16 - len(expected))
-
-
-def test_depth_grows_again_where_there_is_time(learner: Learner) -> None:
-    """From one generation to the next at most to twice the depth, up to what later generations should have."""
-    learner._depth = 1
-    wanted = []
-    for generation in (0, 0, learning.SHALLOW_GENERATIONS, learning.SHALLOW_GENERATIONS):
-        learner.generations = generation
-        wanted.append(learner._wanted_depth)
-        learner._depth = wanted[-1]
-    assert wanted == [2, 2, 4, 4]
+    # No time at all.
+    assert depths == [2, 2] + 38 * [1] + 16 * [1]
 
 
 def test_stopped_learning_keeps_its_matches(own: Compile, learner: Learner) -> None:
@@ -223,8 +196,8 @@ def test_stopped_learning_keeps_its_matches(own: Compile, learner: Learner) -> N
     def recorded(*arguments: object) -> object:
         stop = arguments[-1]
         assert isinstance(stop, np.ndarray)
-        counts.append(arguments[-2])
-        parts = record(arguments[0], root, 5, stop)  # type: ignore[arg-type]
+        counts.append(arguments[2])
+        parts = record(arguments[0], root, 5, 5, stop)  # type: ignore[arg-type]
         stop[0] = 1
         return parts
 

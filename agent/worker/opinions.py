@@ -1,0 +1,95 @@
+"""What a gamer sends of its engine's opinions: only legal moves, not too often, and nothing proven too early."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from agent.search.engine import Opinion, StopFlag
+from agent.worker.messages import Situation
+from games.machine import GameError
+
+REPEAT_AFTER = 0.1
+"""Seconds for which an opinion is kept back whose move is that of the last one sent. Set by hand; not tuned."""
+
+
+class Opinions:
+    """Those on one situation after the other. Its methods may be called by several threads."""
+
+    def __init__(self, send: Callable[[int, Opinion], None], is_settled: Callable[[], bool], stop: StopFlag) -> None:
+        """`send` sends an opinion with the number of its turn. `is_settled` waits, but not for long, until the state
+        may be acted on, and says whether that is so. After `stop[0]` nothing new is sent."""
+        self.situation: Situation | None = None
+        """What they are on."""
+        self._send, self._is_settled, self._stop = send, is_settled, stop
+        self._lock = threading.Lock()
+        self._sent: tuple[Opinion | None, float] = (None, 0.0)
+        """The newest one that was sent, and when."""
+        self._kept: Opinion | None = None
+        """What was found since, and is sent when `REPEAT_AFTER` is over unless something newer is."""
+
+    @property
+    def newest(self) -> Opinion | None:
+        """The last one that was sent on the present situation."""
+        return self._sent[0]
+
+    def begin(self, situation: Situation) -> None:
+        """Forgets those on the situation before."""
+        with self._lock:
+            # In this order, so that `repeat` never takes an opinion for one on a later turn.
+            self._sent, self._kept = (None, 0.0), None
+            self.situation = situation
+
+    def amend(self, situation: Situation) -> None:
+        """More is known of the situation, of the same turn."""
+        with self._lock:
+            self.situation, self._kept = situation, None
+
+    def repeat(self) -> None:
+        """Sends the newest one again."""
+        situation, newest = self.situation, self.newest
+        if situation is not None and newest is not None:
+            self._send(situation.turn, newest)
+
+    def report(self, opinion: Opinion) -> None:
+        """Sends an opinion, at once or soon. Raises `GameError` for a move that is not legal, and what `send` does."""
+        with self._lock:
+            situation = self.situation
+            assert situation is not None
+            if self._stop[0]:
+                return
+            if opinion.move not in situation.legal:
+                raise GameError(f"the engine wants {opinion.move}, which is not legal")
+            before, at = self._sent
+            wait = at + REPEAT_AFTER - time.monotonic()
+            if before is None or opinion.move != before.move or opinion.proven != before.proven or wait <= 0:
+                self._send_now(situation, opinion)
+                return
+            if self._kept is None:
+                timer = threading.Timer(wait, self._send_kept, [situation])
+                timer.daemon = True
+                timer.start()
+            self._kept = opinion
+
+    def _send_kept(self, situation: Situation) -> None:
+        """Sends what was kept back in a turn, unless that is over: an engine that is sure may report nothing more."""
+        with self._lock, suppress(BrokenPipeError, EOFError):
+            if self.situation is not situation:
+                return
+            kept, self._kept = self._kept, None
+            if kept is not None and not self._stop[0]:
+                self._send_now(situation, kept)
+
+    def _send_now(self, situation: Situation, opinion: Opinion) -> None:
+        before, _ = self._sent
+        self._kept = None
+        if opinion.proven and not (before is not None and before.proven):
+            unproven = opinion.unproven()
+            self._sent = (unproven, time.monotonic())
+            self._send(situation.turn, unproven)
+            if not self._is_settled():
+                return
+        self._sent = (opinion, time.monotonic())
+        self._send(situation.turn, opinion)
