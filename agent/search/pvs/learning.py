@@ -224,6 +224,7 @@ class Learner:
         if stop[0]:
             return False
         self.generations += 1
+        self._pace.go_on(self._earlier + self.generations)
         if self._points > 0.5 * self._played:
             self.accepted += 1
             self.evaluation = self._candidate
@@ -232,13 +233,12 @@ class Learner:
 
     def _learn(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> LogisticEvaluation | None:
         """Records matches, and fits an evaluation to what is known; None where it was stopped, or nothing was there."""
-        if not self._fresh:
-            self._pace.begin(self._earlier + self.generations)
         most, fewest = (-(-max(0, n - self._fresh) // len(self._tables)) for n in (MATCHES, FEWEST_MATCHES))
+        begin = time.monotonic()
         parts = list(pool.map(lambda table: self._record(table, root, most, fewest, stop), self._tables))
-        self._pace.depth = min(depth for _, _, depth in parts)
         facts = [part for some, _, _ in parts for part in some]
         targets = [part for _, some, _ in parts for part in some]
+        self._pace.played(min(depth for _, _, depth in parts), self._fresh + len(facts), time.monotonic() - begin)
         # What was recorded before a stop counts: else nothing would ever be learnt where there is little time at once.
         self._fresh += len(facts)
         self.matches += len(facts)

@@ -37,31 +37,40 @@ class Pace:
 
     def __init__(self, earlier: int) -> None:
         """`earlier` generations of another learner came before."""
-        self.depth = DEPTH if earlier < SHALLOW_GENERATIONS else LATER_DEPTH
-        """Plies that the players of the newest generation's matches search."""
+        self.depth = DEPTH
+        """Plies that the players of the present generation's matches search."""
         self.seconds = float(earlier)
         """Time that was spent on learning; how long earlier generations took is not known, and counted as a second."""
 
-    def begin(self, generations: int) -> None:
-        """Begins a new generation, after so many with those of earlier learners: deeper, if there is time for it."""
+    @property
+    def limit(self) -> float:
+        """Seconds that the matches of a generation take at most."""
+        return SHARE * (EARLY_SECONDS + self.seconds)
+
+    def go_on(self, generations: int) -> None:
+        """Begins the next generation, after so many with those of earlier learners: deeper, if there is time for it."""
         wanted = DEPTH if generations < SHALLOW_GENERATIONS else LATER_DEPTH
         self.depth = min(wanted, 2 * self.depth)
+
+    def played(self, depth: int, matches: int, seconds: float) -> None:
+        """Takes note that the last matches were so deep, that so many came to their end, and what time that took."""
+        # Matches that are never finished before a stop would teach nothing for ever.
+        self.depth = max(1, depth // 2) if not matches and seconds > self.limit else depth
 
     def matches(self, most: int, fewest: int) -> Iterator[int]:
         """The depth of each match that the calling thread has to play, as a part of a generation.
 
         Fewer than `most`, but not than `fewest`, where the matches of a single ply would take too long.
         """
-        limit = SHARE * (EARLY_SECONDS + self.seconds)
         depth, tried, begin = self.depth, 0, time.thread_time()
         played = 0
         while played < most:
             each = (time.thread_time() - begin) / TRIED
-            if tried == TRIED and each * (most - played) > limit:
+            if tried == TRIED and each * (most - played) > self.limit:
                 if depth > 1:
                     depth, tried, begin = depth // 2, 0, time.thread_time()
                 else:
-                    most = min(most, max(fewest, played + int(limit / each)))
+                    most = min(most, max(fewest, played + int(self.limit / each)))
             yield depth
             tried += 1
             played += 1

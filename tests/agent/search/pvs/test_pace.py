@@ -47,16 +47,29 @@ def test_depth_grows_again() -> None:
     """From one generation to the next to twice the depth at most, up to what it should have."""
     pace = Pace(0)
     assert pace.depth == 2
-    pace.depth = 1
+    pace.played(1, 64, 1.0)
     depths = []
     for generation in (1, 2, SHALLOW_GENERATIONS, SHALLOW_GENERATIONS + 1):
-        pace.begin(generation)
+        pace.go_on(generation)
         depths.append(pace.depth)
     assert depths == [2, 2, 4, 4]
 
 
-def test_earlier_generations_count() -> None:
-    """What goes on after many of them begins with deep matches, and has time for them."""
-    pace = Pace(SHALLOW_GENERATIONS)
-    pace.begin(SHALLOW_GENERATIONS)
-    assert (pace.depth, pace.seconds) == (4, SHALLOW_GENERATIONS)
+def test_what_goes_on_begins_with_little_depth() -> None:
+    """After many earlier generations there is more time for one, but that deep matches would end is not known."""
+    pace = Pace(50)
+    assert pace.depth == 2
+    assert pace.limit > Pace(0).limit
+    pace.go_on(51)
+    assert pace.depth == 4
+
+
+@pytest.mark.parametrize(("matches", "seconds", "depth"), [(0, 10.0, 2), (0, 0.1, 4), (1, 10.0, 4)])
+def test_matches_that_never_end_become_shallower(matches: int, seconds: float, depth: int) -> None:
+    """But not where there was little time, or one did end."""
+    pace = Pace(0)
+    pace.played(4, matches, seconds)
+    assert pace.depth == depth
+    for _ in range(3):
+        pace.played(pace.depth, 0, 10.0)
+    assert pace.depth == 1
