@@ -26,7 +26,7 @@ EARLY_SECONDS, SHARE = 7.0, 0.1
 """The matches of a generation take at most such a share of the time that was spent on learning so far, and of a few
 seconds more; where they would take longer they are half as deep, down to one ply. 8 s CPU of learning against learning
 with matches of 2 plies in any case, three runs each, matches of 3 plies: breakthrough 0.69, its suicide variant 1.00
-(of 180; 8 generations against none), a knights' race 0.65, checkers 0.53; where generations are quick: nine boards
+(of 180; 6 to 8 generations against none), a knights' race 0.65, checkers 0.53; where generations are quick: nine boards
 0.52, pentago 0.53. With 2 s instead of 7, against these: breakthrough 0.47, suicide 0.31, checkers 0.60."""
 TRIED = 2
 """Matches at the beginning that show how long all of them would take. Set by hand; not tuned."""
