@@ -36,8 +36,9 @@ class Team(ABC):
         """
 
     @abstractmethod
-    def rest(self) -> None:
-        """Helpers stop searching until the next question. No `hear` is running any more when this returns."""
+    def rest(self, setting: Setting) -> None:
+        """Helpers stop searching until the next question, if the present one is of this setting: who has asked it may
+        come to its end when another one has asked the next. No `hear` of it is running any more when this returns."""
 
     @abstractmethod
     def answers(self) -> tuple[object, ...]:

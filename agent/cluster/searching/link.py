@@ -103,8 +103,10 @@ class ClusterTeam(Team):
                 self._order = Order(self._next_number(), game, settings, question, state, working=True)
                 self._changed.notify_all()
 
-    def rest(self) -> None:
+    def rest(self, setting: Setting) -> None:
         with self._hearing, self._changed:
+            if self._setting is not setting:
+                return
             self._hear = None
             order = self._order
             if order is not None and order.working:

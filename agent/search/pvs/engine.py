@@ -9,8 +9,8 @@ import numpy as np
 
 from agent.search.engine import WATCHED_SECONDS, Contenders, Engine, Opinion, Report, StopFlag
 from agent.search.pvs.analysis import Analyser, Verdict
+from agent.search.pvs.evaluation import LogisticEvaluation, probability
 from agent.search.pvs.features import Features, find_features
-from agent.search.pvs.learning import LogisticEvaluation, probability
 from agent.search.pvs.selfplay import play_match
 from agent.search.pvs.splitting import Assistance
 from agent.search.pvs.variation import principal_variation

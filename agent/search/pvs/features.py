@@ -11,7 +11,7 @@ Allis 1988). Where there are no such conjunctions, pairs of neighbouring facts c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -88,6 +88,11 @@ class Features:
     def n(self) -> int:
         """Number of features."""
         return len(self.patterns)
+
+    @property
+    def for_search(self) -> Features:
+        """The same without what only learning needs: for those who are sent it."""
+        return replace(self, patterns=np.zeros((self.n, 0), np.float32))
 
     @property
     def n_single(self) -> int:

@@ -1,53 +1,40 @@
 """Learns the evaluation from matches of shallow searches: logistic regression of results on the facts that hold.
 
 Policy iteration: the search with the newest evaluation plays against itself, the next one is fitted to how these
-matches went, and takes its place if it wins more than half of the points against it. Targets are lambda-returns of
-TD(lambda) (Sutton 1988), as the values of later positions vary less than results do. The prior is the evaluation
+matches went, and takes its place if it wins more than half of the points against it. The prior is the evaluation
 before, and facts that match a pattern share a part of their weight, as in the fit to random play
 (`agent.search.tree.judge`), which is the first evaluation.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.alphabeta.table import new_table
 from agent.search.engine import StopFlag
-from agent.search.pvs.analysis import Searcher
+from agent.search.pvs.actors import Actors
+from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features
+from agent.search.pvs.lessons import Lesson, Table
 from agent.search.pvs.pace import FEWEST_MATCHES, MATCHES, Pace
-from agent.search.pvs.selfplay import NO_RESULT, play_match
-from agent.search.pvs.survey import MAX_PLIES
 from agent.search.pvs.ties import Ties
-from agent.search.pvs.workspace import MOST, WIN, WON
+from agent.search.team import Team
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.symmetry import Symmetry
 
-LOGIT = 2000
-"""The evaluation's units per unit of log odds. Set by hand; not tuned."""
-QUIET_PLIES = 2
-"""Plies of quiescence at most in these matches. Learning for 15 s CPU so against 6 plies, two runs of 140 matches at
-depths 2 and 3: breakthrough 0.78 (5 generations instead of 1), a knights' race 0.50; 1 ply 0.64 and 0.48, none 0.64 and
-0.31."""
 GATE = 32
 """Matches of a new evaluation against the one before. Set by hand; not tuned."""
-OPENING = 8
-"""Most random plies at the start of a match. Set by hand; not tuned."""
-RANDOM_MOVES = 3000
-"""Chance of a random move, in 65536ths, in matches that are learnt from. Set by hand; not tuned."""
-SAMPLES = 8
-"""Positions of a match that are learnt from: neighbours tell the same. Set by hand; not tuned."""
-LAMBDA = 0.8
-"""Weight of what comes after the next position in a position's target. Set by hand; not tuned."""
+OWN_SHARE = 0.25
+"""Share of a generation's matches that are played here at least, however many helpers there are: theirs come late. Set
+by hand; not tuned."""
 FACT_DEVIATION, PATTERN_DEVIATION = 0.1, 0.2
 """Prior standard deviations of the change of a fact's own weight and of that which the facts of a pattern share, in log
 odds. Set by hand: without the evaluation before as the centre, and with wider ones, new evaluations lost."""
@@ -59,34 +46,6 @@ without them. Set by hand; not tuned."""
 NEWTON_STEPS, MOST_HALVINGS = 3, 8
 
 
-@dataclass(frozen=True)
-class LogisticEvaluation:
-    """The log odds of a win of role 0."""
-
-    weights: NDArray[np.float64]
-    """(features) what a feature adds."""
-    bias: float
-
-    @property
-    def in_units(self) -> tuple[NDArray[np.float64], int]:
-        """Weights and bias in the units of `workspace`."""
-        return LOGIT * self.weights, round(LOGIT * self.bias)
-
-
-def probability(score: int) -> float:
-    """The expected result, 0..1, of a score in the units of `workspace`."""
-    if abs(score) > WON:
-        return float(score > 0)
-    return float(1 / (1 + np.exp(-score / LOGIT)))
-
-
-def points_of(result: int) -> float:
-    """What the result of a match (see `PvsWorkspace.result`) is worth to role 0, 0..1."""
-    if abs(result) == WIN:
-        return float(result > 0)
-    return 0.5 + 0.5 * result / MOST
-
-
 class Experience(NamedTuple):
     """Positions of matches that an evaluation is learnt from."""
 
@@ -96,31 +55,6 @@ class Experience(NamedTuple):
     """(n) 0..1"""
     fresh: int
     """Matches since the last evaluation was fitted."""
-
-
-class _Table:
-    """One thread's pair of players."""
-
-    def __init__(self, machine: CircuitMachine, features: Features, seed: int, zobrist: NDArray[np.uint64]) -> None:
-        self.players = [Searcher(machine, features, new_table(1), zobrist, QUIET_PLIES) for _ in range(2)]
-        self.random = np.random.default_rng(seed)
-        self.rng = np.array([seed], np.uint64)
-        self.states = np.zeros((MAX_PLIES, machine.words), np.uint64)
-        self.scores = np.zeros(MAX_PLIES, np.int64)
-
-    def set_evaluation(self, player: int, evaluation: LogisticEvaluation) -> None:
-        """What a player goes by from now on."""
-        searcher = self.players[player]
-        searcher.set_evaluation(*evaluation.in_units)
-        searcher.game.table[:] = 0
-
-    def play(
-        self, first: int, root: NDArray[np.uint64], depth: int, opening: int, random: int, stop: StopFlag
-    ) -> tuple[int, int]:
-        """A match, player `first` being role 0; see `selfplay.play_match`."""
-        games = [self.players[first].game, self.players[1 - first].game]
-        n, result = play_match(*games, root.copy(), depth, opening, random, self.rng, self.states, self.scores, stop)
-        return int(n), int(result)
 
 
 class Learner:
@@ -136,9 +70,10 @@ class Learner:
         threads: int = 1,
         seed: int = 0,
         symmetries: Sequence[Symmetry] = (),
+        team: Team | None = None,
     ) -> None:
         """`start` is the first evaluation, which `earlier` generations of another learner have made; `symmetries` are
-        those of the game, or generate them."""
+        those of the game, or generate them; a `team` plays matches to learn from as well."""
         n = len(machine.game.fluents)
         self._features = features
         self._ties = ties = Ties(features, symmetries)
@@ -166,7 +101,8 @@ class Learner:
         """What it has won so far, and in how many matches."""
         self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, ties.n))
         zobrist = np.random.default_rng(seed).integers(0, 1 << 64, n, np.uint64)
-        self._tables = [_Table(machine, features, seed + i, zobrist) for i in range(threads)]
+        self._tables = [Table(machine, features, seed + i, zobrist) for i in range(threads)]
+        self._actors = Actors(team, machine, features)
         self._lock = threading.Lock()
 
     def run(self, root: NDArray[np.uint64], stop: StopFlag) -> None:
@@ -174,13 +110,19 @@ class Learner:
 
         A second thread that calls it waits for the first.
         """
-        with self._lock, ThreadPoolExecutor(len(self._tables), "learning") as pool:
-            while not stop[0]:
-                begin = time.monotonic()
-                learns = self._generation(pool, root, stop)
-                self._pace.seconds += time.monotonic() - begin
-                if not learns:
-                    return
+        with self._lock:
+            if stop[0]:
+                return
+            with (
+                ThreadPoolExecutor(len(self._tables), "learning") as pool,
+                self._actors.playing(root, self.evaluation, self._pace.depth),
+            ):
+                while not stop[0]:
+                    begin = time.monotonic()
+                    learns = self._generation(pool, root, stop)
+                    self._pace.seconds += time.monotonic() - begin
+                    if not learns:
+                        return
 
     def imitate(self, states: NDArray[np.uint64], results: NDArray[np.float64], stop: StopFlag) -> None:
         """Fits the evaluation to results (n), 0..1 for role 0, of packed states (n, words), unless it is stopped."""
@@ -208,6 +150,7 @@ class Learner:
         """Records matches, and fits and tries out an evaluation; returns whether there was anything to learn from."""
         for table in self._tables:
             table.set_evaluation(0, self.evaluation)
+        self._actors.go_by(self.evaluation, self._pace.depth)
         if self._candidate is None:
             for table in self._tables:
                 table.set_evaluation(1, self.evaluation)
@@ -218,7 +161,7 @@ class Learner:
         for table in self._tables:
             table.set_evaluation(1, self._candidate)
         share = -(-(GATE - self._played) // (2 * len(self._tables)))
-        results = list(pool.map(lambda table: self._compare(table, root, share, stop), self._tables))
+        results = list(pool.map(lambda table: table.compare(root, self._pace.depth, share, stop), self._tables))
         self._points += sum(points for points, _ in results)
         self._played += sum(played for _, played in results)
         if stop[0]:
@@ -233,20 +176,16 @@ class Learner:
 
     def _learn(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> LogisticEvaluation | None:
         """Records matches, and fits an evaluation to what is known; None where it was stopped, or nothing was there."""
-        most, fewest = (-(-max(0, n - self._fresh) // len(self._tables)) for n in (MATCHES, FEWEST_MATCHES))
+        # What helpers have played while an evaluation was fitted and tried out.
+        self._remember(self._actors.lessons())
+        players = min(len(self._tables) + self._actors.size, len(self._tables) / OWN_SHARE)
+        most, fewest = (math.ceil(max(0, n - self._fresh) / players) for n in (MATCHES, FEWEST_MATCHES))
         begin = time.monotonic()
         parts = list(pool.map(lambda table: self._record(table, root, most, fewest, stop), self._tables))
-        facts = [part for some, _, _ in parts for part in some]
-        targets = [part for _, some, _ in parts for part in some]
-        self._pace.played(min(depth for _, _, depth in parts), self._fresh + len(facts), time.monotonic() - begin)
+        lessons = [lesson for part, _ in parts for lesson in part]
+        self._pace.played(min(depth for _, depth in parts), self._fresh + len(lessons), time.monotonic() - begin)
         # What was recorded before a stop counts: else nothing would ever be learnt where there is little time at once.
-        self._fresh += len(facts)
-        self.matches += len(facts)
-        if facts:
-            new = np.concatenate(facts)
-            self._facts = np.concatenate([self._facts, new])[-self._kept :]
-            self._x = np.concatenate([self._x, self._inputs(new)])[-self._kept :]
-        self._targets = np.concatenate([self._targets, *targets])[-self._kept :]
+        self._remember(lessons + self._actors.lessons())
         if stop[0] or not self._fresh:
             return None
         fitted = self._fit(self._x, self._targets, stop)
@@ -254,38 +193,29 @@ class Learner:
             self._fresh = 0
         return fitted
 
+    def _remember(self, lessons: Sequence[Lesson]) -> None:
+        """Learns from these matches as well from now on."""
+        self._fresh += len(lessons)
+        self.matches += len(lessons)
+        if lessons:
+            new = facts_in(np.concatenate([lesson.states for lesson in lessons]), self._features.n_fluents)
+            self._facts = np.concatenate([self._facts, new])[-self._kept :]
+            self._x = np.concatenate([self._x, self._inputs(new)])[-self._kept :]
+            self._targets = np.concatenate([self._targets, *(lesson.targets for lesson in lessons)])[-self._kept :]
+
     def _record(
-        self, table: _Table, root: NDArray[np.uint64], most: int, fewest: int, stop: StopFlag
-    ) -> tuple[list[NDArray[np.bool_]], list[NDArray[np.float64]], int]:
-        """Plays matches (see `Pace.matches`); positions of each (n, fluents), their targets (n), 0..1, and how deep the
-        last ones were."""
-        facts, targets = [], []
+        self, table: Table, root: NDArray[np.uint64], most: int, fewest: int, stop: StopFlag
+    ) -> tuple[list[Lesson], int]:
+        """Plays matches (see `Pace.matches`); what they teach, and how deep the last ones were."""
+        lessons = []
         depth = self._pace.depth
         for depth in self._pace.matches(most, fewest):
-            n, result = table.play(0, root, depth, int(table.random.integers(0, OPENING + 1)), RANDOM_MOVES, stop)
+            lesson = table.record(root, depth, stop)
+            if lesson is not None:
+                lessons.append(lesson)
             if stop[0]:
                 break
-            if result == NO_RESULT or n == 0:
-                continue
-            chosen = table.random.choice(n, min(n, SAMPLES), replace=False)
-            facts.append(facts_in(table.states[chosen], self._features.n_fluents))
-            targets.append(_returns(table.scores[:n], result)[chosen])
-        return facts, targets, depth
-
-    def _compare(self, table: _Table, root: NDArray[np.uint64], pairs: int, stop: StopFlag) -> tuple[float, int]:
-        """The points of player 1 against player 0 in pairs of matches with the same opening, and their number."""
-        points, played = 0.0, 0
-        for _ in range(pairs):
-            opening, seed = int(table.random.integers(2, OPENING + 1)), table.rng[0]
-            for first in (0, 1):
-                table.rng[0] = seed
-                _, result = table.play(first, root, self._pace.depth, opening, 0, stop)
-                if stop[0]:
-                    return points, played
-                if result != NO_RESULT:
-                    points += points_of(result) if first == 1 else 1 - points_of(result)
-                    played += 1
-        return points, played
+        return lessons, depth
 
     def _fit(self, x: NDArray[np.float32], y: NDArray[np.float64], stop: StopFlag) -> LogisticEvaluation | None:
         """Logistic regression of targets (n) on what weights are multiplied by (n, weights); None if it is stopped.
@@ -363,14 +293,3 @@ class _Step(NamedTuple):
         odds = base + self.odds + self.bias
         cross_entropy = np.logaddexp(0, odds).sum() - float(targets @ odds)
         return float(cross_entropy) + 0.5 * float(self.change @ self.multiples)
-
-
-def _returns(scores: NDArray[np.int64], result: int) -> NDArray[np.float64]:
-    """The lambda-returns (n), 0..1, of positions with these scores (n), NO_RESULT where nothing was searched."""
-    targets = np.empty(len(scores))
-    after = points_of(result)
-    for i in range(len(scores) - 1, -1, -1):
-        targets[i] = after
-        if scores[i] != NO_RESULT:
-            after = LAMBDA * after + (1 - LAMBDA) * probability(int(scores[i]))
-    return targets

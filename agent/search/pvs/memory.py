@@ -31,8 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent import bounded_json
+from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features
-from agent.search.pvs.learning import Experience, LogisticEvaluation
+from agent.search.pvs.learning import Experience
 from games.gdl.canonical import CanonicalForm, canonical_form
 from games.machine import Term
 

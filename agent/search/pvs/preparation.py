@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag, limited
 from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSearchError
+from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features, find_features
-from agent.search.pvs.learning import Learner, LogisticEvaluation
+from agent.search.pvs.learning import Learner
 from agent.search.pvs.memory import Entry, SheetMemory
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import MAX_PLIES, share_of_points, survey
@@ -50,10 +51,17 @@ class Preparation:
     """Finds out which search plays a two-player game, and with which evaluation."""
 
     def __init__(
-        self, machine: CircuitMachine, role: int, *, threads: int, seed: int, memory: SheetMemory | None = None
+        self,
+        machine: CircuitMachine,
+        role: int,
+        *,
+        threads: int,
+        seed: int,
+        memory: SheetMemory | None = None,
+        team: Team | None = None,
     ) -> None:
         """`role` is the one that is to be played, `memory` what earlier matches have left, and where to leave something
-        for later ones."""
+        for later ones; a `team` plays matches to learn from."""
         self._machine, self._role = machine, role
         self.searched = machine
         """The game that alpha-beta searches: another one where both players choose at once (see `simultaneous`)."""
@@ -64,6 +72,7 @@ class Preparation:
         self._kept = (0, 0, 0)
         """Generations and trial matches of what is on disk, and matches of this learner that it was learnt from."""
         self._threads = threads
+        self._team = team
         self._random = Random(seed)
         self._trainer: fit.EvaluationTrainer | None = None
         self._learner: Learner | None = None
@@ -262,6 +271,8 @@ class Preparation:
             threads=self._threads,
             seed=seed,
             symmetries=symmetries,
+            # It plays the game itself.
+            team=self._team if self.searched is self._machine else None,
         )
 
     def _examine(self) -> bool:

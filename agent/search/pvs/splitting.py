@@ -17,7 +17,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from agent.search.alphabeta.table import new_table, places_of, read_entries
 from agent.search.engine import StopFlag
 from agent.search.pvs.analysis import MAX_DEPTH, Analyser, Progress, Searcher, Verdict
+from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features
-from agent.search.pvs.learning import LogisticEvaluation
 from agent.search.pvs.table import DATE_AT, DEPTH_AT, EXACT, KIND_AT
 from agent.search.pvs.workspace import WIN, WON
 from agent.search.team import Assistant, Setting, Team
@@ -90,8 +90,8 @@ class SplitSetting(Setting):
 
 
 def make_setting(features: Features, evaluation: LogisticEvaluation, zobrist: NDArray[np.uint64]) -> SplitSetting:
-    """The setting for an evaluation, without what only learning needs of its features."""
-    return SplitSetting(replace(features, patterns=np.zeros((features.n, 0), np.float32)), evaluation, zobrist.copy())
+    """The setting for an evaluation."""
+    return SplitSetting(features.for_search, evaluation, zobrist.copy())
 
 
 class SplitAssistant(Assistant):
@@ -205,7 +205,7 @@ class Assistance:
         try:
             yield publish_own
         finally:
-            team.rest()
+            team.rest(setting)
 
     def _publish(self, verdict: Verdict, publish: Publish) -> None:
         with self._lock:

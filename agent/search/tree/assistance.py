@@ -187,7 +187,7 @@ class Assistance:
         try:
             yield
         finally:
-            self._team.rest()
+            self._team.rest(self._setting)
 
     @property
     def info(self) -> dict[str, object]:

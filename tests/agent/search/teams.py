@@ -19,6 +19,8 @@ class CannedTeam(Team):
         self.given = list(answers)
         self.asked: list[State] = []
         self.resting = True
+        self.setting: Setting | None = None
+        """What it was asked last."""
         self.hear: Hear | None = None
 
     def play(self, machine: CircuitMachine, role: int) -> None:
@@ -26,11 +28,12 @@ class CannedTeam(Team):
 
     def ask(self, setting: Setting, state: State, hear: Hear | None = None) -> None:
         self.asked.append(state)
+        self.setting = setting
         self.resting = False
         self.hear = hear
 
-    def rest(self) -> None:
-        self.resting = True
+    def rest(self, setting: Setting) -> None:
+        self.resting = setting is self.setting
 
     def answers(self) -> tuple[object, ...]:
         return tuple(self.given)
@@ -78,8 +81,10 @@ class AssistedTeam(CannedTeam):
                     assistant.take(note)
             threading.Event().wait(0.002)
 
-    def rest(self) -> None:
-        super().rest()
+    def rest(self, setting: Setting) -> None:
+        super().rest(setting)
+        if not self.resting:
+            return
         self._stop[0] = 1
         for thread in self._threads:
             thread.join()

@@ -72,7 +72,7 @@ def test_a_team_that_rests_keeps_its_answers(start: Start) -> None:
     setting = Counting(1)
     team.ask(setting, b"first")
     until(lambda: team.answers() != ())
-    team.rest()
+    team.rest(setting)
     until(lambda: team.answers() == ((b"first", False, True),))
     team.ask(setting, b"first")
     assert team.answers() != ()
@@ -83,11 +83,24 @@ def test_nothing_is_heard_while_a_team_rests(start: Start) -> None:
     """An engine that does not think is not disturbed."""
     team = start("answers")
     heard: list[object] = []
-    team.ask(Counting(1), b"first", heard.append)
+    setting = Counting(1)
+    team.ask(setting, b"first", heard.append)
     until(lambda: len(heard) == 1)
-    team.rest()
+    team.rest(setting)
     until(lambda: team.answers() == ((b"first", False, True),))
     assert len(heard) == 1
+
+
+def test_only_who_has_asked_sends_a_team_to_rest(start: Start) -> None:
+    """One search may come to its end when the next one has begun."""
+    team = start("answers")
+    first, second = Counting(1), Counting(2)
+    team.ask(first, b"first")
+    team.ask(second, b"second")
+    team.rest(first)
+    until(lambda: team.answers() == ((b"second", True, True),))
+    team.rest(second)
+    until(lambda: team.answers() == ((b"second", False, True),))
 
 
 def test_a_broker_that_dies_is_followed_by_another(start: Start, tmp_path: Path) -> None:
@@ -111,9 +124,10 @@ def test_without_ray_there_is_a_warning(start: Start, tmp_path: Path, caplog: py
 def test_a_broker_that_hangs_keeps_nobody_waiting(start: Start) -> None:
     """However much it has not read."""
     team = start("hangs")
-    for n in range(2000):
-        team.ask(Counting(n), b"state " * 1000)
-    team.rest()
+    settings = [Counting(n) for n in range(2000)]
+    for setting in settings:
+        team.ask(setting, b"state " * 1000)
+    team.rest(settings[-1])
     assert team.answers() == ()
 
 

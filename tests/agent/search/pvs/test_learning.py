@@ -9,9 +9,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from agent.search.pvs import learning, pace
+from agent.search.pvs import learning, lessons, pace
+from agent.search.pvs.evaluation import LOGIT, LogisticEvaluation, points_of, probability
 from agent.search.pvs.features import find_features
-from agent.search.pvs.learning import LAMBDA, Learner, LogisticEvaluation, points_of, probability
+from agent.search.pvs.learning import Learner
+from agent.search.pvs.lessons import LAMBDA, Table
 from agent.search.pvs.selfplay import NO_RESULT, play_match
 from agent.search.pvs.workspace import MOST, WIN
 from games.gdl.running.machine import CircuitMachine
@@ -88,8 +90,8 @@ def test_unfinished_matches_have_no_result(own: Compile) -> None:
 
 def test_returns_by_hand() -> None:
     """The last position's target is the result; those before mix it with the scores of what came after them."""
-    score = round(learning.LOGIT * np.log(3))  # a chance of 3 in 4
-    targets = learning._returns(np.array([0, NO_RESULT, score, -score]), WIN)
+    score = round(LOGIT * np.log(3))  # a chance of 3 in 4
+    targets = lessons._returns(np.array([0, NO_RESULT, score, -score]), WIN)
     third = LAMBDA * 1 + (1 - LAMBDA) * 0.25
     second = LAMBDA * third + (1 - LAMBDA) * 0.75
     assert targets == pytest.approx([second, second, third, 1.0], abs=1e-4)
@@ -99,7 +101,7 @@ def test_points_and_chances() -> None:
     """Wins are a point, draws half of one; a proven win is certain."""
     assert [points_of(result) for result in (WIN, -WIN, 0, MOST // 2)] == [1, 0, 0.5, 0.75]
     assert (probability(WIN - 3), probability(3 - WIN), probability(0)) == (1, 0, 0.5)
-    assert probability(learning.LOGIT) == pytest.approx(1 / (1 + np.exp(-1)))
+    assert probability(LOGIT) == pytest.approx(1 / (1 + np.exp(-1)))
 
 
 @pytest.fixture
@@ -123,7 +125,7 @@ def test_learns_to_win(own: Compile, learner: Learner) -> None:
     table = learner._tables[0]
     table.set_evaluation(0, zero)
     table.set_evaluation(1, learner.evaluation)
-    points, played = learner._compare(table, root, 20, GO)
+    points, played = table.compare(root, 2, 20, GO)
     assert played == 40
     assert points > 0.65 * played
 
@@ -136,14 +138,14 @@ def test_matches_to_learn_from_are_against_itself(
     used: list[list[float]] = []
     record = learner._record
 
-    def recorded(table: learning._Table, *arguments: object) -> object:
+    def recorded(table: Table, *arguments: object) -> object:
         used.append([float(np.abs(player.game.weights).sum()) for player in table.players])
         return record(table, *arguments)  # type: ignore[arg-type]
 
     start = learner.evaluation
     learner.evaluation = LogisticEvaluation(start.weights + 0.1, 0.0)
     learner._record = recorded  # type: ignore[assignment, method-assign]
-    monkeypatch.setattr(learner, "_compare", lambda *arguments: (0.0, 16))
+    monkeypatch.setattr(Table, "compare", lambda *arguments: (0.0, 16))
     with StopWhen(lambda: learner.generations >= 2) as stop:
         learner.run(root, stop.flag)
     assert learner.accepted == 0
@@ -176,7 +178,7 @@ def test_matches_keep_their_pace(own: Compile, learner: Learner, monkeypatch: py
         n, result = play_match(*arguments)
         return int(n), int(result)
 
-    monkeypatch.setattr(learning, "play_match", played)
+    monkeypatch.setattr(lessons, "play_match", played)
     monkeypatch.setattr(learning, "FEWEST_MATCHES", 40)
     monkeypatch.setattr(pace, "EARLY_SECONDS", 0.0)
     root = own("connect_four").pack(own("connect_four").initial())
@@ -209,11 +211,13 @@ def test_stopped_learning_keeps_its_matches(own: Compile, learner: Learner) -> N
     assert (learner.generations, learner.evaluation) == (0, before)
 
 
-def test_stopped_trial_of_an_evaluation_goes_on(own: Compile, learner: Learner) -> None:
+def test_stopped_trial_of_an_evaluation_goes_on(
+    own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """However short each call is, what was fitted once gets through its trial matches in the end."""
     root = own("connect_four").pack(own("connect_four").initial())
     fits, pairs = [], []
-    fit, compare = learner._fit, learner._compare
+    fit, compare = learner._fit, Table.compare
 
     def fitted(*arguments: object) -> object:
         fits.append(arguments)
@@ -223,11 +227,12 @@ def test_stopped_trial_of_an_evaluation_goes_on(own: Compile, learner: Learner) 
         stop = arguments[-1]
         assert isinstance(stop, np.ndarray)
         pairs.append(arguments[-2])
-        found = compare(arguments[0], root, min(3, arguments[-2]), stop)  # type: ignore[arg-type, type-var]
+        found = compare(arguments[0], root, 2, min(3, arguments[-2]), stop)  # type: ignore[arg-type, type-var]
         stop[0] = len(pairs) < 3
         return found
 
-    learner._fit, learner._compare = fitted, compared  # type: ignore[assignment, method-assign]
+    learner._fit = fitted  # type: ignore[assignment, method-assign]
+    monkeypatch.setattr(Table, "compare", compared)
     for _ in range(3):
         assert learner.generations == 0
         with ThreadPoolExecutor(1) as pool:
@@ -240,8 +245,8 @@ def test_stopped_trial_of_an_evaluation_goes_on(own: Compile, learner: Learner) 
 
 def test_nothing_can_be_learnt_without_ends(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no match comes to its end learning gives up by itself."""
-    monkeypatch.setattr(learning, "MAX_PLIES", 4)
-    monkeypatch.setattr(learning, "OPENING", 2)
+    monkeypatch.setattr(lessons, "MAX_PLIES", 4)
+    monkeypatch.setattr(lessons, "OPENING", 2)
     monkeypatch.setattr(learning, "MATCHES", 8)
     machine = own("connect_four")
     features = find_features(machine, 1)

@@ -17,11 +17,12 @@ import pytest
 
 from agent.search.general import GeneralSearch
 from agent.search.pvs import features as finding
-from agent.search.pvs import learning
 from agent.search.pvs import memory as memories
 from agent.search.pvs import preparation as preparing
+from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features, find_features
-from agent.search.pvs.learning import Experience, Learner, LogisticEvaluation
+from agent.search.pvs.learning import Experience, Learner
+from agent.search.pvs.lessons import Table
 from agent.search.pvs.memory import MAX_FILE, Entry, Positions, SheetMemory, Store
 from agent.search.pvs.preparation import Preparation
 from agent.search.pvs.trial import MOST_REMEMBERED
@@ -413,17 +414,17 @@ def test_matches_too_short_for_a_generation_add_up(
     machine_of: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What each of them records is there for the next one, until there is enough for an evaluation."""
-    machine, play = machine_of(SHEET), learning._Table.play
+    machine, play = machine_of(SHEET), Table.play
     stop, played = np.zeros(1, np.uint8), 0
 
-    def play_some(table: learning._Table, *arguments: Any) -> tuple[int, int]:
+    def play_some(table: Table, *arguments: Any) -> tuple[int, int]:
         nonlocal played
         played += 1
         if played == 160:
             stop[0] = arguments[-1][0] = 1
         return play(table, *arguments)
 
-    monkeypatch.setattr(learning._Table, "play", play_some)
+    monkeypatch.setattr(Table, "play", play_some)
     found: list[tuple[int, int]] = []
     for seed in range(2):
         stop[0] = played = 0

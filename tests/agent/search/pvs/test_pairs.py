@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from agent.search.pvs import learning, pairs
+from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import find_features
-from agent.search.pvs.learning import Learner, LogisticEvaluation
+from agent.search.pvs.learning import Learner
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.stopping import StopWhen
 

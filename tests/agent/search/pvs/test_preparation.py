@@ -16,7 +16,7 @@ from agent.search.pvs import preparation as preparing
 from agent.search.pvs import trial as trying
 from agent.search.pvs.analysis import Analyser
 from agent.search.pvs.engine import CannotSearchError
-from agent.search.pvs.learning import LOGIT
+from agent.search.pvs.evaluation import LOGIT
 from agent.search.pvs.preparation import FEW_GENERATIONS, Preparation
 from agent.search.pvs.survey import _opposed, survey
 from agent.search.pvs.trial import (

@@ -12,8 +12,8 @@ from agent.search.alphabeta.table import read_entries
 from agent.search.engine import Opinion
 from agent.search.pvs.analysis import Progress, Verdict
 from agent.search.pvs.engine import AlphaBetaSearch
+from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import find_features
-from agent.search.pvs.learning import LogisticEvaluation
 from agent.search.pvs.splitting import (
     Assistance,
     Findings,
