@@ -44,7 +44,8 @@ class Lessons:
             states.dtype == np.uint64
             and states.shape == (len(targets), words)
             and bool(((targets >= 0) & (targets <= 1)).all())
-            for states, targets in self.matches
+            and plies > 0
+            for states, targets, plies in self.matches
         )
 
 

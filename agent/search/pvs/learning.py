@@ -85,6 +85,8 @@ class Learner:
         """Those that won."""
         self.matches = 0
         """Matches that were learnt from."""
+        self._plies = 0
+        """Of all of them."""
         self._prior = PATTERN_DEVIATION**2 * ties.patterns(features.patterns)
         self._prior[np.diag_indices(ties.n)] += FACT_DEVIATION**2
         self._facts = np.zeros((0, n), np.bool_)
@@ -123,6 +125,11 @@ class Learner:
                     self._pace.seconds += time.monotonic() - begin
                     if not learns:
                         return
+
+    @property
+    def plies(self) -> float | None:
+        """How long the matches were on average; None before the first one."""
+        return self._plies / self.matches if self.matches else None
 
     def imitate(self, states: NDArray[np.uint64], results: NDArray[np.float64], stop: StopFlag) -> None:
         """Fits the evaluation to results (n), 0..1 for role 0, of packed states (n, words), unless it is stopped."""
@@ -197,6 +204,7 @@ class Learner:
         """Learns from these matches as well from now on."""
         self._fresh += len(lessons)
         self.matches += len(lessons)
+        self._plies += sum(lesson.plies for lesson in lessons)
         if lessons:
             new = facts_in(np.concatenate([lesson.states for lesson in lessons]), self._features.n_fluents)
             self._facts = np.concatenate([self._facts, new])[-self._kept :]

@@ -279,7 +279,7 @@ class Preparation:
         """Whether alpha-beta can play the game, as it stands or as if one player saw what the other one chooses."""
         found = survey(self._machine, self._random.getrandbits(32))
         if found is not None:
-            self.trials.plies = found.plies
+            self.trials.plies, self.trials.branching = found.plies, found.branching
         if found is None or found.turns or not found.opposed:
             return found is not None and found.suits
         serial = serialise(self._machine, self._role)
@@ -359,7 +359,12 @@ class Preparation:
 
     def _try_out(self, end: float, stop: StopFlag, lead: float) -> None:
         """See `Trials.play`."""
+        assert self._learner is not None
         roles = (0, 1) if self.searched is self._machine else (self._role,)
+        plies = self._learner.plies
+        if plies is not None:
+            # Random matches are much longer, or shorter. Where both choose at once a turn is two plies there.
+            self.trials.plies = plies if self.searched is self._machine else plies / 2
         try:
             self.trials.play(roles, end, stop, lead)
         except CannotSearchError:

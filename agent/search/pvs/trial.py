@@ -18,6 +18,13 @@ OPENING = 4
 TRIAL_SECONDS, LEAST_SECONDS = 0.04, 0.02
 """Time for a move, and the least where matches are long and there is little time for them. Set by hand: in amazons of
 10x10 cells tree search won 7 of 8 matches at 0.02 s, and all of 16 at 0.04 s and 0.5 s, but lost 8 of 8 at 0.016 s."""
+PLAYOUTS, MOST_SECONDS = 100, 0.25
+"""Playouts of tree search for each legal move: where it makes fewer in `TRIAL_SECONDS` moves take longer, if there is
+time, up to that long. Set by hand. In gomoku on 15x15 cells alpha-beta got 0.44 (32 matches) of it at 0.04 s, where it
+makes 5, 0.30 (10) at 0.12 s and 0.06 (16) at 0.4 s; with more than 100 what was even at 0.04 s was so at 0.4 s (seven
+games, 10 matches each)."""
+SPEED_SECONDS, SPEED_SHARE = 0.1, 0.1
+"""How long it is watched for that, and of the time that there is, at most what share. Set by hand; not tuned."""
 MATCHES_IN_TIME = 2
 """So many should come to their end. Set by hand; not tuned."""
 TRIAL_MEMORY = 1 << 26
@@ -106,6 +113,12 @@ class Trials:
         self._threads, self._random = threads, random
         self.plies = 1.0
         """How long a match is likely to be."""
+        self.branching = 1.0
+        """How many moves there are, where there is a choice."""
+        self._wanted = TRIAL_SECONDS
+        """Time for a move, if there is enough."""
+        self._measured = False
+        """Whether that is known to be right."""
         self._seconds = TRIAL_SECONDS
         """Time for a move in new matches."""
         self.points, self.matches = 0.0, 0
@@ -131,13 +144,28 @@ class Trials:
     def play(self, roles: Sequence[int], end: float, stop: StopFlag, lead: float) -> None:
         """Plays on all cores, alpha-beta in all of these roles by turns, until `end` (`time.monotonic`) or `stop`, or
         until it is so many points ahead, or clearly behind. Raises what an engine raises."""
+        if not self._measured and end - time.monotonic() >= SPEED_SECONDS / SPEED_SHARE:
+            self._wanted = self._time_to_search(stop)
+            if stop[0]:
+                return
+            self._measured = True
         left = end - time.monotonic()
         one_after_the_other = -(-MATCHES_IN_TIME // self._threads)
-        self._seconds = min(TRIAL_SECONDS, max(LEAST_SECONDS, left / (one_after_the_other * self.plies)))
+        self._seconds = min(self._wanted, max(LEAST_SECONDS, left / (one_after_the_other * self.plies)))
         with limited(stop, left) as halt, ThreadPoolExecutor(self._threads, "trial") as pool:
             scores = list(pool.map(lambda thread: self._play_some(thread, roles, halt, lead), range(self._threads)))
         self.points += sum(points for points, _ in scores)
         self.matches += sum(matches for _, matches in scores)
+
+    def _time_to_search(self, stop: StopFlag) -> float:
+        """The time for a move in which tree search does enough to be called one."""
+        tree = self._make_tree(0, self._random)
+        tree.begin(self._machine.initial())
+        begin = time.monotonic()
+        with limited(stop, SPEED_SECONDS) as halt:
+            tree.think(halt, lambda opinion: None, SPEED_SECONDS)
+        wanted = PLAYOUTS * self.branching * (time.monotonic() - begin) / max(1, tree.playouts)
+        return min(MOST_SECONDS, max(TRIAL_SECONDS, wanted))
 
     def _play_some(self, thread: int, roles: Sequence[int], stop: StopFlag, lead: float) -> tuple[float, int]:
         """Plays matches until `stop` or so large a lead, from the beginning of the game; alpha-beta's points, and how
@@ -167,7 +195,9 @@ class Trials:
     def _begin(self, role: int, random: Random) -> TrialMatch:
         """A match in which alpha-beta plays this role, and tree search the other one."""
         machine = self._machine
-        alpha_beta = self._make_alpha_beta(role)
-        tree = TreeSearch(machine, 1 - role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))
+        alpha_beta, tree = self._make_alpha_beta(role), self._make_tree(1 - role, random)
         engines = (alpha_beta, tree) if role == 0 else (tree, alpha_beta)
         return TrialMatch(machine, machine.initial(), engines, self._seconds, random)
+
+    def _make_tree(self, role: int, random: Random) -> TreeSearch:
+        return TreeSearch(self._machine, role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))

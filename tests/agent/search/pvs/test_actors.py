@@ -112,9 +112,9 @@ def test_an_assistant_plays_what_it_is_told(machine: CircuitMachine, features: F
     with StopWhen(tells) as stop:
         assistant.think(stop.flag)
     assert all(lessons.fits(machine.words) for lessons in told)
-    states = np.concatenate([states for lessons in told for states, _ in lessons.matches])
+    states = np.concatenate([states for lessons in told for states, _, _ in lessons.matches])
     assert len({bytes(state) for state in states}) > len(states) / 2
-    results = {target for lessons in told for _, targets in lessons.matches for target in targets}
+    results = {target for lessons in told for _, targets, _ in lessons.matches for target in targets}
     assert len(results) > 2
     second = Players(LogisticEvaluation(np.ones(features.n), 0.5), 2)
     assistant.take(pickle.loads(pickle.dumps(second)))
@@ -129,7 +129,7 @@ def test_nonsense_is_not_learnt(machine: CircuitMachine, features: Features) -> 
     team = CannedTeam()
     actors = Actors(team, machine, features)
     start, better = knows_nothing(features), LogisticEvaluation(np.ones(features.n), 0.0)
-    good = Lesson(np.zeros((3, machine.words), np.uint64), np.array([0.0, 0.5, 1.0]))
+    good = Lesson(np.zeros((3, machine.words), np.uint64), np.array([0.0, 0.5, 1.0]), 9)
     bad = [
         good._replace(states=np.zeros((3, machine.words + 1), np.uint64)),
         good._replace(states=np.zeros((2, machine.words), np.uint64)),

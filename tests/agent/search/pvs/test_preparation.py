@@ -17,6 +17,7 @@ from agent.search.pvs import trial as trying
 from agent.search.pvs.analysis import Analyser
 from agent.search.pvs.engine import CannotSearchError
 from agent.search.pvs.evaluation import LOGIT
+from agent.search.pvs.lessons import Lesson
 from agent.search.pvs.preparation import FEW_GENERATIONS, Preparation
 from agent.search.pvs.survey import _opposed, survey
 from agent.search.pvs.trial import (
@@ -24,6 +25,7 @@ from agent.search.pvs.trial import (
     DECISIVE_LEAD,
     LEAST_SECONDS,
     MANY_TRIALS,
+    MOST_SECONDS,
     TRIAL_SECONDS,
     TrialMatch,
 )
@@ -287,10 +289,60 @@ def test_moves_are_quicker_where_matches_would_not_end_in_time(
 
     run(prepared)
     monkeypatch.setattr(trying, "TrialMatch", begin)
+    monkeypatch.setattr(prepared.trials, "_time_to_search", lambda stop: TRIAL_SECONDS)
     prepared.trials.plies = 100.0
     prepared.trials.play((0, 1), time.monotonic() + left, stop, CLEAR_LEAD)
     assert moves
     assert all(least <= seconds <= most for seconds in moves)
+
+
+@pytest.mark.parametrize(("playouts", "seconds"), [(0, MOST_SECONDS), (10**9, TRIAL_SECONDS)])
+def test_moves_take_longer_where_tree_search_is_slow(
+    prepared: Preparation, monkeypatch: pytest.MonkeyPatch, playouts: int, seconds: float
+) -> None:
+    """Up to a bound, and only there."""
+
+    class Tree:
+        def __init__(self, *arguments: object, **options: object) -> None:
+            self.playouts = playouts
+
+        def begin(self, state: State) -> None:
+            pass
+
+        def think(self, stop: StopFlag, report: Report, seconds: float) -> None:
+            while not stop[0]:
+                time.sleep(0.001)
+
+    moves: list[float] = []
+
+    def begin(machine: object, root: object, engines: object, seconds: float, random: object) -> FakeMatch:
+        moves.append(seconds)
+        stop[0] = 1
+        return FakeMatch(lambda engines: 0.5)
+
+    stop = np.zeros(1, np.uint8)
+    run(prepared)
+    monkeypatch.setattr(trying, "TrialMatch", begin)
+    monkeypatch.setattr(trying, "TreeSearch", Tree)
+    prepared.trials.play((0, 1), math.inf, stop, CLEAR_LEAD)
+    assert set(moves) == {seconds}
+
+
+def test_matches_are_as_long_as_those_that_were_learnt_from(
+    prepared: Preparation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Random ones may be much longer."""
+    run(prepared)
+    assert prepared._learner is not None
+    assert prepared._learner.plies is None
+    monkeypatch.setattr(preparing.Trials, "play", lambda *arguments: None)
+    before = prepared.trials.plies
+    prepared._try_out(0.0, GO, CLEAR_LEAD)
+    assert prepared.trials.plies == before > 1
+    states, targets = np.zeros((1, prepared.searched.words), np.uint64), np.zeros(1)
+    prepared._learner._remember([Lesson(states, targets, plies) for plies in (20, 30)])
+    prepared._try_out(0.0, GO, CLEAR_LEAD)
+    assert prepared.trials.plies == 25
 
 
 def test_open_question_is_settled_while_others_think(prepared: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
