@@ -100,12 +100,12 @@ class Preparation:
 
     @property
     def prefers_alpha_beta(self) -> bool:
-        """Whether alpha-beta is to play: where it can, unless it has lost most of its matches.
+        """Whether alpha-beta is to play: where it can, unless it has lost its trial matches.
 
         Where an evaluation is only of patterns it has to have won some: such games are slow to learn.
         Where both players choose at once it has to lead, as it takes the other one to see what it cannot see.
         """
-        if not self.suits or self.features is None or self._loses:
+        if not self.suits or self.features is None or self.trials.lost:
             return False
         if self.searched is not self._machine and not self._leads:
             return False
@@ -114,7 +114,7 @@ class Preparation:
     @property
     def worth_while(self) -> bool:
         """Whether `run` may still make a difference: alpha-beta is not out of the question, and has learnt little."""
-        return self.suits is not False and not self._loses and self.generations < FEW_GENERATIONS
+        return self.suits is not False and not self.trials.lost and self.generations < FEW_GENERATIONS
 
     @property
     def immature(self) -> bool:
@@ -131,10 +131,6 @@ class Preparation:
     @property
     def _leads(self) -> bool:
         return self.trials.lead >= CLEAR_LEAD
-
-    @property
-    def _loses(self) -> bool:
-        return self.trials.lead < 0
 
     def run(self, state: State, seconds: float, stop: StopFlag, *, trial: bool = True) -> None:
         """Does all that is left to do, in about so many seconds; ends a second after `stop` at the latest.

@@ -328,6 +328,20 @@ def test_moves_take_longer_where_tree_search_is_slow(
     assert set(moves) == {seconds}
 
 
+@pytest.mark.parametrize(
+    ("points", "seconds", "lost"), [(1.0, 0.04, True), (1.0, 0.06, False), (1.5, 0.04, False), (0.5, 0.1, True)]
+)
+def test_ties_on_too_little_time_are_lost(prepared: Preparation, points: float, seconds: float, lost: bool) -> None:
+    """Tree search gains more by having enough of it. Without any match alpha-beta plays."""
+    run(prepared, trial=False)
+    trials = prepared.trials
+    trials._seconds, trials._wanted = seconds, 0.1
+    assert not trials.lost
+    trials.points, trials.matches = points, 2
+    assert trials.lost == lost
+    assert prepared.prefers_alpha_beta != lost
+
+
 def test_matches_are_as_long_as_those_that_were_learnt_from(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
