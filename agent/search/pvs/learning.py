@@ -8,7 +8,6 @@ before, and facts that match a pattern share a part of their weight, as in the f
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Sequence
@@ -185,8 +184,7 @@ class Learner:
         """Records matches, and fits an evaluation to what is known; None where it was stopped, or nothing was there."""
         # What helpers have played while an evaluation was fitted and tried out.
         self._remember(self._actors.lessons())
-        players = min(len(self._tables) + self._actors.size, len(self._tables) / OWN_SHARE)
-        most, fewest = (math.ceil(max(0, n - self._fresh) / players) for n in (MATCHES, FEWEST_MATCHES))
+        most, fewest = (-(-max(0, n - self._fresh) // len(self._tables)) for n in (MATCHES, FEWEST_MATCHES))
         begin = time.monotonic()
         parts = list(pool.map(lambda table: self._record(table, root, most, fewest, stop), self._tables))
         lessons = [lesson for part, _ in parts for lesson in part]
@@ -216,8 +214,9 @@ class Learner:
     ) -> tuple[list[Lesson], int]:
         """Plays matches (see `Pace.matches`); what they teach, and how deep the last ones were."""
         lessons = []
-        depth = self._pace.depth
-        for depth in self._pace.matches(most, fewest):
+        depth, own = self._pace.depth, len(self._tables)
+        share = max(OWN_SHARE, own / (own + self._actors.size))
+        for depth in self._pace.matches(most, fewest, share):
             lesson = table.record(root, depth, stop)
             if lesson is not None:
                 lessons.append(lesson)

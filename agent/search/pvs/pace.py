@@ -57,14 +57,16 @@ class Pace:
         # Matches that are never finished before a stop would teach nothing for ever.
         self.depth = max(1, depth // 2) if not matches and seconds > self.limit else depth
 
-    def matches(self, most: int, fewest: int) -> Iterator[int]:
+    def matches(self, most: int, fewest: int, share: float = 1.0) -> Iterator[int]:
         """The depth of each match that the calling thread has to play, as a part of a generation.
 
-        Fewer than `most`, but not than `fewest`, where the matches of a single ply would take too long.
+        Fewer than `most`, but not than `fewest`, where the matches of a single ply would take too long; and of those
+        only a share (0..1) where others play the rest. Depth and number are as if all were played here: what can be
+        gained by helpers is time, which teaches more than depth.
         """
         depth, tried, begin = self.depth, 0, time.thread_time()
         played = 0
-        while played < most:
+        while played < share * most:
             each = (time.thread_time() - begin) / TRIED
             if tried == TRIED and each * (most - played) > self.limit:
                 if depth > 1:

@@ -38,6 +38,23 @@ def test_matches_that_take_too_long(
     assert played == depths
 
 
+@pytest.mark.parametrize(
+    ("seconds", "depths"), [(0.005, [2] * 25), (0.015, [2, 2] + [1] * 23), (0.05, [2, 2] + [1] * 10)]
+)
+def test_a_share_of_the_matches(monkeypatch: pytest.MonkeyPatch, seconds: float, depths: list[int]) -> None:
+    """Where others play the rest, those here are as deep as if there were nobody else: 1.0 s for all 50, or 24."""
+    clock = [0.0]
+    monkeypatch.setattr(module.time, "thread_time", lambda: clock[0])
+    monkeypatch.setattr(module, "EARLY_SECONDS", 4.0)
+    pace = Pace(0)
+    pace.seconds = 6.0
+    played = []
+    for depth in pace.matches(50, 20, 0.5):
+        played.append(depth)
+        clock[0] += seconds * depth
+    assert played == depths
+
+
 def test_no_match_where_none_is_missing() -> None:
     """All that a generation needs was recorded before."""
     assert not list(Pace(0).matches(0, 0))
