@@ -155,10 +155,10 @@ class Trials:
         """Plays on all cores, alpha-beta in all of these roles by turns, until `end` (`time.monotonic`) or `stop`, or
         until it is so many points ahead, or clearly behind. Raises what an engine raises."""
         if not self._measured and end - time.monotonic() >= SPEED_SECONDS / SPEED_SHARE:
-            self._wanted = self._time_to_search(stop)
+            wanted = self._time_to_search(stop)
             if stop[0]:
                 return
-            self._measured = True
+            self._wanted, self._measured = wanted, True
         left = end - time.monotonic()
         one_after_the_other = -(-MATCHES_IN_TIME // self._threads)
         self._seconds = min(self._wanted, max(LEAST_SECONDS, left / (one_after_the_other * self.plies)))
