@@ -64,8 +64,9 @@ class GeneralSearch(Engine):
         self._tree = TreeSearch(machine, role, threads=threads, seed=random.getrandbits(63), team=team, **options)
         self._alpha_beta: AlphaBetaSearch | None = None
         self._threads = threads
-        seed = random.getrandbits(63)
-        self._preparation = Preparation(machine, role, threads=threads, seed=seed, memory=memory, team=team)
+        self._preparation = Preparation(
+            machine, role, threads=threads, seed=random.getrandbits(63), memory=memory, team=team
+        )
         self._preparing: threading.Thread | None = None
         self._halt = np.zeros(1, np.uint8)
         """Stops it."""

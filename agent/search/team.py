@@ -8,7 +8,8 @@ engine, too: it sends a `Setting`, which makes the `Assistant` that searches on 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from agent.search.engine import StopFlag
@@ -39,6 +40,15 @@ class Team(ABC):
     def rest(self, setting: Setting) -> None:
         """Helpers stop searching until the next question, if the present one is of this setting: who has asked it may
         come to its end when another one has asked the next. No `hear` of it is running any more when this returns."""
+
+    @contextmanager
+    def searching(self, setting: Setting, state: State, hear: Hear | None = None) -> Iterator[None]:
+        """Has helpers search a state meanwhile."""
+        self.ask(setting, state, hear)
+        try:
+            yield
+        finally:
+            self.rest(setting)
 
     @abstractmethod
     def answers(self) -> tuple[object, ...]:

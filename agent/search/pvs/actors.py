@@ -7,7 +7,7 @@ evaluation, and tell positions and targets. One that vanishes takes with it the 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -61,6 +61,24 @@ class SelfPlaySetting(Setting):
         return SelfPlayAssistant(self, machine)
 
 
+class _Box:
+    """Where one thread leaves lessons for another one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lessons: list[Lesson] = []
+
+    def add(self, lessons: Sequence[Lesson]) -> None:
+        with self._lock:
+            self._lessons += lessons
+
+    def empty(self) -> list[Lesson]:
+        """Takes out what is in it."""
+        with self._lock:
+            lessons, self._lessons = self._lessons, []
+        return lessons
+
+
 class SelfPlayAssistant(Assistant):
     """Plays matches on one core."""
 
@@ -72,8 +90,7 @@ class SelfPlayAssistant(Assistant):
         self._table = Table(machine, setting.features, int(chosen.integers(1 << 62)), zobrist)
         self._players = setting.players
         self._root = machine.pack(machine.initial())
-        self._lock = threading.Lock()
-        self._lessons: list[Lesson] = []
+        self._played = _Box()
 
     def begin(self, state: State) -> None:
         self._root = self._machine.pack(state)
@@ -88,12 +105,10 @@ class SelfPlayAssistant(Assistant):
                     self._table.set_evaluation(player, seated)
             lesson = self._table.record(self._root, players.depth, stop)
             if lesson is not None:
-                with self._lock:
-                    self._lessons.append(lesson)
+                self._played.add([lesson])
 
     def answer(self) -> Lessons | None:
-        with self._lock:
-            lessons, self._lessons = self._lessons, []
+        lessons = self._played.empty()
         return Lessons(tuple(lessons)) if lessons else None
 
     def take(self, note: object) -> None:
@@ -112,8 +127,7 @@ class Actors:
         self._players: Players | None = None
         self._told: Players | None = None
         """What helpers go by, as far as they were told."""
-        self._lock = threading.Lock()
-        self._lessons: list[Lesson] = []
+        self._heard = _Box()
 
     @property
     def size(self) -> int:
@@ -132,11 +146,8 @@ class Actors:
         if self._setting is None:
             self._setting = SelfPlaySetting(self._features.for_search, self._players)
         self._told = self._setting.players
-        team.ask(self._setting, self._machine.unpack(root), self._hear)
-        try:
+        with team.searching(self._setting, self._machine.unpack(root), self._hear):
             yield
-        finally:
-            team.rest(self._setting)
 
     def go_by(self, evaluation: LogisticEvaluation, depth: int) -> None:
         """Has them play by this evaluation from now on, and search so many plies."""
@@ -146,15 +157,12 @@ class Actors:
 
     def lessons(self) -> list[Lesson]:
         """What has come since this was asked last."""
-        with self._lock:
-            lessons, self._lessons = self._lessons, []
-        return lessons
+        return self._heard.empty()
 
     def _hear(self, answer: object) -> Players | None:
         if not isinstance(answer, Lessons) or not answer.fits(self._machine.words):
             return None
-        with self._lock:
-            self._lessons += answer.matches
+        self._heard.add(answer.matches)
         players = self._players
         if players is self._told:
             return None

@@ -183,11 +183,8 @@ class Assistance:
             yield
             return
         self._passed_on = None
-        self._team.ask(self._setting, state, self._hear)
-        try:
+        with self._team.searching(self._setting, state, self._hear):
             yield
-        finally:
-            self._team.rest(self._setting)
 
     @property
     def info(self) -> dict[str, object]:
