@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from typing import NamedTuple
 
 from agent.search.engine import Engine, Opinion, StopFlag, limited
 from agent.search.pvs.survey import MAX_PLIES, share_of_points
@@ -102,6 +103,25 @@ def _think(engine: Engine, seconds: float, stop: StopFlag, fallback: Term) -> Te
     return newest[0]
 
 
+class Score(NamedTuple):
+    """How some trial matches went."""
+
+    points: float
+    """What alpha-beta got."""
+    matches: int
+    hurried: int
+    """See `Trials.hurried`."""
+
+
+class _Interrupted(NamedTuple):
+    """A match that is to go on."""
+
+    role: int
+    """Alpha-beta's."""
+    hurried: bool
+    match: TrialMatch
+
+
 class Trials:
     """The matches of a game, and how they went."""
 
@@ -123,8 +143,10 @@ class Trials:
         """Time for a move in new matches."""
         self.points, self.matches = 0.0, 0
         """What alpha-beta got, and from how many matches."""
-        self._interrupted: dict[int, tuple[int, TrialMatch]] = {}
-        """Matches that are to go on, by thread, with alpha-beta's role."""
+        self.hurried = 0
+        """Matches among them in which tree search had less than half of the time for a move that it needs."""
+        self._interrupted: dict[int, _Interrupted] = {}
+        """Matches that are to go on, by thread."""
 
     @property
     def lead(self) -> float:
@@ -135,11 +157,10 @@ class Trials:
     def lost(self) -> bool:
         """Whether tree search is the better one, as far as is known.
 
-        A tie is its win where it had less than half of the time for a move that it needs: in amazons, with a third of
-        it, it won one match of two, and with four times that all of eight.
+        A tie is its win where a match was hurried: in amazons, with a third of the time it needs, it won one match of
+        two, and with four times that all of eight.
         """
-        hurried = self.matches > 0 and 2 * self._seconds < self._wanted
-        return self.lead < 0 or (self.lead == 0 and hurried)
+        return self.lead < 0 or (self.lead == 0 and self.hurried > 0)
 
     @property
     def undecided(self) -> bool:
@@ -164,8 +185,9 @@ class Trials:
         self._seconds = min(self._wanted, max(LEAST_SECONDS, left / (one_after_the_other * self.plies)))
         with limited(stop, left) as halt, ThreadPoolExecutor(self._threads, "trial") as pool:
             scores = list(pool.map(lambda thread: self._play_some(thread, roles, halt, lead), range(self._threads)))
-        self.points += sum(points for points, _ in scores)
-        self.matches += sum(matches for _, matches in scores)
+        self.points += sum(score.points for score in scores)
+        self.matches += sum(score.matches for score in scores)
+        self.hurried += sum(score.hurried for score in scores)
 
     def _time_to_search(self, stop: StopFlag) -> float:
         """The time for a move in which tree search does enough to be called one."""
@@ -177,18 +199,20 @@ class Trials:
         wanted = PLAYOUTS * self.branching * (time.monotonic() - begin) / max(1, tree.playouts)
         return min(MOST_SECONDS, max(TRIAL_SECONDS, wanted))
 
-    def _play_some(self, thread: int, roles: Sequence[int], stop: StopFlag, lead: float) -> tuple[float, int]:
-        """Plays matches until `stop` or so large a lead, from the beginning of the game; alpha-beta's points, and how
-        many. Threads begin with different roles."""
+    def _play_some(self, thread: int, roles: Sequence[int], stop: StopFlag, lead: float) -> Score:
+        """Plays matches until `stop` or so large a lead, from the beginning of the game. Threads begin with different
+        roles."""
         random = Random(self._random.getrandbits(63))
         turn = thread
-        points, matches = 0.0, 0
+        points, matches, hurried = 0.0, 0, 0
         while not stop[0] and self.matches + matches < MANY_TRIALS:
             if not -DECISIVE_LEAD < self.lead + 2 * points - matches < lead:
                 break
             role = roles[turn % len(roles)]
+            # It may go on when there is more time, but its moves stay as quick as they were.
+            quick = 2 * self._seconds < self._wanted
             if thread in self._interrupted:
-                role, match = self._interrupted.pop(thread)
+                role, quick, match = self._interrupted.pop(thread)
                 turn = roles.index(role)
             else:
                 match = self._begin(role, random)
@@ -196,11 +220,12 @@ class Trials:
             if share is not None:
                 points += share if role == 0 else 1 - share
                 matches += 1
+                hurried += quick
             elif not match.void:
-                self._interrupted[thread] = role, match
+                self._interrupted[thread] = _Interrupted(role, quick, match)
                 break
             turn += 1
-        return points, matches
+        return Score(points, matches, hurried)
 
     def _begin(self, role: int, random: Random) -> TrialMatch:
         """A match in which alpha-beta plays this role, and tree search the other one."""

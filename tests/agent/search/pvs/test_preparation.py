@@ -242,10 +242,10 @@ def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: p
 
     run(prepared)
     monkeypatch.setattr(trying, "TrialMatch", FakeMatch(played))
-    points, matches = prepared.trials._play_some(0, (0, 1), stop, CLEAR_LEAD)
+    score = prepared.trials._play_some(0, (0, 1), stop, CLEAR_LEAD)
     assert seats == [0, 1] * 3
-    assert (points, matches) == (1.5, 6)
-    prepared.trials.points, prepared.trials.matches = points, matches
+    assert (score.points, score.matches) == (1.5, 6)
+    prepared.trials.points, prepared.trials.matches = score.points, score.matches
     assert not prepared.prefers_alpha_beta
     assert not prepared.worth_while
     prepared.trials.points = 3.0
@@ -253,7 +253,7 @@ def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: p
 
 
 def test_interrupted_match_is_the_next_one(prepared: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It goes on with the same seats, before a new one begins."""
+    """It goes on with the same seats, before a new one begins, and is as hurried as it was."""
     results = iter([None, 1.0, 0.0])
     seats: list[int] = []
 
@@ -266,9 +266,12 @@ def test_interrupted_match_is_the_next_one(prepared: Preparation, monkeypatch: p
     run(prepared)
     monkeypatch.setattr(trying, "TrialMatch", FakeMatch(played))
     stop = np.zeros(1, np.uint8)
-    assert prepared.trials._play_some(1, (0, 1), stop, CLEAR_LEAD) == (0.0, 0)
+    trials = prepared.trials
+    trials._seconds, trials._wanted = 0.04, 0.1
+    assert trials._play_some(1, (0, 1), stop, CLEAR_LEAD) == (0.0, 0, 0)
     stop[0] = 0
-    assert prepared.trials._play_some(1, (0, 1), stop, CLEAR_LEAD) == (0.0, 2)
+    trials._seconds = 0.1
+    assert trials._play_some(1, (0, 1), stop, CLEAR_LEAD) == (0.0, 2, 1)
     assert seats == [1, 1, 0]
 
 
@@ -329,15 +332,26 @@ def test_moves_take_longer_where_tree_search_is_slow(
 
 
 @pytest.mark.parametrize(
-    ("points", "seconds", "lost"), [(1.0, 0.04, True), (1.0, 0.06, False), (1.5, 0.04, False), (0.5, 0.1, True)]
+    ("share", "seconds", "lost"), [(0.5, 0.04, True), (0.5, 0.06, False), (0.75, 0.04, False), (0.25, 0.1, True)]
 )
-def test_ties_on_too_little_time_are_lost(prepared: Preparation, points: float, seconds: float, lost: bool) -> None:
-    """Tree search gains more by having enough of it. Without any match alpha-beta plays."""
+def test_ties_on_too_little_time_are_lost(
+    prepared: Preparation, monkeypatch: pytest.MonkeyPatch, share: float, seconds: float, lost: bool
+) -> None:
+    """Tree search gains more by having enough of it. Without any match alpha-beta plays. That there is more time
+    afterwards changes nothing."""
     run(prepared, trial=False)
     trials = prepared.trials
-    trials._seconds, trials._wanted = seconds, 0.1
     assert not trials.lost
-    trials.points, trials.matches = points, 2
+    monkeypatch.setattr(trying, "MANY_TRIALS", 2)
+    monkeypatch.setattr(trying, "LEAST_SECONDS", seconds)
+    monkeypatch.setattr(trying, "TrialMatch", FakeMatch(lambda engines: abs(role_of_alpha_beta(engines) - share)))
+    monkeypatch.setattr(trials, "_time_to_search", lambda stop: 0.1)
+    stop = np.zeros(1, np.uint8)
+    trials.plies = 1e9
+    trials.play((0, 1), time.monotonic() + 1000.0, stop, CLEAR_LEAD)
+    assert trials.matches >= 2
+    assert trials.points == share * trials.matches
+    trials.play((0, 1), math.inf, stop, CLEAR_LEAD)
     assert trials.lost == lost
     assert prepared.prefers_alpha_beta != lost
 
