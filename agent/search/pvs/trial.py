@@ -48,7 +48,7 @@ class TrialMatch:
     ) -> None:
         """Begins at `root`, after some random plies. Engine i plays role i, thinks for so many seconds a move, and not
         while the other one does."""
-        self._machine, self._engines, self._seconds = machine, engines, seconds
+        self._machine, self._engines, self.seconds = machine, engines, seconds
         self._state = root
         self._plies = 0
         self.void = False
@@ -75,7 +75,7 @@ class TrialMatch:
                 if not moves:
                     self.void = True
                     return None
-                joint.append(_think(engine, self._seconds, stop, moves[0]) if len(moves) > 1 else moves[0])
+                joint.append(_think(engine, self.seconds, stop, moves[0]) if len(moves) > 1 else moves[0])
                 if stop[0]:
                     return None
             self._state = machine.next(self._state, joint)
@@ -113,15 +113,6 @@ class Score(NamedTuple):
     """See `Trials.hurried`."""
 
 
-class _Interrupted(NamedTuple):
-    """A match that is to go on."""
-
-    role: int
-    """Alpha-beta's."""
-    hurried: bool
-    match: TrialMatch
-
-
 class Trials:
     """The matches of a game, and how they went."""
 
@@ -145,8 +136,8 @@ class Trials:
         """What alpha-beta got, and from how many matches."""
         self.hurried = 0
         """Matches among them in which tree search had less than half of the time for a move that it needs."""
-        self._interrupted: dict[int, _Interrupted] = {}
-        """Matches that are to go on, by thread."""
+        self._interrupted: dict[int, tuple[int, TrialMatch]] = {}
+        """Matches that are to go on, by thread, with alpha-beta's role."""
 
     @property
     def lead(self) -> float:
@@ -209,10 +200,8 @@ class Trials:
             if not -DECISIVE_LEAD < self.lead + 2 * points - matches < lead:
                 break
             role = roles[turn % len(roles)]
-            # It may go on when there is more time, but its moves stay as quick as they were.
-            quick = 2 * self._seconds < self._wanted
             if thread in self._interrupted:
-                role, quick, match = self._interrupted.pop(thread)
+                role, match = self._interrupted.pop(thread)
                 turn = roles.index(role)
             else:
                 match = self._begin(role, random)
@@ -220,9 +209,10 @@ class Trials:
             if share is not None:
                 points += share if role == 0 else 1 - share
                 matches += 1
-                hurried += quick
+                # One that went on when there was more time was as quick as it had begun.
+                hurried += 2 * match.seconds < self._wanted
             elif not match.void:
-                self._interrupted[thread] = _Interrupted(role, quick, match)
+                self._interrupted[thread] = role, match
                 break
             turn += 1
         return Score(points, matches, hurried)

@@ -355,8 +355,8 @@ def test_tree_search_takes_over_where_alpha_beta_does_worse(own: Compile, monkey
 def test_trial_ends_with_a_clear_lead(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two wins ahead of tree search, the rest of the time is for learning."""
 
-    def win(machine: object, root: object, engines: Sequence[Engine], *rest: object) -> object:
-        return SimpleNamespace(play=lambda stop: float(engines[0].name == "alpha-beta"), void=False)
+    def win(machine: object, root: object, engines: Sequence[Engine], seconds: float, *rest: object) -> object:
+        return SimpleNamespace(play=lambda stop: float(engines[0].name == "alpha-beta"), void=False, seconds=seconds)
 
     monkeypatch.setattr(trying, "TrialMatch", win)
     preparation = preparing.Preparation(own("connect_four"), 0, threads=1, seed=1)
