@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from agent.search.tree.backup import back_up, note_best_line
-from agent.search.tree.descent import EXACT, NEW, descend
+from agent.search.tree.descent import EXACT, NEW, descend, is_expansion_due
 from agent.search.tree.lock import lock
 from agent.search.tree.proofs import note_proven_child, set_proven
 from agent.search.tree.store import (
@@ -232,11 +232,11 @@ def _make_children(programs, tree, lanes, n, n_fluents):
 
 
 @step
-def _expand(programs, tree, lanes, n, playouts, affordable, n_fluents):
+def _expand(programs, tree, lanes, n, playouts, affordable, threshold, n_fluents):
     """Makes children of the leaves of the first n descents of the batch; returns how many.
 
-    All children, where there are `affordable` or fewer or the leaf has waited for it (see `descend`), else a sample.
-    About `playouts` playouts are queued for each leaf, spread evenly over its children.
+    All children, where there are `affordable` or fewer or it is due (`threshold` is that of `is_expansion_due`), else a
+    sample. About `playouts` playouts are queued for each leaf, spread evenly over its children.
     """
     descents, expansion = lanes.descents, lanes.expansion
     roles = tree.stats.shape[1]
@@ -261,7 +261,10 @@ def _expand(programs, tree, lanes, n, playouts, affordable, n_fluents):
                 size = tree.stats[leaf, chooser].n_edges
                 for role in range(roles):
                     size = max(size, tree.stats[leaf, role].n_edges)
-                whole = tree.node[leaf].expanded == 0 and (size <= affordable or tree.node[leaf].visits > 0)
+                # A new leaf may have been known by another path: that alone is no reason.
+                whole = is_expansion_due(tree, leaf, threshold) or (
+                    tree.node[leaf].expanded == 0 and size <= affordable
+                )
                 if whole:
                     tree.node[leaf].expanded = 1
                 made = size if whole else min(size, playouts)
@@ -340,7 +343,7 @@ def grow(programs, tree, lanes, parameters, n_fluents):
     n = n_new + n_old
     children = 0
     if n > 0:
-        children = _expand(programs, tree, lanes, n, playouts, affordable, n_fluents)
+        children = _expand(programs, tree, lanes, n, playouts, affordable, threshold, n_fluents)
     costs[DESCENTS_MADE] += n + exact
     results = exact
     for i in range(n):
