@@ -14,6 +14,7 @@ from agent.search.tree.compaction import keep_reachable
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.root_policy import read_root
 from agent.search.tree.store import N_EDGES, N_NODES, N_PLAYOUTS, ROOT, filled, find_node
+from agent.search.tree.workspace import BATCHES, PASS_TIME, PASSES
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from tests.agent.search.stopping import StopWhen
@@ -429,6 +430,22 @@ def test_ends_in_a_full_tree_when_nothing_better_is_possible(own: Compile, think
     assert line is not None
     engine._lines.limit(line.goal)
     assert think(engine).proven
+
+
+def test_another_path_is_no_reason_to_look_at_all_children(own: Compile, think: Think) -> None:
+    """Where looking at children is too dear, only the root's are looked at, whatever the paths that lead to a node."""
+    machine = own("connect_four")
+    engine = TreeSearch(machine, 0, threads=1, judging=False, seed=1)
+    engine.begin(machine.initial())
+    costs = engine._workspaces[0].costs
+    # As if a pass of the lanes had taken a thousand years.
+    costs[PASS_TIME], costs[PASSES], costs[BATCHES] = 3e19, 1.0, 1.0
+    think(engine, 20_000)
+    tree = engine._tree
+    nodes = int(tree.counts[N_NODES])
+    children = tree.edge["child"][: int(tree.counts[N_EDGES])]
+    assert np.bincount(children[children >= 0]).max() > 1  # Some node was reached by several paths.
+    assert np.flatnonzero(tree.node["expanded"][:nodes]).tolist() == [int(tree.counts[ROOT])]
 
 
 def test_several_threads_search_one_tree(own: Compile, think: Think) -> None:
