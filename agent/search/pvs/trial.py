@@ -31,8 +31,8 @@ MATCHES_IN_TIME = 2
 TRIAL_MEMORY = 1 << 26
 """Bytes that each engine has."""
 CLEAR_LEAD = 2.0
-"""Points ahead of tree search that decide for alpha-beta: what is left of the time is better used for learning. Set by
-hand; not tuned."""
+"""Points ahead or behind that decide while the match has not begun: what is left of the time is better used for
+learning, or for tree search. Set by hand; not tuned."""
 DECISIVE_LEAD, MANY_TRIALS = 4.0, 12
 """Points ahead or behind after which no more matches are played while others think, and how many are played at most:
 where both are equal the choice matters little, and learning takes the same time. Set by hand; not tuned."""
@@ -165,7 +165,7 @@ class Trials:
 
     def play(self, roles: Sequence[int], end: float, stop: StopFlag, lead: float) -> None:
         """Plays on all cores, alpha-beta in all of these roles by turns, until `end` (`time.monotonic`) or `stop`, or
-        until it is so many points ahead, or clearly behind. Raises what an engine raises."""
+        until it is so many points ahead or behind. Raises what an engine raises."""
         if not self._measured and end - time.monotonic() >= SPEED_SECONDS / SPEED_SHARE:
             wanted = self._time_to_search(stop)
             if stop[0]:
@@ -197,7 +197,7 @@ class Trials:
         turn = thread
         points, matches, hurried = 0.0, 0, 0
         while not stop[0] and self.matches + matches < MANY_TRIALS:
-            if not -DECISIVE_LEAD < self.lead + 2 * points - matches < lead:
+            if abs(self.lead + 2 * points - matches) >= lead:
                 break
             role = roles[turn % len(roles)]
             if thread in self._interrupted:

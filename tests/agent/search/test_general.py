@@ -216,10 +216,8 @@ def test_stop_is_obeyed_in_every_phase(own: Compile, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(owners[phase], phase, note)
     if phase == "_play_some":
-        monkeypatch.setattr(preparing, "LEARNING_SHARE", 0.0)
-        monkeypatch.setattr(preparing, "FIT_SHARE", 0.0)
-    else:
-        monkeypatch.setattr(preparing, "FIT_SHARE", 0.0)
+        monkeypatch.setattr(preparing, "PARTS", ((0.0, 0.3),))
+    monkeypatch.setattr(preparing, "FIT_SHARE", 0.0)
     machine = own("connect_four")
     engine = new_engine(machine)
     opinions: list[Opinion] = []
@@ -352,11 +350,17 @@ def test_tree_search_takes_over_where_alpha_beta_does_worse(own: Compile, monkey
     assert engine.name == "tree search"
 
 
-def test_trial_ends_with_a_clear_lead(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two wins ahead of tree search, the rest of the time is for learning."""
+@pytest.mark.parametrize(
+    ("winner", "score", "learning"),
+    [("alpha-beta", (2.0, 2), [200, 800]), ("tree search", (0.0, 2), [200])],
+)
+def test_trial_ends_with_a_clear_lead(
+    own: Compile, monkeypatch: pytest.MonkeyPatch, winner: str, score: tuple[float, int], learning: list[int]
+) -> None:
+    """Two wins ahead of the other search, the rest of the time is for learning; two behind, for tree search."""
 
     def win(machine: object, root: object, engines: Sequence[Engine], seconds: float, *rest: object) -> object:
-        return SimpleNamespace(play=lambda stop: float(engines[0].name == "alpha-beta"), void=False, seconds=seconds)
+        return SimpleNamespace(play=lambda stop: float(engines[0].name == winner), void=False, seconds=seconds)
 
     monkeypatch.setattr(trying, "TrialMatch", win)
     preparation = preparing.Preparation(own("connect_four"), 0, threads=1, seed=1)
@@ -364,8 +368,8 @@ def test_trial_ends_with_a_clear_lead(own: Compile, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(preparing.Preparation, "_learn", lambda self, state, seconds, stop: learnt.append(seconds))
     monkeypatch.setattr(preparing, "FIT_SHARE", 0.0)
     preparation.run(own("connect_four").initial(), 1000.0, np.zeros(1, np.uint8))
-    assert (preparation.trials.points, preparation.trials.matches) == (2.0, 2)
-    assert [round(seconds) for seconds in learnt] == [500, 800]
+    assert (preparation.trials.points, preparation.trials.matches) == score
+    assert [round(seconds) for seconds in learnt] == learning
 
 
 def test_registry_knows_who_plays_what(own: Compile) -> None:

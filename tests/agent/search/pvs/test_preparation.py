@@ -245,7 +245,7 @@ def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: p
 
     run(prepared)
     monkeypatch.setattr(trying, "TrialMatch", FakeMatch(played))
-    score = prepared.trials._play_some(0, (0, 1), stop, CLEAR_LEAD)
+    score = prepared.trials._play_some(0, (0, 1), stop, DECISIVE_LEAD)
     assert seats == [0, 1] * 3
     assert (score.points, score.matches) == (1.5, 6)
     prepared.trials.points, prepared.trials.matches = score.points, score.matches
