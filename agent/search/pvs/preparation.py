@@ -176,7 +176,9 @@ class Preparation:
             if trial:
                 end += trying * seconds
                 self._try_out(end, stop, CLEAR_LEAD)
-                if abs(self.trials.lead) >= CLEAR_LEAD:
+                # Where nothing could be learnt by now there is not much to come.
+                hopeless = self.trials.lost and self.generations == 0
+                if hopeless or abs(self.trials.lead) >= CLEAR_LEAD:
                     break
         if trial and self._leads and not stop[0]:
             self._learn(state, begin + (FIT_SHARE + sum(map(sum, PARTS))) * seconds - time.monotonic(), stop)

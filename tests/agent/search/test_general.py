@@ -372,6 +372,30 @@ def test_trial_ends_with_a_clear_lead(
     assert [round(seconds) for seconds in learnt] == learning
 
 
+@pytest.mark.parametrize(("generations", "learning"), [(0, [200]), (1, [200, 620])])
+def test_trial_ends_where_nothing_is_learnt(
+    own: Compile, monkeypatch: pytest.MonkeyPatch, generations: int, learning: list[int]
+) -> None:
+    """One lost match is enough where the evaluation is still that of random play, and not where it is learnt."""
+    results = iter([True, None, None])
+
+    def lose_once(machine: object, root: object, engines: Sequence[Engine], seconds: float, *rest: object) -> object:
+        def play(stop: object) -> float | None:
+            return None if next(results) is None else float(engines[0].name == "tree search")
+
+        return SimpleNamespace(play=play, void=False, seconds=seconds)
+
+    monkeypatch.setattr(trying, "TrialMatch", lose_once)
+    monkeypatch.setattr(preparing.Preparation, "generations", property(lambda self: generations))
+    preparation = preparing.Preparation(own("connect_four"), 0, threads=1, seed=1)
+    learnt: list[float] = []
+    monkeypatch.setattr(preparing.Preparation, "_learn", lambda self, state, seconds, stop: learnt.append(seconds))
+    monkeypatch.setattr(preparing, "FIT_SHARE", 0.0)
+    preparation.run(own("connect_four").initial(), 1000.0, np.zeros(1, np.uint8))
+    assert (preparation.trials.points, preparation.trials.matches) == (0.0, 1)
+    assert [round(seconds) for seconds in learnt] == learning
+
+
 def test_registry_knows_who_plays_what(own: Compile) -> None:
     """Two players: this engine, then tree search; other numbers of players: tree search; always Monte-Carlo last."""
     found = [type(engine) for engine in engines_for(own("tic_tac_toe"), 0)]
