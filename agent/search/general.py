@@ -30,9 +30,10 @@ GLANCE_SHARE = 0.05
 """Share of the time before preparing for tree search, which proves small games at once. Set by hand; not tuned."""
 LATE_SHARE = 0.3
 """Share of a turn's time for learning where the start clock was too short for it. Set by hand; not tuned."""
-PONDER_SECONDS, IMPROVE_SECONDS = 0.5, 4.0
-"""While others think: how long is searched before that time is used for learning or for trial matches, where little is
-known, and how long that lasts before a search has its turn again. Set by hand; not tuned."""
+ALPHA_BETA_SECONDS, TREE_SECONDS, IMPROVE_SECONDS = 0.5, 1.5, 4.0
+"""While others think: how long is searched, by alpha-beta or by tree search, before that time is used for learning or
+for trial matches, where little is known; and how long that lasts before a search has its turn again. Longer by tree
+search: what it finds lasts for turns to come. Set by hand; not tuned."""
 
 
 class GeneralSearch(Engine):
@@ -116,7 +117,8 @@ class GeneralSearch(Engine):
             if not self._improvable:
                 self._search(stop, report, None)
                 return
-            with limited(stop, PONDER_SECONDS) as halt:
+            seconds = ALPHA_BETA_SECONDS if self._preparation.prefers_alpha_beta else TREE_SECONDS
+            with limited(stop, seconds) as halt:
                 self._search(halt, report, None)
                 # Else there is nothing left to find out.
                 goes_on = bool(halt[0])

@@ -44,7 +44,8 @@ def _search_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tree search does not prove the games of the tests before anything else happens; turns without a clock, which most
     are here, are for searching."""
     monkeypatch.setattr(general, "GLANCE_SHARE", 0.0)
-    monkeypatch.setattr(general, "PONDER_SECONDS", 1000.0)
+    monkeypatch.setattr(general, "ALPHA_BETA_SECONDS", 1000.0)
+    monkeypatch.setattr(general, "TREE_SECONDS", 1000.0)
 
 
 @pytest.fixture
@@ -302,7 +303,8 @@ def test_learns_while_others_think(
 
     Others think where there is no choice, and once the own clock is over.
     """
-    monkeypatch.setattr(general, "PONDER_SECONDS", 0.05)
+    monkeypatch.setattr(general, "ALPHA_BETA_SECONDS", 0.05)
+    monkeypatch.setattr(general, "TREE_SECONDS", 0.05)
     machine = own("connect_four")
     engine = new_engine(machine, role)
     preparation = engine._preparation
@@ -333,7 +335,8 @@ def test_learns_while_others_think(
 
 def test_tree_search_takes_over_where_alpha_beta_does_worse(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trial matches go on while others think; with enough of them lost, the next turn is the other search's."""
-    monkeypatch.setattr(general, "PONDER_SECONDS", 0.05)
+    monkeypatch.setattr(general, "ALPHA_BETA_SECONDS", 0.05)
+    monkeypatch.setattr(general, "TREE_SECONDS", 0.05)
 
     def lose(machine: object, root: object, engines: Sequence[Engine], *rest: object) -> object:
         return SimpleNamespace(play=lambda stop: float(engines[0].name != "alpha-beta"), void=False)
