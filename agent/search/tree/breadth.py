@@ -123,13 +123,19 @@ class BreadthFirst:
         found.move[0] = -1
         found.table[find_state(found.table, found.state, found.state[0])[1]] = 0
 
-    def run(self, stop: StopFlag, states: int) -> None:
-        """Expands about `states` more states at most; ends early when `stop[0]` is not 0."""
-        _expand(self._machine.programs, self._found, self._workspace, stop, states)
+    def run(self, stop: StopFlag, states: int) -> int:
+        """Expands about `states` more states at most; ends early when `stop[0]` is not 0. Returns how many it were."""
+        expanded = self._expand(stop, states)
         if self._seen_all and not self.complete:
             self._kept = self.best_goal, self.best_line()
             self._begin(np.zeros_like(self._clock))
-            _expand(self._machine.programs, self._found, self._workspace, stop, states)
+            expanded += self._expand(stop, states - expanded)
+        return expanded
+
+    def _expand(self, stop: StopFlag, states: int) -> int:
+        head = int(self._found.counts[_HEAD])
+        _expand(self._machine.programs, self._found, self._workspace, stop, states)
+        return int(self._found.counts[_HEAD]) - head
 
     @property
     def states(self) -> int:

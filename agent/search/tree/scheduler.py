@@ -35,7 +35,7 @@ Set by hand; not tuned."""
 SLICE_SECONDS = 0.03
 """How long a kernel runs before it returns to Python, where opinions are reported. Set by hand; not tuned."""
 FIRST_BUDGET, MIN_BUDGET = 256, 16
-"""Playouts of a thread's first slice, and the fewest of any."""
+"""Playouts (or enumerated states) of a first slice, and the fewest of any."""
 
 LEARNING_SHARE = 0.25
 """Share of its time that the first thread spends on fitting the evaluation, until that is done. Set by hand; not
@@ -74,6 +74,9 @@ class Scheduler:
         self._lines = lines
         self._random = random
         self._budgets = [FIRST_BUDGET] * len(workspaces)
+        """Playouts of each thread's next slice of tree search."""
+        self._enumeration_budget = FIRST_BUDGET
+        """States of the next slice of the enumeration: a state and a playout take very different times."""
         self._learning_debt = 0.0
         """Seconds that the first thread has yet to learn, for its share."""
         self._playout_exploration = np.full(len(machine.roles), EXPLORATION * 0.5)
@@ -114,16 +117,16 @@ class Scheduler:
             self._learn(self._trainer, stop)
             self._learning_debt -= time.monotonic() - begin
         begin = time.monotonic()
-        budget = self._budgets[thread]
         if self._enumerates_now(thread):
-            done = self._enumerate(self._workspaces[thread], stop, budget)
+            done = self._enumerate(self._workspaces[thread], stop)
+            self._enumeration_budget = _next_budget(self._enumeration_budget, done, time.monotonic() - begin)
         else:
+            budget = self._budgets[thread]
             done = search(self._machine.programs, self._tree, self._workspaces[thread], self._parameters, stop, budget)
-        seconds = time.monotonic() - begin
+            self._budgets[thread] = _next_budget(budget, done, time.monotonic() - begin)
         if thread == 0:
+            seconds = time.monotonic() - begin
             self._learning_debt += seconds * LEARNING_SHARE / (1.0 - LEARNING_SHARE)
-        rate = done / max(seconds, 1e-6)
-        self._budgets[thread] = int(min(max(float(MIN_BUDGET), rate * SLICE_SECONDS), 4.0 * budget + MIN_BUDGET))
 
     def _enumerates_now(self, thread: int) -> bool:
         if not self._enumerating or thread != len(self._workspaces) - 1:
@@ -131,15 +134,15 @@ class Scheduler:
         self._tree_is_next = not self._tree_is_next and len(self._workspaces) == 1
         return not self._tree_is_next
 
-    def _enumerate(self, workspace: SearchWorkspace, stop: StopFlag, states: int) -> int:
-        """Expands some more states in breadth-first order; returns how many were asked for."""
+    def _enumerate(self, workspace: SearchWorkspace, stop: StopFlag) -> int:
+        """Expands some more states in breadth-first order; returns how many."""
         enumeration = self._enumeration
         assert enumeration is not None
-        enumeration.run(stop, states)
+        done = enumeration.run(stop, self._enumeration_budget)
         self._lines.add_enumerated(workspace)
         if enumeration.complete or enumeration.full or self._lines.solved:
             self._enumerating = False
-        return states
+        return done
 
     def _learn(self, trainer: EvaluationTrainer, stop: StopFlag) -> None:
         """One step of fitting the evaluation; a new fit is used at once."""
@@ -160,3 +163,9 @@ class Scheduler:
         else:
             parameters.horizon[0] = -1
             parameters.exploration[:] = self._playout_exploration
+
+
+def _next_budget(budget: int, done: int, seconds: float) -> int:
+    """How much to do in `SLICE_SECONDS`, when `done` of `budget` took `seconds`: at most about four times as much."""
+    rate = done / max(seconds, 1e-6)
+    return int(min(max(float(MIN_BUDGET), rate * SLICE_SECONDS), 4.0 * budget + MIN_BUDGET))

@@ -9,6 +9,7 @@ import numpy as np
 from agent.search.engine import Opinion
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.engine import TreeSearch
+from agent.search.tree.store import N_PLAYOUTS
 from games.gdl.running.machine import CircuitMachine
 
 Compile = Callable[[str], CircuitMachine]
@@ -66,3 +67,17 @@ def test_the_engine_plays_the_line_that_was_found(machine_of: Compile, think: Th
         state = machine.next(state, [opinion.move])
         engine.advance((opinion.move,), state)
     assert machine.goal(state, 0) == 60
+
+
+def test_a_slow_tree_does_not_slow_the_enumeration_down(own: Compile) -> None:
+    """A thread that does both by turns does as much of each as that one's own speed allows."""
+    machine = own("eight_puzzle")
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1)
+    engine.begin(machine.initial())
+    scheduler = engine._scheduler
+    scheduler._budgets[0], scheduler._enumeration_budget = 16, 4096
+    for _ in range(2):
+        scheduler.run_slice(0, NOT_STOPPED)
+    assert scheduler._enumeration is not None
+    assert scheduler._enumeration.states > 4096
+    assert engine._tree.counts[N_PLAYOUTS] < 1024
