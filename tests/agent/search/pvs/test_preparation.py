@@ -278,6 +278,36 @@ def test_interrupted_match_is_the_next_one(prepared: Preparation, monkeypatch: p
     assert seats == [1, 1, 0]
 
 
+@pytest.mark.parametrize(("needed", "points"), [(0.03, 4.0), (1.0, 2.0), (100.0, 4.0)])
+def test_what_is_won_in_a_hurry_counts_half(
+    prepared: Preparation, monkeypatch: pytest.MonkeyPatch, needed: float, points: float
+) -> None:
+    """But where there will never be enough time it is as good as it gets."""
+    run(prepared, trial=False)
+    trials = prepared.trials
+    monkeypatch.setattr(trying, "TrialMatch", FakeMatch(lambda engines: 1.0 - role_of_alpha_beta(engines)))
+    monkeypatch.setattr(trying, "MANY_TRIALS", 4)
+    monkeypatch.setattr(trials, "_time_to_search", lambda stop, seconds: needed)
+    trials.plies = 1e9
+    trials.play((0, 1), time.monotonic() + 1000.0, np.zeros(1, np.uint8), math.inf)
+    assert trials.matches >= 4
+    assert trials.points == points * trials.matches / 4
+    assert trials.lost == (points == 2.0)
+
+
+def test_tree_search_is_watched_however_little_time_there_is(
+    prepared: Preparation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the first trial matches there is less than a second, and to take it for quick would decide the choice."""
+    run(prepared, trial=False)
+    trials = prepared.trials
+    watched: list[float] = []
+    monkeypatch.setattr(trials, "_time_to_search", lambda stop, seconds: watched.append(seconds) or 0.1)
+    trials.play((0, 1), time.monotonic() + 0.1, np.zeros(1, np.uint8), CLEAR_LEAD)
+    assert len(watched) == 1
+    assert 0 < watched[0] <= 0.01
+
+
 @pytest.mark.parametrize(
     ("left", "least", "most"), [(math.inf, TRIAL_SECONDS, TRIAL_SECONDS), (3.0, LEAST_SECONDS, 0.03)]
 )
@@ -293,9 +323,9 @@ def test_moves_are_quicker_where_matches_would_not_end_in_time(
         stop[0] = 1
         return FakeMatch(lambda engines: 0.5)
 
-    run(prepared)
+    run(prepared, trial=False)
     monkeypatch.setattr(trying, "TrialMatch", begin)
-    monkeypatch.setattr(prepared.trials, "_time_to_search", lambda stop: TRIAL_SECONDS)
+    monkeypatch.setattr(prepared.trials, "_time_to_search", lambda stop, seconds: TRIAL_SECONDS)
     prepared.trials.plies = 100.0
     prepared.trials.play((0, 1), time.monotonic() + left, stop, CLEAR_LEAD)
     assert moves
@@ -327,7 +357,7 @@ def test_moves_take_longer_where_tree_search_is_slow(
         return FakeMatch(lambda engines: 0.5)
 
     stop = np.zeros(1, np.uint8)
-    run(prepared)
+    run(prepared, trial=False)
     monkeypatch.setattr(trying, "TrialMatch", begin)
     monkeypatch.setattr(trying, "TreeSearch", Tree)
     prepared.trials.play((0, 1), math.inf, stop, CLEAR_LEAD)
@@ -335,7 +365,7 @@ def test_moves_take_longer_where_tree_search_is_slow(
 
 
 @pytest.mark.parametrize(
-    ("share", "seconds", "lost"), [(0.5, 0.04, True), (0.5, 0.06, False), (0.75, 0.04, False), (0.25, 0.1, True)]
+    ("share", "seconds", "lost"), [(0.5, 0.04, True), (0.5, 0.06, False), (0.75, 0.06, False), (0.25, 0.1, True)]
 )
 def test_ties_on_too_little_time_are_lost(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch, share: float, seconds: float, lost: bool
@@ -348,7 +378,7 @@ def test_ties_on_too_little_time_are_lost(
     monkeypatch.setattr(trying, "MANY_TRIALS", 2)
     monkeypatch.setattr(trying, "LEAST_SECONDS", seconds)
     monkeypatch.setattr(trying, "TrialMatch", FakeMatch(lambda engines: abs(role_of_alpha_beta(engines) - share)))
-    monkeypatch.setattr(trials, "_time_to_search", lambda stop: 0.1)
+    monkeypatch.setattr(trials, "_time_to_search", lambda stop, seconds: 0.1)
     stop = np.zeros(1, np.uint8)
     trials.plies = 1e9
     trials.play((0, 1), time.monotonic() + 1000.0, stop, CLEAR_LEAD)
