@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from agent.search.alphabeta.table import new_table
 from agent.search.pvs.analysis import Searcher
 from agent.search.pvs.features import find_features
-from agent.search.pvs.workspace import BOTH, CHANGES, MOST, NOBODY, UNKNOWN, WIN
+from agent.search.pvs.search import MOST_FORCED
+from agent.search.pvs.workspace import BOTH, CHANGES, MOST, NOBODY, PLIES, QUIET, UNKNOWN, WIN
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 
@@ -113,17 +114,24 @@ class Plain:
                 result += -ply if result > 0 else ply
             return sign * result
         mover = self.mover(state)
-        if mover == BOTH:
+        if mover == BOTH or ply >= PLIES - 2:
             return sign * self.judged(state)
         if mover == 1 - side:
             return -self.score(state, 1 - side, depth, ply + 1)
         children = [child for _, child in self.children(state)]
+        if mover == NOBODY:
+            # Costs no depth, but beyond the last ply it comes to an end.
+            if depth <= -MOST_FORCED:
+                return sign * self.judged(state)
+            return -self.score(children[0], 1 - side, depth - (depth <= 0), ply + 1)
+        if depth <= -self.searcher.game.settings[QUIET]:
+            return sign * self.judged(state)
         if depth > 1:
             return max(-self.score(child, 1 - side, depth - 1, ply + 1) for child in children)
         # The last ply is judged from here; below it, the mover may leave it at that, but sees the end of the match.
         scores = [sign * self.judged(state)] if depth <= 0 else []
         for child in children:
-            if self.result(child) != UNKNOWN:
+            if self.result(child) != UNKNOWN or (depth == 1 and self.mover(child) == NOBODY):
                 scores.append(-self.score(child, 1 - side, 0, ply + 1))
             elif depth == 1:
                 scores.append(sign * self.judged(child))

@@ -11,7 +11,7 @@ from agent.search.alphabeta.table import probe
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.search import STOPPED, search
 from agent.search.pvs.table import EXACT, LOWER, UPPER, child_of, depth_of, kind_of, store, value_of
-from agent.search.pvs.workspace import PLIES, ROOT, SIDE, WIN, WON
+from agent.search.pvs.workspace import ROOT, SIDE, WIN, WON
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.plain import Plain, new_searcher
@@ -123,6 +123,27 @@ def test_stopped_search_has_no_score(own: Compile) -> None:
     assert searcher.nodes == before
 
 
+def test_plies_without_a_choice_cost_no_depth(machine_of: Compile) -> None:
+    """As where a move is carried out in steps that follow from it: its end is seen at depth 1."""
+    machine = machine_of(
+        """
+        (role w) (role b) (init (step 0))
+        (after 0 1) (after 1 2) (after 2 3) (after 3 4) (after 4 5) (after 5 6) (after 6 7)
+        (<= (legal w (take ?x)) (true (step 0)) (thing ?x)) (thing good) (thing bad) (thing worse)
+        (<= (legal w wait) (true (step ?n)) (distinct ?n 0))
+        (legal b wait)
+        (<= (next (step ?m)) (true (step ?n)) (after ?n ?m))
+        (<= (next (has ?x)) (does w (take ?x)))
+        (<= (next (has ?x)) (true (has ?x)))
+        (<= terminal (true (step 7)))
+        (<= (goal w 100) (true (has good))) (<= (goal b 0) (true (has good)))
+        (<= (goal w 0) (not (true (has good)))) (<= (goal b 100) (not (true (has good))))
+        """
+    )
+    plain = Plain(machine, new_searcher(machine, 1))
+    assert score(plain, machine.initial(), 1, 0) == WIN - 7
+
+
 def test_lines_longer_than_the_memory_are_judged(machine_of: Compile) -> None:
     """A game that goes on for longer than there are plies is searched to that length."""
     machine = machine_of(
@@ -138,7 +159,7 @@ def test_lines_longer_than_the_memory_are_judged(machine_of: Compile) -> None:
     )
     searcher = new_searcher(machine, 1)
     plain = Plain(machine, searcher)
-    assert score(plain, machine.initial(), 200, 0) == plain.score(machine.initial(), 0, PLIES - 2)
+    assert score(plain, machine.initial(), 200, 0) == plain.score(machine.initial(), 0, 200)
 
 
 def entry(key: int, *data: int) -> tuple[np.uint64, ...]:
