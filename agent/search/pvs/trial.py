@@ -171,7 +171,9 @@ class Trials:
 
     def play(self, roles: Sequence[int], end: float, stop: StopFlag, lead: float) -> None:
         """Plays on all cores, alpha-beta in all of these roles by turns, until `end` (`time.monotonic`) or `stop`, or
-        until it is so many points ahead or behind. Raises what an engine raises."""
+        until it is so many points ahead or behind, as it may be already. Raises what an engine raises."""
+        if stop[0] or abs(self.lead) >= lead or time.monotonic() >= end:
+            return
         if not self._measured:
             wanted = self._time_to_search(stop, min(SPEED_SECONDS, SPEED_SHARE * (end - time.monotonic())))
             if stop[0]:

@@ -26,6 +26,8 @@ from agent.search.pvs.trial import (
     LEAST_SECONDS,
     MANY_TRIALS,
     MOST_SECONDS,
+    SPEED_SECONDS,
+    SPEED_SHARE,
     TRIAL_SECONDS,
     TrialMatch,
 )
@@ -303,9 +305,27 @@ def test_tree_search_is_watched_however_little_time_there_is(
     trials = prepared.trials
     watched: list[float] = []
     monkeypatch.setattr(trials, "_time_to_search", lambda stop, seconds: watched.append(seconds) or 0.1)
-    trials.play((0, 1), time.monotonic() + 0.1, np.zeros(1, np.uint8), CLEAR_LEAD)
+    trials.play((0, 1), time.monotonic() + 0.9, np.zeros(1, np.uint8), CLEAR_LEAD)
     assert len(watched) == 1
-    assert 0 < watched[0] <= 0.01
+    assert 0 < watched[0] <= 0.9 * SPEED_SHARE < SPEED_SECONDS
+
+
+@pytest.mark.parametrize(("points", "left"), [(30.0, 1000.0), (20.0, 0.0)])
+def test_trial_matches_cost_nothing_where_none_will_be_played(
+    prepared: Preparation, monkeypatch: pytest.MonkeyPatch, points: float, left: float
+) -> None:
+    """Because earlier preparations of the game have found out, or for want of time."""
+
+    def fail(*arguments: object) -> float:
+        raise AssertionError("tree search is not to be watched")
+
+    run(prepared, trial=False)
+    trials = prepared.trials
+    trials.recall(points, 40)
+    before = trials.points, trials.matches
+    monkeypatch.setattr(trials, "_time_to_search", fail)
+    trials.play((0, 1), time.monotonic() + left, np.zeros(1, np.uint8), CLEAR_LEAD)
+    assert (trials.points, trials.matches) == before
 
 
 @pytest.mark.parametrize(
