@@ -19,6 +19,9 @@ _ONE = np.uint64(1)
 HAS_DEPOSIT = bool(llvmlite.binding.get_host_cpu_features().get("bmi2"))
 """Whether the machine has an instruction for `deposit`."""
 
+HAS_FAST_DEPOSIT = HAS_DEPOSIT and llvmlite.binding.get_host_cpu_name() not in ("znver1", "znver2")
+"""Whether it is quick: these two take some ten cycles for each bit of the mask (Fog, "Instruction tables")."""
+
 
 def _popcount(typing_context: Any, word: Any) -> Any:
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
@@ -52,21 +55,38 @@ x86 PDEP (BMI2): a machine without the instruction cannot run a kernel that call
 """
 
 
-if HAS_DEPOSIT:
+_ONES = np.uint64(0x0101010101010101)
+_HIGHS = np.uint64(0x8080808080808080)
+_IN_BYTE = np.array(
+    [next((i for i in range(8) if (byte & ((2 << i) - 1)).bit_count() > k), 0) for k in range(8) for byte in range(256)],
+    np.uint8,
+)
+"""(8 * 256) the index of the k-th set bit of a byte, at `256 * k + byte`."""
+
+
+@njit(**KERNEL)
+def _select_by_bytes(word, k):
+    """`select_bit` without `deposit`: the byte first, by sums of its bits (Vigna 2008, "Broadword implementation of
+    rank/select queries"), then a table. `k` must be below the number of set bits."""
+    sums = word - ((word >> _ONE) & np.uint64(0x5555555555555555))
+    sums = (sums & np.uint64(0x3333333333333333)) + ((sums >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    sums = ((sums + (sums >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)) * _ONES
+    # In every byte of `sums`, how many bits are set up to that byte.
+    k = np.uint64(k)
+    shift = np.uint64(popcount((((k * _ONES) | _HIGHS) - sums) & _HIGHS) << 3)
+    before = ((sums << np.uint64(8)) >> shift) & np.uint64(0xFF)
+    return np.int64(shift) + np.int64(_IN_BYTE[((k - before) << np.uint64(8)) | ((word >> shift) & np.uint64(0xFF))])
+
+
+if HAS_FAST_DEPOSIT:
 
     @njit(**KERNEL)
     def select_bit(word, k):
-        """The index (int64) of the k-th set bit of `word` (uint64), counted from 0; 64 if fewer are set."""
+        """The index (int64) of the k-th set bit of `word` (uint64), counted from 0; k must be below their number."""
         return lowest(deposit(_ONE << np.uint64(k), word))
 
 else:
-
-    @njit(**KERNEL)
-    def select_bit(word, k):
-        """The index (int64) of the k-th set bit of `word` (uint64), counted from 0; 64 if fewer are set."""
-        for _ in range(k):
-            word &= word - _ONE
-        return lowest(word)
+    select_bit = _select_by_bytes
 
 
 @njit(**KERNEL)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from agent.search.tree.regret import EXPLORED, draw_edge, is_mixed
-from agent.search.tree.store import OPEN, PROVEN, ROOT, choosers, get_child
+from agent.search.tree.store import AMAF, EDGE, MIXED, OPEN, PROVEN, ROOT, choosers, get_child
 from agent.search.tree.workspace import MAX_DEPTH
 from games.bits.inner import step
+from games.bits.prefetch import LINE_BYTES, prefetch
 from games.bits.splitmix import random32
 
 PROVEN_DISCOUNT = 1e-3
@@ -48,7 +49,8 @@ def _select(tree, node, role, only_chooser, parameters, rng):
         return begin + start, np.int32(-1)
     node_visits = tree.node[node].visits
     c = parameters.exploration[role] * np.sqrt(np.log(node_visits + tree.node[node].pending + 2.0))
-    equivalence = parameters.rave_equivalence
+    amaf = parameters.rave_equivalence > 0.0
+    inverse = 1.0 / parameters.rave_equivalence if amaf else 0.0
     worst = parameters.worst_goal[role]
     node_mean = tree.stats[node, role].total / node_visits if node_visits > 0 else worst
     best = np.int64(-1)
@@ -65,16 +67,23 @@ def _select(tree, node, role, only_chooser, parameters, rng):
                 exact_goal = goal
                 exact = edge
             continue
-        visits = tree.edge[edge].visits
+        # With T, v the total and visits of the edge, A, n those of all moves as first, k the equivalence, RAVE's mix
+        # (1 - beta) T / v + beta A / n with beta = n / (n + v + v n / k) is (T (1 + n / k) + A) / (v (1 + n / k) + n).
+        visits = np.float64(tree.edge[edge].visits)
         pending = tree.edge[edge].pending
-        value = tree.edge[edge].total / visits if visits > 0 else node_mean
-        if equivalence > 0.0 and tree.amaf[edge].visits > 0.0:
-            n = tree.amaf[edge].visits
-            beta = n / (n + visits + visits * n / equivalence)
-            value += beta * (tree.amaf[edge].total / n - value)
+        mixed_total = tree.edge[edge].total
+        weight = visits
+        if amaf:
+            n = np.float64(tree.amaf[edge].visits)
+            share = 1.0 + n * inverse
+            mixed_total = mixed_total * share + tree.amaf[edge].total
+            weight = visits * share + n
+        value = mixed_total / weight if weight > 0.0 else node_mean
+        explored = visits + EXPLORATION_OFFSET
         if pending > 0:
             value -= (value - worst) * (VIRTUAL_LOSS * pending / (visits + VIRTUAL_LOSS * pending))
-        bound = value + c / np.sqrt(visits + pending + EXPLORATION_OFFSET)
+            explored += pending
+        bound = value + c / np.sqrt(explored)
         if bound > best_bound:
             best_bound = bound
             best = edge
@@ -95,13 +104,33 @@ def is_expansion_due(tree, node, threshold):
     return node == tree.counts[ROOT] or tree.node[node].visits >= threshold * tree.stats[node, chooser].n_edges
 
 
-NEW, UNEXPANDED, EXACT = 0, 1, 2
-"""How a descent can end; see `descend`."""
+NEW, UNEXPANDED, EXACT, ONWARD = 0, 1, 2, 3
+"""How a descent can end, and that it has not ended; see `go_down`."""
+
+FETCHED_BYTES = 1024
+"""Of a node's edges, how many bytes are asked for ahead at most. Set by hand; not tuned."""
+EDGES_OF_A_LINE = LINE_BYTES // EDGE.itemsize
+AMAF_OF_A_LINE = LINE_BYTES // AMAF.itemsize
+FETCHED_EDGES = FETCHED_BYTES // EDGE.itemsize
 
 
 @step
-def descend(tree, lanes, descent, parameters, expected, threshold):
-    """Leads a descent from the root to where the tree ends.
+def begin_descent(tree, lanes, descent, expected):
+    """Puts a descent, of which `expected` results are to come, at the root."""
+    descents = lanes.descents
+    descents.expected[descent] = expected
+    descents.missing[descent] = 0
+    descents.played[descent] = 0
+    descents.results[descent] = 0
+    for role in range(tree.stats.shape[1]):
+        descents.sums[descent, role] = 0.0
+    descents.node[descent, 0] = np.int32(tree.counts[ROOT])
+    descents.depth[descent] = 0
+
+
+@step
+def go_down(tree, lanes, descent, parameters, threshold):
+    """Leads a descent from its node to the next one (`ONWARD`), or says how it ends there.
 
     That is at an edge without a child (`NEW`: the leaf is still to be made), at a node whose value is proven (`EXACT`),
     or at one whose children are to be looked at (`is_expansion_due`) or where the path can be no longer (`UNEXPANDED`).
@@ -111,42 +140,55 @@ def descend(tree, lanes, descent, parameters, expected, threshold):
     A lock-free multithreaded Monte-Carlo tree search).
     """
     descents = lanes.descents
-    roles = tree.stats.shape[1]
-    node = np.int32(tree.counts[ROOT])
-    depth = 0
-    descents.expected[descent] = expected
-    descents.missing[descent] = 0
-    descents.played[descent] = 0
-    descents.results[descent] = 0
-    for role in range(roles):
-        descents.sums[descent, role] = 0.0
-    while True:
-        tree.node[node].pending += expected
-        descents.node[descent, depth] = node
-        descents.depth[descent] = depth
-        if tree.node[node].status == PROVEN:
-            return EXACT
-        if is_expansion_due(tree, node, threshold) or depth == MAX_DEPTH or tree.node[node].status != OPEN:
-            return UNEXPANDED
-        count, _ = choosers(tree.stats, node)
-        edges = descents.edge[descent, depth]
-        descents.proven_child[descent, depth] = -1
-        mixed = count > 1 and is_mixed(tree, node, expected, parameters.random_role)
-        for role in range(roles):
-            if mixed and role != parameters.random_role:
-                edge, explored = draw_edge(tree, node, role, lanes.rng)
-                if explored:
-                    descents.proven_child[descent, depth] = EXPLORED
-            else:
-                edge, proven_child = _select(tree, node, role, count <= 1, parameters, lanes.rng)
-                if proven_child >= 0:
-                    descents.proven_child[descent, depth] = proven_child
-            edges[role] = edge
-            if tree.stats[node, role].n_edges > 1:
-                tree.edge[edge].pending += expected
-        child = get_child(tree, node, edges)
-        depth += 1
-        if child < 0:
-            descents.depth[descent] = depth
-            return NEW
-        node = child
+    depth = np.int64(descents.depth[descent])
+    node = descents.node[descent, depth]
+    expected = descents.expected[descent]
+    tree.node[node].pending += expected
+    if tree.node[node].status == PROVEN:
+        return EXACT
+    if is_expansion_due(tree, node, threshold) or depth == MAX_DEPTH or tree.node[node].status != OPEN:
+        return UNEXPANDED
+    count, _ = choosers(tree.stats, node)
+    edges = descents.edge[descent, depth]
+    descents.proven_child[descent, depth] = -1
+    mixed = count > 1 and is_mixed(tree, node, expected, parameters.random_role)
+    for role in range(tree.stats.shape[1]):
+        if mixed and role != parameters.random_role:
+            edge, explored = draw_edge(tree, node, role, lanes.rng)
+            if explored:
+                descents.proven_child[descent, depth] = EXPLORED
+        else:
+            edge, proven_child = _select(tree, node, role, count <= 1, parameters, lanes.rng)
+            if proven_child >= 0:
+                descents.proven_child[descent, depth] = proven_child
+        edges[role] = edge
+        if tree.stats[node, role].n_edges > 1:
+            tree.edge[edge].pending += expected
+    child = get_child(tree, node, edges)
+    descents.depth[descent] = depth + 1
+    if child < 0:
+        return NEW
+    descents.node[descent, depth + 1] = child
+    prefetch(tree.node, np.int64(child))
+    prefetch(tree.stats, np.int64(child) * tree.stats.shape[1])
+    return ONWARD
+
+
+@step
+def is_drawn(tree, descents, descent):
+    """Whether the last edges of a descent were drawn by regret matching."""
+    return tree.node[descents.node[descent, descents.depth[descent] - 1]].expanded == MIXED
+
+
+@step
+def fetch_edges(tree, descents, descent):
+    """Asks for the edges of the node that a descent has come to, which `go_down` has asked for."""
+    node = descents.node[descent, descents.depth[descent]]
+    for role in range(tree.stats.shape[1]):
+        size = min(tree.stats[node, role].n_edges, FETCHED_EDGES)
+        if size > 1:
+            first = tree.stats[node, role].first_edge
+            for edge in range(first, first + size, EDGES_OF_A_LINE):
+                prefetch(tree.edge, edge)
+            for edge in range(first, first + size, AMAF_OF_A_LINE):
+                prefetch(tree.amaf, edge)

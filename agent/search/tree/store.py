@@ -17,7 +17,9 @@ from games.bits.compiling import KERNEL
 from games.bits.inner import inner_kernel
 from games.bits.locks import fence
 from games.bits.words import transpose
+from games.gdl.running.kernels import ONE, ZERO
 from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms
+from games.gdl.running.playouts import FOUR
 
 OPEN, TERMINAL, PROVEN = 0, 1, 2
 """Status of a node. TERMINAL: the match is over, goals not evaluated yet. PROVEN: `goal` is what best play brings."""
@@ -225,16 +227,26 @@ def list_candidates(role_start, legal_slot, slots, which, candidates):
     `role_start` and `legal_slot` are those of `CircuitPrograms`; in `slots` (uint64[slots]) the legal program has been
     evaluated. `candidates` is a `Candidates`.
     """
-    n = 0
+    n = ZERO
     roles = len(role_start) - 1
     for role in range(roles):
         candidates.start[role] = n
-        for move in range(role_start[role], role_start[role + 1]):
-            word = slots[legal_slot[move]] & which
-            if word != np.uint64(0):
-                candidates.move[n] = move
-                candidates.word[n] = word
-                n += 1
+        move = np.uint64(role_start[role])
+        end = np.uint64(role_start[role + 1])
+        while move < end:
+            # Mostly, all of four moves are legal nowhere.
+            together = min(end - move, FOUR)
+            some = ZERO
+            for i in range(together):
+                some |= slots[np.uint64(legal_slot[move + i])]
+            if some & which != ZERO:
+                for i in range(together):
+                    word = slots[np.uint64(legal_slot[move + i])] & which
+                    if word != ZERO:
+                        candidates.move[n] = move + i
+                        candidates.word[n] = word
+                        n += ONE
+            move += together
     candidates.start[roles] = n
 
 

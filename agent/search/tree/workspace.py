@@ -27,6 +27,8 @@ DESCENTS = 256
 """Descents that can be under way: those of 64 matches under way, of 64 finished ones, and a batch of new ones."""
 MAX_BATCH = 64
 """Descents of a batch at most: their leaves are made in one pass of the lanes."""
+SIDE_BY_SIDE = 16
+"""Descents that go down the tree together, a level at a time each. Set by hand; not tuned."""
 MAX_STARTS = 512
 """Starts that can wait for a lane."""
 
@@ -70,7 +72,9 @@ class Descents(NamedTuple):
     free: NDArray[np.int32]
     """(DESCENTS) the unused descents come first."""
     batch: NDArray[np.int32]
-    """(MAX_BATCH) the descents of a batch."""
+    """(MAX_BATCH) the descents of a batch that have come to their end."""
+    under_way: NDArray[np.int32]
+    """(SIDE_BY_SIDE) those that have not."""
 
 
 class Starts(NamedTuple):
@@ -232,6 +236,7 @@ def make_workspace(programs: CircuitPrograms, seed: int) -> SearchWorkspace:
             lanes=np.zeros(DESCENTS, np.uint64),
             free=np.zeros(DESCENTS, np.int32),
             batch=np.zeros(MAX_BATCH, np.int32),
+            under_way=np.zeros(SIDE_BY_SIDE, np.int32),
         ),
         starts=Starts(
             descent=np.zeros(MAX_STARTS, np.int32),

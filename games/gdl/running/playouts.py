@@ -17,6 +17,9 @@ from games.gdl.running.kernels import ALL, ONE, ZERO, advance, clear_sets, enter
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 
 
+FOUR = np.uint64(4)
+
+
 class MoveWorkspace(NamedTuple):
     """What `choose_random` writes to: arrays as long as any role of the game has moves, or longer."""
 
@@ -69,6 +72,41 @@ def new_playout_workspace(programs: CircuitPrograms, width: int, seed: int) -> P
     )
 
 
+@step
+def _list_candidates(role_start, legal_slot, slots, width, w, role, lanes, workspace):
+    """Lists a role's moves that are legal in any of `lanes`, see `choose_random`.
+
+    Returns how many there are, the lanes that have a move, and those that have several. Four moves are looked at
+    together, as mostly all of them are legal nowhere; of the others each is written without a branch, which would often
+    be mispredicted, and written over by the next one where it is legal nowhere.
+    """
+    words = np.uint64(len(width))
+    word_index = np.uint64(w)
+    n = ZERO
+    ones = ZERO
+    twos = ZERO
+    move = np.uint64(role_start[role])
+    end = np.uint64(role_start[role + 1])
+    while move < end:
+        together = min(end - move, FOUR)
+        if together == FOUR:
+            some = ZERO
+            for i in range(FOUR):
+                some |= slots[np.uint64(legal_slot[move + i]) * words + word_index]
+            if some & lanes == ZERO:
+                move += FOUR
+                continue
+        for i in range(together):
+            word = slots[np.uint64(legal_slot[move + i]) * words + word_index] & lanes
+            workspace.move[n] = move + i
+            workspace.word[n] = word
+            n += ONE if word != ZERO else ZERO
+            twos |= ones & word
+            ones |= word
+        move += together
+    return n, ones, twos
+
+
 @njit(**KERNEL)
 def choose_random(role_start, legal_slot, slots, width, w, role, lanes, rng, workspace):
     """Draws a uniformly random legal move for `role` in each of the lanes of word w.
@@ -79,49 +117,36 @@ def choose_random(role_start, legal_slot, slots, width, w, role, lanes, rng, wor
     Returns how many candidates there are (`workspace.move[:n]`, with the lanes that drew each in
     `workspace.chosen[:n]`), and the lanes in which the role has no legal move at all.
     """
-    words = len(width)
-    n = 0
-    ones = ZERO
-    twos = ZERO
-    for move in range(role_start[role], role_start[role + 1]):
-        word = slots[legal_slot[move] * words + w] & lanes
-        if word != ZERO:
-            workspace.move[n] = move
-            workspace.word[n] = word
-            n += 1
-            twos |= ones & word
-            ones |= word
+    n, ones, twos = _list_candidates(role_start, legal_slot, slots, width, w, role, lanes, workspace)
     single = ones & ~twos
     for i in range(n):
         workspace.chosen[i] = workspace.word[i] & single
     if twos != ZERO:
+        # Indices are unsigned: Numba looks whether a signed one counts from the end.
         block = workspace.block
-        blocks = (n + 63) >> 6
+        blocks = (n + np.uint64(63)) >> np.uint64(6)
         for i in range(n):
-            block[i >> 6, i & 63] = workspace.word[i]
-        for i in range(n, blocks << 6):
-            block[i >> 6, i & 63] = ZERO
+            block[i >> np.uint64(6), i & np.uint64(63)] = workspace.word[i]
+        for i in range(n, blocks << np.uint64(6)):
+            block[i >> np.uint64(6), i & np.uint64(63)] = ZERO
         for b in range(blocks):
             transpose(block[b])
         rest = twos
         while rest != ZERO:
-            lane = lowest(rest)
+            lane = np.uint64(lowest(rest))
             rest &= rest - ONE
-            b = 0
-            if blocks == 1:
-                k = (random32(rng) * np.uint64(popcount(block[0, lane]))) >> np.uint64(32)
-            else:
-                total = 0
-                for i in range(blocks):
-                    total += popcount(block[i, lane])
-                k = (random32(rng) * np.uint64(total)) >> np.uint64(32)
-                count = np.uint64(popcount(block[0, lane]))
-                while k >= count:
-                    k -= count
-                    b += 1
-                    count = np.uint64(popcount(block[b, lane]))
-            workspace.chosen[(b << 6) + select_bit(block[b, lane], k)] |= ONE << np.uint64(lane)
-    return n, lanes & ~ones
+            total = ZERO
+            for i in range(blocks):
+                total += np.uint64(popcount(block[i, lane]))
+            k = (random32(rng) * total) >> np.uint64(32)
+            b = ZERO
+            count = np.uint64(popcount(block[ZERO, lane]))
+            while k >= count:
+                k -= count
+                b += ONE
+                count = np.uint64(popcount(block[b, lane]))
+            workspace.chosen[(b << np.uint64(6)) + np.uint64(select_bit(block[b, lane], k))] |= ONE << lane
+    return np.int64(n), lanes & ~ones
 
 
 @step
