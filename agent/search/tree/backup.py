@@ -18,7 +18,7 @@ from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import ONE, ZERO
 from games.gdl.running.layout import FIRST_FLUENT
 
-AMAF_VISITS = 200.0
+AMAF_VISITS = 20.0
 """Visits of a node from which on its all-moves-as-first values are left as they are, as a multiple of RAVE's
 equivalence parameter: most of its moves are judged by their own results by then. Set by hand; not tuned."""
 
@@ -125,6 +125,7 @@ def _add_amaf(tree, lanes, descent, w, which, played, parameters):
     """
     descents = lanes.descents
     settled = AMAF_VISITS * parameters.rave_equivalence
+    column = np.uint64(w)
     for d in range(descents.depth[descent] + 1):
         node = descents.node[descent, d]
         if node < 0:
@@ -135,12 +136,15 @@ def _add_amaf(tree, lanes, descent, w, which, played, parameters):
             size = tree.stats[node, role].n_edges
             if size <= 1 or role == parameters.random_role:
                 continue
-            begin = tree.stats[node, role].first_edge
-            for edge in range(begin, begin + size):
-                word = played[tree.edge[edge].move, w] & which
+            # Unsigned indices: Numba looks whether a signed one counts from the end.
+            begin = np.uint64(tree.stats[node, role].first_edge)
+            n_goals = lanes.n_goals[role]
+            value, of_value = lanes.goal_value[role, 0], lanes.goal_word[role, 0]
+            for edge in range(begin, begin + np.uint64(size)):
+                word = played[np.uint64(tree.edge[edge].move), column] & which
                 if word != ZERO:
-                    total = 0.0
-                    for i in range(lanes.n_goals[role]):
+                    total = value * popcount(word & of_value)
+                    for i in range(1, n_goals):
                         total += lanes.goal_value[role, i] * popcount(word & lanes.goal_word[role, i])
                     tree.amaf[edge].visits += np.float32(popcount(word))
                     tree.amaf[edge].total += np.float32(total)
@@ -166,6 +170,9 @@ def _sort_goals(lanes, which, roles):
                 lanes.goal_value[role, n] = goal
                 lanes.goal_word[role, n] = same
                 n += 1
+        if n == 0:
+            # The first one is looked at without asking whether there is one.
+            lanes.goal_word[role, 0] = ZERO
         lanes.n_goals[role] = n
 
 

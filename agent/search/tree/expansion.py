@@ -33,6 +33,7 @@ from agent.search.tree.store import (
     TERMINAL,
     add_node,
     choosers,
+    hash_state,
     list_candidates,
     load_rows,
     set_child,
@@ -56,6 +57,7 @@ from agent.search.tree.workspace import (
 from games.bits.clock import nanoseconds
 from games.bits.inner import inner_kernel, step
 from games.bits.locks import unlock
+from games.bits.prefetch import prefetch
 from games.bits.splitmix import random32
 from games.bits.words import lowest, transpose
 from games.gdl.running.goals import evaluate_goals, read_goals
@@ -178,6 +180,9 @@ def _make_leaves(programs, tree, lanes, n, n_fluents):
     over |= _stuck(candidates, which)
     if over != ZERO:
         _evaluate_goals(programs, lanes, n_fluents)
+    for lane in range(n):
+        slot = hash_state(expansion.state[lane]) & np.uint64(len(tree.table) - 1)
+        prefetch(tree.table, np.int64(slot))
     lock(tree.counts)
     for lane in range(n):
         descent = descents.batch[lane]

@@ -64,7 +64,7 @@ way nothing is learnt from them. Set by hand; not tuned."""
 GOAL_COST_RATIO = 8.0
 """Finished matches are held until their playouts took this many times as long as one evaluation of the goal program
 takes. Set by hand; not tuned."""
-MIN_HELD, MAX_HELD = 12.0, 96.0
+MIN_HELD, MAX_HELD = 48.0, 128.0
 """Finished matches that are held at least, so that those of one descent are backed up together, and at most. Set by
 hand; not tuned."""
 STEP_OVERHEAD = 500
