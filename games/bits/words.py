@@ -65,9 +65,11 @@ _IN_BYTE = np.array(
 
 
 @njit(**KERNEL)
-def _select_by_bytes(word, k):
-    """`select_bit` without `deposit`: the byte first, by sums of its bits (Vigna 2008, "Broadword implementation of
-    rank/select queries"), then a table. `k` must be below the number of set bits."""
+def select_bit_by_bytes(word, k):
+    """`select_bit` without `deposit`: finds the byte by sums of bits, the bit in it by a table.
+
+    Vigna 2008, "Broadword implementation of rank/select queries".
+    """
     sums = word - ((word >> _ONE) & np.uint64(0x5555555555555555))
     sums = (sums & np.uint64(0x3333333333333333)) + ((sums >> np.uint64(2)) & np.uint64(0x3333333333333333))
     sums = ((sums + (sums >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)) * _ONES
@@ -86,7 +88,7 @@ if HAS_FAST_DEPOSIT:
         return lowest(deposit(_ONE << np.uint64(k), word))
 
 else:
-    select_bit = _select_by_bytes
+    select_bit = select_bit_by_bytes
 
 
 @njit(**KERNEL)

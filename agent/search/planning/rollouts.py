@@ -263,7 +263,7 @@ def _roll(programs, work, policy):
         if (alive >> np.uint64(lane)) & ONE != ZERO:
             work.score[lane] = _UNFINISHED
             continue
-        read_goals(first_goal, goal_role, goal_value, goal_slots, _WIDTH, lane, work.goals)
+        read_goals(first_goal, goal_role, goal_value, goal_slots, lane, work.goals)
         holding = 0
         for slot in work.wanted:
             holding += np.int64((goal_slots[slot] >> np.uint64(lane)) & ONE)

@@ -223,7 +223,7 @@ def _judge_ends(game, into, chunk, over):
     while over != ZERO:
         lane = lowest(over)
         over &= over - ONE
-        read_goals(first_goal, goal_role, goal_value, goal_slots, WIDTH, lane, goals)
+        read_goals(first_goal, goal_role, goal_value, goal_slots, lane, goals)
         if goals[0] >= game.best_goal[0] and goals[0] > goals[1]:
             score = WIN
         elif goals[1] >= game.best_goal[1] and goals[1] > goals[0]:

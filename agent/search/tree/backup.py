@@ -11,14 +11,14 @@ import numpy as np
 from agent.search.tree.proofs import note_proven_child, prove
 from agent.search.tree.regret import EXPLORED, add_regrets
 from agent.search.tree.store import MIXED, N_PLAYOUTS, OPEN, choosers
-from agent.search.tree.workspace import ACTIVE, HELD, MAX_DEPTH, N_FREE, WIDTH, WORDS
+from agent.search.tree.workspace import ACTIVE, HELD, MAX_DEPTH, N_FREE, WIDTH
 from games.bits.inner import inner_kernel, step
 from games.bits.words import lowest, popcount
 from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import ONE, ZERO
 from games.gdl.running.layout import FIRST_FLUENT
 
-AMAF_VISITS = 20.0
+AMAF_VISITS = 200.0
 """Visits of a node from which on its all-moves-as-first values are left as they are, as a multiple of RAVE's
 equivalence parameter: most of its moves are judged by their own results by then. Set by hand; not tuned."""
 
@@ -118,14 +118,13 @@ def back_up(tree, lanes, descent, parameters):
 
 
 @step
-def _add_amaf(tree, lanes, descent, w, which, played, parameters):
-    """All moves as first (RAVE, Gelly & Silver 2007): credits the moves that the lanes in `which`, of word w, have played.
+def _add_amaf(tree, lanes, descent, which, played, parameters):
+    """All moves as first (RAVE, Gelly & Silver 2007): credits the moves that the lanes in `which` (a word) have played.
 
-    At every node on the descent's path; `played` is uint64[moves, WORDS], `lanes.lane_goals` has the goals.
+    At every node on the descent's path; `played` is uint64[moves], `lanes.lane_goals` has the goals.
     """
     descents = lanes.descents
     settled = AMAF_VISITS * parameters.rave_equivalence
-    column = np.uint64(w)
     for d in range(descents.depth[descent] + 1):
         node = descents.node[descent, d]
         if node < 0:
@@ -141,7 +140,7 @@ def _add_amaf(tree, lanes, descent, w, which, played, parameters):
             n_goals = lanes.n_goals[role]
             value, of_value = lanes.goal_value[role, 0], lanes.goal_word[role, 0]
             for edge in range(begin, begin + np.uint64(size)):
-                word = played[np.uint64(tree.edge[edge].move), column] & which
+                word = played[np.uint64(tree.edge[edge].move)] & which
                 if word != ZERO:
                     total = value * popcount(word & of_value)
                     for i in range(1, n_goals):
@@ -177,22 +176,21 @@ def _sort_goals(lanes, which, roles):
 
 
 @inner_kernel()
-def add_results(tree, lanes, w, which, path, played, parameters):
-    """Counts the matches of the lanes in `which`, of word w, whose goals are `lanes.lane_goals`.
+def add_results(tree, lanes, which, path, played, parameters):
+    """Counts the matches of the lanes in `which` (a word), whose goals are `lanes.lane_goals`.
 
     At the edges by which they left the tree, and at their descents, which are backed up as soon as nothing is missing.
-    `path` says which of the lanes' two matches it is: 0 the one under way, 1 the finished one. `played`
-    (uint64[moves, WORDS]) has the moves that were made in it.
+    `path` says which of the lanes' two matches it is: 0 the one under way, 1 the finished one. `played` (uint64[moves])
+    has the moves that were made in it.
     """
-    first = 64 * w
     descents, descent_of = lanes.descents, lanes.descent
     amaf = parameters.rave_equivalence > 0.0
     rest = which
     while rest != ZERO:
         lane = lowest(rest)
         rest &= rest - ONE
-        match = np.int64(lanes.current[first + lane]) ^ path
-        descent = descent_of[match, first + lane]
+        match = np.int64(lanes.current[lane]) ^ path
+        descent = descent_of[match, lane]
         descents.lanes[descent] |= ONE << np.uint64(lane)
         descents.missing[descent] -= 1
         descents.played[descent] += 1
@@ -200,7 +198,7 @@ def add_results(tree, lanes, w, which, path, played, parameters):
         for role in range(tree.stats.shape[1]):
             goal = lanes.lane_goals[lane, role]
             descents.sums[descent, role] += goal
-            edge = lanes.edge[match, first + lane, role]
+            edge = lanes.edge[match, lane, role]
             if edge >= 0:
                 tree.edge[edge].visits += 1
                 tree.edge[edge].total += goal
@@ -210,12 +208,12 @@ def add_results(tree, lanes, w, which, path, played, parameters):
     rest = which
     while rest != ZERO:
         lane = lowest(rest)
-        descent = descent_of[np.int64(lanes.current[first + lane]) ^ path, first + lane]
+        descent = descent_of[np.int64(lanes.current[lane]) ^ path, lane]
         together = descents.lanes[descent]
         descents.lanes[descent] = ZERO
         rest &= ~together
         if amaf:
-            _add_amaf(tree, lanes, descent, w, together, played, parameters)
+            _add_amaf(tree, lanes, descent, together, played, parameters)
         if descents.missing[descent] == 0:
             back_up(tree, lanes, descent, parameters)
 
@@ -249,42 +247,37 @@ def note_best_line(tree, lanes, descent, edge, trail, trail_size, goal):
 @inner_kernel()
 def collect(programs, tree, lanes, parameters):
     """Evaluates the goals of all held matches and backs them up."""
+    held = lanes.mask[HELD]
+    if held == ZERO:
+        return
     first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
+    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, lanes.goal_slots, WIDTH)
     roles = tree.stats.shape[1]
-    evaluated = False
-    for w in range(WORDS):
-        held = lanes.mask[HELD, w]
-        if held == ZERO:
-            continue
-        if not evaluated:
-            evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, lanes.goal_slots, WIDTH)
-            evaluated = True
-        rest = held
-        while rest != ZERO:
-            bit = lowest(rest)
-            rest &= rest - ONE
-            lane = 64 * w + bit
-            read_goals(first_goal, goal_role, goal_value, lanes.goal_slots, WIDTH, lane, lanes.goals)
-            for role in range(roles):
-                lanes.lane_goals[bit, role] = lanes.goals[role] / 100.0
-            if lanes.trail.shape[2] > 0:
-                match = 1 - np.int64(lanes.current[lane])
-                edge, trail, size = lanes.edge[match, lane, 0], lanes.trail[match, lane], lanes.trail_size[match, lane]
-                note_best_line(tree, lanes, lanes.descent[match, lane], edge, trail, size, lanes.lane_goals[bit, 0])
-        add_results(tree, lanes, w, held, 1, lanes.held_played, parameters)
-        lanes.mask[HELD, w] = ZERO
+    rest = held
+    while rest != ZERO:
+        lane = lowest(rest)
+        rest &= rest - ONE
+        read_goals(first_goal, goal_role, goal_value, lanes.goal_slots, lane, lanes.goals)
+        for role in range(roles):
+            lanes.lane_goals[lane, role] = lanes.goals[role] / 100.0
+        if lanes.trail.shape[2] > 0:
+            match = 1 - np.int64(lanes.current[lane])
+            edge, trail, size = lanes.edge[match, lane, 0], lanes.trail[match, lane], lanes.trail_size[match, lane]
+            note_best_line(tree, lanes, lanes.descent[match, lane], edge, trail, size, lanes.lane_goals[lane, 0])
+    add_results(tree, lanes, held, 1, lanes.held_played, parameters)
+    lanes.mask[HELD] = ZERO
 
 
 @step
-def judge_lanes(tree, lanes, parameters, w, due):
-    """Backs up the linear evaluation of the states of the lanes in `due`, of word w, and ends their matches."""
+def judge_lanes(tree, lanes, parameters, due):
+    """Backs up the linear evaluation of the states of the lanes in `due` (a word), and ends their matches."""
     roles = tree.stats.shape[1]
     weights, sums = parameters.judge_weights, lanes.lane_goals
     for lane in range(64):
         for role in range(roles):
             sums[lane, role] = parameters.judge_bias[role]
     for f in range(len(weights)):
-        rest = lanes.slots[(FIRST_FLUENT + f) * WORDS + w] & due
+        rest = lanes.slots[FIRST_FLUENT + f] & due
         while rest != ZERO:
             lane = lowest(rest)
             rest &= rest - ONE
@@ -301,7 +294,7 @@ def judge_lanes(tree, lanes, parameters, w, due):
             middle = worst + half
             sums[lane, role] = middle + half * np.tanh((sums[lane, role] - middle) / half)
         lanes.playout_counts[0] += 1.0
-    add_results(tree, lanes, w, due, 0, lanes.played, parameters)
+    add_results(tree, lanes, due, 0, lanes.played, parameters)
     for move in range(len(lanes.played)):
-        lanes.played[move, w] &= ~due
-    lanes.mask[ACTIVE, w] &= ~due
+        lanes.played[move] &= ~due
+    lanes.mask[ACTIVE] &= ~due

@@ -221,7 +221,7 @@ def _note_goals(programs, found, workspace, begin, over):
     for lane in range(64):
         if (over >> np.uint64(lane)) & ONE == ZERO:
             continue
-        read_goals(first_goal, goal_role, goal_value, goal_slots, _WIDTH, lane, goals)
+        read_goals(first_goal, goal_role, goal_value, goal_slots, lane, goals)
         if goals[0] > found.goal[0]:
             found.goal[0] = np.int32(goals[0])
             found.counts[_BEST] = begin + lane

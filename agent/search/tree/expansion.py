@@ -45,7 +45,6 @@ from agent.search.tree.workspace import (
     MAX_BATCH,
     N_FREE,
     N_STARTS,
-    ONE_WORD,
     PASS_TIME,
     PASSES,
     PLAYOUT_TIME,
@@ -53,6 +52,7 @@ from agent.search.tree.workspace import (
     SIDE_BY_SIDE,
     TREE_TIME,
     WAITING,
+    WIDTH,
 )
 from games.bits.clock import nanoseconds
 from games.bits.inner import inner_kernel, step
@@ -95,17 +95,17 @@ def _make_states(programs, tree, lanes, n, n_fluents):
     expansion, block = lanes.expansion, lanes.block
     slots, set_start, set_slot = expansion.slots, programs.set_start, programs.set_slot
     which = ALL >> np.uint64(64 - n)
-    load_rows(tree.state, expansion.node, which, slots, ONE_WORD, FIRST_WORD, block, n_fluents)
-    evaluate(programs.legal, slots, ONE_WORD)
-    clear_sets(programs.first_set, programs.n_sets, slots, ONE_WORD)
+    load_rows(tree.state, expansion.node, which, slots, block, n_fluents)
+    evaluate(programs.legal, slots, WIDTH)
+    clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
     for lane in range(n):
         bit = ONE << np.uint64(lane)
         for role in range(tree.stats.shape[1]):
             move = tree.edge[expansion.edge[lane, role]].move
-            enter_move(set_start, set_slot, slots, ONE_WORD, FIRST_WORD, np.int64(move), bit)
-    evaluate(programs.next, slots, ONE_WORD)
-    advance(programs.next_slot, programs.initial, slots, ONE_WORD, lanes.keep, lanes.following)
-    evaluate(programs.legal, slots, ONE_WORD)
+            enter_move(set_start, set_slot, slots, WIDTH, FIRST_WORD, np.int64(move), bit)
+    evaluate(programs.next, slots, WIDTH)
+    advance(programs.next_slot, programs.initial, slots, WIDTH, lanes.keep, lanes.following)
+    evaluate(programs.legal, slots, WIDTH)
     for word in range(tree.state.shape[1]):
         for f in range(64 * word, 64 * word + 64):
             block[f - 64 * word] = slots[FIRST_FLUENT + f] if f < n_fluents else ZERO
@@ -121,17 +121,14 @@ def _evaluate_goals(programs, lanes, n_fluents):
     goal_slots = lanes.expansion_goal_slots
     for f in range(FIRST_FLUENT, FIRST_FLUENT + n_fluents):
         goal_slots[f] = lanes.expansion.slots[f]
-    evaluate_goals(programs.goal, programs.goal_slot, programs.first_goal, programs.goal_role, goal_slots, ONE_WORD)
+    evaluate_goals(programs.goal, programs.goal_slot, programs.first_goal, programs.goal_role, goal_slots, WIDTH)
 
 
 @inner_kernel()
 def _read_goals(programs, lanes, lane):
     """Puts the goals of one state of the expansion into `lanes.goals`, 0..1."""
     goals = lanes.goals
-    goal_slots = lanes.expansion_goal_slots
-    read_goals(
-        programs.first_goal, programs.goal_role, programs.goal_value, goal_slots, ONE_WORD, np.int64(lane), goals
-    )
+    read_goals(programs.first_goal, programs.goal_role, programs.goal_value, lanes.expansion_goal_slots, lane, goals)
     for role in range(len(goals)):
         goals[role] /= 100.0
 

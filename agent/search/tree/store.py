@@ -199,18 +199,18 @@ def find_state(table, states, state):
 
 
 @inner_kernel()
-def load_rows(states, rows, which, slots, width, w, block, n_fluents):
-    """Puts packed states, 64 fluents at a time (bit transposition), into the lanes of `which`, some of word w.
+def load_rows(states, rows, which, slots, block, n_fluents):
+    """Puts packed states, 64 fluents at a time (bit transposition), into the lanes of `which` (a word).
 
-    `states` is uint64[n, words]; lane i of the word gets row `rows[i]` (int32[64]; any row where it is not in `which`).
-    `slots` is uint64[slots * W]; `block` (uint64[64]) is overwritten.
+    `states` is uint64[n, words]; lane i gets row `rows[i]` (int32[64]; any row where it is not in `which`). `slots` is
+    uint64[slots]; `block` (uint64[64]) is overwritten.
     """
     for word in range(states.shape[1]):
         for lane in range(64):
             block[lane] = states[rows[lane], word]
         transpose(block)
         for f in range(64 * word, min(64 * word + 64, n_fluents)):
-            slot = (FIRST_FLUENT + f) * len(width) + w
+            slot = FIRST_FLUENT + f
             slots[slot] = (slots[slot] & ~which) | (block[f - 64 * word] & which)
 
 

@@ -14,12 +14,8 @@ from games.gdl.running.kernels import ALL, WIDTHS
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
 from games.gdl.running.playouts import MoveWorkspace, new_move_workspace
 
-WORDS = 4
-"""Words of lanes that playouts are made on."""
-WIDTH = WIDTHS[WORDS]
-ONE_WORD = WIDTHS[1]
-"""The width for leaves and their children, of which there are 64 at most."""
-LANES = 64 * WORDS
+WIDTH = WIDTHS[1]
+"""Kernels' width: slots of one 64-bit word."""
 MAX_DEPTH = 500
 """Longest path in the tree; deeper nodes are only played out from. Bounds memory; not tuned. No power of 2: the same
 step of all paths would compete for the same few lines of the cache."""
@@ -28,10 +24,10 @@ MAX_HORIZON = 32
 MAX_PLIES = 4096
 """A playout longer than this is cut off; its goals count as they stand. Set by hand; not tuned."""
 
+DESCENTS = 256
+"""Descents that can be under way: those of 64 matches under way, of 64 finished ones, and a batch of new ones."""
 MAX_BATCH = 64
 """Descents of a batch at most: their leaves are made in one pass of the lanes."""
-DESCENTS = 2 * LANES + 2 * MAX_BATCH
-"""Descents that can be under way: those of matches under way, of finished ones, and batches of new ones."""
 SIDE_BY_SIDE = 16
 """Descents that go down the tree together, a level at a time each. Set by hand; not tuned."""
 MAX_STARTS = 512
@@ -73,7 +69,7 @@ class Descents(NamedTuple):
     sums: NDArray[np.float64]
     """(DESCENTS, roles) their goals (0..1), added up."""
     lanes: NDArray[np.uint64]
-    """(DESCENTS) lanes of one word whose goals are just read; 0 in between."""
+    """(DESCENTS) lanes whose goals are just read; 0 in between."""
     free: NDArray[np.int32]
     """(DESCENTS) the unused descents come first."""
     batch: NDArray[np.int32]
@@ -116,51 +112,51 @@ class Expansion(NamedTuple):
 
 
 class SearchWorkspace(NamedTuple):
-    """One thread's memory: `LANES` matches under way, as many finished ones that wait for their goals to be evaluated.
+    """One thread's memory: 64 matches under way, and 64 finished ones that wait for their goals to be evaluated.
 
-    Kernels call it `lanes`: lane i is match i, bit i % 64 of word i // 64. `current[lane]` is the index of what belongs
-    to the match under way in arrays that have two of it, the other one belongs to the finished match.
+    Kernels call it `lanes`: lane i is match i. `current[lane]` is the index of what belongs to the match under way in
+    arrays that have two of it, the other one belongs to the finished match.
     """
 
     slots: NDArray[np.uint64]
-    """(slots * WORDS) the lanes of each signal of the circuit's legal and next programs."""
+    """(slots) a word of 64 lanes per signal of the circuit's legal and next programs."""
     goal_slots: NDArray[np.uint64]
-    """(goal slots * WORDS) the same for the goal program: final states."""
+    """(goal slots) the same for the goal program: final states."""
     expansion_goal_slots: NDArray[np.uint64]
-    """(goal slots) the same for the 64 states of the `expansion`."""
+    """(goal slots) the same for the states of the `expansion`."""
     move_workspace: MoveWorkspace
     """For drawing random moves."""
     rng: NDArray[np.uint64]
     """(1) state of the random generator."""
     mask: NDArray[np.uint64]
-    """(2, WORDS) sets of lanes: ACTIVE, HELD."""
+    """(2) sets of lanes: ACTIVE, HELD."""
     counts: NDArray[np.int64]
     """(4) see `N_FREE` and what follows it."""
     costs: NDArray[np.float64]
     """(8) see `TREE_TIME` and what follows it."""
     current: NDArray[np.int8]
-    """(LANES) 0 or 1."""
+    """(64) 0 or 1."""
     descent: NDArray[np.int32]
-    """(2, LANES) the descent that a match belongs to."""
+    """(2, 64) the descent that a match belongs to."""
     edge: NDArray[np.int32]
-    """(2, LANES, roles) the edges by which it left the tree, see `Starts.edge`."""
+    """(2, 64, roles) the edges by which it left the tree, see `Starts.edge`."""
     trail: NDArray[np.int32]
-    """(2, LANES, n) moves of a one-player match after the tree; n = 0 with more players."""
+    """(2, 64, n) moves of a one-player match after the tree; n = 0 with more players."""
     trail_size: NDArray[np.int32]
-    """(2, LANES) how many there are."""
+    """(2, 64) how many there are."""
     descents: Descents
     starts: Starts
     expansion: Expansion
     source: NDArray[np.int32]
-    """(WORDS, 64) the start (see `Starts`) that each lane took its state from last."""
+    """(64) the start (see `Starts`) that each lane took its state from last."""
     plies: NDArray[np.int32]
-    """(LANES) plies played since the lane left the tree."""
+    """(64) plies played since the lane left the tree."""
     left_tree: NDArray[np.uint64]
-    """(MAX_HORIZON + 1, WORDS) `left_tree[n]`: the lanes that left the tree n plies ago."""
+    """(MAX_HORIZON + 1) `left_tree[n]`: the lanes that left the tree n plies ago."""
     played: NDArray[np.uint64]
-    """(moves of all roles, WORDS) the lanes in whose match under way the move was made: for all-moves-as-first."""
+    """(moves of all roles) the lanes in whose match under way the move was made: for all-moves-as-first."""
     held_played: NDArray[np.uint64]
-    """(moves of all roles, WORDS) the same for finished matches."""
+    """(moves of all roles) the same for finished matches."""
     best_line: NDArray[np.int32]
     """(n + MAX_DEPTH + 2) the best match of a single player found so far, as moves from the root; [0] is its length."""
     best_goal: NDArray[np.float64]
@@ -170,9 +166,9 @@ class SearchWorkspace(NamedTuple):
     goals: NDArray[np.float64]
     """(roles) those of one match, 0..1; this and what follows is overwritten at every use."""
     lane_goals: NDArray[np.float64]
-    """(64, roles) those of each lane of a word, 0..1."""
+    """(64, roles) those of each lane, 0..1."""
     n_goals: NDArray[np.int64]
-    """(roles) how many different goals above 0 these lanes have."""
+    """(roles) how many different goals above 0 the lanes have."""
     goal_value: NDArray[np.float64]
     """(roles, 64) these goals, 0..1."""
     goal_word: NDArray[np.uint64]
@@ -180,9 +176,9 @@ class SearchWorkspace(NamedTuple):
     block: NDArray[np.uint64]
     """(64) a bit matrix to transpose."""
     keep: NDArray[np.uint64]
-    """(WORDS) all lanes: none begins again when states advance."""
+    """(1) all lanes: none begins again when states advance."""
     following: NDArray[np.uint64]
-    """(fluents * WORDS) the next state of all lanes."""
+    """(fluents) the next state of all lanes."""
 
 
 class Parameters(NamedTuple):
@@ -215,19 +211,19 @@ def make_workspace(programs: CircuitPrograms, seed: int) -> SearchWorkspace:
     words = (len(programs.initial) + 63) // 64 or 1
     trail = MAX_PLIES if roles == 1 else 0
     workspace = SearchWorkspace(
-        slots=aligned_words(programs.n_slots * WORDS),
-        goal_slots=aligned_words(programs.n_goal_slots * WORDS),
+        slots=aligned_words(programs.n_slots),
+        goal_slots=aligned_words(programs.n_goal_slots),
         expansion_goal_slots=aligned_words(programs.n_goal_slots),
         move_workspace=new_move_workspace(programs),
         rng=np.array([seed], np.uint64),
-        mask=np.zeros((2, WORDS), np.uint64),
+        mask=np.zeros(2, np.uint64),
         counts=np.zeros(4, np.int64),
         costs=np.zeros(8),
-        current=np.zeros(LANES, np.int8),
-        descent=np.zeros((2, LANES), np.int32),
-        edge=np.zeros((2, LANES, roles), np.int32),
-        trail=np.zeros((2, LANES, trail), np.int32),
-        trail_size=np.zeros((2, LANES), np.int32),
+        current=np.zeros(64, np.int8),
+        descent=np.zeros((2, 64), np.int32),
+        edge=np.zeros((2, 64, roles), np.int32),
+        trail=np.zeros((2, 64, trail), np.int32),
+        trail_size=np.zeros((2, 64), np.int32),
         descents=Descents(
             depth=np.zeros(DESCENTS, np.int32),
             node=np.zeros((DESCENTS, MAX_DEPTH + 1), np.int32),
@@ -258,11 +254,11 @@ def make_workspace(programs: CircuitPrograms, seed: int) -> SearchWorkspace:
             state=np.zeros((64, words), np.uint64),
             candidates=new_candidates(programs),
         ),
-        source=np.zeros((WORDS, 64), np.int32),
-        plies=np.zeros(LANES, np.int32),
-        left_tree=np.zeros((MAX_HORIZON + 1, WORDS), np.uint64),
-        played=np.zeros((moves, WORDS), np.uint64),
-        held_played=np.zeros((moves, WORDS), np.uint64),
+        source=np.zeros(64, np.int32),
+        plies=np.zeros(64, np.int32),
+        left_tree=np.zeros(MAX_HORIZON + 1, np.uint64),
+        played=np.zeros(moves, np.uint64),
+        held_played=np.zeros(moves, np.uint64),
         best_line=np.zeros(trail + MAX_DEPTH + 2, np.int32),
         best_goal=np.full(1, -1.0),
         playout_counts=np.array([1.0, 20.0]),
@@ -272,8 +268,8 @@ def make_workspace(programs: CircuitPrograms, seed: int) -> SearchWorkspace:
         goal_value=np.zeros((roles, 64)),
         goal_word=np.zeros((roles, 64), np.uint64),
         block=np.zeros(64, np.uint64),
-        keep=np.full(WORDS, ALL),
-        following=np.zeros(len(programs.next_slot) * WORDS, np.uint64),
+        keep=np.full(1, ALL),
+        following=np.zeros(len(programs.next_slot), np.uint64),
     )
     clear_workspace(programs, workspace)
     return workspace
@@ -281,12 +277,11 @@ def make_workspace(programs: CircuitPrograms, seed: int) -> SearchWorkspace:
 
 def clear_workspace(programs: CircuitPrograms, workspace: SearchWorkspace) -> None:
     """Drops all matches under way."""
+    load_initial(programs, workspace.slots)
     load_initial(programs, workspace.expansion.slots)
-    workspace.slots.reshape(-1, WORDS)[:] = workspace.expansion.slots[:, None]
-    workspace.goal_slots[:] = 0
-    workspace.goal_slots.reshape(-1, WORDS)[SLOT_TRUE] = ALL
-    workspace.expansion_goal_slots[:] = 0
-    workspace.expansion_goal_slots[SLOT_TRUE] = ALL
+    for goal_slots in (workspace.goal_slots, workspace.expansion_goal_slots):
+        goal_slots[:] = 0
+        goal_slots[SLOT_TRUE] = ALL
     workspace.mask[:] = 0
     workspace.counts[:] = 0
     workspace.counts[N_FREE] = DESCENTS

@@ -43,18 +43,16 @@ def evaluate_goals(program, goal_slot, first_goal, goal_role, goal_slots, width)
 
 
 @inner_kernel()
-def read_goals(first_goal, goal_role, goal_value, goal_slots, width, lane, goals):
-    """The goal of each role in one lane, after `evaluate_goals`; 0 for a role without.
+def read_goals(first_goal, goal_role, goal_value, goal_slots, lane, goals):
+    """The goal of each role in one lane, after `evaluate_goals` at W = 1; 0 for a role without.
 
-    The first three are those of `CircuitPrograms`; `goal_slots` is uint64[n_goal_slots * W], `goals` float64[roles].
+    The first three are those of `CircuitPrograms`; `goal_slots` is uint64[n_goal_slots], `goals` float64[roles].
     """
     for role in range(len(goals)):
         goals[role] = 0.0
-    words = len(width)
-    word = lane >> 6
-    bit = np.uint64(lane & 63)
+    bit = np.uint64(lane)
     for i in range(len(goal_value)):
-        if (goal_slots[(first_goal + i) * words + word] >> bit) & ONE != ZERO:
+        if (goal_slots[first_goal + i] >> bit) & ONE != ZERO:
             goals[goal_role[i]] = goal_value[i]
 
 

@@ -16,9 +16,8 @@ from games.bits.inner import inner_kernel, step
 from games.bits.vectors import gate
 from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, SLOT_TRUE
 
-WIDTHS = {1: (0.0,), 4: (0.0,) * 4}
-"""The widths (in words) that kernels are compiled for: 1 suits few states, 4 is the widest that pays: a gate costs 0.35
-times as much for each lane, and large circuits still fit into caches.
+WIDTHS = {1: (0.0,), 8: (0.0,) * 8}
+"""The widths (in words) that kernels are compiled for: 1 suits a tree; 8 is the widest that pays in random playouts.
 
 The zeros are floats because Numba types an integer constant by its value, and would compile kernels for that, too."""
 

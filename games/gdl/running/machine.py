@@ -242,13 +242,13 @@ class CircuitMachine(StateMachine):
         playouts: int | None = None,
         seconds: float | None = None,
         seed: int = 1,
-        width: int = 4,
+        width: int = 8,
         stop: NDArray[np.uint8] | None = None,
     ) -> PlayoutStatistics:
         """Plays random matches from the initial state to the end.
 
         Either `playouts` of them (at least one per lane), or for this many CPU seconds of this thread. `width` is in
-        words of 64 lanes; 4 is faster than 1 on circuits of every size. `stop` (uint8[1]) ends it when it is set.
+        words of 64 lanes; 8 is faster than 1 on circuits of every size. `stop` (uint8[1]) ends it when it is set.
         """
         n_roles = len(self.roles)
         workspace = new_playout_workspace(self.programs, width, seed)

@@ -8,20 +8,30 @@ import numpy as np
 import pytest
 from numba import njit
 
-from games.bits.words import HAS_DEPOSIT, aligned_words, deposit, lowest, popcount, select_bit, transpose
+from games.bits.words import (
+    HAS_DEPOSIT,
+    aligned_words,
+    deposit,
+    lowest,
+    popcount,
+    select_bit,
+    select_bit_by_bytes,
+    transpose,
+)
 
 RNG = random.Random(1)
 WORDS = [0, 1, 1 << 63, (1 << 64) - 1, 0xF0F0, *(RNG.getrandbits(64) & RNG.getrandbits(64) for _ in range(200))]
 
 
 @njit(cache=True)
-def describe(words, counts, lows, picked):
-    """Popcount, lowest bit and all set bits (in order, by `select_bit`) of each word."""
+def describe(words, counts, lows, picked, picked_by_bytes):
+    """Popcount, lowest bit and all set bits (in order, by both ways to select them) of each word."""
     for i in range(len(words)):
         counts[i] = popcount(words[i])
         lows[i] = lowest(words[i])
         for k in range(counts[i]):
             picked[i, k] = select_bit(words[i], np.uint64(k))
+            picked_by_bytes[i, k] = select_bit_by_bytes(words[i], np.uint64(k))
 
 
 @njit(cache=True)
@@ -53,12 +63,14 @@ def test_counts_and_finds_set_bits() -> None:
     counts = np.zeros(len(WORDS), np.int64)
     lows = np.zeros(len(WORDS), np.int64)
     picked = np.full((len(WORDS), 64), -1, np.int64)
-    describe(np.array(WORDS, np.uint64), counts, lows, picked)
+    picked_by_bytes = picked.copy()
+    describe(np.array(WORDS, np.uint64), counts, lows, picked, picked_by_bytes)
     for i, word in enumerate(WORDS):
         bits = [bit for bit in range(64) if word >> bit & 1]
         assert counts[i] == plain_popcount(word) == len(bits)
         assert lows[i] == plain_lowest(word)
         assert picked[i, : len(bits)].tolist() == bits
+        assert picked_by_bytes[i, : len(bits)].tolist() == bits
 
 
 @pytest.mark.skipif(not HAS_DEPOSIT, reason="needs a machine with BMI2")

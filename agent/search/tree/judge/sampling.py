@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.tree.workspace import MAX_PLIES, ONE_WORD
+from agent.search.tree.workspace import MAX_PLIES, WIDTH
 from games.bits.compiling import KERNEL
 from games.bits.inner import step
 from games.bits.splitmix import random32
@@ -122,18 +122,18 @@ def play_batch(programs, workspace, starts, stop):
     roles = len(programs.role_start) - 1
     slots, goal_slots = workspace.slots, workspace.goal_slots
     draw = workspace.move_workspace
-    reset(programs.initial, slots, ONE_WORD)
+    reset(programs.initial, slots, WIDTH)
     for i in range(len(goal_slots)):
         goal_slots[i] = ZERO
     goal_slots[SLOT_TRUE] = ALL
     for lane in range(64):
-        load_state(n_fluents, slots, ONE_WORD, lane, starts[lane % len(starts)])
+        load_state(n_fluents, slots, WIDTH, lane, starts[lane % len(starts)])
     active = ALL
     drawn_from = ZERO
     ended = ZERO
     plies = 0
     for ply in range(MAX_PLIES):
-        evaluate(programs.legal, slots, ONE_WORD)
+        evaluate(programs.legal, slots, WIDTH)
         over = slots[programs.terminal_slot] & active
         if over != ZERO:
             for f in range(FIRST_FLUENT, FIRST_FLUENT + n_fluents):
@@ -145,26 +145,26 @@ def play_batch(programs, workspace, starts, stop):
         if ply > 0:
             _draw_states(workspace, active, ply, n_fluents)
             drawn_from |= active
-        clear_sets(programs.first_set, programs.n_sets, slots, ONE_WORD)
+        clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
         for role in range(roles):
             n, stuck = choose_random(
-                programs.role_start, programs.legal_slot, slots, ONE_WORD, FIRST_WORD, role, active, workspace.rng, draw
+                programs.role_start, programs.legal_slot, slots, WIDTH, FIRST_WORD, role, active, workspace.rng, draw
             )
             active &= ~stuck
             for i in range(n):
                 if draw.chosen[i] != ZERO:
                     move, chosen = draw.move[i], draw.chosen[i]
-                    enter_move(programs.set_start, programs.set_slot, slots, ONE_WORD, FIRST_WORD, move, chosen)
+                    enter_move(programs.set_start, programs.set_slot, slots, WIDTH, FIRST_WORD, move, chosen)
         plies += popcount(active)
-        evaluate(programs.next, slots, ONE_WORD)
-        advance(programs.next_slot, programs.initial, slots, ONE_WORD, workspace.keep, workspace.following)
+        evaluate(programs.next, slots, WIDTH)
+        advance(programs.next_slot, programs.initial, slots, WIDTH, workspace.keep, workspace.following)
     first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
-    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, ONE_WORD)
+    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, WIDTH)
     rest = ended
     while rest != ZERO:
         lane = lowest(rest)
         rest &= rest - ONE
-        read_goals(first_goal, goal_role, goal_value, goal_slots, ONE_WORD, lane, workspace.points)
+        read_goals(first_goal, goal_role, goal_value, goal_slots, lane, workspace.points)
         for role in range(roles):
             workspace.goals[lane, role] = workspace.points[role] / 100.0
     return drawn_from & ended, ended, plies

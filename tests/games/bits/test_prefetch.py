@@ -1,0 +1,25 @@
+"""Asking for memory ahead."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from games.bits.prefetch import prefetch
+
+
+@njit(cache=True)
+def sum_ahead(values):
+    """The sum of float64[rows, columns], each number asked for three places ahead, also beyond the end."""
+    total = 0.0
+    for i in range(values.size):
+        prefetch(values, np.int64(i + 3))
+        total += values[i // values.shape[1], i % values.shape[1]]
+    return total
+
+
+def test_what_is_asked_for_ahead_stays_as_it_is() -> None:
+    """Neither the array nor what is read of it changes, and asking beyond its end does no harm."""
+    values = np.arange(12.0).reshape(3, 4)
+    assert sum_ahead(values) == 66.0
+    assert values.ravel().tolist() == list(range(12))
