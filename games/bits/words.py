@@ -57,10 +57,8 @@ x86 PDEP (BMI2): a machine without the instruction cannot run a kernel that call
 
 _ONES = np.uint64(0x0101010101010101)
 _HIGHS = np.uint64(0x8080808080808080)
-_IN_BYTE = np.array(
-    [next((i for i in range(8) if (byte & ((2 << i) - 1)).bit_count() > k), 0) for k in range(8) for byte in range(256)],
-    np.uint8,
-)
+_SET_BITS = [[bit for bit in range(8) if byte >> bit & 1] for byte in range(256)]
+_IN_BYTE = np.array([(bits + 8 * [0])[k] for k in range(8) for bits in _SET_BITS], np.uint8)
 """(8 * 256) the index of the k-th set bit of a byte, at `256 * k + byte`."""
 
 

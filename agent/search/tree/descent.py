@@ -28,13 +28,13 @@ VIRTUAL_LOSS = 1.0
 followed each other too closely: in a game of placing stones, 42 % instead of 15 % of the points against single playouts
 from 64 descents (24 and 40 matches). In six games 53 % of 144 matches against 0.5."""
 
-
 _TABLED = 2048
+"""Numbers of visits below which roots and quotients are looked up: they take longer than all the rest of a bound."""
 _VISITS = np.arange(_TABLED)
 _LOG_ROOTS = np.sqrt(np.log(_VISITS + 2.0)).astype(np.float32)
 """sqrt(log(n + 2)) for small n."""
 _INVERSE_ROOTS = (1.0 / np.sqrt(_VISITS + EXPLORATION_OFFSET)).astype(np.float32)
-"""1 / sqrt(n + EXPLORATION_OFFSET) for small n: roots and quotients take longer than all the rest of a bound."""
+"""1 / sqrt(n + EXPLORATION_OFFSET) for small n."""
 
 
 @inner_kernel(forceinline=True)

@@ -1,6 +1,6 @@
 """Leaves and their children, made on 64 lanes at once; each descent brings several playouts.
 
-A batch of descents is led to leaves one after the other; the leaves' states are made in one pass of the lanes. Then all
+A batch of descents is led to leaves (`batch`); the leaves' states are made in one pass of the lanes. Then all
 children of the leaves are made, 64 in a pass, so that children in which the match is over are known at once: a leaf
 with a winning move is proven as soon as it is made (decisive moves, Teytaud & Teytaud 2010). Playouts start from the
 others: several for each descent (leaf parallelisation, Cazenave & Jouandeau 2007), where they are cheap beside it.
@@ -14,16 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from agent.search.tree.backup import back_up, note_best_line
-from agent.search.tree.descent import (
-    EXACT,
-    NEW,
-    ONWARD,
-    begin_descent,
-    fetch_edges,
-    go_down,
-    is_drawn,
-    is_expansion_due,
-)
+from agent.search.tree.batch import lead_down
+from agent.search.tree.descent import is_expansion_due
 from agent.search.tree.lock import lock
 from agent.search.tree.proofs import note_proven_child, set_proven
 from agent.search.tree.store import (
@@ -43,13 +35,11 @@ from agent.search.tree.workspace import (
     DESCENTS_MADE,
     LANES_USED,
     MAX_BATCH,
-    N_FREE,
     N_STARTS,
     PASS_TIME,
     PASSES,
     PLAYOUT_TIME,
     PLAYOUTS_MADE,
-    SIDE_BY_SIDE,
     TREE_TIME,
     WAITING,
     WIDTH,
@@ -332,47 +322,7 @@ def grow(programs, tree, lanes, parameters, n_fluents):
         threshold = per_child / playout / LATE_EXPANSION_SHARE
     root_visits = tree.node[tree.counts[ROOT]].visits
     batch = min(batch, MAX_PENDING // playouts, 1 + root_visits // (4 * playouts), MAX_BATCH)
-    n_new = 0
-    n_old = 0
-    exact = 0
-    begun = 0
-    under_way = 0
-    while under_way > 0 or (begun < max(1, batch) and tree.node[tree.counts[ROOT]].status == OPEN):
-        if under_way == 0:
-            # Side by side, each a level at a time: while memory brings the node of one, the others go on.
-            under_way = min(SIDE_BY_SIDE, max(1, batch) - begun)
-            begun += under_way
-            for i in range(under_way):
-                lanes.counts[N_FREE] -= 1
-                descents.under_way[i] = descents.free[lanes.counts[N_FREE]]
-                begin_descent(tree, lanes, descents.under_way[i], playouts)
-        left = 0
-        for i in range(under_way):
-            descent = np.int64(descents.under_way[i])
-            end = ONWARD
-            going = True
-            while going:
-                end = go_down(tree, lanes, descent, parameters, threshold)
-                # Where several choose at once, the next one is to know what has come of this one.
-                going = end == ONWARD and is_drawn(tree, descents, descent)
-            if end == ONWARD:
-                descents.under_way[left] = descent
-                left += 1
-            elif end == EXACT:
-                # At once: where several choose at once, what all descents of a batch know of the others' choices is old.
-                back_up(tree, lanes, descent, parameters)
-                exact += 1
-            elif end == NEW:
-                # New leaves come first in the batch.
-                descents.batch[n_new + n_old] = descents.batch[n_new]
-                descents.batch[n_new] = descent
-                n_new += 1
-            else:
-                descents.batch[n_new + n_old] = descent
-                n_old += 1
-        under_way = left
-        for i in range(under_way):
-            fetch_edges(tree, descents, np.int64(descents.under_way[i]))
+    n_new, n_old, exact = lead_down(tree, lanes, parameters, max(1, batch), playouts, threshold)
     if n_new > 0:
         _make_leaves(programs, tree, lanes, n_new, n_fluents)
     n = n_new + n_old

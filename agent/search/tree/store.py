@@ -19,7 +19,7 @@ from games.bits.locks import fence
 from games.bits.words import transpose
 from games.gdl.running.kernels import ONE, ZERO
 from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms
-from games.gdl.running.playouts import FOUR
+from games.gdl.running.playouts import TOGETHER
 
 OPEN, TERMINAL, PROVEN = 0, 1, 2
 """Status of a node. TERMINAL: the match is over, goals not evaluated yet. PROVEN: `goal` is what best play brings."""
@@ -234,19 +234,18 @@ def list_candidates(role_start, legal_slot, slots, which, candidates):
         move = np.uint64(role_start[role])
         end = np.uint64(role_start[role + 1])
         while move < end:
-            # Mostly, all of four moves are legal nowhere.
-            together = min(end - move, FOUR)
+            n_here = min(end - move, TOGETHER)
             some = ZERO
-            for i in range(together):
+            for i in range(n_here):
                 some |= slots[np.uint64(legal_slot[move + i])]
             if some & which != ZERO:
-                for i in range(together):
+                for i in range(n_here):
                     word = slots[np.uint64(legal_slot[move + i])] & which
                     if word != ZERO:
                         candidates.move[n] = move + i
                         candidates.word[n] = word
                         n += ONE
-            move += together
+            move += n_here
     candidates.start[roles] = n
 
 

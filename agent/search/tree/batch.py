@@ -1,0 +1,66 @@
+"""A batch of descents, led down the tree side by side.
+
+Each of them goes a level at a time, by turns: while memory brings the node that one has come to, the others go on
+(Chen, Ailamaki, Gibbons & Mowry 2004, "Improving hash join performance through prefetching", does that for look-ups).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agent.search.tree.backup import back_up
+from agent.search.tree.descent import EXACT, NEW, ONWARD, begin_descent, fetch_edges, go_down, is_drawn
+from agent.search.tree.store import OPEN, ROOT
+from agent.search.tree.workspace import N_FREE, SIDE_BY_SIDE
+from games.bits.inner import step
+
+
+@step
+def lead_down(tree, lanes, parameters, batch, playouts, threshold):
+    """Makes `batch` descents, each of which expects `playouts` results; fewer where the root is proven meanwhile.
+
+    `tree` is a `SearchTree`, `lanes` a `SearchWorkspace`, `parameters` a `Parameters`, `threshold` that of
+    `is_expansion_due`. Lists those that are to bring results in `descents.batch`, first those whose leaf is still to be
+    made, then the others; returns how many there are of both, and how many ended in proven nodes, which are backed up.
+    """
+    descents = lanes.descents
+    n_new = 0
+    n_old = 0
+    exact = 0
+    begun = 0
+    under_way = 0
+    while under_way > 0 or (begun < batch and tree.node[tree.counts[ROOT]].status == OPEN):
+        if under_way == 0:
+            under_way = min(SIDE_BY_SIDE, batch - begun)
+            begun += under_way
+            for i in range(under_way):
+                lanes.counts[N_FREE] -= 1
+                descents.under_way[i] = descents.free[lanes.counts[N_FREE]]
+                begin_descent(tree, lanes, descents.under_way[i], playouts)
+        left = 0
+        for i in range(under_way):
+            descent = np.int64(descents.under_way[i])
+            end = ONWARD
+            going = True
+            while going:
+                end = go_down(tree, lanes, descent, parameters, threshold)
+                # Where several choose at once, the next one is to know what has come of this one.
+                going = end == ONWARD and is_drawn(tree, descents, descent)
+            if end == ONWARD:
+                descents.under_way[left] = descent
+                left += 1
+            elif end == EXACT:
+                # At once: where several choose at once, what all descents of a batch know of others' choices is old.
+                back_up(tree, lanes, descent, parameters)
+                exact += 1
+            elif end == NEW:
+                descents.batch[n_new + n_old] = descents.batch[n_new]
+                descents.batch[n_new] = descent
+                n_new += 1
+            else:
+                descents.batch[n_new + n_old] = descent
+                n_old += 1
+        under_way = left
+        for i in range(under_way):
+            fetch_edges(tree, descents, np.int64(descents.under_way[i]))
+    return n_new, n_old, exact
