@@ -27,8 +27,11 @@ games, 10 matches each)."""
 MATCH_SECONDS = 5.0
 """Where tree search needs even longer it will hardly have so much for a move of the real match either, and a hurried
 match tells what there is to tell. Set by hand, for chess: it needs minutes."""
-SPEED_SECONDS, SPEED_SHARE = 0.1, 0.1
+SPEED_SECONDS, SPEED_SHARE = 0.2, 0.2
 """How long it is watched for that, and of the time that there is, at most what share. Set by hand; not tuned."""
+SET_UP_SHARE = 0.5
+"""Share of that which goes by before playouts are counted: a search begins by getting to know the game, which takes tens
+of milliseconds, but only once in a match. Counted as well, they made breakthrough look four times as slow."""
 MATCHES_IN_TIME = 2
 """So many should come to their end. Set by hand; not tuned."""
 TRIAL_MEMORY = 1 << 26
@@ -36,6 +39,8 @@ TRIAL_MEMORY = 1 << 26
 CLEAR_LEAD = 2.0
 """Points ahead or behind that decide while the match has not begun: what is left of the time is better used for
 learning, or for tree search. Set by hand; not tuned."""
+HURRIED_LEAD = 1.0
+"""Points ahead that matches in a hurry have to bring before they tell anything. Set by hand; not tuned."""
 DECISIVE_LEAD, MANY_TRIALS = 4.0, 12
 """Points ahead or behind after which no more matches are played while others think, and how many are played at most:
 where both are equal the choice matters little, and learning takes the same time. Set by hand; not tuned."""
@@ -138,7 +143,8 @@ class Trials:
         self._wanted_in_vain = False
         """Whether tree search is likely to have less than that in the real match, too."""
         self.points, self.matches = 0.0, 0
-        """What alpha-beta got, and from how many matches; a hurried one that it won counts as a tie."""
+        """What alpha-beta got, and from how many matches; a hurried one that it won counts the less the more hurried
+        it was, down to a tie."""
         self.hurried = 0
         """Matches among them in which tree search had less than half of the time for a move that it needs."""
         self._interrupted: dict[int, tuple[int, TrialMatch]] = {}
@@ -153,11 +159,12 @@ class Trials:
     def lost(self) -> bool:
         """Whether tree search is the better one, as far as is known.
 
-        A tie is its win where a match was hurried: in amazons, with a third of the time it needs, it won one match of
-        two, and with four times that all of eight; in gomoku on 15x15 cells it lost 12 of 16 with a twelfth, and won 15
-        of 16 with 0.4 s.
+        Where matches were hurried it is not enough for alpha-beta to be ahead by little: in amazons, with a third of
+        the time it needs, tree search won one match of two, and with four times that all of eight; in gomoku on 15x15
+        cells it lost 12 of 16 with a twelfth, and won 15 of 16 with 0.4 s. But in breakthrough it loses all, whatever
+        time it has.
         """
-        return self.lead < 0 or (self.lead == 0 and self.hurried > 0)
+        return self.lead < 0 or (self.hurried > 0 and self.lead < HURRIED_LEAD * self.hurried / self.matches)
 
     @property
     def undecided(self) -> bool:
@@ -194,10 +201,12 @@ class Trials:
         """The time for a move in which tree search does enough to be called one, watched for so many seconds."""
         tree = self._make_tree(0, self._random)
         tree.begin(self._machine.initial())
-        begin = time.monotonic()
-        with limited(stop, seconds) as halt:
-            tree.think(halt, lambda opinion: None, seconds)
-        return PLAYOUTS * self.branching * (time.monotonic() - begin) / max(1, tree.playouts)
+        begin, before = time.monotonic(), 0
+        for share in (SET_UP_SHARE, 1.0 - SET_UP_SHARE):
+            begin, before = time.monotonic(), tree.playouts
+            with limited(stop, share * seconds) as halt:
+                tree.think(halt, lambda opinion: None, share * seconds)
+        return PLAYOUTS * self.branching * (time.monotonic() - begin) / max(1, tree.playouts - before)
 
     def _play_some(self, thread: int, roles: Sequence[int], stop: StopFlag, lead: float) -> Score:
         """Plays matches until `stop` or so large a lead, from the beginning of the game. Threads begin with different
@@ -219,9 +228,11 @@ class Trials:
                 won = share if role == 0 else 1 - share
                 matches += 1
                 # One that went on when there was more time was as quick as it had begun.
-                if 2 * match.seconds < self._wanted:
+                enough = 2 * match.seconds / self._wanted
+                if enough < 1:
                     hurried += 1
-                    won = won if self._wanted_in_vain else min(won, 0.5)
+                    if won > 0.5 and not self._wanted_in_vain:
+                        won = 0.5 + enough * (won - 0.5)
                 points += won
             elif not match.void:
                 self._interrupted[thread] = role, match
