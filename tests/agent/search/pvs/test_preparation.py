@@ -282,7 +282,7 @@ def test_interrupted_match_is_the_next_one(prepared: Preparation, monkeypatch: p
 
 @pytest.mark.parametrize(
     ("needed", "points", "lost"),
-    [(0.03, 1.0, False), (0.08, 0.75, False), (0.2, 0.6, True), (100.0, 1.0, False)],
+    [(0.03, 1.0, False), (0.05, 0.82, False), (0.2, 0.52, True), (100.0, 1.0, False)],
 )
 def test_what_is_won_in_a_hurry_counts_the_less(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch, needed: float, points: float, lost: bool
