@@ -30,8 +30,8 @@ match tells what there is to tell. Set by hand, for chess: it needs minutes."""
 SPEED_SECONDS, SPEED_SHARE = 0.2, 0.2
 """How long it is watched for that, and of the time that there is, at most what share. Set by hand; not tuned."""
 SET_UP_SHARE = 0.5
-"""Share of that which goes by before playouts are counted: a search begins by getting to know the game, which takes tens
-of milliseconds, but only once in a match. Counted as well, they made breakthrough look four times as slow."""
+"""Share of that which goes by before playouts are counted: a search begins by getting to know the game, which takes
+tens of milliseconds, but only once in a match. Counted as well, it made breakthrough look up to four times as slow."""
 MATCHES_IN_TIME = 2
 """So many should come to their end. Set by hand; not tuned."""
 TRIAL_MEMORY = 1 << 26
@@ -42,9 +42,9 @@ learning, or for tree search. Set by hand; not tuned."""
 HURRIED_LEAD = 1.0
 """Points ahead that matches in a hurry have to bring before they tell anything. Set by hand; not tuned."""
 HURRY = 2.0
-"""What was won with a share s of half the time that tree search needs counts as s to this power of a win over a tie. Set
-by hand: in breakthrough alpha-beta won nine of nine matches with 0.8 to 1.0 of it, as it does with more, in amazons on
-8x8 cells three of three with 0.3, and none of eight with all."""
+"""What was won with a share s of half the time that tree search needs counts as s to this power of a win over a tie.
+Set by hand: in breakthrough alpha-beta won nine of nine matches with 0.8 to 1.0 of it, as it does with more, in amazons
+on 8x8 cells three of three with 0.3, and none of eight with all."""
 DECISIVE_LEAD, MANY_TRIALS = 4.0, 12
 """Points ahead or behind after which no more matches are played while others think, and how many are played at most:
 where both are equal the choice matters little, and learning takes the same time. Set by hand; not tuned."""
