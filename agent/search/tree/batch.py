@@ -39,7 +39,7 @@ def lead_down(tree, lanes, parameters, batch, playouts, threshold):
                 begin_descent(tree, lanes, descents.under_way[i], playouts)
         left = 0
         for i in range(under_way):
-            descent = np.int64(descents.under_way[i])
+            descent = descents.under_way[i]
             end = ONWARD
             going = True
             while going:
@@ -62,5 +62,5 @@ def lead_down(tree, lanes, parameters, batch, playouts, threshold):
                 n_old += 1
         under_way = left
         for i in range(under_way):
-            fetch_edges(tree, descents, np.int64(descents.under_way[i]))
+            fetch_edges(tree, descents, descents.under_way[i])
     return n_new, n_old, exact
