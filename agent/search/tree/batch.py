@@ -6,8 +6,6 @@ Each of them goes a level at a time, by turns: while memory brings the node that
 
 from __future__ import annotations
 
-import numpy as np
-
 from agent.search.tree.backup import back_up
 from agent.search.tree.descent import EXACT, NEW, ONWARD, begin_descent, fetch_edges, go_down, is_drawn
 from agent.search.tree.store import OPEN, ROOT
