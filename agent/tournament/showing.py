@@ -58,30 +58,36 @@ class TournamentPage(ShownTournament):
         self._standings: tuple[int, Standings] | None = None
 
     def _table(self) -> tuple[int, Standings]:
-        played = len(self.results)
-        if self._standings is None or self._standings[0] != played:
-            self._standings = played, Standings(self.contenders, self.games, self.results[:played])
-        return self._standings
+        # Kept in a variable of its own: another reader may put newer ones into the attribute meanwhile.
+        played, found = len(self.results), self._standings
+        if found is None or found[0] != played:
+            self._standings = found = played, Standings(self.contenders, self.games, self.results[:played])
+        return found
 
     def summary(self) -> dict[str, Any]:
-        played, standings = self._table()
+        # Asked for first: whoever reads that it is over finds all of its matches.
+        running = self.running
+        return self._summary(running, *self._table())
+
+    def _summary(self, running: bool, played: int, standings: Standings) -> dict[str, Any]:
         return {
             "key": self.key,
             "title": self.title,
             "games": self.games,
             "players": [line.contender.label for line in standings.lines],
-            "running": self.running,
+            "running": running,
             "played": played,
             "planned": self.planned,
         }
 
     def view(self) -> dict[str, Any]:
+        running = self.running
         played, standings = self._table()
         left = None
-        if self.running and self.planned is not None and played > self.known:
+        if running and self.planned is not None and played > self.known:
             left = (time.monotonic() - self.began) / (played - self.known) * (self.planned - played)
         return {
-            **self.summary(),
+            **self._summary(running, played, standings),
             "seconds_left": None if left is None else round(left, 1),
             "stalled": standings.stalled,
             "settings": self.settings.as_json(),

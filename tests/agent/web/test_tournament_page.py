@@ -9,8 +9,10 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,10 +20,12 @@ from agent.cli import main
 from agent.commands.options import OK, WRONG_INPUT
 from agent.errors import InputError
 from agent.sheet import Sheet, load
-from agent.tournament.contenders import parse_contenders
+from agent.tournament.contenders import Contender, parse_contenders
 from agent.tournament.logged import read_tournament
 from agent.tournament.results import MatchResult, Settings, digest
 from agent.tournament.series import schedule
+from agent.tournament.showing import TournamentPage
+from agent.tournament.standings import Standings
 from agent.tournament.watching import WatchedTournament
 from games.gdl.interpreter.machine import Interpreter
 from protocol.kif import write
@@ -155,6 +159,31 @@ async def test_names_in_a_tournament_are_text(open_window: OpenWindow, tmp_path:
         assert IMAGE in await window.page.locator(".standings").inner_text()
         assert await window.page.evaluate("() => window.hacked") is None
         assert await window.page.locator("main img, main script, main [onerror]").count() == 0
+
+
+@pytest.mark.parametrize("ask", [TournamentPage.view, TournamentPage.summary])
+def test_page_shows_one_moment(
+    ask: Callable[[TournamentPage], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is said to be over has all its matches, though the last one ends while the page is worked out."""
+    sheet = load("tic_tac_toe")
+    *first, last = [play(sheet, pairing.round, pairing.seats) for pairing in schedule(CONTENDERS, [sheet], 1)]
+    watched = WatchedTournament(CONTENDERS, SETTINGS)
+    watched.begins([sheet], len(first) + 1, first)
+
+    class EndsMeanwhile(Standings):
+        def __init__(self, contenders: Sequence[Contender], games: Sequence[str], results: Sequence[MatchResult]):
+            if watched.page.running:
+                watched.ended(last, "here")
+                watched.over()
+            super().__init__(contenders, games, results)
+
+    monkeypatch.setattr("agent.tournament.showing.Standings", EndsMeanwhile)
+    for running, played in [(True, len(first)), (False, len(first) + 1)]:
+        shown = ask(watched.page)
+        assert (shown["running"], shown["played"]) == (running, played)
+        if "table" in shown:
+            assert sum(line["goals"]["seats"] for line in shown["table"]) == 2 * played
 
 
 def test_log_is_shown_by_replay(tmp_path: Path) -> None:
