@@ -106,14 +106,17 @@ class Preparation:
     def prefers_alpha_beta(self) -> bool:
         """Whether alpha-beta is to play: where it can, unless it has lost its trial matches.
 
-        Where an evaluation is only of patterns it has to have won some: such games are slow to learn.
+        Where an evaluation is only of patterns it has to have won some: such games are slow to learn. Where nothing was
+        learnt yet, matches that were too short for tree search have to have come to an end.
         Where both players choose at once it has to lead, as it takes the other one to see what it cannot see.
         """
         if not self.suits or self.features is None or self.trials.lost:
             return False
         if self.searched is not self._machine and not self._leads:
             return False
-        return self.evaluation is not None and (self.features.shares is None or self.trials.matches > 0)
+        if self.evaluation is None or (self.generations == 0 and self.trials.too_short):
+            return False
+        return self.features.shares is None or self.trials.matches > 0
 
     @property
     def worth_while(self) -> bool:

@@ -170,6 +170,17 @@ class Trials:
         return self.lead < 0 or (self.hurried > 0 and self.lead < HURRIED_LEAD * self.hurried / self.matches)
 
     @property
+    def too_short(self) -> bool:
+        """Whether no match has come to its end, though moves had less than half of the time that tree search needs.
+
+        What is not known speaks for tree search then, as a tie does."""
+        return self.matches == 0 and self._measured and self._is_hurried(self._seconds) and not self._wanted_in_vain
+
+    def _is_hurried(self, seconds: float) -> bool:
+        """Whether so much time for a move is less than half of what tree search needs."""
+        return 2 * seconds < self._wanted
+
+    @property
     def undecided(self) -> bool:
         """Whether more matches may show which search is the better one."""
         return self.matches < MANY_TRIALS and abs(self.lead) < DECISIVE_LEAD
@@ -231,11 +242,10 @@ class Trials:
                 won = share if role == 0 else 1 - share
                 matches += 1
                 # One that went on when there was more time was as quick as it had begun.
-                enough = 2 * match.seconds / self._wanted
-                if enough < 1:
+                if self._is_hurried(match.seconds):
                     hurried += 1
                     if won > 0.5 and not self._wanted_in_vain:
-                        won = 0.5 + enough**HURRY * (won - 0.5)
+                        won = 0.5 + (2 * match.seconds / self._wanted) ** HURRY * (won - 0.5)
                 points += won
             elif not match.void:
                 self._interrupted[thread] = role, match

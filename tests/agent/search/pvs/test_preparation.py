@@ -413,6 +413,27 @@ def test_ties_on_too_little_time_are_lost(
     assert prepared.prefers_alpha_beta != lost
 
 
+@pytest.mark.parametrize(
+    ("needed", "generations", "plays"), [(0.03, 0, True), (0.2, 0, False), (0.2, 1, True), (100.0, 0, True)]
+)
+def test_matches_without_end_on_too_little_time_leave_the_game_to_tree_search(
+    prepared: Preparation, monkeypatch: pytest.MonkeyPatch, needed: float, generations: int, plays: bool
+) -> None:
+    """As long as nothing was learnt: in gomoku on 15x15 cells what random play shows is worth nothing."""
+    run(prepared, trial=False)
+    trials = prepared.trials
+    monkeypatch.setattr(trying, "TrialMatch", FakeMatch(lambda engines: None))
+    monkeypatch.setattr(trials, "_time_to_search", lambda stop, seconds: needed)
+    monkeypatch.setattr(Preparation, "generations", generations)
+    trials.plies = 1e9
+    trials.play((0, 1), time.monotonic() + 1000.0, np.zeros(1, np.uint8), CLEAR_LEAD)
+    assert trials.matches == 0
+    assert not trials.lost
+    assert prepared.prefers_alpha_beta == plays
+    trials.recall(3.0, 3)
+    assert prepared.prefers_alpha_beta
+
+
 def test_matches_are_as_long_as_those_that_were_learnt_from(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
