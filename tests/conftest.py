@@ -22,6 +22,7 @@ MANY_TESTS = 300
 
 
 MOST_PROCESSES = 4
+"""Of the tests at most: each has servers of its own, which take a gigabyte."""
 
 
 @pytest.hookimpl(optionalhook=True)
