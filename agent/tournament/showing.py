@@ -55,39 +55,39 @@ class TournamentPage(ShownTournament):
         """How many of them were there when it began."""
         self.began = time.monotonic()
         self._replays: OrderedDict[str, Transcript] = OrderedDict()
-        self._standings: tuple[int, Standings] | None = None
+        self._standings: Standings | None = None
 
-    def _table(self) -> tuple[int, Standings]:
-        # Kept in a variable of its own: another reader may put newer ones into the attribute meanwhile.
-        played, found = len(self.results), self._standings
-        if found is None or found[0] != played:
-            self._standings = found = played, Standings(self.contenders, self.games, self.results[:played])
-        return found
+    def _moment(self) -> tuple[bool, Standings]:
+        """Whether it runs, and the table. Asked for in this order: what is over has all of its matches."""
+        running = self.running
+        # In a variable of its own: another reader may put a newer table into the attribute meanwhile.
+        played, table = len(self.results), self._standings
+        if table is None or len(table.results) != played:
+            self._standings = table = Standings(self.contenders, self.games, self.results[:played])
+        return running, table
 
     def summary(self) -> dict[str, Any]:
-        # Asked for first: whoever reads that it is over finds all of its matches.
-        running = self.running
-        return self._summary(running, *self._table())
+        return self._summary(*self._moment())
 
-    def _summary(self, running: bool, played: int, standings: Standings) -> dict[str, Any]:
+    def _summary(self, running: bool, standings: Standings) -> dict[str, Any]:
         return {
             "key": self.key,
             "title": self.title,
             "games": self.games,
             "players": [line.contender.label for line in standings.lines],
             "running": running,
-            "played": played,
+            "played": len(standings.results),
             "planned": self.planned,
         }
 
     def view(self) -> dict[str, Any]:
-        running = self.running
-        played, standings = self._table()
+        running, standings = self._moment()
+        played = len(standings.results)
         left = None
         if running and self.planned is not None and played > self.known:
             left = (time.monotonic() - self.began) / (played - self.known) * (self.planned - played)
         return {
-            **self._summary(running, played, standings),
+            **self._summary(running, standings),
             "seconds_left": None if left is None else round(left, 1),
             "stalled": standings.stalled,
             "settings": self.settings.as_json(),

@@ -174,11 +174,11 @@ class Trials:
         """Whether no match has come to its end, though moves had less than half of the time that tree search needs.
 
         What is not known speaks for tree search then, as a tie does."""
-        return self.matches == 0 and self._measured and self._is_hurried(self._seconds) and not self._wanted_in_vain
+        return self.matches == 0 and self._measured and self._share(self._seconds) < 1 and not self._wanted_in_vain
 
-    def _is_hurried(self, seconds: float) -> bool:
-        """Whether so much time for a move is less than half of what tree search needs."""
-        return 2 * seconds < self._wanted
+    def _share(self, seconds: float) -> float:
+        """So much time for a move as a share of half of what tree search needs: a match with less than 1 is hurried."""
+        return 2 * seconds / self._wanted
 
     @property
     def undecided(self) -> bool:
@@ -215,11 +215,10 @@ class Trials:
         """The time for a move in which tree search does enough to be called one, watched for so many seconds."""
         tree = self._make_tree(0, self._random)
         tree.begin(self._machine.initial())
-        begin, before = time.monotonic(), 0
-        for share in (SET_UP_SHARE, 1.0 - SET_UP_SHARE):
-            begin, before = time.monotonic(), tree.playouts
-            with limited(stop, share * seconds) as halt:
-                tree.think(halt, lambda opinion: None, share * seconds)
+        # What it would play does not matter.
+        _think(tree, SET_UP_SHARE * seconds, stop, ())
+        begin, before = time.monotonic(), tree.playouts
+        _think(tree, (1.0 - SET_UP_SHARE) * seconds, stop, ())
         return PLAYOUTS * self.branching * (time.monotonic() - begin) / max(1, tree.playouts - before)
 
     def _play_some(self, thread: int, roles: Sequence[int], stop: StopFlag, lead: float) -> Score:
@@ -242,10 +241,11 @@ class Trials:
                 won = share if role == 0 else 1 - share
                 matches += 1
                 # One that went on when there was more time was as quick as it had begun.
-                if self._is_hurried(match.seconds):
+                enough = self._share(match.seconds)
+                if enough < 1:
                     hurried += 1
                     if won > 0.5 and not self._wanted_in_vain:
-                        won = 0.5 + (2 * match.seconds / self._wanted) ** HURRY * (won - 0.5)
+                        won = 0.5 + enough**HURRY * (won - 0.5)
                 points += won
             elif not match.void:
                 self._interrupted[thread] = role, match
