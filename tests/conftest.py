@@ -21,16 +21,6 @@ MANY_TESTS = 300
 """From so many on, a run is taken to need all kernels."""
 
 
-MOST_PROCESSES = 4
-"""Of the tests at most: each has servers of its own, which take a gigabyte."""
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are cores: some tests wait for servers and clocks."""
-    return min(MOST_PROCESSES, len(os.sched_getaffinity(0)) + 1)
-
-
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Compiles the kernels on all cores before a large run, which would compile them one by one."""
     if session.config.option.collectonly or len(session.items) < MANY_TESTS:

@@ -116,6 +116,8 @@ def test_an_assistant_plays_what_it_is_told(machine: CircuitMachine, features: F
     assert len({bytes(state) for state in states}) > len(states) / 2
     results = {target for lessons in told for _, targets, _ in lessons.matches for target in targets}
     assert len(results) > 2
+    # What has ended since then is of the first players, too.
+    assistant.answer()
     second = Players(LogisticEvaluation(np.ones(features.n), 0.5), 2)
     assistant.take(pickle.loads(pickle.dumps(second)))
     with StopWhen(lambda: assistant.answer() is not None) as stop:
