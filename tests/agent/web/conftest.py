@@ -6,7 +6,7 @@ All tests of the folder share one event loop, which the browser and the pages th
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,36 +77,51 @@ class Window:
         await self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 
 
-OpenWindow = Callable[..., Awaitable[Window]]
+class Windows:
+    """Opens pages; once its context ends, none of them may have asked another host for anything, or complained.
 
+    The context belongs inside that of the server: a page whose server is gone asks for it again, and complains.
+    """
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def open_window(browser: Any) -> AsyncIterator[OpenWindow]:
-    """Opens pages. At the end, none of them may have asked another host for anything, or complained."""
-    windows: list[Window] = []
-    async with AsyncExitStack() as stack:
+    def __init__(self, browser: Any) -> None:
+        self._browser = browser
+        self._windows: list[Window] = []
+        self._contexts = AsyncExitStack()
 
-        async def open_one(address: str, *, size: dict[str, int] = WIDE, dark: bool = False) -> Window:
-            context = await browser.new_context(viewport=size, color_scheme="dark" if dark else "light")
-            stack.push_async_callback(context.close)
-            context.set_default_timeout(PATIENCE)
-            window = Window(await context.new_page(), [], [])
-            windows.append(window)
-            window.page.on("request", lambda request: window.requests.append(request.url))
-            window.page.on("pageerror", lambda error: window.problems.append(str(error)))
-            window.page.on(
-                "console",
-                lambda message: window.problems.append(message.text) if message.type in ("error", "warning") else None,
-            )
-            window.page.on("dialog", lambda dialog: window.problems.append(f"dialog: {dialog.message}"))
-            await window.page.goto(address)
-            return window
+    async def open(self, address: str, *, size: dict[str, int] = WIDE, dark: bool = False) -> Window:
+        """Opens a page."""
+        context = await self._browser.new_context(viewport=size, color_scheme="dark" if dark else "light")
+        self._contexts.push_async_callback(context.close)
+        context.set_default_timeout(PATIENCE)
+        window = Window(await context.new_page(), [], [])
+        self._windows.append(window)
+        window.page.on("request", lambda request: window.requests.append(request.url))
+        window.page.on("pageerror", lambda error: window.problems.append(str(error)))
+        window.page.on(
+            "console",
+            lambda message: window.problems.append(message.text) if message.type in ("error", "warning") else None,
+        )
+        window.page.on("dialog", lambda dialog: window.problems.append(f"dialog: {dialog.message}"))
+        await window.page.goto(address)
+        return window
 
-        yield open_one
-        for window in windows:
+    async def __aenter__(self) -> Windows:
+        return self
+
+    async def __aexit__(self, *failure: object) -> None:
+        await self._contexts.aclose()
+        if failure[0] is not None:
+            return
+        for window in self._windows:
             host = window.page.url.split("/")[2]
             assert [url for url in window.requests if url.split("/")[2] != host] == []
             assert window.problems == []
+
+
+@pytest.fixture
+def windows(browser: Any) -> Windows:
+    """Where a test opens its pages."""
+    return Windows(browser)
 
 
 @asynccontextmanager

@@ -18,7 +18,7 @@ from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from protocol.kif import read_rulesheet
 
-from .conftest import PHONE, Course, OpenWindow, served
+from .conftest import PHONE, Course, Windows, served
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -60,12 +60,12 @@ def write_record(path: Path, source: str, seed: int = 3) -> MatchRecord:
     return record
 
 
-async def test_match_is_watched_live_to_its_end(open_window: OpenWindow) -> None:
+async def test_match_is_watched_live_to_its_end(windows: Windows) -> None:
     """A page that is open shows each move as it is made, what is thought, the clock, and the result."""
     gallery = Gallery()
-    async with served(gallery) as address:
+    async with served(gallery) as address, windows:
         course = Course(gallery, "tic_tac_toe", rulesheets.text("tic_tac_toe"))
-        window = await open_window(address + course.path)
+        window = await windows.open(address + course.path)
         await window.see(".match[data-plies='0'][data-ply='0']")
         course.transcript.run_clock(time.monotonic() + 600, 600, 2.0)
         await window.see(".clock:not([hidden])")
@@ -92,13 +92,13 @@ async def test_match_is_watched_live_to_its_end(open_window: OpenWindow) -> None
         await window.see("svg.plot .line.role-0 polyline")
 
 
-async def test_replay_is_stepped_through_by_keys(open_window: OpenWindow, tmp_path: Path) -> None:
+async def test_replay_is_stepped_through_by_keys(windows: Windows, tmp_path: Path) -> None:
     """A record is shown step by step with the arrow keys, Home and End; each position has an address of its own."""
     record = write_record(tmp_path / "three.json", rulesheets.text("tic_tac_toe"))
     (tmp_path / "broken.json").write_text('{"game": "half a rec')
     last = len(record.moves)
-    async with served(Gallery(), [tmp_path]) as address:
-        window = await open_window(address)
+    async with served(Gallery(), [tmp_path]) as address, windows:
+        window = await windows.open(address)
         await (await window.see(".card")).click()
         page = window.page
         await window.see(f".match[data-ply='{last}']")
@@ -119,19 +119,19 @@ async def test_replay_is_stepped_through_by_keys(open_window: OpenWindow, tmp_pa
         await window.see(f".match[data-ply='{last}']")
         await page.locator(".moves li:nth-child(2) a").click()
         await window.see(".match[data-ply='2']")
-        again = await open_window(link)
+        again = await windows.open(link)
         await again.see(".match[data-ply='1']")
         assert await again.page.locator(".diagram [data-square] .x").count() == 1
 
 
-async def test_names_of_a_rulesheet_are_text(open_window: OpenWindow) -> None:
+async def test_names_of_a_rulesheet_are_text(windows: Windows) -> None:
     """Whatever the words of a rulesheet spell, it is shown as it is and does nothing."""
     gallery = Gallery()
-    async with served(gallery) as address:
+    async with served(gallery) as address, windows:
         course = Course(gallery, EVIL, EVIL_RULES)
         course.play(1)
         course.end()
-        window = await open_window(address)
+        window = await windows.open(address)
         assert EVIL in await (await window.see(".card")).inner_text()
         await window.page.locator(".card").click()
         await window.see(".match[data-ply='1']")
@@ -145,24 +145,24 @@ async def test_names_of_a_rulesheet_are_text(open_window: OpenWindow) -> None:
         await window.keep("untrusted-names")
 
 
-async def test_overview_follows_three_matches(open_window: OpenWindow, tmp_path: Path) -> None:
+async def test_overview_follows_three_matches(windows: Windows, tmp_path: Path) -> None:
     """Running and finished matches are listed with a picture; one that ends moves over."""
     write_record(tmp_path / "connect_four.json", rulesheets.text("connect_four"))
     gallery = Gallery()
-    async with served(gallery, [tmp_path]) as address:
+    async with served(gallery, [tmp_path]) as address, windows:
         reversi = Course(gallery, "reversi_holes", rulesheets.text("reversi_holes"))
         reversi.play(14)
         reversi.transcript.say("thinking")
         line = Course(gallery, "breakthrough", rulesheets.text("breakthrough"))
         line.play(9)
-        window = await open_window(address)
+        window = await windows.open(address)
         await window.see("section:has(#running-title) .card:nth-child(2) .thumbnail svg")
         await window.see("section:has(#over-title) .card .thumbnail svg")
         assert await window.page.locator(".card").count() == 3
         await window.keep("overview")
         line.transcript.end("stopped")
         await window.see("section:has(#over-title) .card:nth-child(2)")
-        dark = await open_window(address, dark=True)
+        dark = await windows.open(address, dark=True)
         await dark.see("section:has(#over-title) .card:nth-child(2) .thumbnail svg")
         await dark.keep("overview-dark")
 
@@ -171,15 +171,15 @@ async def test_overview_follows_three_matches(open_window: OpenWindow, tmp_path:
     ("name", "game", "steps"),
     [("reversi-live", "reversi_holes", 20), ("blokbox-at-move-10", "blokbox", 10), ("eight-puzzle", "eight_puzzle", 5)],
 )
-async def test_boards_of_own_games(open_window: OpenWindow, name: str, game: str, steps: int) -> None:
+async def test_boards_of_own_games(windows: Windows, name: str, game: str, steps: int) -> None:
     """A match of the project's own games is shown with a board, what is thought, and the value so far."""
     gallery = Gallery()
-    async with served(gallery) as address:
+    async with served(gallery) as address, windows:
         course = Course(gallery, game, rulesheets.text(game))
         course.play(steps)
         course.transcript.phase = "thinking"
         course.transcript.run_clock(time.monotonic() + 7, 10, 0.4)
-        window = await open_window(address + course.path)
+        window = await windows.open(address + course.path)
         await window.see(f".match[data-ply='{steps}'] .diagram svg.board")
         await window.see(".thought .value")
         await window.keep(name)
@@ -189,24 +189,24 @@ async def test_boards_of_own_games(open_window: OpenWindow, name: str, game: str
     ("name", "game", "steps"),
     [("chess", "chess", 12), ("hexagonal", "hex", 14), ("checkers", "checkers", 16), ("amazons", "amazons", 9)],
 )
-async def test_boards_of_other_games(open_window: OpenWindow, corpus: Path, name: str, game: str, steps: int) -> None:
+async def test_boards_of_other_games(windows: Windows, corpus: Path, name: str, game: str, steps: int) -> None:
     """Rulesheets of others are drawn as well."""
     gallery = Gallery()
-    async with served(gallery) as address:
+    async with served(gallery) as address, windows:
         course = Course(gallery, game, (corpus / f"{game}.kif").read_text())
         course.play(steps)
-        window = await open_window(address + course.path)
+        window = await windows.open(address + course.path)
         await window.see(f".match[data-ply='{steps}'] .diagram svg.board")
         await window.keep(name)
 
 
-async def test_phone_and_dark(open_window: OpenWindow) -> None:
+async def test_phone_and_dark(windows: Windows) -> None:
     """On a phone nothing is wider than the screen; in the dark the page is dark."""
     gallery = Gallery()
-    async with served(gallery) as address:
+    async with served(gallery) as address, windows:
         course = Course(gallery, "reversi", rulesheets.text("reversi"))
         course.play(18)
-        window = await open_window(address + course.path, size=PHONE, dark=True)
+        window = await windows.open(address + course.path, size=PHONE, dark=True)
         await window.see(".match[data-ply='18'] .diagram svg.board")
         wide, dark = await window.page.evaluate(
             "() => [document.documentElement.scrollWidth, getComputedStyle(document.body).backgroundColor]"
@@ -214,21 +214,21 @@ async def test_phone_and_dark(open_window: OpenWindow) -> None:
         assert wide <= PHONE["width"]
         assert max(map(int, re.findall(r"\d+", dark)[:3])) < 64
         await window.keep("phone-dark")
-        light = await open_window(address + course.path, size=PHONE)
+        light = await windows.open(address + course.path, size=PHONE)
         await light.see(".match[data-ply='18'] .diagram svg.board")
         await light.keep("phone")
-        large = await open_window(address + course.path, dark=True)
+        large = await windows.open(address + course.path, dark=True)
         await large.see(".match[data-ply='18'] .diagram svg.board")
         await large.keep("dark")
 
 
-async def test_page_is_read_by_landmarks(open_window: OpenWindow) -> None:
+async def test_page_is_read_by_landmarks(windows: Windows) -> None:
     """What a screen reader goes by is there: landmarks, names of buttons, the ply in words, a live region."""
     gallery = Gallery()
-    async with served(gallery) as address:
+    async with served(gallery) as address, windows:
         course = Course(gallery, "tic_tac_toe", rulesheets.text("tic_tac_toe"))
         course.play(2)
-        window = await open_window(address + course.path)
+        window = await windows.open(address + course.path)
         await window.see(".match[data-ply='2']")
         page: Any = window.page
         for role, name in (

@@ -19,7 +19,7 @@ from games.gdl.rules.check import check
 from games.machine import StateMachine
 from protocol.kif import read_rulesheet
 
-from .conftest import OpenWindow, Window
+from .conftest import Window, Windows
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -58,11 +58,11 @@ async def click_cell(window: Window, x: int, y: int) -> None:
     await (await window.see(f"[data-square].choice[aria-label^='{x} {y}:']")).click()
 
 
-async def test_game_is_won_by_clicks(open_window: OpenWindow) -> None:
+async def test_game_is_won_by_clicks(windows: Windows) -> None:
     """Clicking squares wins tic-tac-toe against a player that takes the first cell that is free."""
     table = Table("tic_tac_toe", ("human", "legal"))
-    async with table.hosted() as running:
-        window = await open_window(await table.address())
+    async with table.hosted() as running, windows:
+        window = await windows.open(await table.address())
         # It takes 1 1, then 1 2: whatever the order of its moves, three in the last column are not stopped.
         for y, plies in ((1, 2), (2, 4)):
             await window.see(f".match[data-plies='{plies - 2}'] .seat:not([hidden])")
@@ -80,7 +80,7 @@ async def test_game_is_won_by_clicks(open_window: OpenWindow) -> None:
     assert len(table.record.thoughts) == len(table.record.states)
 
 
-async def test_board_is_there_while_players_get_ready(open_window: OpenWindow) -> None:
+async def test_board_is_there_while_players_get_ready(windows: Windows) -> None:
     """A person sees the first position and the start clock while another player takes its time for START."""
 
     async def be_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -91,19 +91,19 @@ async def test_board_is_there_while_players_get_ready(open_window: OpenWindow) -
     async with server:
         port = server.sockets[0].getsockname()[1]
         table = Table("tic_tac_toe", ("human", f"http://127.0.0.1:{port}"))
-        async with table.hosted():
-            window = await open_window(await table.address())
+        async with table.hosted(), windows:
+            window = await windows.open(await table.address())
             await window.see(".boards [data-square]")
             await window.see(".clock:not([hidden])")
             assert "the start clock runs" in await window.page.inner_text(".phase")
             await window.page.close()
 
 
-async def test_moves_are_taken_back(open_window: OpenWindow) -> None:
+async def test_moves_are_taken_back(windows: Windows) -> None:
     """Taking back leads to the person's last choice; the other player goes on from there, told of a new match."""
     table = Table("tic_tac_toe", ("human", "random"))
-    async with table.hosted():
-        window = await open_window(await table.address())
+    async with table.hosted(), windows:
+        window = await windows.open(await table.address())
         await window.see(".match[data-plies='0'] .seat:not([hidden])")
         assert await window.page.get_by_role("button", name="Take back").count() == 0
         await click_cell(window, 2, 2)
@@ -120,11 +120,11 @@ async def test_moves_are_taken_back(open_window: OpenWindow) -> None:
         assert len(table.record.seconds[0]) == 2
 
 
-async def test_moves_are_narrowed_argument_by_argument(open_window: OpenWindow) -> None:
+async def test_moves_are_narrowed_argument_by_argument(windows: Windows) -> None:
     """With many moves the list asks for one argument after the other; a square narrows as well, and Escape forgets."""
     table = Table("breakthrough", ("human", "random"))
-    async with table.hosted():
-        window = await open_window(await table.address())
+    async with table.hosted(), windows:
+        window = await windows.open(await table.address())
         page = window.page
         await window.see(".seat:not([hidden]) .buttons .move")
         many = len(table.machine.legal(table.machine.initial(), 0))

@@ -30,11 +30,13 @@ from agent.tournament.watching import WatchedTournament
 from games.gdl.interpreter.machine import Interpreter
 from protocol.kif import write
 
-from .conftest import PHONE, ROOT, OpenWindow
+from .conftest import PHONE, ROOT, Windows
 from .test_pages import EVIL, EVIL_RULES, IMAGE
 
 SETTINGS = Settings(seed=3, opening_plies=1, start_clock=30, play_clock=5, scramble="none", cores=1)
 CONTENDERS = parse_contenders(["quick=general@0.2", "random", "slow=general@2"], ["general"])
+
+NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
 def play(sheet: Sheet, number: int, seats: tuple[str, ...], errors: int = 0) -> MatchResult:
@@ -74,7 +76,7 @@ def write_log(path: Path, results: list[MatchResult], sources: dict[str, str]) -
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_table_is_followed_while_a_tournament_runs(open_window: OpenWindow) -> None:
+async def test_table_is_followed_while_a_tournament_runs(windows: Windows) -> None:
     """Each match is counted on the open page; a cell leads to its matches, and they to their replays."""
     sheets = [load("tic_tac_toe"), load("connect_four")]
     pairings = schedule(CONTENDERS, sheets, 2)
@@ -85,58 +87,59 @@ async def test_table_is_followed_while_a_tournament_runs(open_window: OpenWindow
     ]
     watched = WatchedTournament(CONTENDERS, SETTINGS)
     with watched.served(0) as address:
-        window = await open_window(address)
-        page = window.page
-        await window.see(".state:has-text('setting up')")
-        watched.begins(sheets, len(results), results[:2])
-        await window.see(".tournament[data-played='2'] .standings tr[data-player='slow']")
-        for result in results[2:-4]:
-            watched.ended(result, "here")
-        await window.see(f".tournament[data-played='{len(results) - 4}'] .played")
-        text = await page.locator(".state").inner_text()
-        assert text.startswith(f"{len(results) - 4} of {len(results)} matches, ")
-        assert text.endswith(" left")
-        assert await page.locator("progress").get_attribute("value") == str(len(results) - 4)
-        await window.keep("tournament-running")
-        for result in results[-4:]:
-            watched.ended(result, "here")
-        watched.over()
-        await window.see(".tournament[data-running='false'] .played")
-        assert await page.locator(".standings tbody tr").count() == len(CONTENDERS)
-        table = watched.page.view()["table"]
-        for row, line in enumerate(table, 1):
-            shown = await page.locator(f".standings tbody tr:nth-child({row})").inner_text()
-            assert line["player"] in shown
-            assert f"{line['wins']} {line['draws']} {line['losses']}" in shown
-            numbers = [float(number) for number in re.findall(r"-?[0-9]+(?:\.[0-9]+)?", shown.replace("\u2212", "-"))]
-            figures = [line["goals"][name] for name in ("average", "low", "high")]
-            for figure, tolerance in [(one, 0.06) for one in figures] + [(one, 0.6) for one in line["elo"].values()]:
-                assert any(abs(number - figure) < tolerance for number in numbers), (figure, shown)
-        assert "1 late" in await page.locator(".standings").inner_text()
-        await window.see(f".played tbody tr:nth-child({len(results)})")
-        await window.keep("tournament")
-        await page.locator(f".crosstable tbody tr:has-text('{table[0]['player']}') td:nth-child(3) button").click()
-        await window.gone(f".played tbody tr:nth-child({len(results)})")
-        assert await page.locator(".played tbody tr").count() == 8
-        assert "tic_tac_toe" not in await page.locator(".played").inner_text()
-        await page.locator(".played tbody tr a").first.click()
-        played = [one for one in results if one.game == "connect_four" and table[0]["player"] in one.seats][-1]
-        await window.see(f".match[data-ply='{len(played.opening) + len(played.moves)}'] .diagram svg.board")
-        goals = await page.locator(".players .figure").all_inner_texts()
-        assert goals == [str(goal) for goal in played.goals]
-        await page.keyboard.press("Home")
-        await window.see(".match[data-ply='0']")
-        await page.locator(".brand").click()
-        await (await window.see("section:has(#tournaments-title) .card")).click()
-        await window.see(".standings")
-        phone = await open_window(address, size=PHONE, dark=True)
-        await phone.see(f".played tbody tr:nth-child({len(results)})")
-        assert await phone.page.evaluate("() => document.documentElement.scrollWidth") <= PHONE["width"]
-        await phone.keep("tournament-phone-dark")
+        async with windows:
+            window = await windows.open(address)
+            page = window.page
+            await window.see(".state:has-text('setting up')")
+            watched.begins(sheets, len(results), results[:2])
+            await window.see(".tournament[data-played='2'] .standings tr[data-player='slow']")
+            for result in results[2:-4]:
+                watched.ended(result, "here")
+            await window.see(f".tournament[data-played='{len(results) - 4}'] .played")
+            text = await page.locator(".state").inner_text()
+            assert text.startswith(f"{len(results) - 4} of {len(results)} matches, ")
+            assert text.endswith(" left")
+            assert await page.locator("progress").get_attribute("value") == str(len(results) - 4)
+            await window.keep("tournament-running")
+            for result in results[-4:]:
+                watched.ended(result, "here")
+            watched.over()
+            await window.see(".tournament[data-running='false'] .played")
+            assert await page.locator(".standings tbody tr").count() == len(CONTENDERS)
+            table = watched.page.view()["table"]
+            for row, line in enumerate(table, 1):
+                shown = await page.locator(f".standings tbody tr:nth-child({row})").inner_text()
+                assert line["player"] in shown
+                assert f"{line['wins']} {line['draws']} {line['losses']}" in shown
+                numbers = [float(number) for number in NUMBER.findall(shown.replace("\u2212", "-"))]
+                figures = [(line["goals"][name], 0.06) for name in ("average", "low", "high")]
+                for figure, tolerance in figures + [(one, 0.6) for one in line["elo"].values()]:
+                    assert any(abs(number - figure) < tolerance for number in numbers), (figure, shown)
+            assert "1 late" in await page.locator(".standings").inner_text()
+            await window.see(f".played tbody tr:nth-child({len(results)})")
+            await window.keep("tournament")
+            await page.locator(f".crosstable tbody tr:has-text('{table[0]['player']}') td:nth-child(3) button").click()
+            await window.gone(f".played tbody tr:nth-child({len(results)})")
+            assert await page.locator(".played tbody tr").count() == 8
+            assert "tic_tac_toe" not in await page.locator(".played").inner_text()
+            await page.locator(".played tbody tr a").first.click()
+            played = [one for one in results if one.game == "connect_four" and table[0]["player"] in one.seats][-1]
+            await window.see(f".match[data-ply='{len(played.opening) + len(played.moves)}'] .diagram svg.board")
+            goals = await page.locator(".players .figure").all_inner_texts()
+            assert goals == [str(goal) for goal in played.goals]
+            await page.keyboard.press("Home")
+            await window.see(".match[data-ply='0']")
+            await page.locator(".brand").click()
+            await (await window.see("section:has(#tournaments-title) .card")).click()
+            await window.see(".standings")
+            phone = await windows.open(address, size=PHONE, dark=True)
+            await phone.see(f".played tbody tr:nth-child({len(results)})")
+            assert await phone.page.evaluate("() => document.documentElement.scrollWidth") <= PHONE["width"]
+            await phone.keep("tournament-phone-dark")
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_names_in_a_tournament_are_text(open_window: OpenWindow, tmp_path: Path) -> None:
+async def test_names_in_a_tournament_are_text(windows: Windows, tmp_path: Path) -> None:
     """Those of games, roles and players do nothing, whatever they spell."""
     contenders = parse_contenders([f"http://{IMAGE}", "random"], [])
     file = tmp_path / "evil.kif"
@@ -148,17 +151,18 @@ async def test_names_in_a_tournament_are_text(open_window: OpenWindow, tmp_path:
     )  # fmt: skip
     watched = WatchedTournament(contenders, SETTINGS)
     with watched.served(0) as address:
-        watched.page.games = [EVIL]
-        watched.page.planned = 2
-        watched.ended(result, "here")
-        watched.over()
-        window = await open_window(address)
-        text = await (await window.see(".played tbody tr")).inner_text()
-        assert EVIL in text
-        assert IMAGE in text
-        assert IMAGE in await window.page.locator(".standings").inner_text()
-        assert await window.page.evaluate("() => window.hacked") is None
-        assert await window.page.locator("main img, main script, main [onerror]").count() == 0
+        async with windows:
+            watched.page.games = [EVIL]
+            watched.page.planned = 2
+            watched.ended(result, "here")
+            watched.over()
+            window = await windows.open(address)
+            text = await (await window.see(".played tbody tr")).inner_text()
+            assert EVIL in text
+            assert IMAGE in text
+            assert IMAGE in await window.page.locator(".standings").inner_text()
+            assert await window.page.evaluate("() => window.hacked") is None
+            assert await window.page.locator("main img, main script, main [onerror]").count() == 0
 
 
 @pytest.mark.parametrize("ask", [TournamentPage.view, TournamentPage.summary])
