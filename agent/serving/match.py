@@ -53,8 +53,9 @@ LAST_SHARE = 0.75
 """Share of the margin that is waited for as well where no legal moves are known at the deadline, but a worker is alive:
 what is not legal is worth no more than what is late. Set by hand; not tuned."""
 
-GOALS_SECONDS = 2.0
-"""How long a finished match waits for the worker to say what the result was. Set by hand; not tuned."""
+GOALS_SECONDS = 10.0
+"""How long a finished match waits for the worker to say what the result was; nobody else does. Set by hand, so that a
+worker that has only just joined on a busy machine gets there."""
 
 SILENCE_FACTOR = 3
 """A manager that is silent for this many play clocks, and `SILENCE_SECONDS`, has given the match up. Set by hand; not

@@ -45,7 +45,8 @@ class Lessons:
             and states.shape == (len(targets), words)
             and bool(((targets >= 0) & (targets <= 1)).all())
             and plies > 0
-            for states, targets, plies in self.matches
+            and 0 <= result <= 1
+            for states, targets, plies, result in self.matches
         )
 
 

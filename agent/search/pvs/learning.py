@@ -21,6 +21,7 @@ from agent.search.engine import StopFlag
 from agent.search.pvs.actors import Actors
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features
+from agent.search.pvs.foresight import Foresight
 from agent.search.pvs.lessons import Lesson, Table
 from agent.search.pvs.pace import FEWEST_MATCHES, MATCHES, Pace
 from agent.search.pvs.ties import Ties
@@ -43,6 +44,8 @@ SINGLE_GENERATIONS = 4
 """Only then pairs have weights, too: the first generations make the most difference, and are made in half of the time
 without them. Set by hand; not tuned."""
 NEWTON_STEPS, MOST_HALVINGS = 3, 8
+MOST_ODDS = 8.0
+"""Log odds are taken to be no larger where chances are made of them. Set by hand; not tuned."""
 
 
 class Experience(NamedTuple):
@@ -95,6 +98,8 @@ class Learner:
         self._targets = np.zeros(0)
         self._fresh = 0
         """Matches since the last evaluation was fitted."""
+        self.foresight = Foresight(machine, seed)
+        """What was foreseen of matches before they were learnt from."""
         self._pace = Pace(earlier)
         self._candidate: LogisticEvaluation | None = None
         """One that is being tried out: what a stop interrupts goes on the next time."""
@@ -152,6 +157,12 @@ class Learner:
         """What each weight is multiplied by (n, weights) where these facts (n, fluents) hold."""
         return self._ties.reduce(self._features.of(facts))
 
+    def _expected(self, x: NDArray[np.float32]) -> NDArray[np.float64]:
+        """The results (n), 0..1, that the evaluation expects of positions by what its weights are multiplied by (n,
+        weights)."""
+        odds = x @ self._ties.mean(self.evaluation.weights) + self.evaluation.bias
+        return 1 / (1 + np.exp(-np.clip(odds, -MOST_ODDS, MOST_ODDS)))
+
     def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> bool:
         """Records matches, and fits and tries out an evaluation; returns whether there was anything to learn from."""
         for table in self._tables:
@@ -204,9 +215,15 @@ class Learner:
         self.matches += len(lessons)
         self._plies += sum(lesson.plies for lesson in lessons)
         if lessons:
-            new = facts_in(np.concatenate([lesson.states for lesson in lessons]), self._features.n_fluents)
+            states = np.concatenate([lesson.states for lesson in lessons])
+            new = facts_in(states, self._features.n_fluents)
+            x = self._inputs(new)
+            # Positions of one match have the same result, so that more of them tell little more.
+            some = np.cumsum([0, *(len(lesson.states) for lesson in lessons[:-1])])
+            results = np.array([lesson.result for lesson in lessons])
+            self.foresight.add(states[some], self._expected(x[some]), results)
             self._facts = np.concatenate([self._facts, new])[-self._kept :]
-            self._x = np.concatenate([self._x, self._inputs(new)])[-self._kept :]
+            self._x = np.concatenate([self._x, x])[-self._kept :]
             self._targets = np.concatenate([self._targets, *(lesson.targets for lesson in lessons)])[-self._kept :]
 
     def _record(
@@ -242,7 +259,7 @@ class Learner:
         loss = now.loss(base, y)
         for _ in range(NEWTON_STEPS):
             odds = base + now.odds + now.bias
-            p = 1 / (1 + np.exp(-np.clip(odds, -8, 8)))
+            p = 1 / (1 + np.exp(-np.clip(odds, -MOST_ODDS, MOST_ODDS)))
             importance = np.maximum(p * (1 - p), 0.01).astype(np.float32)
             wanted = odds + (y - p) / importance - base
             total = float(importance.sum())

@@ -42,6 +42,8 @@ class Lesson(NamedTuple):
     """(n) what role 0 may expect of them, 0..1."""
     plies: int
     """How long the match was."""
+    result: float
+    """What role 0 got, 0..1."""
 
 
 class Table:
@@ -75,7 +77,8 @@ class Table:
         if stop[0] or result == NO_RESULT or n == 0:
             return None
         chosen = self._random.choice(n, min(n, SAMPLES), replace=False)
-        return Lesson(self._states[chosen], _returns(self._scores[:n], result)[chosen], opening + n)
+        targets = _returns(self._scores[:n], result)
+        return Lesson(self._states[chosen], targets[chosen], opening + n, points_of(result))
 
     def compare(self, root: NDArray[np.uint64], depth: int, pairs: int, stop: StopFlag) -> tuple[float, int]:
         """The points of player 1 against player 0 in pairs of matches with the same opening, and their number."""

@@ -146,6 +146,8 @@ class Trials:
         """Time for a move in new matches."""
         self._wanted_in_vain = False
         """Whether tree search is likely to have less than that in the real match, too."""
+        self.prior = 0.0
+        """Points that alpha-beta is taken to be ahead before any match."""
         self.points, self.matches = 0.0, 0
         """What alpha-beta got, and from how many matches; a hurried one that it won counts the less the more hurried
         it was, down to a tie."""
@@ -156,8 +158,8 @@ class Trials:
 
     @property
     def lead(self) -> float:
-        """Points that alpha-beta is ahead of tree search."""
-        return 2 * self.points - self.matches
+        """Points that alpha-beta is ahead of tree search, what was to be expected included."""
+        return self.prior + 2 * self.points - self.matches
 
     @property
     def lost(self) -> bool:
@@ -165,16 +167,17 @@ class Trials:
 
         Where matches were hurried it is not enough for alpha-beta to be ahead by little: in amazons, with a third of
         the time it needs, tree search won one match of two, and with four times that all of eight; in gomoku on 15x15
-        cells it lost 12 of 16 with a twelfth, and won 15 of 16 with 0.4 s.
+        cells it lost 12 of 16 with a twelfth, and won 15 of 16 with 0.4 s. Nor is it enough where they were so
+        long that none has ended.
         """
-        return self.lead < 0 or (self.hurried > 0 and self.lead < HURRIED_LEAD * self.hurried / self.matches)
+        return self.lead < HURRIED_LEAD * self._share_hurried
 
     @property
-    def too_short(self) -> bool:
-        """Whether no match has come to its end, though moves had less than half of the time that tree search needs.
-
-        What is not known speaks for tree search then, as a tie does."""
-        return self.matches == 0 and self._measured and self._share(self._seconds) < 1 and not self._wanted_in_vain
+    def _share_hurried(self) -> float:
+        """Of the matches; where none has come to its end, 1 if they are hurried, and need not be."""
+        if self.matches:
+            return self.hurried / self.matches
+        return float(self._measured and self._share(self._seconds) < 1 and not self._wanted_in_vain)
 
     def _share(self, seconds: float) -> float:
         """So much time for a move as a share of half of what tree search needs: a match with less than 1 is hurried."""

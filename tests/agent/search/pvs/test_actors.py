@@ -112,9 +112,9 @@ def test_an_assistant_plays_what_it_is_told(machine: CircuitMachine, features: F
     with StopWhen(tells) as stop:
         assistant.think(stop.flag)
     assert all(lessons.fits(machine.words) for lessons in told)
-    states = np.concatenate([states for lessons in told for states, _, _ in lessons.matches])
+    states = np.concatenate([states for lessons in told for states, *_ in lessons.matches])
     assert len({bytes(state) for state in states}) > len(states) / 2
-    results = {target for lessons in told for _, targets, _ in lessons.matches for target in targets}
+    results = {target for lessons in told for _, targets, *_ in lessons.matches for target in targets}
     assert len(results) > 2
     # What has ended since then is of the first players, too.
     assistant.answer()
@@ -131,18 +131,19 @@ def test_nonsense_is_not_learnt(machine: CircuitMachine, features: Features) -> 
     team = CannedTeam()
     actors = Actors(team, machine, features)
     start, better = knows_nothing(features), LogisticEvaluation(np.ones(features.n), 0.0)
-    good = Lesson(np.zeros((3, machine.words), np.uint64), np.array([0.0, 0.5, 1.0]), 9)
+    good = Lesson(np.zeros((3, machine.words), np.uint64), np.array([0.0, 0.5, 1.0]), 9, 0.5)
     bad = [
         good._replace(states=np.zeros((3, machine.words + 1), np.uint64)),
         good._replace(states=np.zeros((2, machine.words), np.uint64)),
         good._replace(states=np.zeros((3, machine.words))),  # type: ignore[arg-type]
         good._replace(targets=np.array([0.0, 0.5, 1.1])),
         good._replace(targets=np.array([0.0, 0.5, np.nan])),
+        good._replace(result=1.1),
     ]
     with actors.playing(machine.pack(machine.initial()), start, 2):
         hear = team.hear
         assert hear is not None
-        assert [hear(answer) for answer in ("nonsense", None, *(Lessons((good, one)) for one in bad))] == [None] * 7
+        assert [hear(answer) for answer in ("nonsense", None, *(Lessons((good, one)) for one in bad))] == [None] * 8
         assert actors.lessons() == []
         assert hear(Lessons((good, good))) is None
         actors.go_by(start, 2)

@@ -17,8 +17,10 @@ from agent.search.pvs import trial as trying
 from agent.search.pvs.analysis import Analyser
 from agent.search.pvs.engine import CannotSearchError
 from agent.search.pvs.evaluation import LOGIT
+from agent.search.pvs.foresight import Foresight
+from agent.search.pvs.learning import Learner
 from agent.search.pvs.lessons import Lesson
-from agent.search.pvs.preparation import FEW_GENERATIONS, Preparation
+from agent.search.pvs.preparation import FEW_GENERATIONS, MOST_PRIOR, Preparation
 from agent.search.pvs.survey import _opposed, survey
 from agent.search.pvs.trial import (
     CLEAR_LEAD,
@@ -414,24 +416,43 @@ def test_ties_on_too_little_time_are_lost(
 
 
 @pytest.mark.parametrize(
-    ("needed", "generations", "plays"), [(0.03, 0, True), (0.2, 0, False), (0.2, 1, True), (100.0, 0, True)]
+    ("needed", "prior", "plays"),
+    [(0.03, 0.0, True), (0.03, -0.1, False), (0.2, 0.0, False), (0.2, 1.0, True), (100.0, 0.0, True)],
 )
 def test_matches_without_end_on_too_little_time_leave_the_game_to_tree_search(
-    prepared: Preparation, monkeypatch: pytest.MonkeyPatch, needed: float, generations: int, plays: bool
+    prepared: Preparation, monkeypatch: pytest.MonkeyPatch, needed: float, prior: float, plays: bool
 ) -> None:
-    """As long as nothing was learnt: in gomoku on 15x15 cells what random play shows is worth nothing."""
+    """Unless alpha-beta was expected to win: in gomoku on 15x15 cells what random play shows is worth nothing."""
     run(prepared, trial=False)
     trials = prepared.trials
+    trials.prior = prior
     monkeypatch.setattr(trying, "TrialMatch", FakeMatch(lambda engines: None))
     monkeypatch.setattr(trials, "_time_to_search", lambda stop, seconds: needed)
-    monkeypatch.setattr(Preparation, "generations", generations)
     trials.plies = 1e9
     trials.play((0, 1), time.monotonic() + 1000.0, np.zeros(1, np.uint8), CLEAR_LEAD)
     assert trials.matches == 0
-    assert not trials.lost
     assert prepared.prefers_alpha_beta == plays
     trials.recall(3.0, 3)
     assert prepared.prefers_alpha_beta
+
+
+@pytest.mark.parametrize(("advantage", "prior"), [(0.07, 0.7), (-0.07, -0.7), (0.9, MOST_PRIOR), (-0.9, -MOST_PRIOR)])
+def test_what_is_foreseen_counts_as_much_as_matches(
+    prepared: Preparation, monkeypatch: pytest.MonkeyPatch, advantage: float, prior: float
+) -> None:
+    """Up to a bound, so that matches can show the opposite; it is asked after each part of the time for learning."""
+    looked: list[float] = []
+    monkeypatch.setattr(Learner, "run", lambda self, root, stop: None)
+    monkeypatch.setattr(Foresight, "play_out", lambda self, seconds, stop: looked.append(seconds))
+    monkeypatch.setattr(Foresight, "advantage", advantage)
+    monkeypatch.setattr(trying.Trials, "play", lambda *arguments: None)
+    prepared.run(prepared._machine.initial(), 2.0, np.zeros(1, np.uint8))
+    assert len(looked) == 2
+    assert prepared.trials.prior == pytest.approx(prior)
+    assert prepared.trials.lead == pytest.approx(prior)
+    assert prepared.prefers_alpha_beta == (prior > 0)
+    prepared.trials.recall(0.0 if prior > 0 else 4.0, 4)
+    assert prepared.prefers_alpha_beta == (prior < 0)
 
 
 def test_matches_are_as_long_as_those_that_were_learnt_from(
@@ -446,7 +467,7 @@ def test_matches_are_as_long_as_those_that_were_learnt_from(
     prepared._try_out(0.0, GO, CLEAR_LEAD)
     assert prepared.trials.plies == before > 1
     states, targets = np.zeros((1, prepared.searched.words), np.uint64), np.zeros(1)
-    prepared._learner._remember([Lesson(states, targets, plies) for plies in (20, 30)])
+    prepared._learner._remember([Lesson(states, targets, plies, 0.5) for plies in (20, 30)])
     prepared._try_out(0.0, GO, CLEAR_LEAD)
     assert prepared.trials.plies == 25
 

@@ -9,9 +9,11 @@ import pytest
 
 from agent.search.engine import Opinion
 from agent.search.general import GeneralSearch
+from agent.search.pvs.foresight import Foresight
+from agent.search.pvs.learning import Learner
 from agent.search.pvs.preparation import Preparation
 from agent.search.pvs.simultaneous import SimultaneousSearch
-from agent.search.pvs.trial import CLEAR_LEAD
+from agent.search.pvs.trial import CLEAR_LEAD, Trials
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.sheets import RACE
@@ -107,3 +109,13 @@ def test_trial_matches_are_for_the_role_that_is_played(race: CircuitMachine) -> 
     preparation.run(race.initial(), 2.0, np.zeros(1, np.uint8))
     assert preparation.trials.matches > 0
     assert preparation.suits
+
+
+def test_what_is_foreseen_is_of_another_game(race: CircuitMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In which one player sees what the other one has chosen: nothing is expected of trial matches for it."""
+    preparation = prepared(race, 0)
+    monkeypatch.setattr(Foresight, "advantage", 0.5)
+    monkeypatch.setattr(Learner, "run", lambda self, root, stop: None)
+    monkeypatch.setattr(Trials, "play", lambda *arguments: None)
+    preparation.run(race.initial(), 0.5, np.zeros(1, np.uint8))
+    assert preparation.trials.prior == 0.0
