@@ -7,12 +7,12 @@ makes all children of a node in one pass of the lanes, `batching` is its part fo
 table, `splitting` shares the root's moves with helpers elsewhere, `engine` plays, and `simultaneous` does where both
 players choose at once.
 
-`survey` says whether a game is one for alpha-beta, `evaluation` what is learnt. `selfplay` plays matches of shallow
-searches, `lessons` takes from them what there is to learn, as `actors` do on helpers elsewhere, `learning` fits the
-evaluation to that, in as many and as deep matches as `pace` says, with one weight for features that the symmetries of
-the game lead to each other (`ties`), `foresight` compares what it says of results with what playouts say, `trial`
-plays matches against tree search, `memory` keeps what was learnt for later matches, and `preparation` does all that
-while the start clock runs. Imported by `agent.search.general` and
+`survey` says whether a game is one for alpha-beta, `evaluation` what is learnt. `first_evaluation` is that from random
+play, `selfplay` plays matches of shallow searches, `lessons` takes from them what there is to learn, as `actors` do on
+helpers elsewhere, `learning` fits the evaluation to that, in as many and as deep matches as `pace` says, with one
+weight for features that the symmetries of the game lead to each other (`ties`). `foresight` compares what it says of
+results with what playouts say, `trial` plays matches against tree search, `memory` keeps what was learnt for later
+matches, and `preparation` does all that while the start clock runs. Imported by `agent.search.general` and
 `agent.kernels.groups`: `engine` and `preparation`; `memory` by whoever makes the engine of a match
 (`agent.search.registry`, `agent.worker.session`).
 """

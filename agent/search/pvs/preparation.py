@@ -17,15 +17,15 @@ from agent.search.engine import StopFlag, limited
 from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features, find_features
+from agent.search.pvs.first_evaluation import fit_fluents, fit_patterns
 from agent.search.pvs.learning import Learner
 from agent.search.pvs.memory import Entry, SheetMemory
 from agent.search.pvs.simultaneous import SimultaneousSearch
-from agent.search.pvs.survey import MAX_PLIES, share_of_points, survey
+from agent.search.pvs.survey import survey
 from agent.search.pvs.ties import symmetries_of
 from agent.search.pvs.trial import CLEAR_LEAD, DECISIVE_LEAD, TRIAL_MEMORY, Trials
 from agent.search.team import Team
 from agent.search.tree.judge import fit
-from agent.search.tree.judge.sampling import STATES_PER_MATCH
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.running.serialise import serialise, widen
 from games.machine import State
@@ -39,8 +39,6 @@ PARTS = ((0.2, 0.12), (0.3, 0.18))
 clear after the first one need not be tried again. Of 21 games, prepared for twice in 8 s on one core, alpha-beta was
 clearly behind by then in one that it lost altogether later on, both times, and once each in two that are even; where it
 won all matches later on it had lost none."""
-MOST_BATCHES = 64
-"""Batches of 64 random matches for games with very many fluents. Set by hand; not tuned."""
 FORESIGHT_SHARE, FORESIGHT_SECONDS = 0.1, 0.5
 """Of the time for learning, and at most how long it is looked at how much more than random playouts the evaluation
 foresees. Set by hand; not tuned."""
@@ -318,56 +316,26 @@ class Preparation:
             return
         end = time.monotonic() + seconds
         large = len(self.searched.game.fluents) > fit.MAX_FLUENTS
-        start = None if large else self._fit_fluents(state, end, stop)
-        if start is None and not large:
-            if not stop[0]:
-                self.suits = False
-            return
+        start = None
+        if not large:
+            # What is stopped goes on later.
+            self._trainer = self._trainer or fit.EvaluationTrainer(self.searched, self._random.getrandbits(63))
+            start = fit_fluents(self._trainer, self._root(state), end, stop)
+            if start is None:
+                if not stop[0]:
+                    self.suits = False
+                return
+            self._trainer = None
         features = find_features(self.searched, self._random.getrandbits(63))
         weights = np.zeros(features.n)
         if start is not None:
             weights[: len(start.weights)] = start.weights
         learner = self._make_learner(features, LogisticEvaluation(weights, 0.0 if start is None else start.bias))
         if start is None:
-            self._fit_patterns(learner, end, stop)
+            fit_patterns(self.searched, learner, self._random, end, stop)
             if stop[0]:
                 return
         self.features, self._learner = features, learner
-
-    def _fit_fluents(self, state: State, end: float, stop: StopFlag) -> LogisticEvaluation | None:
-        """An evaluation with a weight for each fluent, until `end` (`time.monotonic`)."""
-        if self._trainer is None:
-            self._trainer = fit.EvaluationTrainer(self.searched, self._random.getrandbits(63))
-        trainer, root = self._trainer, self._root(state)
-        while not stop[0] and not trainer.done and (time.monotonic() < end or trainer.evaluation is None):
-            trainer.step(root, stop)
-            if trainer.solving:
-                time.sleep(0.001)
-        found = trainer.evaluation
-        if found is None:
-            return None
-        self._trainer = None
-        # The slope of log odds at even chances.
-        weights = 2 * (found.weights[:, 0] - found.weights[:, 1])
-        return LogisticEvaluation(weights, float(2 * (found.bias[0] - found.bias[1])))
-
-    def _fit_patterns(self, learner: Learner, end: float, stop: StopFlag) -> None:
-        """Gives a learner a first evaluation with shared weights, from random matches until `end`."""
-        machine, chosen = self.searched, np.random.default_rng(self._random.getrandbits(63))
-        states, results = [], []
-        for _ in range(MOST_BATCHES):
-            positions = machine.random_matches(64, self._random.getrandbits(63), max_plies=MAX_PLIES)
-            ends = np.flatnonzero(positions.terminal)
-            goals = np.maximum(machine.goals_of(positions.states[ends]), 0).astype(np.float64)
-            result = np.full(64, np.nan)
-            result[positions.match[ends]] = share_of_points(goals[:, 0], goals[:, 1])
-            usable = np.flatnonzero(~positions.terminal & ~np.isnan(result[positions.match]))
-            some = chosen.permutation(usable)[: 64 * STATES_PER_MATCH]
-            states.append(positions.states[some])
-            results.append(result[positions.match[some]])
-            if stop[0] or time.monotonic() >= end:
-                break
-        learner.imitate(np.concatenate(states), np.concatenate(results), stop)
 
     def _learn(self, state: State, seconds: float, stop: StopFlag) -> None:
         assert self._learner is not None

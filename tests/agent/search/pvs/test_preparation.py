@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from agent.search.engine import Engine, Opinion, Report, StopFlag
+from agent.search.pvs import first_evaluation
 from agent.search.pvs import preparation as preparing
 from agent.search.pvs import trial as trying
 from agent.search.pvs.analysis import Analyser
@@ -531,7 +532,7 @@ def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.Monke
     """Where there are too many for a fit of their own: then patterns have the weights, and random play gives the first
     ones."""
     monkeypatch.setattr(preparing.fit, "MAX_FLUENTS", 80)
-    monkeypatch.setattr(preparing, "MOST_BATCHES", 16)
+    monkeypatch.setattr(first_evaluation, "MOST_BATCHES", 16)
     machine = own("connect_four")
     preparation = Preparation(machine, 0, threads=1, seed=1)
     stop = np.zeros(1, np.uint8)
