@@ -12,6 +12,7 @@ from agent.search.engine import StopFlag
 from agent.search.tree.best_lines import BestLines
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.judge.fit import EvaluationTrainer, LinearEvaluation
+from agent.search.tree.judge.sampling import in_lanes, make_sampling_workspace, play_batch
 from agent.search.tree.kernels import search
 from agent.search.tree.store import ROOT, SearchTree
 from agent.search.tree.workspace import Parameters, SearchWorkspace
@@ -31,6 +32,9 @@ PLAYOUT_EXPLORATION_RANGE = (0.1, 0.7)
 JUDGED_EXPLORATION_RANGE = (0.02, 0.7)
 """Bounds of the exploration weight, where leaves are played out and where they are judged: judged goals differ less.
 Set by hand; not tuned."""
+
+FEWEST_GOALS = 32
+"""Random matches that have to end before it is known how much goals differ. Set by hand; not tuned."""
 
 SLICE_SECONDS = 0.03
 """How long a kernel runs before it returns to Python, where opinions are reported. Set by hand; not tuned."""
@@ -91,14 +95,16 @@ class Scheduler:
         """Sets the exploration weights from how much goals differ in random play; leaves them as they are if stopped,
         or if they are known meanwhile.
 
-        64 playouts; takes as long as they take.
+        64 playouts, all at once: a search on a very short clock, as in trial matches, begins with them as well.
         """
-        seed = self._random.getrandbits(63)
-        goals = np.maximum(self._machine.sample_goals(seed, stop), 0).astype(np.float64)
-        if len(goals) < 32 or self.exploration_scaled:
+        machine = self._machine
+        workspace = make_sampling_workspace(machine.programs, self._random.getrandbits(63))
+        _, ended, _ = play_batch(machine.programs, workspace, machine.pack(machine.initial())[None, :], stop)
+        goals = workspace.goals[in_lanes(int(ended))].astype(np.float64)
+        if stop[0] or len(goals) < FEWEST_GOALS or self.exploration_scaled:
             # What another search has told meanwhile stays.
             return
-        deviation = np.sqrt(np.maximum((goals**2).mean(axis=0) - goals.mean(axis=0) ** 2, 0.0)) / 100
+        deviation = np.sqrt(np.maximum((goals**2).mean(axis=0) - goals.mean(axis=0) ** 2, 0.0))
         self._playout_exploration = np.clip(EXPLORATION * deviation, *PLAYOUT_EXPLORATION_RANGE)
         if self._parameters.horizon[0] < 0:
             self._parameters.exploration[:] = self._playout_exploration

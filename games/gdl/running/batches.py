@@ -9,7 +9,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.compiling import KERNEL
-from games.gdl.running.goals import evaluate_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, WIDTHS, ZERO, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 from games.gdl.running.playouts import MoveWorkspace, choose_random
@@ -131,40 +130,6 @@ def random_ply(
     following = slots[programs.next_slot] & np.uint64(going)
     slots[FIRST_FLUENT : FIRST_FLUENT + n_fluents] = following | (programs.initial & ~np.uint64(going))
     return positions, going
-
-
-def sample_goals(
-    programs: CircuitPrograms,
-    slots: NDArray[np.uint64],
-    goal_slots: NDArray[np.uint64],
-    workspace: MoveWorkspace,
-    rng: NDArray[np.uint64],
-    stop: NDArray[np.uint8],
-) -> NDArray[np.int32]:
-    """The goals (n, roles) of 64 random matches from the initial state, -1 for a role without one.
-
-    A match in which some role has no legal move before the end stops there. `slots` (n_slots) and `goal_slots`
-    (n_goal_slots) are overwritten, `rng` is (1), `stop` (1) ends it early: n counts the matches that are over then.
-    """
-    n_fluents, n_roles = len(programs.next_slot), len(programs.role_start) - 1
-    load_initial(programs, slots)
-    goal_slots[:] = 0
-    goal_slots[SLOT_TRUE] = ALL
-    state, final = (words[FIRST_FLUENT : FIRST_FLUENT + n_fluents] for words in (slots, goal_slots))
-    active = int(ALL)
-    while active and not stop[0]:
-        evaluate(programs.legal, slots, _WIDTH)
-        over = int(slots[programs.terminal_slot]) & active
-        joint = np.full((64, n_roles), -1, np.int32)
-        for role in range(n_roles):
-            over |= _draw_moves(programs, slots, workspace, rng, role, active & ~over, joint)
-        final |= state & np.uint64(over)
-        active &= ~over
-        enter_lanes(programs, slots, joint)
-        evaluate(programs.next, slots, _WIDTH)
-        state[:] = slots[programs.next_slot]
-    evaluate_goals(programs.goal, programs.goal_slot, programs.first_goal, programs.goal_role, goal_slots, _WIDTH)
-    return read_goals_of_lanes(programs, goal_slots, 64)[lanes_in(~active & int(ALL))]
 
 
 def _draw_moves(

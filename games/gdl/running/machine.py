@@ -24,7 +24,6 @@ from games.gdl.running.batches import (
     random_ply,
     read_goals_of_lanes,
     read_lanes,
-    sample_goals,
 )
 from games.gdl.running.goals import evaluate_goals
 from games.gdl.running.kernels import ALL, WIDTHS
@@ -267,17 +266,6 @@ class CircuitMachine(StateMachine):
             rate = played[0] * max(1, total[0] // max(1, played[0])) / max(spent, 1e-9)
             count = max(64 * width, min(8 * count, int(rate * (seconds - spent))))
         return PlayoutStatistics(int(total[0]), int(total[1]), int(total[2]), sums, squares, spent)
-
-    def sample_goals(self, seed: int, stop: NDArray[np.uint8]) -> NDArray[np.int32]:
-        """The goals (n, roles) of 64 random matches from the initial state, -1 for a role without one.
-
-        `stop` (uint8[1]) ends it when it is set; n counts the matches that are over then. Needs no kernel that playing
-        does not need anyway; `random_playouts` is for more of them.
-        """
-        programs = self.programs
-        slots, goal_slots = aligned_words(programs.n_slots), aligned_words(programs.n_goal_slots)
-        rng = np.array([seed], np.uint64)
-        return sample_goals(programs, slots, goal_slots, new_move_workspace(programs), rng, stop)
 
     # -- helpers ------------------------------------------------------------------------------------------------------
 

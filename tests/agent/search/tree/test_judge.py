@@ -11,6 +11,7 @@ from agent.search.engine import Opinion
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.judge.fit import EvaluationTrainer, LinearEvaluation, shared_patterns
 from agent.search.tree.judge.sampling import add_normal_equations, make_sampling_workspace, packed_states, play_batch
+from agent.search.tree.scheduler import EXPLORATION
 from agent.search.tree.store import N_PLAYOUTS, ROOT
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.stopping import StopWhen
@@ -121,3 +122,19 @@ def test_does_not_learn_where_it_is_told_not_to(own: Compile, think: Think) -> N
     think(engine, 2_000)
     assert engine._scheduler._trainer is None
     assert engine._parameters.horizon[0] == -1
+
+
+def test_exploration_suits_how_much_goals_differ(own: Compile) -> None:
+    """In connect four half of all random matches are won; what another search has told meanwhile stays."""
+    engine = TreeSearch(own("connect_four"), 0, threads=1, memory_bytes=1 << 26, seed=1)
+    scheduler, exploration = engine._scheduler, engine._parameters.exploration
+    exploration[:] = 9.0
+    scheduler.scale_exploration(np.ones(1, np.uint8))
+    assert not scheduler.exploration_scaled
+    assert (exploration == 9.0).all()
+    scheduler.scale_exploration(GO)
+    assert scheduler.exploration_scaled
+    assert exploration == pytest.approx(0.5 * EXPLORATION, rel=0.1)
+    exploration[:] = 9.0
+    scheduler.scale_exploration(GO)
+    assert (exploration == 9.0).all()
