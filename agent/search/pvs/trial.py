@@ -18,7 +18,8 @@ OPENING = 4
 """Most random plies at the start of a match. Set by hand; not tuned."""
 TRIAL_SECONDS, LEAST_SECONDS = 0.04, 0.02
 """Time for a move, and the least where matches are long and there is little time for them. Set by hand: in amazons of
-10x10 cells tree search won 7 of 8 matches at 0.02 s, and all of 16 at 0.04 s and 0.5 s, but lost 8 of 8 at 0.016 s."""
+10x10 cells tree search won 7 of 8 matches at 0.02 s, and all of 16 at 0.04 s and 0.5 s. (That it lost 8 of 8 at 0.016 s
+says nothing: it began each match with more than that of random matches, as it no longer does.)"""
 PLAYOUTS, MOST_SECONDS = 100, 0.25
 """Playouts of tree search for each legal move: where it makes fewer in `TRIAL_SECONDS` moves take longer, if there is
 time, up to that long. Set by hand. In gomoku on 15x15 cells alpha-beta got 0.44 (32 matches) of it at 0.04 s, where it
@@ -43,8 +44,8 @@ HURRIED_LEAD = 1.0
 """Points ahead that matches in a hurry have to bring before they tell anything. Set by hand; not tuned."""
 HURRY = 2.0
 """What was won with a share s of half the time that tree search needs counts as s to this power of a win over a tie.
-Set by hand: in breakthrough alpha-beta won nine of nine matches with 0.8 to 1.0 of it, as it does with more, in amazons
-on 8x8 cells three of three with 0.3, and none of eight with all."""
+Set by hand: in amazons on 8x8 cells alpha-beta won three of three matches with 0.3 of it, and none of eight with all
+(measured when tree search lost the first of these moves to random matches); but where there is nearly enough it counts."""
 DECISIVE_LEAD, MANY_TRIALS = 4.0, 12
 """Points ahead or behind after which no more matches are played while others think, and how many are played at most:
 where both are equal the choice matters little, and learning takes the same time. Set by hand; not tuned."""
