@@ -45,7 +45,7 @@ HURRIED_LEAD = 1.0
 HURRY = 2.0
 """What was won with a share s of half the time that tree search needs counts as s to this power of a win over a tie.
 Set by hand: in amazons on 8x8 cells alpha-beta won three of three matches with 0.3 of it, and none of eight with all
-(measured when tree search lost the first of these moves to random matches); but where there is nearly enough it counts."""
+(when tree search still lost the first of these moves to random matches); but where there is nearly enough it counts."""
 DECISIVE_LEAD, MANY_TRIALS = 4.0, 12
 """Points ahead or behind after which no more matches are played while others think, and how many are played at most:
 where both are equal the choice matters little, and learning takes the same time. Set by hand; not tuned."""
