@@ -26,6 +26,8 @@ AT_ONCE = 2
 """Positions in a batch of 64 playouts. Set by hand; not tuned."""
 ENOUGH = 24
 """Positions from which on a comparison means something. Set by hand; not tuned."""
+SAME = 1e-9
+"""Products of deviations up to which one of both is taken to be 0."""
 
 
 @dataclass(slots=True)
@@ -85,6 +87,6 @@ class Foresight:
 
 
 def _correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """Pearson's, of two series (n); 0 where one of them is constant."""
+    """Pearson's, of two series (n) of 0..1; 0 where one of them is constant, but for rounding."""
     deviation = float(x.std() * y.std())
-    return float(((x - x.mean()) * (y - y.mean())).mean()) / deviation if deviation > 0 else 0.0
+    return float(((x - x.mean()) * (y - y.mean())).mean()) / deviation if deviation > SAME else 0.0

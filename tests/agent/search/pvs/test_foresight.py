@@ -64,7 +64,7 @@ def test_who_foresees_more_has_the_advantage(
         "all the same": np.ones(n),
     }[results_are]
     foresight = Foresight(machine, 1)
-    foresight.add(states, results if foresees == "results" else np.full(n, 0.5), results)
+    foresight.add(states, results if foresees == "results" else np.full(n, 0.1), results)
     assert foresight.advantage == 0.0
     foresight.play_out(LONG, GO)
     assert low <= foresight.advantage <= high
