@@ -40,8 +40,9 @@ TRIAL_MEMORY = 1 << 26
 CLEAR_LEAD = 2.0
 """Points ahead or behind that decide while the match has not begun: what is left of the time is better used for
 learning, or for tree search. Set by hand; not tuned."""
-HURRIED_LEAD = 1.0
-"""Points ahead that matches in a hurry have to bring before they tell anything. Set by hand; not tuned."""
+HURRIED_LEAD, ENDLESS_LEAD = 1.0, 0.5
+"""Points ahead that matches in a hurry have to bring before they tell anything, and those that have to be expected where
+not even one of them has ended. Set by hand; not tuned."""
 HURRY = 2.0
 """What was won with a share s of half the time that tree search needs counts as s to this power of a win over a tie.
 Set by hand: in amazons on 8x8 cells alpha-beta won three of three matches with 0.3 of it, and none of eight with all
@@ -171,14 +172,10 @@ class Trials:
         cells it lost 12 of 16 with a twelfth, and won 15 of 16 with 0.4 s. Nor is it enough where they were so
         long that none has ended.
         """
-        return self.lead < HURRIED_LEAD * self._share_hurried
-
-    @property
-    def _share_hurried(self) -> float:
-        """Of the matches; where none has come to its end, 1 if they are hurried, and need not be."""
         if self.matches:
-            return self.hurried / self.matches
-        return float(self._measured and self._share(self._seconds) < 1 and not self._wanted_in_vain)
+            return self.lead < HURRIED_LEAD * self.hurried / self.matches
+        hurried = self._measured and self._share(self._seconds) < 1 and not self._wanted_in_vain
+        return self.lead < (ENDLESS_LEAD if hurried else 0.0)
 
     def _share(self, seconds: float) -> float:
         """So much time for a move as a share of half of what tree search needs: a match with less than 1 is hurried."""

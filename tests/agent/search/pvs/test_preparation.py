@@ -418,7 +418,7 @@ def test_ties_on_too_little_time_are_lost(
 
 @pytest.mark.parametrize(
     ("needed", "prior", "plays"),
-    [(0.03, 0.0, True), (0.03, -0.1, False), (0.2, 0.0, False), (0.2, 1.0, True), (100.0, 0.0, True)],
+    [(0.03, 0.0, True), (0.03, -0.1, False), (0.2, 0.4, False), (0.2, 0.6, True), (100.0, 0.0, True)],
 )
 def test_matches_without_end_on_too_little_time_leave_the_game_to_tree_search(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch, needed: float, prior: float, plays: bool
