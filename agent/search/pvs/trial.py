@@ -41,8 +41,8 @@ CLEAR_LEAD = 2.0
 """Points ahead or behind that decide while the match has not begun: what is left of the time is better used for
 learning, or for tree search. Set by hand; not tuned."""
 HURRIED_LEAD, ENDLESS_LEAD = 1.0, 0.5
-"""Points ahead that matches in a hurry have to bring before they tell anything, and those that have to be expected where
-not even one of them has ended. Set by hand; not tuned."""
+"""Points ahead that matches in a hurry have to bring before they tell anything, and those that have to be expected
+where not even one of them has ended. Set by hand; not tuned."""
 HURRY = 2.0
 """What was won with a share s of half the time that tree search needs counts as s to this power of a win over a tie.
 Set by hand: in amazons on 8x8 cells alpha-beta won three of three matches with 0.3 of it, and none of eight with all
