@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,8 +160,7 @@ class Learner:
     def _expected(self, x: NDArray[np.float32]) -> NDArray[np.float64]:
         """The results (n), 0..1, that the evaluation expects of positions by what its weights are multiplied by (n,
         weights)."""
-        odds = x @ self._ties.mean(self.evaluation.weights) + self.evaluation.bias
-        return 1 / (1 + np.exp(-np.clip(odds, -MOST_ODDS, MOST_ODDS)))
+        return _chances(x @ self._ties.mean(self.evaluation.weights) + self.evaluation.bias)
 
     def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> bool:
         """Records matches, and fits and tries out an evaluation; returns whether there was anything to learn from."""
@@ -259,7 +258,7 @@ class Learner:
         loss = now.loss(base, y)
         for _ in range(NEWTON_STEPS):
             odds = base + now.odds + now.bias
-            p = 1 / (1 + np.exp(-np.clip(odds, -MOST_ODDS, MOST_ODDS)))
+            p = _chances(odds)
             importance = np.maximum(p * (1 - p), 0.01).astype(np.float32)
             wanted = odds + (y - p) / importance - base
             total = float(importance.sum())
@@ -289,6 +288,12 @@ class Learner:
             if stop[0]:
                 return None
         return LogisticEvaluation(old.weights + ties.expand(np.pad(now.change, (0, ties.n - used))), now.bias)
+
+
+def _chances(odds: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """The chances (n), 0..1, of log odds (n)."""
+    chances: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(odds, -MOST_ODDS, MOST_ODDS)))
+    return chances
 
 
 class _Step(NamedTuple):

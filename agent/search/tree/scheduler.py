@@ -104,8 +104,7 @@ class Scheduler:
         if stop[0] or len(goals) < FEWEST_GOALS or self.exploration_scaled:
             # What another search has told meanwhile stays.
             return
-        deviation = np.sqrt(np.maximum((goals**2).mean(axis=0) - goals.mean(axis=0) ** 2, 0.0))
-        self._playout_exploration = np.clip(EXPLORATION * deviation, *PLAYOUT_EXPLORATION_RANGE)
+        self._playout_exploration = np.clip(EXPLORATION * goals.std(axis=0), *PLAYOUT_EXPLORATION_RANGE)
         if self._parameters.horizon[0] < 0:
             self._parameters.exploration[:] = self._playout_exploration
         self.exploration_scaled = True

@@ -34,7 +34,7 @@ def test_matches_survive_faults() -> None:
     heard: list[int] = []
     options = SoakOptions(
         games=("tic_tac_toe",),
-        turns=12,
+        turns=24,
         seconds=240.0,
         at_once=2,
         start_clock=30,
@@ -44,7 +44,7 @@ def test_matches_survive_faults() -> None:
         seed=3,
     )
     report = soak(options, lambda report: heard.append(report.matches))
-    assert report.turns >= 12
+    assert report.turns >= 24
     assert report.illegal == 0, report.illegal_moves
     assert report.late == 0
     assert report.faults
