@@ -38,6 +38,10 @@ _MOST_LAYERS = 4096
 """States that are further away are not looked for. Set by hand; not tuned."""
 
 
+CLOSING = 0.9
+"""See `BreadthFirst.closing`: by how much fewer, as layers differ. Set by hand; not tuned."""
+
+
 class _Found(NamedTuple):
     """States in the order in which they were found."""
 
@@ -67,6 +71,8 @@ class _Workspace(NamedTuple):
     """(goal slots) the same for the goal program."""
     children: NDArray[np.uint64]
     """(64, words) packed successors of the states by one move."""
+    written: NDArray[np.bool_]
+    """(words) which of their words may be anything but 0."""
     block: NDArray[np.uint64]
     """(64) a bit matrix to transpose."""
     goals: NDArray[np.float64]
@@ -85,6 +91,8 @@ class BreadthFirst:
         self._root = np.zeros(machine.words, np.uint64)
         self._kept: tuple[int | None, list[int]] = None, []
         """The best goal and line found while the clock was left out of account."""
+        self._most_open = 1
+        """How many states have waited to be expanded at most."""
         self._found = _Found(
             counts=np.zeros(5, np.int64),
             state=np.zeros((size, machine.words), np.uint64),
@@ -99,6 +107,7 @@ class BreadthFirst:
             slots=aligned_words(machine.programs.n_slots),
             goal_slots=aligned_words(machine.programs.n_goal_slots),
             children=np.zeros((64, machine.words), np.uint64),
+            written=np.zeros(machine.words, np.bool_),
             block=np.zeros(64, np.uint64),
             goals=np.zeros(1),
         )
@@ -113,6 +122,7 @@ class BreadthFirst:
 
     def _begin(self, mask: NDArray[np.uint64]) -> None:
         found = self._found
+        self._most_open = 1
         found.table.fill(-1)
         found.goal[0] = -1
         found.counts[:] = (1, 0, -1, 0, 1)
@@ -126,6 +136,7 @@ class BreadthFirst:
     def run(self, stop: StopFlag, states: int) -> int:
         """Expands about `states` more states at most; ends early when `stop[0]` is not 0. Returns how many it were."""
         expanded = self._expand(stop, states)
+        self._most_open = max(self._most_open, self._open)
         if self._seen_all and not self.complete:
             self._kept = self.best_goal, self.best_line()
             self._begin(np.zeros_like(self._clock))
@@ -143,13 +154,23 @@ class BreadthFirst:
         return int(self._found.counts[_COUNT])
 
     @property
+    def closing(self) -> bool:
+        """Whether fewer states wait to be expanded than did before: most of all have been found, then."""
+        return self._open < CLOSING * self._most_open
+
+    @property
     def complete(self) -> bool:
         """Whether every reachable state has been seen."""
         return self._seen_all and not self._found.mask.any()
 
     @property
+    def _open(self) -> int:
+        """States that were found and are not expanded yet."""
+        return int(self._found.counts[_COUNT] - self._found.counts[_HEAD])
+
+    @property
     def _seen_all(self) -> bool:
-        return bool(self._found.counts[_HEAD] == self._found.counts[_COUNT])
+        return self._open == 0
 
     @property
     def full(self) -> bool:
@@ -236,7 +257,7 @@ def _expand(programs, found, workspace, stop, states):
     n_fluents = len(programs.next_slot)
     words = found.state.shape[1]
     slots, goal_slots = workspace.slots, workspace.goal_slots
-    children, block = workspace.children, workspace.block
+    children, block, written = workspace.children, workspace.block, workspace.written
     last = found.counts[_HEAD] + states
     counts = found.counts
     while stop[0] == 0 and counts[_HEAD] < min(last, counts[_COUNT]) and counts[_COUNT] < len(found.state):
@@ -264,11 +285,20 @@ def _expand(programs, found, workspace, stop, states):
             enter_move(programs.set_start, programs.set_slot, slots, _WIDTH, FIRST_WORD, move, able)
             evaluate(programs.next, slots, _WIDTH)
             for word in range(words):
+                some = ZERO
                 for i in range(64):
                     f = 64 * word + i
                     block[i] = slots[programs.next_slot[f]] if f < n_fluents else ZERO
+                    some |= block[i]
+                # Where there are many fluents most of these are false, as they were after the last move.
+                if some == ZERO and not written[word]:
+                    if depth + 1 < _MOST_LAYERS:
+                        found.layer[depth + 1, word] = ZERO
+                    continue
+                written[word] = some != ZERO
                 transpose(block)
-                for lane in range(n):
+                # All lanes: what is left in one of them must not come back when there are more states again.
+                for lane in range(64):
                     children[lane, word] = block[lane] & ~found.mask[word]
                 if depth + 1 < _MOST_LAYERS:
                     found.layer[depth + 1, word] = block[0] & found.mask[word]

@@ -45,6 +45,10 @@ LEARNING_SHARE = 0.25
 """Share of its time that the first thread spends on fitting the evaluation, until that is done. Set by hand; not
 tuned."""
 
+CLOSING_SHARE = 0.1
+"""The tree's share of slices in which a thread that is alone could enumerate states, once there are not many left to
+come. Set by hand; not tuned."""
+
 HORIZON = 3
 """Random plies between a leaf's child and a judged state. Set by hand; not tuned."""
 
@@ -86,8 +90,8 @@ class Scheduler:
         self._playout_exploration = np.full(len(machine.roles), EXPLORATION * 0.5)
         self._parameters.exploration[:] = self._playout_exploration
         self._enumerating = False
-        self._tree_is_next = False
-        """Of a thread that is alone: whether its next slice is the tree's."""
+        self._slices_for_tree = 0.0
+        """Of a thread that is alone: those that the tree is yet to have."""
         self.exploration_scaled = False
         """Whether the exploration weights suit the game."""
 
@@ -134,10 +138,16 @@ class Scheduler:
             self._learning_debt += seconds * LEARNING_SHARE / (1.0 - LEARNING_SHARE)
 
     def _enumerates_now(self, thread: int) -> bool:
-        if not self._enumerating or thread != len(self._workspaces) - 1:
+        if self._enumeration is None or not self._enumerating or thread != len(self._workspaces) - 1:
             return False
-        self._tree_is_next = not self._tree_is_next and len(self._workspaces) == 1
-        return not self._tree_is_next
+        if len(self._workspaces) > 1:
+            return True
+        # A thread that is alone does both by turns; hardly anything else while the end is near.
+        self._slices_for_tree += CLOSING_SHARE if self._enumeration.closing else 0.5
+        if self._slices_for_tree >= 1.0:
+            self._slices_for_tree -= 1.0
+            return False
+        return True
 
     def _enumerate(self, workspace: SearchWorkspace, stop: StopFlag) -> int:
         """Expands some more states in breadth-first order; returns how many."""

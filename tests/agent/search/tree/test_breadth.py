@@ -45,6 +45,59 @@ def test_finds_the_shortest_way_to_the_best_goal(machine_of: Compile) -> None:
     assert moves == ["right", "right", "right"]
 
 
+SIDE = 16
+
+KNIGHT = "\n".join(
+    [
+        "(role r) (init (at 4 4)) (<= (next (at ?x ?y)) (does r (to ?x ?y)))",
+        "(<= (legal r (to ?x2 ?y2)) (true (at ?x ?y)) (near ?x ?x2) (far ?y ?y2))",
+        "(<= (legal r (to ?x2 ?y2)) (true (at ?x ?y)) (far ?x ?x2) (near ?y ?y2))",
+        "(<= terminal (true (at 15 15))) (<= (goal r 100) (true (at 15 15))) (<= (goal r 0) (not (true (at 15 15))))",
+        *(
+            f"({name} {x} {y})"
+            for name, apart in (("near", 1), ("far", 2))
+            for x in range(SIDE)
+            for y in (x - apart, x + apart)
+            if 0 <= y < SIDE
+        ),
+    ]
+)
+"""A knight on one of 16x16 cells: most words of a state are 0, and layers are of all sizes."""
+
+
+def test_states_of_many_words_are_told_apart(machine_of: Compile) -> None:
+    """Each cell is one state, whatever stood in the lanes before; few are left to be found long before the end."""
+    machine = machine_of(KNIGHT)
+    assert machine.words >= 4
+    breadth = BreadthFirst(machine, 1 << 22)
+    breadth.begin(machine.initial())
+    assert not breadth.closing
+    closing_at: list[int] = []
+    while not breadth.complete:
+        breadth.run(NOT_STOPPED, 1)
+        if breadth.closing:
+            closing_at.append(breadth.states)
+    assert breadth.states == SIDE * SIDE
+    assert breadth.best_goal == 100
+    state = machine.initial()
+    for index in breadth.best_line():
+        state = machine.next(state, [machine.game.moves[0][index]])
+    assert machine.terminal(state)
+    assert closing_at[0] > SIDE * SIDE / 2
+
+
+def test_a_thread_alone_hurries_when_few_states_are_left(own: Compile) -> None:
+    """It enumerates in nine slices of ten then, and in every second one before."""
+    machine = own("eight_puzzle")
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1)
+    engine.begin(machine.initial())
+    scheduler = engine._scheduler
+    assert scheduler._enumeration is not None
+    assert [scheduler._enumerates_now(0) for _ in range(20)].count(True) == 10
+    scheduler._enumeration._most_open = 1 << 20
+    assert [scheduler._enumerates_now(0) for _ in range(20)].count(True) >= 18
+
+
 def test_stops_where_memory_ends(own: Compile) -> None:
     """A store that is too small is filled, and that is said."""
     machine = own("eight_puzzle")
