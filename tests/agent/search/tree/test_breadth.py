@@ -45,7 +45,7 @@ def test_finds_the_shortest_way_to_the_best_goal(machine_of: Compile) -> None:
     assert moves == ["right", "right", "right"]
 
 
-WIDE = 68
+WIDE = 200
 
 HOURGLASS = "\n".join(
     [
@@ -61,7 +61,7 @@ HOURGLASS = "\n".join(
         "(<= terminal (true (at end 0))) (<= (goal r 100) (true (at end 0)))",
     ]
 )
-"""From one state to many, a batch of 64 and a few more, to as many others, to one; and the same again."""
+"""From one state to three batches of 64 and a few more, to as many others, to one; and the same again."""
 
 
 def test_states_of_many_words_are_told_apart(machine_of: Compile) -> None:
