@@ -45,9 +45,9 @@ LEARNING_SHARE = 0.25
 """Share of its time that the first thread spends on fitting the evaluation, until that is done. Set by hand; not
 tuned."""
 
-CLOSING_SHARE = 0.1
-"""The tree's share of slices in which a thread that is alone could enumerate states, once there are not many left to
-come. Set by hand; not tuned."""
+TREE_SHARE, CLOSING_SHARE = 0.25, 0.1
+"""The tree's share of slices in which a thread that is alone could enumerate states: that ends some time, and solves
+more puzzles. The second one is for when there are not many states left to come. Set by hand; not tuned."""
 
 HORIZON = 3
 """Random plies between a leaf's child and a judged state. Set by hand; not tuned."""
@@ -142,8 +142,8 @@ class Scheduler:
             return False
         if len(self._workspaces) > 1:
             return True
-        # A thread that is alone does both by turns; hardly anything else while the end is near.
-        self._slices_for_tree += CLOSING_SHARE if self._enumeration.closing else 0.5
+        # A thread that is alone does both by turns.
+        self._slices_for_tree += CLOSING_SHARE if self._enumeration.closing else TREE_SHARE
         if self._slices_for_tree >= 1.0:
             self._slices_for_tree -= 1.0
             return False

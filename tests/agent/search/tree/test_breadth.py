@@ -82,13 +82,13 @@ def test_states_of_many_words_are_told_apart(machine_of: Compile) -> None:
 
 
 def test_a_thread_alone_hurries_when_few_states_are_left(own: Compile) -> None:
-    """It enumerates in nine slices of ten then, and in every second one before."""
+    """It enumerates in nine slices of ten then, and in three of four before."""
     machine = own("eight_puzzle")
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1)
     engine.begin(machine.initial())
     scheduler = engine._scheduler
     assert scheduler._enumeration is not None
-    assert [scheduler._enumerates_now(0) for _ in range(20)].count(True) == 10
+    assert [scheduler._enumerates_now(0) for _ in range(20)].count(True) == 15
     scheduler._enumeration._most_open = 1 << 20
     assert [scheduler._enumerates_now(0) for _ in range(20)].count(True) >= 18
 
