@@ -24,6 +24,7 @@ from agent.search.tree.judge import fit
 from games.gdl.running.batches import facts_in
 from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms, GateProgram, gates_of
 from games.gdl.running.machine import CircuitMachine
+from games.gdl.structure.rivals import find_rivals
 from games.machine import Term
 
 MIN_FACTS, MAX_FACTS = 3, 7
@@ -268,7 +269,7 @@ def _blockers(machine: CircuitMachine, sets: Sequence[tuple[int, ...]], seed: in
     positions = machine.random_matches(MATCHES, seed, max_plies=400)
     bits = facts_in(positions.states, len(machine.game.fluents))
     wanted = np.unique([f for chosen in sets for f in chosen])
-    rivals = _rivals(machine.game.fluents)
+    rivals = find_rivals(machine.game.fluents)
     followed = np.zeros((len(wanted), bits.shape[1]), np.float32)
     seen = np.zeros(bits.shape[1], np.int64)
     cuts = np.flatnonzero(np.diff(positions.match)) + 1
@@ -286,20 +287,6 @@ def _blockers(machine: CircuitMachine, sets: Sequence[tuple[int, ...]], seed: in
         sorted({g for f in chosen for g in rivals[f] if min(seen[f], seen[g]) >= SEEN and apart(f, g)})
         for chosen in sets
     ]
-
-
-def _rivals(fluents: Sequence[Term]) -> list[list[int]]:
-    """For each fact those that differ from it in one argument: two pieces on a cell, a piece on two cells."""
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for index, fluent in enumerate(fluents):
-        if isinstance(fluent, tuple):
-            for i in range(1, len(fluent)):
-                groups.setdefault((*fluent[:i], None, *fluent[i + 1 :]), []).append(index)
-    rivals: list[list[int]] = [[] for _ in fluents]
-    for group in groups.values():
-        for index in group:
-            rivals[index] += [other for other in group if other != index]
-    return rivals
 
 
 def _offsets(sets: Sequence[Sequence[int]]) -> NDArray[np.int32]:

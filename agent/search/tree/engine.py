@@ -16,6 +16,7 @@ from agent.search.tree.assistance import Assistance, Judgement, RootReport, Tree
 from agent.search.tree.best_lines import BestLines
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.compaction import forget_least_visited, keep_reachable
+from agent.search.tree.decisive.finding import decisive_moves_of
 from agent.search.tree.judge import fit
 from agent.search.tree.kernels import finish, root_node, search
 from agent.search.tree.root_policy import choose, read_root
@@ -80,7 +81,10 @@ class TreeSearch(Engine):
         self._random = Random(seed)
         self._tree = new_tree(machine.programs, machine.words, memory_bytes)
         n_threads = threads or len(os.sched_getaffinity(0))
-        self._workspaces = [make_workspace(machine.programs, self._random.getrandbits(63)) for _ in range(n_threads)]
+        decisive = decisive_moves_of(machine, self._random.getrandbits(63))
+        self._workspaces = [
+            make_workspace(machine.programs, self._random.getrandbits(63), len(decisive.role)) for _ in range(n_threads)
+        ]
         values = [sorted(values) or [0] for values in machine.game.goals]
         roles = machine.roles
         self._parameters = Parameters(
@@ -92,6 +96,7 @@ class TreeSearch(Engine):
             horizon=np.full(1, -1),
             judge_weights=np.zeros((len(machine.game.fluents), len(roles)), np.float32),
             judge_bias=np.zeros(len(roles)),
+            decisive=decisive,
         )
         trainer = None
         if judging and len(roles) > 1 and len(machine.game.fluents) <= fit.MAX_FLUENTS:

@@ -1,7 +1,8 @@
 """Monte-Carlo tree search on a stream of lanes (Numba).
 
 Descents through the tree bring starts of playouts (`expansion`); each of 64 lanes takes over the next one and plays on
-at random. Goals come back when the lane's match is over, whatever the others do: no batch waits for its slowest lane.
+at random, but for decisive moves (`decisive`). Goals come back when the lane's match is over, whatever the others do:
+no batch waits for its slowest lane.
 UCT (Kocsis & Szepesvari 2006) per role, regret matching where several choose at once (`regret`), all-moves-as-first
 values (RAVE, Gelly & Silver 2007), proven values (MCTS-Solver, Winands et al. 2008, for any number of roles),
 transpositions.
@@ -22,6 +23,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.tree.backup import collect, judge_lanes
+from agent.search.tree.decisive.kernels import find_decisive
 from agent.search.tree.expansion import grow
 from agent.search.tree.store import OPEN, ROOT, SearchTree, add_node, list_candidates, load_rows
 from agent.search.tree.workspace import (
@@ -109,16 +111,25 @@ def _start_playouts(tree, lanes, amaf, n_fluents):
 
 
 @step
-def _enter_moves(programs, lanes, playing):
-    """Enters random moves of the lanes in `playing`; returns the lanes in which some role has no legal move."""
+def _enter_moves(programs, lanes, parameters, playing):
+    """Enters moves of the lanes in `playing`: decisive ones, else random ones; returns the lanes in which some role has
+    no legal move."""
     slots, set_start, set_slot = lanes.slots, programs.set_start, programs.set_slot
     clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
     stuck = ZERO
     draw = lanes.move_workspace
     if playing != ZERO:
+        knowing = len(parameters.decisive.role) > 0
+        if knowing:
+            decisive = lanes.decisive
+            for i in range(find_decisive(parameters.decisive, programs.legal_slot, slots, playing, decisive)):
+                decided = np.int64(decisive.move[i])
+                enter_move(set_start, set_slot, slots, WIDTH, FIRST_WORD, decided, decisive.word[i])
+                lanes.played[decided] |= decisive.word[i]
         for role in range(len(programs.role_start) - 1):
+            drawing = playing & ~lanes.decisive.decided[role] if knowing else playing
             n, dead = choose_random(
-                programs.role_start, programs.legal_slot, slots, WIDTH, FIRST_WORD, role, playing, lanes.rng, draw
+                programs.role_start, programs.legal_slot, slots, WIDTH, FIRST_WORD, role, drawing, lanes.rng, draw
             )
             stuck |= dead
             for i in range(n):
@@ -232,7 +243,7 @@ def search(programs, tree, lanes, parameters, stop, playouts):
                     for n in range(len(lanes.left_tree)):
                         lanes.left_tree[n] = ZERO
                     continue
-        over |= _enter_moves(programs, lanes, lanes.mask[ACTIVE] & ~over)
+        over |= _enter_moves(programs, lanes, parameters, lanes.mask[ACTIVE] & ~over)
         lanes.playout_counts[1] += popcount(lanes.mask[ACTIVE])
         ply += 1
         if ply & 63 == 0:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.search.tree.decisive.kernels import DecisiveMoves, DecisiveWorkspace, new_decisive_workspace
 from agent.search.tree.store import Candidates, new_candidates
 from games.bits.words import aligned_words
 from games.gdl.running.batches import load_initial
@@ -151,6 +152,8 @@ class SearchWorkspace(NamedTuple):
     """(64) the start (see `Starts`) that each lane took its state from last."""
     plies: NDArray[np.int32]
     """(64) plies played since the lane left the tree."""
+    decisive: DecisiveWorkspace
+    """For the decisive moves of playouts."""
     left_tree: NDArray[np.uint64]
     """(MAX_HORIZON + 1) `left_tree[n]`: the lanes that left the tree n plies ago."""
     played: NDArray[np.uint64]
@@ -202,10 +205,12 @@ class Parameters(NamedTuple):
     `judge`)."""
     judge_bias: NDArray[np.float64]
     """(roles) its constant term."""
+    decisive: DecisiveMoves
+    """Moves of playouts that are not random."""
 
 
-def make_workspace(programs: CircuitPrograms, seed: int) -> SearchWorkspace:
-    """A workspace for a game, with a random generator of its own."""
+def make_workspace(programs: CircuitPrograms, seed: int, threats: int = 0) -> SearchWorkspace:
+    """A workspace for a game, with a random generator of its own, and room for so many threats (`DecisiveMoves`)."""
     roles = len(programs.role_start) - 1
     moves = len(programs.legal_slot)
     words = (len(programs.initial) + 63) // 64 or 1
@@ -256,6 +261,7 @@ def make_workspace(programs: CircuitPrograms, seed: int) -> SearchWorkspace:
         ),
         source=np.zeros(64, np.int32),
         plies=np.zeros(64, np.int32),
+        decisive=new_decisive_workspace(threats),
         left_tree=np.zeros(MAX_HORIZON + 1, np.uint64),
         played=np.zeros(moves, np.uint64),
         held_played=np.zeros(moves, np.uint64),

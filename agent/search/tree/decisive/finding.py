@@ -1,0 +1,179 @@
+"""Finds out which moves of a game are decisive, and makes sure of it on matches that this was not read off."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.tree.decisive.kernels import ROW, DecisiveMoves, no_decisive_moves
+from agent.search.tree.decisive.makers import Condition, Transitions, find_makers
+from games.gdl.running.batches import facts_in
+from games.gdl.running.machine import CircuitMachine
+from games.gdl.structure.endings import find_endings
+from games.gdl.structure.rivals import find_rivals
+from games.roles import is_random_role
+
+MATCHES, MAX_PLIES, MOST_SECONDS = 512, 200, 0.3
+"""Random matches at most, how long they are at most, and for how long some are begun. Set by hand; not tuned."""
+CLEAR = 0.9
+"""Share of the matches that end by an ending, or by one with some of its facts, that the same role has to win."""
+MADE = 5
+"""How many of these there have to be. Set by hand; not tuned."""
+FORESEEN, RIGHT = 10, 0.98
+"""How many wins have to be foreseen in other matches, and what share of those that are has to come. Set by hand; not
+tuned."""
+
+_known: weakref.WeakKeyDictionary[CircuitMachine, DecisiveMoves] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def decisive_moves_of(machine: CircuitMachine, seed: int) -> DecisiveMoves:
+    """Those of a game; found out once for each machine, which takes up to a second. Thread-safe."""
+    with _lock:
+        found = _known.get(machine)
+        if found is None:
+            found = _known[machine] = find_decisive_moves(machine, seed)
+        return found
+
+
+def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
+    """The decisive moves of a game of two players; none where they cannot be told, or would take too long to look for.
+
+    Reads off what ends a match, and from random matches who wins by it, and which moves bring it about.
+    """
+    programs = machine.programs
+    if len(machine.roles) != 2 or any(map(is_random_role, machine.roles)):
+        return no_decisive_moves()
+    endings = find_endings(programs)
+    if not endings or sum(map(len, endings)) > len(programs.legal.inputs) + len(programs.next.inputs):
+        return no_decisive_moves()
+    positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES, seconds=MOST_SECONDS)
+    facts = facts_in(positions.states, len(machine.game.fluents))
+    wins = _wins(machine, positions.states, positions.terminal)
+    owned = _owned(endings, facts, positions.terminal, wins)
+    if not owned:
+        return no_decisive_moves()
+    rivals = find_rivals(machine.game.fluents)
+    wanted = np.zeros(facts.shape[1], np.bool_)
+    for _, ending in owned:
+        for fact in ending:
+            wanted[fact] = True
+            wanted[rivals[fact]] = True
+    at = np.flatnonzero(positions.match[1:] == positions.match[:-1])
+    made = positions.joint[at] + programs.role_start[:2].astype(np.int32)
+    transitions = Transitions(facts[at], facts[at + 1], made)
+    learnt_from = positions.match[at] % 2 == 0
+    makers = find_makers(transitions[learnt_from], wanted, rivals)
+    moves = _assemble(owned, makers, rivals, int(programs.role_start[1]))
+    foreseen, right = foresee(moves, transitions[~learnt_from], wins[at + 1][~learnt_from])
+    return moves if right >= FORESEEN and right >= RIGHT * foreseen else no_decisive_moves()
+
+
+def foresee(moves: DecisiveMoves, transitions: Transitions, wins: NDArray[np.bool_]) -> tuple[int, int]:
+    """How many moves of these are said to win, and how many of those do; `wins` (n, 2) says who has won after each."""
+    foreseen = np.zeros_like(wins)
+    before = transitions.before
+    for ending in range(len(moves.first) - 1):
+        places = slice(moves.first[ending], moves.first[ending + 1])
+        missing = ~before[:, moves.fact[places]]
+        lone = np.flatnonzero(missing.sum(axis=1) == 1)
+        threats = moves.threat[places][missing[lone].argmax(axis=1)]
+        for threat in np.unique(threats).tolist():
+            role = int(moves.role[threat])
+            here = lone[threats == threat]
+            for row in moves.win[moves.win_first[threat] : moves.win_first[threat + 1]].tolist():
+                made = here[transitions.moves[here, role] == row[0]]
+                foreseen[made[_hold(row, before[made])], role] = True
+    return int(foreseen.sum()), int((foreseen & wins).sum())
+
+
+def _hold(row: Sequence[int], facts: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """In which states (n, fluents) the conditions of a row of `DecisiveMoves` hold."""
+    holding = np.ones(len(facts), np.bool_)
+    for fact, other in zip(row[1::2], row[2::2], strict=True):
+        if fact < 0:
+            holding &= ~facts[:, -fact - 1]
+        elif fact > 0:
+            holding &= facts[:, fact - 1] | (facts[:, other - 1] if other else False)
+    return holding
+
+
+def _wins(machine: CircuitMachine, states: NDArray[np.uint64], terminal: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(n, 2): which role has won in packed states (n, words): it has its best goal, and the other one its worst."""
+    wins = np.zeros((len(states), 2), np.bool_)
+    goals = machine.goals_of(states[terminal])
+    best = [max(values, default=100) for values in machine.game.goals]
+    worst = [min(values, default=0) for values in machine.game.goals]
+    for role in (0, 1):
+        wins[terminal, role] = (goals[:, role] == best[role]) & (goals[:, 1 - role] == worst[1 - role])
+    return wins
+
+
+def _owned(
+    endings: Sequence[tuple[int, ...]],
+    facts: NDArray[np.bool_],
+    terminal: NDArray[np.bool_],
+    wins: NDArray[np.bool_],
+) -> list[tuple[int, tuple[int, ...]]]:
+    """The role that wins by each ending, where that is clear; `facts` (n, fluents) hold in positions of matches.
+
+    An ending that no match has come to goes by others with the same facts.
+    """
+    last, wins = facts[terminal], wins[terminal]
+    votes = np.zeros((2, facts.shape[1]), np.int64)
+    by_ending = []
+    for ending in endings:
+        won = wins[last[:, ending].all(axis=1)]
+        by_ending.append(won)
+        votes[:, ending] += won.sum(axis=0)[:, None]
+    owned = []
+    for ending, won in zip(endings, by_ending, strict=True):
+        for_each = votes[:, ending].sum(axis=1)
+        role = int(for_each.argmax())
+        seen = len(won) == 0 or won[:, role].mean() >= CLEAR
+        if seen and for_each[role] >= max(MADE, CLEAR * for_each.sum()):
+            owned.append((role, ending))
+    return owned
+
+
+def _assemble(
+    owned: Sequence[tuple[int, tuple[int, ...]]],
+    makers: dict[tuple[int, int], list[Condition]],
+    rivals: Sequence[Sequence[int]],
+    second_role: int,
+) -> DecisiveMoves:
+    """The kernels' form of endings and who wins by them, and of which moves make which facts true.
+
+    Moves from `second_role` on are role 1's.
+    """
+    rows: tuple[dict[int, list[list[int]]], ...] = {}, {}
+    for (move, fact), conditions in makers.items():
+        numbers = [number for condition in conditions for number in condition]
+        row = [move, *numbers, *[0] * (ROW - 1 - len(numbers))]
+        rows[int(move >= second_role)].setdefault(fact, []).append(row)
+    threats: dict[tuple[int, int], int] = {}
+    threat = [threats.setdefault((role, fact), len(threats)) for role, ending in owned for fact in ending]
+    win = [rows[role].get(fact, []) for role, fact in threats]
+    block = [[row for rival in rivals[fact] for row in rows[1 - role].get(rival, [])] for role, fact in threats]
+    return DecisiveMoves(
+        first=_offsets([ending for _, ending in owned]),
+        fact=np.array([fact for _, ending in owned for fact in ending], np.int32),
+        threat=np.array(threat, np.int32),
+        role=np.array([role for role, _ in threats], np.int32),
+        win_first=_offsets(win),
+        win=_table(win),
+        block_first=_offsets(block),
+        block=_table(block),
+    )
+
+
+def _offsets(groups: Sequence[Sequence[object]]) -> NDArray[np.int32]:
+    return np.cumsum([0, *map(len, groups)]).astype(np.int32)
+
+
+def _table(groups: Sequence[Sequence[Sequence[int]]]) -> NDArray[np.int32]:
+    return np.array([row for group in groups for row in group], np.int32).reshape(-1, ROW)

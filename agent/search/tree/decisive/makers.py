@@ -1,0 +1,89 @@
+"""Which moves make which facts true, and on what it depends, as random matches show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_CONDITIONS = 3
+"""Of a move that depends on more than these it is not known when it makes a fact true. Set by hand; not tuned."""
+SEEN = 5
+"""How often a move has to have been made, and to have made the fact true. Set by hand; not tuned."""
+
+Condition = tuple[int, int]
+"""(f + 1, 0): fact f holds; (-f - 1, 0): it does not; (f + 1, g + 1): one of facts f and g holds."""
+
+
+class Transitions:
+    """Positions of random matches, the joint moves that were made there, and what they led to."""
+
+    def __init__(self, before: NDArray[np.bool_], after: NDArray[np.bool_], moves: NDArray[np.int32]) -> None:
+        """`before` and `after` say which facts hold (n, fluents), `moves` (n, 2) are numbered over both roles."""
+        self.before, self.after, self.moves = before, after, moves
+
+    def __getitem__(self, which: NDArray[np.bool_]) -> Transitions:
+        """Those of a mask (n)."""
+        return Transitions(self.before[which], self.after[which], self.moves[which])
+
+
+def find_makers(
+    transitions: Transitions, wanted: NDArray[np.bool_], rivals: Sequence[Sequence[int]]
+) -> dict[tuple[int, int], list[Condition]]:
+    """By move and fact, under which conditions the move, where it is legal, makes the fact true, if it ever did.
+
+    `wanted` (fluents) are the facts that matter, `rivals` those of each fact that may stand in its place. Only moves
+    count that a role made while the other one had to wait.
+    """
+    added = transitions.after & ~transitions.before
+    makers: dict[tuple[int, int], list[Condition]] = {}
+    for role in (0, 1):
+        moves, others = transitions.moves[:, role], transitions.moves[:, 1 - role]
+        order = np.argsort(moves, kind="stable")
+        values, begins = np.unique(moves[order], return_index=True)
+        for move, rows in zip(values.tolist(), np.split(order, begins[1:]), strict=True):
+            if len(rows) < SEEN or (others[rows] != others[rows[0]]).any():
+                continue
+            made, held = added[rows], transitions.before[rows]
+            for fact in np.flatnonzero(wanted & (made.sum(axis=0) >= SEEN)).tolist():
+                did = made[:, fact]
+                conditions = _conditions(held[did], held[~did & ~held[:, fact]], rivals)
+                if conditions is not None:
+                    makers[move, fact] = conditions
+    return makers
+
+
+def _conditions(
+    where: NDArray[np.bool_], elsewhere: NDArray[np.bool_], rivals: Sequence[Sequence[int]]
+) -> list[Condition] | None:
+    """Conditions that hold in all states of `where` and not all of them in any of `elsewhere` (n, fluents).
+
+    Found greedily, the one first that excludes most; None where more than `MOST_CONDITIONS` would be needed.
+    """
+    conditions: list[Condition] = []
+    always, never = where.all(axis=0), ~where.any(axis=0)
+    while len(elsewhere):
+        if len(conditions) == MOST_CONDITIONS:
+            return None
+        holding = elsewhere.sum(axis=0)
+        by_presence = np.where(always, len(elsewhere) - holding, 0)
+        by_absence = np.where(never, holding, 0)
+        present, absent = int(by_presence.argmax()), int(by_absence.argmax())
+        if by_presence[present] >= by_absence[absent]:
+            most, best, left = int(by_presence[present]), (present + 1, 0), elsewhere[:, present]
+        else:
+            most, best, left = int(by_absence[absent]), (-absent - 1, 0), ~elsewhere[:, absent]
+        if most < len(elsewhere):
+            for f in np.flatnonzero(~always & ~never).tolist():
+                for g in rivals[f]:
+                    if g > f and (where[:, f] | where[:, g]).all():
+                        either = elsewhere[:, f] | elsewhere[:, g]
+                        excluded = len(elsewhere) - int(either.sum())
+                        if excluded > most:
+                            most, best, left = excluded, (f + 1, g + 1), either
+        if most == 0:
+            return None
+        conditions.append(best)
+        elsewhere = elsewhere[left]
+    return conditions

@@ -1,0 +1,85 @@
+"""What ends a match: sets of facts that make a state terminal as soon as all of them hold."""
+
+from __future__ import annotations
+
+from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE, CircuitPrograms, gates_of
+
+MOST_EDGES = 50_000
+"""Of larger circuits no endings are looked for. Set by hand; not tuned."""
+MOST_TERMS, MOST_WORK = 2000, 300_000
+"""Products that a signal may be a sum of, and products that are made in all: about half a second. Set by hand; not
+tuned."""
+MOST_FACTS = 6
+"""Larger products are left out. Set by hand; not tuned."""
+
+_Signal = tuple[int, bool]
+"""A slot, and whether it or its complement is meant."""
+_Terms = set[frozenset[int]]
+"""A sum of products; fluent f is the factor f + 1, its complement -f - 1."""
+
+
+def find_endings(programs: CircuitPrograms) -> list[tuple[int, ...]]:
+    """The smallest sets of fluents, by index, all of which never hold unless the match is over.
+
+    These are the products without complements of the terminal signal's disjunctive normal form, which is multiplied
+    out from the fluents upwards. What would become too large is left out, so there may be more such sets than are
+    found.
+    """
+    if len(programs.legal.inputs) > MOST_EDGES:
+        return []
+    gates = list(gates_of(programs.legal))
+    wanted: set[_Signal] = {(int(programs.terminal_slot), True)}
+    for out, flip, inputs in reversed(gates):
+        for positive in (True, False):
+            if (out, positive) in wanted:
+                # A product of its inputs, or the sum of their complements.
+                wanted.update((slot, positive != bool(flip)) for slot in inputs)
+    n_fluents = len(programs.next_slot)
+    terms: dict[_Signal, _Terms | None] = {}
+    for slot, positive in wanted:
+        if slot in (SLOT_TRUE, SLOT_FALSE):
+            terms[slot, positive] = {frozenset()} if (slot == SLOT_TRUE) == positive else set()
+        elif FIRST_FLUENT <= slot < FIRST_FLUENT + n_fluents:
+            fact = slot - FIRST_FLUENT + 1
+            terms[slot, positive] = {frozenset((fact if positive else -fact,))}
+    work = 0
+    for out, flip, inputs in gates:
+        for positive in (True, False):
+            if (out, positive) not in wanted:
+                continue
+            # Cyclic signals have no gate: they are not known.
+            operands = [terms.get((slot, positive != bool(flip))) for slot in inputs]
+            found = _product(operands) if positive != bool(flip) else _sum(operands)
+            terms[out, positive] = found
+            work += len(found or ())
+            if work > MOST_WORK:
+                return []
+    endings = terms.get((int(programs.terminal_slot), True)) or set()
+    facts = {frozenset(factor - 1 for factor in term) for term in endings if term and min(term) > 0}
+    by_fact: dict[int, list[frozenset[int]]] = {}
+    for ending in facts:
+        for fact in ending:
+            by_fact.setdefault(fact, []).append(ending)
+    smallest = [one for one in facts if not any(other < one for fact in one for other in by_fact[fact])]
+    return sorted(tuple(sorted(ending)) for ending in smallest)
+
+
+def _product(operands: list[_Terms | None]) -> _Terms | None:
+    """None where one of the operands is not known, or there would be too many products."""
+    product: _Terms = {frozenset()}
+    # The smallest first: the others may be multiplied by nothing.
+    for terms in sorted(operands, key=lambda terms: -1 if terms is None else len(terms)):
+        if terms is None or len(product) * len(terms) > MOST_TERMS:
+            return None
+        joined = {one | other for one in product for other in terms}
+        product = {term for term in joined if len(term) <= MOST_FACTS and not any(-factor in term for factor in term)}
+    return product
+
+
+def _sum(operands: list[_Terms | None]) -> _Terms:
+    """What is not known, or would be too much, is left out: each product stands for itself."""
+    found: _Terms = set()
+    for terms in operands:
+        if terms is not None and len(found) + len(terms) <= MOST_TERMS:
+            found |= terms
+    return found

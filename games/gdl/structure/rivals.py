@@ -1,0 +1,21 @@
+"""Facts that differ in one argument."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from games.machine import Term
+
+
+def find_rivals(fluents: Sequence[Term]) -> list[list[int]]:
+    """For each fact those that differ from it in one argument: two pieces on a cell, a piece on two cells."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for index, fluent in enumerate(fluents):
+        if isinstance(fluent, tuple):
+            for i in range(1, len(fluent)):
+                groups.setdefault((*fluent[:i], None, *fluent[i + 1 :]), []).append(index)
+    rivals: list[list[int]] = [[] for _ in fluents]
+    for group in groups.values():
+        for index in group:
+            rivals[index] += [other for other in group if other != index]
+    return rivals

@@ -1,0 +1,153 @@
+"""Decisive moves of playouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numba import njit
+
+from agent.search.engine import Opinion
+from agent.search.tree.decisive.finding import decisive_moves_of, find_decisive_moves
+from agent.search.tree.decisive.kernels import DecisiveMoves, find_decisive, new_decisive_workspace
+from agent.search.tree.decisive.makers import Transitions, find_makers
+from agent.search.tree.engine import TreeSearch
+from games.bits.words import aligned_words
+from games.gdl.running.batches import load_initial, load_lanes
+from games.gdl.running.kernels import ALL, WIDTHS, evaluate
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State, Term
+
+Compile = Callable[[str], CircuitMachine]
+Think = Callable[..., Opinion]
+
+find_in_lanes = njit(lambda *arguments: find_decisive(*arguments))
+
+
+def _chosen(machine: CircuitMachine, moves: DecisiveMoves, states: list[State]) -> list[tuple[int, Term] | None]:
+    """The role and the decisive move that is found in each of up to 64 states."""
+    programs = machine.programs
+    slots = aligned_words(programs.n_slots)
+    load_initial(programs, slots)
+    load_lanes(len(programs.next_slot), slots, np.stack([machine.pack(state) for state in states]))
+    evaluate(programs.legal, slots, WIDTHS[1])
+    work = new_decisive_workspace(len(moves.role))
+    found: list[tuple[int, Term] | None] = [None] * len(states)
+    lanes = ALL >> np.uint64(64 - len(states))
+    for _ in range(2):
+        # What was found the first time must leave nothing behind.
+        n = find_in_lanes(moves, programs.legal_slot, slots, lanes, work)
+    assert not work.lanes.any()
+    for move, word in zip(work.move[:n].tolist(), work.word[:n].tolist(), strict=True):
+        role = int(move >= programs.role_start[1])
+        for lane in range(len(states)):
+            if word >> lane & 1:
+                assert found[lane] is None
+                found[lane] = role, machine.game.moves[role][move - int(programs.role_start[role])]
+    return found
+
+
+def _wins(machine: CircuitMachine, state: State, role: int) -> list[Term]:
+    """A role's moves after which it has won; none where it has to wait."""
+    won = []
+    if len(machine.legal(state, role)) > 1 or len(machine.legal(state, 1 - role)) == 1:
+        for move in machine.legal(state, role):
+            joint = [machine.legal(state, 1 - role)[0]] * 2
+            joint[role] = move
+            after = machine.next(state, joint)
+            if machine.terminal(after) and machine.goal(after, role) == 100:
+                won.append(move)
+    return won
+
+
+def _positions(machine: CircuitMachine, seed: int) -> list[State]:
+    """64 states of random matches, none of them an end."""
+    positions = machine.random_matches(64, seed, max_plies=200)
+    rows = np.random.default_rng(seed).permutation(np.flatnonzero(~positions.terminal))[:64]
+    return [machine.unpack(state) for state in positions.states[rows]]
+
+
+@pytest.mark.parametrize(("name", "share"), [("tic_tac_toe", 1.0), ("connect_four", 1.0), ("breakthrough", 0.6)])
+def test_wins_in_one_move_are_found(own: Compile, name: str, share: float) -> None:
+    """In states of random matches: none is said to win that does not; few are missed, as they are seldom made."""
+    machine = own(name)
+    moves = find_decisive_moves(machine, 1)
+    winnable = found_wins = 0
+    for seed in range(4):
+        states = _positions(machine, seed)
+        for state, found in zip(states, _chosen(machine, moves, states), strict=True):
+            wins = [(role, move) for role in (0, 1) for move in _wins(machine, state, role)]
+            if wins:
+                winnable += 1
+                found_wins += found in wins
+                assert found is None or found in wins
+    assert winnable > 10
+    assert found_wins >= share * winnable
+
+
+def test_what_the_other_one_would_win_by_is_stopped(own: Compile) -> None:
+    """By a move to the cell that is missing to its line, where the mover cannot win; else nothing is said."""
+    machine = own("connect_four")
+    moves = find_decisive_moves(machine, 1)
+    stopped = 0
+    for seed in range(4):
+        states = _positions(machine, seed)
+        for state, found in zip(states, _chosen(machine, moves, states), strict=True):
+            mover = 0 if len(machine.legal(state, 0)) > 1 else 1
+            if found is None or _wins(machine, state, mover):
+                continue
+            role, move = found
+            assert role == mover
+            # It takes a column in which the other one, if it were its turn, would have won.
+            joint = [machine.legal(state, 1 - mover)[0]] * 2
+            threatened = set()
+            for other in machine.legal(state, mover):
+                joint[mover] = other
+                after = machine.next(state, joint)
+                if not machine.terminal(after):
+                    threatened.update(_wins(machine, after, 1 - mover))
+            assert move in threatened
+            stopped += 1
+    assert stopped > 5
+
+
+def test_nothing_is_said_where_no_move_decides(own: Compile) -> None:
+    """Both choose at once, or there is only one player, or what ends a match is counted."""
+    for name in ("rock_paper_scissors", "eight_puzzle", "reversi"):
+        assert len(find_decisive_moves(own(name), 1).role) == 0
+
+
+def test_each_machine_is_looked_at_once(own: Compile) -> None:
+    """Searches of trial matches begin at once."""
+    machine = own("tic_tac_toe")
+    assert decisive_moves_of(machine, 1) is decisive_moves_of(machine, 2)
+
+
+def test_conditions_of_a_move() -> None:
+    """A fact that has to hold, one that must not, and one of two; none where chance decides."""
+    rng = np.random.default_rng(1)
+    before = rng.random((400, 6)) < 0.5
+    before[:, 5] = False
+    moves = np.stack([rng.integers(0, 2, 400), np.full(400, 2)], axis=1).astype(np.int32)
+    does = (moves[:, 0] == 0) & before[:, 0] & ~before[:, 1] & (before[:, 2] | before[:, 3])
+    after = before.copy()
+    after[:, 5] = does
+    wanted = np.arange(6) == 5
+    rivals = [[], [], [3], [2], [], []]
+    makers = find_makers(Transitions(before, after, moves), wanted, rivals)
+    assert set(makers) == {(0, 5)}
+    assert sorted(makers[0, 5]) == [(-2, 0), (1, 0), (3, 4)]
+    after[:, 5] &= rng.random(400) < 0.5
+    assert not find_makers(Transitions(before, after, moves), wanted, rivals)
+
+
+def test_the_search_plays_them(own: Compile, think: Think) -> None:
+    """With decisive moves a race is over sooner than at random."""
+    machine = own("breakthrough")
+    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1)
+    search.begin(machine.initial())
+    think(search, 2000)
+    finished, plies = search._workspaces[0].playout_counts
+    positions = machine.random_matches(256, 1)
+    assert plies / finished < 0.9 * (len(positions.match) / 256 - 1)

@@ -1,0 +1,48 @@
+"""What ends a match."""
+
+from __future__ import annotations
+
+from games import rulesheets
+from games.gdl.circuit.circuit import build_circuit
+from games.gdl.grounding.ground import ground
+from games.gdl.rules.check import check
+from games.gdl.running.machine import compiled_game
+from games.gdl.structure.endings import find_endings
+from protocol import kif
+
+
+def endings_of(text: str) -> set[frozenset[object]]:
+    checked = check(kif.read_rulesheet(text))
+    game = compiled_game(build_circuit(ground(checked.rules, checked.roles)))
+    return {frozenset(game.fluents[fact] for fact in ending) for ending in find_endings(game.programs)}
+
+
+def test_lines_of_tic_tac_toe() -> None:
+    """Eight lines of each mark; that no cell is empty is no set of facts."""
+    endings = endings_of(rulesheets.text("tic_tac_toe"))
+    assert len(endings) == 16
+    assert {len(ending) for ending in endings} == {3}
+
+
+def test_a_sum_of_products_is_multiplied_out() -> None:
+    """Whatever the circuit shares between them, and only the smallest are told; not what asks for an absence."""
+    endings = endings_of(
+        """
+        (role r) (init (lamp 0))
+        (index 1) (index 2) (index 3) (index 4)
+        (<= (legal r (put ?x)) (index ?x))
+        (<= (next (at ?x)) (does r (put ?x)))
+        (<= (next (at ?x)) (true (at ?x)))
+        (<= (next (lamp ?x)) (true (lamp ?x)))
+        (<= some (true (at 3)))
+        (<= some (true (at 4)))
+        (<= terminal (true (at 1)) (true (at 2)) some)
+        (<= terminal (true (at 1)) (true (at 2)) (true (at 3)) (true (lamp 0)))
+        (<= terminal (true (at 4)) (not (true (at 1))))
+        (<= (goal r 100) terminal)
+        """
+    )
+    assert endings == {
+        frozenset({("at", "1"), ("at", "2"), ("at", "3")}),
+        frozenset({("at", "1"), ("at", "2"), ("at", "4")}),
+    }
