@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE, CircuitPrograms, gates_of
 
 MOST_EDGES = 50_000
 """Of larger circuits no endings are looked for. Set by hand; not tuned."""
-MOST_TERMS, MOST_WORK = 2000, 300_000
-"""Products that a signal may be a sum of, and products that are made in all: about half a second. Set by hand; not
-tuned."""
+MOST_TERMS = 2000
+"""Products that a signal may be a sum of. Set by hand; not tuned."""
 MOST_FACTS = 6
 """Larger products are left out. Set by hand; not tuned."""
 
@@ -18,8 +19,9 @@ _Terms = set[frozenset[int]]
 """A sum of products; fluent f is the factor f + 1, its complement -f - 1."""
 
 
-def find_endings(programs: CircuitPrograms) -> list[tuple[int, ...]]:
-    """The smallest sets of fluents, by index, all of which never hold unless the match is over.
+def find_endings(programs: CircuitPrograms, seconds: float) -> list[tuple[int, ...]]:
+    """The smallest sets of fluents, by index, all of which never hold unless the match is over; none where it would
+    take more than so many seconds to find them.
 
     These are the products without complements of the terminal signal's disjunctive normal form, which is multiplied
     out from the fluents upwards. What would become too large is left out, so there may be more such sets than are
@@ -42,8 +44,10 @@ def find_endings(programs: CircuitPrograms) -> list[tuple[int, ...]]:
         elif FIRST_FLUENT <= slot < FIRST_FLUENT + n_fluents:
             fact = slot - FIRST_FLUENT + 1
             terms[slot, positive] = {frozenset((fact if positive else -fact,))}
-    work = 0
+    end = time.monotonic() + seconds
     for out, flip, inputs in gates:
+        if time.monotonic() > end:
+            return []
         for positive in (True, False):
             if (out, positive) not in wanted:
                 continue
@@ -51,9 +55,6 @@ def find_endings(programs: CircuitPrograms) -> list[tuple[int, ...]]:
             operands = [terms.get((slot, positive != bool(flip))) for slot in inputs]
             found = _product(operands) if positive != bool(flip) else _sum(operands)
             terms[out, positive] = found
-            work += len(found or ())
-            if work > MOST_WORK:
-                return []
     endings = terms.get((int(programs.terminal_slot), True)) or set()
     facts = {frozenset(factor - 1 for factor in term) for term in endings if term and min(term) > 0}
     by_fact: dict[int, list[frozenset[int]]] = {}

@@ -17,7 +17,9 @@ from games.gdl.structure.endings import find_endings
 from games.gdl.structure.rivals import find_rivals
 from games.roles import is_random_role
 
-MATCHES, MAX_PLIES, MOST_SECONDS = 512, 200, 0.3
+ENDINGS_SECONDS, MAKERS_SECONDS = 0.3, 0.7
+"""For how long it is looked for what ends a match, and for which moves bring it about. Set by hand; not tuned."""
+MATCHES, MAX_PLIES, MATCHES_SECONDS = 512, 200, 0.3
 """Random matches at most, how long they are at most, and for how long some are begun. Set by hand; not tuned."""
 CLEAR = 0.9
 """Share of the matches that end by an ending, or by one with some of its facts, that the same role has to win."""
@@ -32,7 +34,7 @@ _lock = threading.Lock()
 
 
 def decisive_moves_of(machine: CircuitMachine, seed: int) -> DecisiveMoves:
-    """Those of a game; found out once for each machine, which takes up to a second. Thread-safe."""
+    """Those of a game; found out once for each machine, which takes up to a second and a half. Thread-safe."""
     with _lock:
         found = _known.get(machine)
         if found is None:
@@ -48,10 +50,10 @@ def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
     programs = machine.programs
     if len(machine.roles) != 2 or any(map(is_random_role, machine.roles)):
         return no_decisive_moves()
-    endings = find_endings(programs)
+    endings = find_endings(programs, ENDINGS_SECONDS)
     if not endings or sum(map(len, endings)) > len(programs.legal.inputs) + len(programs.next.inputs):
         return no_decisive_moves()
-    positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES, seconds=MOST_SECONDS)
+    positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES, seconds=MATCHES_SECONDS)
     facts = facts_in(positions.states, len(machine.game.fluents))
     wins = _wins(machine, positions.states, positions.terminal)
     owned = _owned(endings, facts, positions.terminal, wins)
@@ -67,7 +69,7 @@ def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
     made = positions.joint[at] + programs.role_start[:2].astype(np.int32)
     transitions = Transitions(facts[at], facts[at + 1], made)
     learnt_from = positions.match[at] % 2 == 0
-    makers = find_makers(transitions[learnt_from], wanted, rivals)
+    makers = find_makers(transitions[learnt_from], wanted, rivals, MAKERS_SECONDS)
     moves = _assemble(owned, makers, rivals, int(programs.role_start[1]))
     foreseen, right = foresee(moves, transitions[~learnt_from], wins[at + 1][~learnt_from])
     return moves if right >= FORESEEN and right >= RIGHT * foreseen else no_decisive_moves()

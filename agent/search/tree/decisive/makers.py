@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,13 +30,14 @@ class Transitions:
 
 
 def find_makers(
-    transitions: Transitions, wanted: NDArray[np.bool_], rivals: Sequence[Sequence[int]]
+    transitions: Transitions, wanted: NDArray[np.bool_], rivals: Sequence[Sequence[int]], seconds: float
 ) -> dict[tuple[int, int], list[Condition]]:
     """By move and fact, under which conditions the move, where it is legal, makes the fact true, if it ever did.
 
     `wanted` (fluents) are the facts that matter, `rivals` those of each fact that may stand in its place. Only moves
-    count that a role made while the other one had to wait.
+    count that a role made while the other one had to wait. None at all where it would take more than so many seconds.
     """
+    end = time.monotonic() + seconds
     added = transitions.after & ~transitions.before
     makers: dict[tuple[int, int], list[Condition]] = {}
     for role in (0, 1):
@@ -47,6 +49,8 @@ def find_makers(
                 continue
             made, held = added[rows], transitions.before[rows]
             for fact in np.flatnonzero(wanted & (made.sum(axis=0) >= SEEN)).tolist():
+                if time.monotonic() > end:
+                    return {}
                 did = made[:, fact]
                 conditions = _conditions(held[did], held[~did & ~held[:, fact]], rivals)
                 if conditions is not None:

@@ -135,11 +135,11 @@ def test_conditions_of_a_move() -> None:
     after[:, 5] = does
     wanted = np.arange(6) == 5
     rivals = [[], [], [3], [2], [], []]
-    makers = find_makers(Transitions(before, after, moves), wanted, rivals)
+    makers = find_makers(Transitions(before, after, moves), wanted, rivals, 60.0)
     assert set(makers) == {(0, 5)}
     assert sorted(makers[0, 5]) == [(-2, 0), (1, 0), (3, 4)]
     after[:, 5] &= rng.random(400) < 0.5
-    assert not find_makers(Transitions(before, after, moves), wanted, rivals)
+    assert not find_makers(Transitions(before, after, moves), wanted, rivals, 60.0)
 
 
 def test_the_search_plays_them(own: Compile, think: Think) -> None:

@@ -14,7 +14,7 @@ from protocol import kif
 def endings_of(text: str) -> set[frozenset[object]]:
     checked = check(kif.read_rulesheet(text))
     game = compiled_game(build_circuit(ground(checked.rules, checked.roles)))
-    return {frozenset(game.fluents[fact] for fact in ending) for ending in find_endings(game.programs)}
+    return {frozenset(game.fluents[fact] for fact in ending) for ending in find_endings(game.programs, 60.0)}
 
 
 def test_lines_of_tic_tac_toe() -> None:
