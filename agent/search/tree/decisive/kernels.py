@@ -112,6 +112,9 @@ def _find_threats(moves, slots, lanes, work):
             absent = ~slots[np.uint64(fact[place]) + _FLUENTS]
             two |= one & absent
             one |= absent
+            if lanes & ~two == ZERO:
+                # Far from complete everywhere, as most endings are.
+                break
         lone = one & ~two & lanes
         if lone == ZERO:
             continue
