@@ -75,10 +75,10 @@ class KernelKeeper:
 
     def step(self) -> set[str]:
         """Starts what is due; the groups that have become ready, or have failed, since the last call."""
+        ended = {name: process for name, process in self._processes.items() if process.poll() is not None}
+        # Only now: what has ended has said before whether it was done.
         settled = self._notice_complete()
-        for name, process in list(self._processes.items()):
-            if process.poll() is None:
-                continue
+        for name, process in ended.items():
             del self._processes[name]
             _end(process)
             if name in self._missing and process.returncode and not state.claimed(name):
