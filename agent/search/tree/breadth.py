@@ -291,15 +291,12 @@ def _expand(programs, found, workspace, stop, states):
                     block[i] = slots[programs.next_slot[f]] if f < n_fluents else ZERO
                     some |= block[i]
                 # Where there are many fluents most of these are false, as they were after the last move.
-                if some == ZERO and not written[word]:
-                    if depth + 1 < _MOST_LAYERS:
-                        found.layer[depth + 1, word] = ZERO
-                    continue
-                written[word] = some != ZERO
-                transpose(block)
-                # All lanes: what is left in one of them must not come back when there are more states again.
-                for lane in range(64):
-                    children[lane, word] = block[lane] & ~found.mask[word]
+                if some != ZERO or written[word]:
+                    written[word] = some != ZERO
+                    transpose(block)
+                    # All lanes: what is left in one of them must not come back when there are more states again.
+                    for lane in range(64):
+                        children[lane, word] = block[lane] & ~found.mask[word]
                 if depth + 1 < _MOST_LAYERS:
                     found.layer[depth + 1, word] = block[0] & found.mask[word]
             for lane in range(n):

@@ -71,11 +71,11 @@ def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
     learnt_from = positions.match[at] % 2 == 0
     makers = find_makers(transitions[learnt_from], wanted, rivals, MAKERS_SECONDS)
     moves = _assemble(owned, makers, rivals, int(programs.role_start[1]))
-    foreseen, right = foresee(moves, transitions[~learnt_from], wins[at + 1][~learnt_from])
+    foreseen, right = _foresee(moves, transitions[~learnt_from], wins[at + 1][~learnt_from])
     return moves if right >= FORESEEN and right >= RIGHT * foreseen else no_decisive_moves()
 
 
-def foresee(moves: DecisiveMoves, transitions: Transitions, wins: NDArray[np.bool_]) -> tuple[int, int]:
+def _foresee(moves: DecisiveMoves, transitions: Transitions, wins: NDArray[np.bool_]) -> tuple[int, int]:
     """How many moves of these are said to win, and how many of those do; `wins` (n, 2) says who has won after each."""
     foreseen = np.zeros_like(wins)
     before = transitions.before
