@@ -39,7 +39,7 @@ from games.machine import Term
 
 log = logging.getLogger(__name__)
 
-VERSION = 3
+VERSION = 4
 """Of the files. To be counted up when the meaning of what stands in them changes, also of the features' weights."""
 SUFFIX = ".learnt"
 MAX_ENTRIES, MAX_BYTES = 1000, 64 << 20
@@ -89,6 +89,10 @@ class Entry:
     """The number of these matches."""
     positions: Positions = Positions()
     """What the next evaluation will be fitted to, with what is recorded then."""
+    exploring_points: float = 0.0
+    """What tree search with more exploration got in matches against itself, 0..1 each."""
+    exploring_trials: int = 0
+    """The number of these matches."""
 
 
 class Store:
@@ -221,6 +225,8 @@ class SheetMemory:
         matches: int,
         points: float,
         trials: int,
+        exploring_points: float = 0.0,
+        exploring_trials: int = 0,
     ) -> None:
         """Keeps an evaluation, and what led to it (see `Entry`), for later matches. Raises `OSError`."""
         if self._form is None:
@@ -232,7 +238,17 @@ class SheetMemory:
             shared.setdefault(key, []).append(float(evaluation.weights[column]))
         weights = {key: sum(values) / len(values) for key, values in shared.items()}
         positions = _positions(keys[: len(fluents)], experience)
-        entry = Entry(weights, evaluation.bias, generations, matches, points, trials, positions)
+        entry = Entry(
+            weights,
+            evaluation.bias,
+            generations,
+            matches,
+            points,
+            trials,
+            positions,
+            exploring_points,
+            exploring_trials,
+        )
         self._store.write(self._form.digest, entry)
 
 
@@ -286,6 +302,8 @@ def _encode(digest: str, entry: Entry) -> bytes:
         "matches": entry.matches,
         "points": entry.points,
         "trials": entry.trials,
+        "exploring_points": entry.exploring_points,
+        "exploring_trials": entry.exploring_trials,
         "bias": entry.bias,
         "weights": {f"{key:016x}": float(f"{weight:.6g}") for key, weight in entry.weights.items()},
         "positions": {
@@ -309,13 +327,24 @@ def _decode(content: bytes, digest: str) -> Entry:
     if data["version"] != VERSION or data["rules"] != digest:
         raise ValueError("of another version, or of other rules")
     weights = {int(key, 16): float(weight) for key, weight in data["weights"].items()}
-    bias, points = float(data["bias"]), float(data["points"])
-    counts = [int(data[name]) for name in ("generations", "matches", "trials")]
+    bias, points, exploring_points = (float(data[name]) for name in ("bias", "points", "exploring_points"))
+    counts = [int(data[name]) for name in ("generations", "matches", "trials", "exploring_trials")]
     if not all(abs(weight) <= MAX_WEIGHT for weight in (*weights.values(), bias)):
         raise ValueError("weights out of bounds")
-    if min(counts) < 0 or not 0 <= points <= counts[2]:
+    generations, matches, trials, exploring_trials = counts
+    if min(counts) < 0 or not 0 <= points <= trials or not 0 <= exploring_points <= exploring_trials:
         raise ValueError("counts out of bounds")
-    return Entry(weights, bias, counts[0], counts[1], points, counts[2], _decode_positions(data["positions"]))
+    return Entry(
+        weights,
+        bias,
+        generations,
+        matches,
+        points,
+        trials,
+        _decode_positions(data["positions"]),
+        exploring_points,
+        exploring_trials,
+    )
 
 
 def _decode_positions(data: Any) -> Positions:

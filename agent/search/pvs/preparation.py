@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from agent.search.engine import StopFlag, limited
 from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.evaluation import LogisticEvaluation
+from agent.search.pvs.exploring import ExplorationTrials
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.first_evaluation import fit_fluents, fit_patterns
 from agent.search.pvs.learning import Learner
@@ -47,6 +48,11 @@ FORESIGHT_POINTS, MOST_PRIOR = 10.0, 3.0
 higher, and at most. Set by hand: it is 0.1 to 0.35 higher in games of races, in which alpha-beta wins all, about even
 in connect four, pentago and others where it got 0.25 to 0.88 of tree search (4 to 6 matches at 1 s a move), and 0.1 to
 0.4 lower in amazons, squares and two boards of connect four, where it loses most."""
+EXPLORING_SHARE, EXPLORING_END = 0.5, 0.9
+"""Share of the time for matches of tree search against itself, where it is to play, and when they end at the latest, as
+a share, too. Hardly any game takes so much. Set by hand; not tuned."""
+EXPLORING_MATCHES = 6
+"""So many of them should come to their end: more of them tell more than longer ones. Set by hand; not tuned."""
 FEW_GENERATIONS = 3
 """Fewer learnt evaluations are too few. Set by hand; not tuned."""
 MANY_GENERATIONS = 32
@@ -94,8 +100,9 @@ class Preparation:
         self._told: tuple[int, bool] | None = None
         """Generations, and whether alpha-beta is to play, that the log has last."""
         self.trials = Trials(machine, self._alpha_beta_for_trials, threads=threads, random=self._random)
-        self._tries = False
-        """Whether such matches were what `improve` has done last."""
+        self.exploring = ExplorationTrials(machine, threads=threads, random=self._random)
+        self._improved = 0
+        """How often `improve` has done something."""
 
     @property
     def evaluation(self) -> LogisticEvaluation | None:
@@ -110,12 +117,12 @@ class Preparation:
 
     @property
     def prefers_alpha_beta(self) -> bool:
-        """Whether alpha-beta is to play: where it can, unless it has lost its trial matches.
+        """Whether alpha-beta is to play: where it can, unless it has lost its trial matches or is not ahead in them.
 
         Where an evaluation is only of patterns it has to have won some: such games are slow to learn. Where both
         players choose at once it has to lead, as it takes the other one to see what it cannot see.
         """
-        if not self.suits or self.features is None or self.trials.lost:
+        if not self.suits or self.features is None or self.trials.lost or self.trials.tied:
             return False
         if self.searched is not self._machine and not self._leads:
             return False
@@ -137,8 +144,23 @@ class Preparation:
 
     @property
     def undecided(self) -> bool:
-        """Whether more matches may show that the other search is the better one."""
+        """Whether more matches may show that the other search is the better one, or that tree search, if it plays, is
+        better with more exploration."""
+        return self._choice_undecided or self._exploration_undecided
+
+    @property
+    def _choice_undecided(self) -> bool:
         return bool(self.suits) and self.evaluation is not None and self.trials.undecided
+
+    @property
+    def _exploration_undecided(self) -> bool:
+        known = self.suits is not None and not self.trials.too_slow
+        return known and not self.prefers_alpha_beta and self.exploring.undecided
+
+    @property
+    def _n_trials(self) -> int:
+        """Trial matches of both kinds."""
+        return self.trials.matches + self.exploring.matches
 
     @property
     def _leads(self) -> bool:
@@ -168,8 +190,17 @@ class Preparation:
         begin = time.monotonic()
         if self.suits is None:
             self.suits = self._examine()
-        if not self.suits:
-            return
+        if self.suits:
+            self._prepare_alpha_beta(state, seconds, stop, trial=trial)
+        if trial and self._exploration_undecided and not stop[0]:
+            now = time.monotonic()
+            end = min(now + EXPLORING_SHARE * seconds, begin + EXPLORING_END * seconds)
+            self._explore(end, stop)
+        self._tell()
+        self._keep()
+
+    def _prepare_alpha_beta(self, state: State, seconds: float, stop: StopFlag, *, trial: bool) -> None:
+        begin = time.monotonic()
         if self._learner is None:
             self._recall()
         self._fit(state, FIT_SHARE * seconds, stop)
@@ -190,19 +221,35 @@ class Preparation:
                     break
         if trial and self._leads and not stop[0]:
             self._learn(state, begin + (FIT_SHARE + sum(map(sum, PARTS))) * seconds - time.monotonic(), stop)
+
+    def _improve(self, stop: StopFlag) -> None:
+        works: list[Callable[[], None]] = []
+        if self._choice_undecided:
+            works.append(lambda: self._try_out(math.inf, stop, DECISIVE_LEAD))
+        if self._exploration_undecided:
+            works.append(lambda: self._explore(math.inf, stop))
+        if self._learner is not None and self.suits and (self.immature or not works):
+            works.append(lambda: self._learn(self._machine.initial(), math.inf, stop))
+        if works:
+            works[self._improved % len(works)]()
+            self._improved += 1
         self._tell()
         self._keep()
 
-    def _improve(self, stop: StopFlag) -> None:
-        if self._learner is None or not self.suits:
-            return
-        self._tries = self.undecided and not (self._tries and self.immature)
-        if self._tries:
-            self._try_out(math.inf, stop, DECISIVE_LEAD)
-        else:
-            self._learn(self._machine.initial(), math.inf, stop)
-        self._tell()
-        self._keep()
+    def _explore(self, end: float, stop: StopFlag) -> None:
+        """Finds out whether tree search should explore more, until `end` (`time.monotonic`) at most; nothing where that
+        is too soon for a few matches."""
+        seconds = self.trials.time_for_a_move(EXPLORING_MATCHES, end, stop)
+        if seconds > 0.0 and self._exploration_undecided:
+            before = self.exploring.matches
+            with limited(stop, end - time.monotonic()) as halt:
+                self.exploring.play(seconds, halt)
+            if self.exploring.matches > before:
+                log.info(
+                    "tree search: %.1f of %d points with more exploration",
+                    self.exploring.points,
+                    self.exploring.matches,
+                )
 
     def _tell(self) -> None:
         """Logs what is known by now, where that is new."""
@@ -245,7 +292,8 @@ class Preparation:
             learner.resume(experience)
         self._remembered = entry
         self.trials.recall(entry.points, entry.trials)
-        self._kept = self.generations, self.trials.matches, 0
+        self.exploring.points, self.exploring.matches = entry.exploring_points, entry.exploring_trials
+        self._kept = self.generations, self._n_trials, 0
         log.info(
             "remembered: %d generations, from %d matches; %.1f of %d points against tree search",
             entry.generations,
@@ -259,7 +307,7 @@ class Preparation:
         memory, learner, features = self._memory, self._learner, self.features
         if memory is None or learner is None or features is None:
             return
-        news = self.generations, self.trials.matches, learner.matches
+        news = self.generations, self._n_trials, learner.matches
         if news[:2] == self._kept[:2] and learner.matches < self._kept[2] + KEPT_MATCHES:
             return
         earlier = self._remembered.matches if self._remembered is not None else 0
@@ -273,6 +321,8 @@ class Preparation:
                 matches=earlier + learner.matches,
                 points=self.trials.points,
                 trials=self.trials.matches,
+                exploring_points=self.exploring.points,
+                exploring_trials=self.exploring.matches,
             )
             self._kept = news
         except Exception as error:

@@ -43,6 +43,10 @@ learning, or for tree search. Set by hand; not tuned."""
 HURRIED_LEAD, ENDLESS_LEAD = 1.0, 0.5
 """Points ahead that matches in a hurry have to bring before they tell anything, and those that have to be expected
 where not even one of them has ended. Set by hand; not tuned."""
+LEAST_LEAD = 0.5
+"""Points that alpha-beta has to be ahead once there are matches. Set by hand: where the same seat wins whoever has it
+they tell nothing, and in such games it got 0.2 (nineBoardTicTacToe, 5 matches) to 0.5 (connect four, 4) of longer ones;
+where it wins all it foresees more, too."""
 HURRY = 2.0
 """What was won with a share s of half the time that tree search needs counts as s to this power of a win over a tie.
 Set by hand: in amazons on 8x8 cells alpha-beta won three of three matches with 0.3 of it, and none of eight with all
@@ -52,6 +56,11 @@ DECISIVE_LEAD, MANY_TRIALS = 4.0, 12
 where both are equal the choice matters little, and learning takes the same time. Set by hand; not tuned."""
 MOST_REMEMBERED = 20
 """Trial matches of earlier preparations that count at most: their evaluations were worse. Set by hand; not tuned."""
+
+
+def trial_tree(machine: CircuitMachine, role: int, random: Random) -> TreeSearch:
+    """Tree search for a role, as it plays trial matches."""
+    return TreeSearch(machine, role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))
 
 
 class TrialMatch:
@@ -146,8 +155,8 @@ class Trials:
         """Whether that is known to be right."""
         self._seconds = TRIAL_SECONDS
         """Time for a move in new matches."""
-        self._wanted_in_vain = False
-        """Whether tree search is likely to have less than that in the real match, too."""
+        self.too_slow = False
+        """Whether tree search is likely to have less than it needs for a move in the real match, too."""
         self.prior = 0.0
         """Points that alpha-beta is taken to be ahead before any match."""
         self.points, self.matches = 0.0, 0
@@ -174,8 +183,13 @@ class Trials:
         """
         if self.matches:
             return self.lead < HURRIED_LEAD * self.hurried / self.matches
-        hurried = self._measured and self._share(self._seconds) < 1 and not self._wanted_in_vain
+        hurried = self._measured and self._share(self._seconds) < 1 and not self.too_slow
         return self.lead < (ENDLESS_LEAD if hurried else 0.0)
+
+    @property
+    def tied(self) -> bool:
+        """Whether neither search is ahead by what tells anything."""
+        return self.matches > 0 and abs(self.lead) < LEAST_LEAD
 
     def _share(self, seconds: float) -> float:
         """So much time for a move as a share of half of what tree search needs: a match with less than 1 is hurried."""
@@ -196,13 +210,9 @@ class Trials:
         until it is so many points ahead or behind, as it may be already. Raises what an engine raises."""
         if stop[0] or abs(self.lead) >= lead or time.monotonic() >= end:
             return
-        if not self._measured:
-            wanted = self._time_to_search(stop, min(SPEED_SECONDS, SPEED_SHARE * (end - time.monotonic())))
-            if stop[0]:
-                return
-            self._wanted = min(MOST_SECONDS, max(TRIAL_SECONDS, wanted))
-            self._wanted_in_vain = wanted > MATCH_SECONDS
-            self._measured = True
+        self.measure(end, stop)
+        if stop[0]:
+            return
         left = end - time.monotonic()
         one_after_the_other = -(-MATCHES_IN_TIME // self._threads)
         self._seconds = min(self._wanted, max(LEAST_SECONDS, left / (one_after_the_other * self.plies)))
@@ -212,9 +222,29 @@ class Trials:
         self.matches += sum(score.matches for score in scores)
         self.hurried += sum(score.hurried for score in scores)
 
+    def measure(self, end: float, stop: StopFlag) -> float:
+        """The time for a move that tree search needs in a trial match; watches it for that, once, in a share of the
+        time until `end`. Known for certain unless it is stopped."""
+        if not self._measured:
+            wanted = self._time_to_search(stop, min(SPEED_SECONDS, SPEED_SHARE * (end - time.monotonic())))
+            if not stop[0]:
+                self._wanted = min(MOST_SECONDS, max(TRIAL_SECONDS, wanted))
+                self.too_slow = wanted > MATCH_SECONDS
+                self._measured = True
+        return self._wanted
+
+    def time_for_a_move(self, matches: int, end: float, stop: StopFlag) -> float:
+        """The time for a move with which so many matches, one after the other, are over before `end`
+        (`time.monotonic`): `TRIAL_SECONDS` at least, and at most what tree search needs. 0 where even
+        `MATCHES_IN_TIME` are not."""
+        needed = self.measure(end, stop)
+        left = end - time.monotonic()
+        seconds = min(needed, max(TRIAL_SECONDS, left / (matches * self.plies)))
+        return seconds if MATCHES_IN_TIME * self.plies * seconds <= left else 0.0
+
     def _time_to_search(self, stop: StopFlag, seconds: float) -> float:
         """The time for a move in which tree search does enough to be called one, watched for so many seconds."""
-        tree = self._make_tree(0, self._random)
+        tree = trial_tree(self._machine, 0, self._random)
         tree.begin(self._machine.initial())
         # What it would play does not matter.
         _think(tree, SET_UP_SHARE * seconds, stop, ())
@@ -245,7 +275,7 @@ class Trials:
                 enough = self._share(match.seconds)
                 if enough < 1:
                     hurried += 1
-                    if won > 0.5 and not self._wanted_in_vain:
+                    if won > 0.5 and not self.too_slow:
                         won = 0.5 + enough**HURRY * (won - 0.5)
                 points += won
             elif not match.void:
@@ -257,9 +287,6 @@ class Trials:
     def _begin(self, role: int, random: Random) -> TrialMatch:
         """A match in which alpha-beta plays this role, and tree search the other one."""
         machine = self._machine
-        alpha_beta, tree = self._make_alpha_beta(role), self._make_tree(1 - role, random)
+        alpha_beta, tree = self._make_alpha_beta(role), trial_tree(machine, 1 - role, random)
         engines = (alpha_beta, tree) if role == 0 else (tree, alpha_beta)
         return TrialMatch(machine, machine.initial(), engines, self._seconds, random)
-
-    def _make_tree(self, role: int, random: Random) -> TreeSearch:
-        return TreeSearch(self._machine, role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))

@@ -180,6 +180,10 @@ class TreeSearch(Engine):
         line = self._lines.best_whole() if len(self._machine.roles) == 1 else None
         return report_of(read_root(tree, role, self._parameters.random_role), line, self._lines.solved)
 
+    def explore(self, factor: float) -> None:
+        """Explores so many times as much as usual from here on; not while it thinks."""
+        self._scheduler.explore(factor)
+
     def judge_by(self, judgement: Judgement) -> None:
         """Judges leaves as another search of the game does. For a thread beside `think`."""
         parameters = self._parameters

@@ -18,6 +18,7 @@ from agent.search.pvs import trial as trying
 from agent.search.pvs.analysis import Analyser
 from agent.search.pvs.engine import CannotSearchError
 from agent.search.pvs.evaluation import LOGIT
+from agent.search.pvs.exploring import MOST_BEHIND
 from agent.search.pvs.foresight import Foresight
 from agent.search.pvs.learning import Learner
 from agent.search.pvs.lessons import Lesson
@@ -239,7 +240,7 @@ def role_of_alpha_beta(engines: Sequence[Engine]) -> int:
 
 
 def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half of the points are enough, less are not; each thread takes both seats by turns."""
+    """So do even ones, but not for good; each thread takes both seats by turns."""
     stop = np.zeros(1, np.uint8)
     seats: list[int] = []
 
@@ -257,6 +258,9 @@ def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: p
     assert not prepared.prefers_alpha_beta
     assert not prepared.worth_while
     prepared.trials.points = 3.0
+    assert not prepared.prefers_alpha_beta
+    assert prepared.worth_while
+    prepared.trials.points = 3.5
     assert prepared.prefers_alpha_beta
 
 
@@ -392,13 +396,13 @@ def test_moves_take_longer_where_tree_search_is_slow(
 
 
 @pytest.mark.parametrize(
-    ("share", "seconds", "lost"), [(0.5, 0.04, True), (0.5, 0.06, False), (0.75, 0.06, False), (0.25, 0.1, True)]
+    ("share", "seconds", "lost"), [(0.5, 0.04, True), (0.5, 0.06, True), (0.75, 0.06, False), (0.25, 0.1, True)]
 )
-def test_ties_on_too_little_time_are_lost(
+def test_ties_are_lost(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch, share: float, seconds: float, lost: bool
 ) -> None:
-    """Tree search gains more by having enough of it. Without any match alpha-beta plays. That there is more time
-    afterwards changes nothing."""
+    """Where the same seat wins whoever has it nothing is known. Without any match alpha-beta plays. That there is more
+    time afterwards changes nothing."""
     run(prepared, trial=False)
     trials = prepared.trials
     assert not trials.lost
@@ -412,7 +416,7 @@ def test_ties_on_too_little_time_are_lost(
     assert trials.matches >= 2
     assert trials.points == share * trials.matches
     trials.play((0, 1), math.inf, stop, CLEAR_LEAD)
-    assert trials.lost == lost
+    assert (trials.lost or trials.tied) == lost
     assert prepared.prefers_alpha_beta != lost
 
 
@@ -494,11 +498,13 @@ def test_open_question_is_settled_while_others_think(prepared: Preparation, monk
         return sorted(set(done))
 
     run(prepared)
+    # That tree search needs no more exploration is known.
+    prepared.exploring.matches = int(MOST_BEHIND)
     monkeypatch.setattr(trying, "MANY_TRIALS", 1 << 30)
     monkeypatch.setattr(trying, "TrialMatch", FakeMatch(played))
     monkeypatch.setattr(preparing.Learner, "run", learn)
     stop = np.zeros(1, np.uint8)
-    prepared.trials.points, prepared.trials.matches = 1.0, 2
+    prepared.trials.points, prepared.trials.matches = 1.5, 2
     assert [improve() for _ in range(4)] == [["trial"], ["learning"]] * 2
     assert prepared.prefers_alpha_beta
     assert prepared.undecided
