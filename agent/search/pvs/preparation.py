@@ -7,7 +7,6 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from random import Random
 
 import numpy as np
@@ -20,7 +19,8 @@ from agent.search.pvs.exploring import ExplorationTrials
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.first_evaluation import fit_fluents, fit_patterns
 from agent.search.pvs.learning import Learner
-from agent.search.pvs.memory import Entry, SheetMemory
+from agent.search.pvs.memory import SheetMemory
+from agent.search.pvs.recollection import Recollection
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import survey
 from agent.search.pvs.ties import symmetries_of
@@ -59,8 +59,6 @@ MANY_GENERATIONS = 32
 """So many are enough, if they were made in one match. Set by hand; not tuned."""
 QUICK_FEATURES = 1500
 """Up to so many features a fit takes less than a second: it may still go on when the turn begins."""
-KEPT_MATCHES = 16
-"""Matches to learn from that are worth writing what is remembered again. Set by hand; not tuned."""
 
 
 class Preparation:
@@ -82,11 +80,7 @@ class Preparation:
         self.searched = machine
         """The game that alpha-beta searches: another one where both players choose at once (see `simultaneous`)."""
         # What patterns weigh has no keys.
-        self._memory = memory if len(machine.game.fluents) <= fit.MAX_FLUENTS else None
-        self._remembered: Entry | None = None
-        """What the first evaluation was learnt from, where it was remembered."""
-        self._kept = (0, 0, 0)
-        """Generations and trial matches of what is on disk, and matches of this learner that it was learnt from."""
+        self._recollection = Recollection(memory if len(machine.game.fluents) <= fit.MAX_FLUENTS else None)
         self._threads = threads
         self._team = team
         self._random = Random(seed)
@@ -112,8 +106,7 @@ class Preparation:
     @property
     def generations(self) -> int:
         """Evaluations that were learnt, also in earlier matches, not counting the fit to random play."""
-        earlier = self._remembered.generations if self._remembered is not None else 0
-        return earlier + (self._learner.generations if self._learner is not None else 0)
+        return self._recollection.generations + (self._learner.generations if self._learner is not None else 0)
 
     @property
     def prefers_alpha_beta(self) -> bool:
@@ -156,11 +149,6 @@ class Preparation:
     def _exploration_undecided(self) -> bool:
         known = self.suits is not None and not self.trials.too_slow
         return known and not self.prefers_alpha_beta and self.exploring.undecided
-
-    @property
-    def _n_trials(self) -> int:
-        """Trial matches of both kinds."""
-        return self.trials.matches + self.exploring.matches
 
     @property
     def _leads(self) -> bool:
@@ -271,62 +259,17 @@ class Preparation:
 
     def _recall(self) -> None:
         """Takes the evaluation of earlier matches for the first one, if there is one."""
-        memory, machine = self._memory, self.searched
-        try:
-            entry = memory.read() if memory is not None else None
-            if memory is None or entry is None:
-                return
-            known = partial(memory.pairs, entry, machine.game.fluents)
-            features = find_features(machine, self._random.getrandbits(63), known)
-            evaluation = memory.evaluation(entry, machine.game.fluents, features)
-            experience = memory.experience(entry, machine.game.fluents)
-        except Exception:
-            log.exception("nothing is remembered")
-            return
-        if evaluation is None:
-            log.warning("what is remembered does not fit the facts of the game")
-            return
-        learner = self._make_learner(features, evaluation, entry.generations)
-        self.features, self._learner = features, learner
-        if experience is not None:
-            learner.resume(experience)
-        self._remembered = entry
-        self.trials.recall(entry.points, entry.trials)
-        self.exploring.points, self.exploring.matches = entry.exploring_points, entry.exploring_trials
-        self._kept = self.generations, self._n_trials, 0
-        log.info(
-            "remembered: %d generations, from %d matches; %.1f of %d points against tree search",
-            entry.generations,
-            entry.matches,
-            entry.points,
-            entry.trials,
-        )
+        found = self._recollection.recall(self.searched, self._random, self.trials, self.exploring)
+        if found is not None:
+            learner = self._make_learner(found.features, found.evaluation, self._recollection.generations)
+            self.features, self._learner = found.features, learner
+            if found.experience is not None:
+                learner.resume(found.experience)
 
     def _keep(self) -> None:
         """Remembers what was learnt for later matches."""
-        memory, learner, features = self._memory, self._learner, self.features
-        if memory is None or learner is None or features is None:
-            return
-        news = self.generations, self._n_trials, learner.matches
-        if news[:2] == self._kept[:2] and learner.matches < self._kept[2] + KEPT_MATCHES:
-            return
-        earlier = self._remembered.matches if self._remembered is not None else 0
-        try:
-            memory.keep(
-                self.searched.game.fluents,
-                features,
-                learner.evaluation,
-                learner.experience,
-                generations=self.generations,
-                matches=earlier + learner.matches,
-                points=self.trials.points,
-                trials=self.trials.matches,
-                exploring_points=self.exploring.points,
-                exploring_trials=self.exploring.matches,
-            )
-            self._kept = news
-        except Exception as error:
-            log.warning("what was learnt cannot be kept: %s", error)
+        if self._learner is not None and self.features is not None:
+            self._recollection.keep(self.searched, self.features, self._learner, self.trials, self.exploring)
 
     def _make_learner(self, features: Features, start: LogisticEvaluation, earlier: int = 0) -> Learner:
         seed = self._random.getrandbits(63)
@@ -357,7 +300,7 @@ class Preparation:
             return False
         self.searched = serial
         # What is kept of a game would have to say for which role.
-        self._memory = None
+        self._recollection.drop()
         return True
 
     def _fit(self, state: State, seconds: float, stop: StopFlag) -> None:

@@ -47,7 +47,7 @@ DIGESTS = [f"{number:040x}" for number in range(1, 9)]
 def entry(weight: float = 0.25, weights: int = 3) -> Entry:
     """An entry with so many weights."""
     positions = Positions((5 << 40, 1, 2 << 60), b"\x07\x02", b"\xff\xff\x00\x10", 3)
-    return Entry({key << 40: weight for key in range(weights)}, -0.5, 4, 700, 2.5, 4, positions)
+    return Entry({key << 40: weight for key in range(weights)}, -0.5, 4, 700, 2.5, 4, positions, 1.5, 3)
 
 
 # ---------------------------------------------------------------------------------------------------- the folder
@@ -90,6 +90,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "no weights": lambda content: _with(content, {"weights": None}),
     "negative": lambda content: _with(content, {"generations": -1}),
     "more points than matches": lambda content: _with(content, {"points": 5.0}),
+    "more of them for exploration": lambda content: _with(content, {"exploring_points": 3.5}),
     "rows of no length": lambda content: _with(content, {"positions": {**NO_POSITIONS, "facts": "AAAA"}}),
     "half a target": lambda content: _with(content, {"positions": {**NO_POSITIONS, "targets": "AA=="}}),
     "no base 64": lambda content: _with(content, {"positions": {**NO_POSITIONS, "facts": "*"}}),
@@ -371,6 +372,7 @@ def first(machine_of: Compile, tmp_path: Path) -> Preparation:
     """The preparation of a first match, with an evaluation learnt and trial matches played."""
     preparation = Preparation(machine_of(SHEET), 0, threads=1, seed=1, memory=memory_of(machine_of(SHEET), tmp_path))
     preparation.trials.points, preparation.trials.matches = 30.0, 40
+    preparation.exploring.points, preparation.exploring.matches = 0.5, 2
     learn(preparation, 1)
     return preparation
 
@@ -395,9 +397,11 @@ def test_second_match_begins_with_what_the_first_has_learnt(
     assert second.generations == first.generations >= 1
     assert second.prefers_alpha_beta
     assert (second.trials.points, second.trials.matches) == (0.75 * MOST_REMEMBERED, MOST_REMEMBERED)
+    assert (second.exploring.points, second.exploring.matches) == (0.5, 2)
     learn(second, second.generations + 1)
     second.trials.points += 1
     second.trials.matches += 1
+    second.exploring.matches += 1
     second._keep()
     third = memory_of(machine, tmp_path).read()
     assert third is not None
@@ -408,6 +412,7 @@ def test_second_match_begins_with_what_the_first_has_learnt(
     assert len(third.positions.targets) // 2 == len(second._learner.experience.targets)
     assert len(second._learner.experience.targets) > len(first._learner.experience.targets)
     assert (third.points, third.trials) == (second.trials.points, MOST_REMEMBERED + 1)
+    assert (third.exploring_points, third.exploring_trials) == (0.5, 3)
 
 
 def test_matches_too_short_for_a_generation_add_up(
@@ -525,7 +530,7 @@ def test_engine_of_a_match_has_the_memory_of_its_rules(own: Compile, tmp_path: P
     assert choose is not None
     engine = next(choose(machine, 0))
     assert isinstance(engine, GeneralSearch)
-    memory = engine._preparation._memory
+    memory = engine._preparation._recollection._memory
     assert memory is not None
     memory._store.write(DIGESTS[0], entry())
     assert [path.stem for path in tmp_path.iterdir()] == DIGESTS[:1]

@@ -1,0 +1,116 @@
+"""What a preparation takes from earlier matches of the game, and leaves for later ones; never a reason to fail."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from random import Random
+from typing import NamedTuple
+
+from agent.search.pvs.evaluation import LogisticEvaluation
+from agent.search.pvs.exploring import ExplorationTrials
+from agent.search.pvs.features import Features, find_features
+from agent.search.pvs.learning import Experience, Learner
+from agent.search.pvs.memory import Entry, SheetMemory
+from agent.search.pvs.trial import Trials
+from games.gdl.running.machine import CircuitMachine
+
+log = logging.getLogger(__name__)
+
+KEPT_MATCHES = 16
+"""Matches to learn from that are worth writing what is remembered again. Set by hand; not tuned."""
+
+
+class Recalled(NamedTuple):
+    """What is known of a game before anything is learnt."""
+
+    features: Features
+    evaluation: LogisticEvaluation
+    experience: Experience | None
+    """What the next evaluation is learnt from as well; None where that does not fit."""
+
+
+class Recollection:
+    """The memory of a game during one preparation."""
+
+    def __init__(self, memory: SheetMemory | None) -> None:
+        """Without one, nothing is recalled or kept."""
+        self._memory = memory
+        self._entry: Entry | None = None
+        """What was recalled."""
+        self._kept = (0, 0, 0)
+        """Generations and trial matches of what is on disk, and matches of this learner that it was learnt from."""
+
+    @property
+    def generations(self) -> int:
+        """Evaluations that were learnt one after the other until the one that was recalled; 0 without one."""
+        return self._entry.generations if self._entry is not None else 0
+
+    def drop(self) -> None:
+        """Recalls and keeps nothing from here on."""
+        self._memory = None
+
+    def recall(
+        self, machine: CircuitMachine, random: Random, trials: Trials, exploring: ExplorationTrials
+    ) -> Recalled | None:
+        """What there is of the game; both kinds of trial matches go on from those of before. None where there is
+        nothing, or nothing that fits."""
+        memory, fluents = self._memory, machine.game.fluents
+        try:
+            entry = memory.read() if memory is not None else None
+            if memory is None or entry is None:
+                return None
+            features = find_features(machine, random.getrandbits(63), partial(memory.pairs, entry, fluents))
+            evaluation = memory.evaluation(entry, fluents, features)
+            experience = memory.experience(entry, fluents)
+        except Exception:
+            log.exception("nothing is remembered")
+            return None
+        if evaluation is None:
+            log.warning("what is remembered does not fit the facts of the game")
+            return None
+        self._entry = entry
+        trials.recall(entry.points, entry.trials)
+        exploring.points, exploring.matches = entry.exploring_points, entry.exploring_trials
+        self._kept = entry.generations, trials.matches + exploring.matches, 0
+        log.info(
+            "remembered: %d generations, from %d matches; %.1f of %d points against tree search",
+            entry.generations,
+            entry.matches,
+            entry.points,
+            entry.trials,
+        )
+        return Recalled(features, evaluation, experience)
+
+    def keep(
+        self,
+        machine: CircuitMachine,
+        features: Features,
+        learner: Learner,
+        trials: Trials,
+        exploring: ExplorationTrials,
+    ) -> None:
+        """Writes what was learnt, if enough of it is new."""
+        if self._memory is None:
+            return
+        generations = self.generations + learner.generations
+        news = generations, trials.matches + exploring.matches, learner.matches
+        if news[:2] == self._kept[:2] and learner.matches < self._kept[2] + KEPT_MATCHES:
+            return
+        earlier = self._entry.matches if self._entry is not None else 0
+        try:
+            self._memory.keep(
+                machine.game.fluents,
+                features,
+                learner.evaluation,
+                learner.experience,
+                generations=generations,
+                matches=earlier + learner.matches,
+                points=trials.points,
+                trials=trials.matches,
+                exploring_points=exploring.points,
+                exploring_trials=exploring.matches,
+            )
+            self._kept = news
+        except Exception as error:
+            log.warning("what was learnt cannot be kept: %s", error)
