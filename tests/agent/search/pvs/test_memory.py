@@ -454,8 +454,8 @@ def test_lost_trials_of_earlier_matches_are_tried_again(first: Preparation, tmp_
     assert second.generations > first.generations
     assert not second.prefers_alpha_beta
     second.trials.points, second.trials.matches = (
-        second.trials.points + MOST_REMEMBERED,
-        second.trials.matches + MOST_REMEMBERED,
+        second.trials.points + MOST_REMEMBERED + 1,
+        second.trials.matches + MOST_REMEMBERED + 1,
     )
     assert second.prefers_alpha_beta
 
