@@ -79,8 +79,6 @@ class Preparation:
         self._machine, self._role = machine, role
         self.searched = machine
         """The game that alpha-beta searches: another one where both players choose at once (see `simultaneous`)."""
-        # What patterns weigh has no keys.
-        self._recollection = Recollection(memory if len(machine.game.fluents) <= fit.MAX_FLUENTS else None)
         self._threads = threads
         self._team = team
         self._random = Random(seed)
@@ -95,6 +93,9 @@ class Preparation:
         """Generations, and whether alpha-beta is to play, that the log has last."""
         self.trials = Trials(machine, self._alpha_beta_for_trials, threads=threads, random=self._random)
         self.exploring = ExplorationTrials(machine, threads=threads, random=self._random)
+        # What patterns weigh has no keys.
+        known = memory if len(machine.game.fluents) <= fit.MAX_FLUENTS else None
+        self._recollection = Recollection(known, self.trials, self.exploring)
         self._improved = 0
         """How often `improve` has done something."""
 
@@ -259,7 +260,7 @@ class Preparation:
 
     def _recall(self) -> None:
         """Takes the evaluation of earlier matches for the first one, if there is one."""
-        found = self._recollection.recall(self.searched, self._random, self.trials, self.exploring)
+        found = self._recollection.recall(self.searched, self._random)
         if found is not None:
             learner = self._make_learner(found.features, found.evaluation, self._recollection.generations)
             self.features, self._learner = found.features, learner
@@ -269,7 +270,7 @@ class Preparation:
     def _keep(self) -> None:
         """Remembers what was learnt for later matches."""
         if self._learner is not None and self.features is not None:
-            self._recollection.keep(self.searched, self.features, self._learner, self.trials, self.exploring)
+            self._recollection.keep(self.searched, self.features, self._learner)
 
     def _make_learner(self, features: Features, start: LogisticEvaluation, earlier: int = 0) -> Learner:
         seed = self._random.getrandbits(63)

@@ -33,9 +33,10 @@ class Recalled(NamedTuple):
 class Recollection:
     """The memory of a game during one preparation."""
 
-    def __init__(self, memory: SheetMemory | None) -> None:
-        """Without one, nothing is recalled or kept."""
+    def __init__(self, memory: SheetMemory | None, trials: Trials, exploring: ExplorationTrials) -> None:
+        """Without a memory, nothing is recalled or kept."""
         self._memory = memory
+        self._trials, self._exploring = trials, exploring
         self._entry: Entry | None = None
         """What was recalled."""
         self._kept = (0, 0, 0)
@@ -50,9 +51,7 @@ class Recollection:
         """Recalls and keeps nothing from here on."""
         self._memory = None
 
-    def recall(
-        self, machine: CircuitMachine, random: Random, trials: Trials, exploring: ExplorationTrials
-    ) -> Recalled | None:
+    def recall(self, machine: CircuitMachine, random: Random) -> Recalled | None:
         """What there is of the game; both kinds of trial matches go on from those of before. None where there is
         nothing, or nothing that fits."""
         memory, fluents = self._memory, machine.game.fluents
@@ -70,9 +69,9 @@ class Recollection:
             log.warning("what is remembered does not fit the facts of the game")
             return None
         self._entry = entry
-        trials.recall(entry.points, entry.trials)
-        exploring.points, exploring.matches = entry.exploring_points, entry.exploring_trials
-        self._kept = entry.generations, trials.matches + exploring.matches, 0
+        self._trials.recall(entry.points, entry.trials)
+        self._exploring.points, self._exploring.matches = entry.exploring_points, entry.exploring_trials
+        self._kept = entry.generations, self._trials.matches + self._exploring.matches, 0
         log.info(
             "remembered: %d generations, from %d matches; %.1f of %d points against tree search",
             entry.generations,
@@ -82,17 +81,11 @@ class Recollection:
         )
         return Recalled(features, evaluation, experience)
 
-    def keep(
-        self,
-        machine: CircuitMachine,
-        features: Features,
-        learner: Learner,
-        trials: Trials,
-        exploring: ExplorationTrials,
-    ) -> None:
+    def keep(self, machine: CircuitMachine, features: Features, learner: Learner) -> None:
         """Writes what was learnt, if enough of it is new."""
         if self._memory is None:
             return
+        trials, exploring = self._trials, self._exploring
         generations = self.generations + learner.generations
         news = generations, trials.matches + exploring.matches, learner.matches
         if news[:2] == self._kept[:2] and learner.matches < self._kept[2] + KEPT_MATCHES:

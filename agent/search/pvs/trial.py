@@ -210,7 +210,7 @@ class Trials:
         until it is so many points ahead or behind, as it may be already. Raises what an engine raises."""
         if stop[0] or abs(self.lead) >= lead or time.monotonic() >= end:
             return
-        self.measure(end, stop)
+        self._measure(end, stop)
         if stop[0]:
             return
         left = end - time.monotonic()
@@ -222,7 +222,7 @@ class Trials:
         self.matches += sum(score.matches for score in scores)
         self.hurried += sum(score.hurried for score in scores)
 
-    def measure(self, end: float, stop: StopFlag) -> float:
+    def _measure(self, end: float, stop: StopFlag) -> float:
         """The time for a move that tree search needs in a trial match; watches it for that, once, in a share of the
         time until `end`. Known for certain unless it is stopped."""
         if not self._measured:
@@ -237,7 +237,7 @@ class Trials:
         """The time for a move with which so many matches, one after the other, are over before `end`
         (`time.monotonic`): `TRIAL_SECONDS` at least, and at most what tree search needs. 0 where even
         `MATCHES_IN_TIME` are not."""
-        needed = self.measure(end, stop)
+        needed = self._measure(end, stop)
         left = end - time.monotonic()
         seconds = min(needed, max(TRIAL_SECONDS, left / (matches * self.plies)))
         return seconds if MATCHES_IN_TIME * self.plies * seconds <= left else 0.0

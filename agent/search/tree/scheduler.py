@@ -87,7 +87,8 @@ class Scheduler:
         """States of the next slice of the enumeration: a state and a playout take very different times."""
         self._learning_debt = 0.0
         """Seconds that the first thread has yet to learn, for its share."""
-        self._factor = 1.0
+        self._exploration_factor = 1.0
+        """How many times the usual weight exploration has."""
         self._playout_exploration = np.full(len(machine.roles), EXPLORATION * 0.5)
         self._parameters.exploration[:] = self._playout_exploration
         self._enumerating = False
@@ -98,9 +99,9 @@ class Scheduler:
 
     def explore(self, factor: float) -> None:
         """Sets how many times the usual weight exploration has; 1 before."""
-        self._parameters.exploration[:] *= factor / self._factor
-        self._playout_exploration *= factor / self._factor
-        self._factor = factor
+        self._parameters.exploration[:] *= factor / self._exploration_factor
+        self._playout_exploration *= factor / self._exploration_factor
+        self._exploration_factor = factor
 
     def scale_exploration(self, stop: StopFlag) -> None:
         """Sets the exploration weights from how much goals differ in random play; leaves them as they are if stopped,
@@ -115,7 +116,8 @@ class Scheduler:
         if stop[0] or len(goals) < FEWEST_GOALS or self.exploration_scaled:
             # What another search has told meanwhile stays.
             return
-        self._playout_exploration = self._factor * np.clip(EXPLORATION * goals.std(axis=0), *PLAYOUT_EXPLORATION_RANGE)
+        usual = np.clip(EXPLORATION * goals.std(axis=0), *PLAYOUT_EXPLORATION_RANGE)
+        self._playout_exploration = self._exploration_factor * usual
         if self._parameters.horizon[0] < 0:
             self._parameters.exploration[:] = self._playout_exploration
         self.exploration_scaled = True
@@ -181,8 +183,8 @@ class Scheduler:
         parameters.judge_bias[:] = evaluation.bias
         if evaluation.beats_playouts:
             parameters.horizon[0] = HORIZON
-            judged = np.clip(EXPLORATION * evaluation.spread, *JUDGED_EXPLORATION_RANGE)
-            parameters.exploration[:] = self._factor * judged
+            usual = np.clip(EXPLORATION * evaluation.spread, *JUDGED_EXPLORATION_RANGE)
+            parameters.exploration[:] = self._exploration_factor * usual
         else:
             parameters.horizon[0] = -1
             parameters.exploration[:] = self._playout_exploration
