@@ -10,13 +10,10 @@ A sequential test (Wald 1945): most games are told by the first two matches.
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 from agent.search.engine import StopFlag
-from agent.search.pvs.trial import TrialMatch, trial_tree
-from games.gdl.running.machine import CircuitMachine
+from agent.search.pvs.match_series import MatchSeries, Tally, TrialMatch, trial_tree
 
 MORE = 8.0
 """How many times the usual exploration. Set by hand: at 0.04 s a move four times as much got 0.69 (35 matches) of the
@@ -30,18 +27,8 @@ MANY_MATCHES = 16
 """How many are played at most. Set by hand; not tuned."""
 
 
-class ExplorationTrials:
-    """The matches of a game for two players, and how they went."""
-
-    def __init__(self, machine: CircuitMachine, *, threads: int, random: Random) -> None:
-        """Plays so many matches at once."""
-        self._machine, self._threads, self._random = machine, threads, random
-        self.points, self.matches = 0.0, 0
-        """What much exploration got, and from how many matches."""
-        self._begun = 0
-        self._lock = threading.Lock()
-        self._interrupted: list[tuple[int, TrialMatch]] = []
-        """Matches that are to go on, with the role that explores much."""
+class ExplorationTrials(MatchSeries):
+    """The matches of a game for two players, and how much exploration did in them."""
 
     @property
     def lead(self) -> float:
@@ -58,29 +45,16 @@ class ExplorationTrials:
         """Whether more matches may tell more."""
         return self.matches < MANY_MATCHES and -MOST_BEHIND < self.lead < MOST_LEAD
 
+    def recall(self, earlier: Tally) -> None:
+        """Counts matches of earlier preparations of the game."""
+        self.points, self.matches = earlier
+
     def play(self, seconds: float, stop: StopFlag) -> None:
         """Plays on all cores, so many seconds a move, until `stop` or until the test is decided."""
-        with ThreadPoolExecutor(self._threads, "exploring") as pool:
-            for done in [pool.submit(self._play_some, seconds, stop) for _ in range(self._threads)]:
-                done.result()
+        self._play_on((0, 1), seconds, stop, lambda: self.undecided)
 
-    def _play_some(self, seconds: float, stop: StopFlag) -> None:
-        while not stop[0] and self.undecided:
-            with self._lock:
-                role, match = self._interrupted.pop() if self._interrupted else self._begin(seconds)
-            share = match.play(stop)
-            with self._lock:
-                if share is not None:
-                    self.points += share if role == 0 else 1 - share
-                    self.matches += 1
-                elif not match.void:
-                    self._interrupted.append((role, match))
-
-    def _begin(self, seconds: float) -> tuple[int, TrialMatch]:
-        """A match in which this role explores much; both roles do so by turns."""
-        machine, random = self._machine, Random(self._random.getrandbits(63))
-        role = self._begun % 2
-        self._begun += 1
+    def _begin(self, role: int, random: Random) -> TrialMatch:
+        machine = self._machine
         first, second = (trial_tree(machine, i, random) for i in (0, 1))
         (second if role else first).explore(MORE)
-        return role, TrialMatch(machine, machine.initial(), (first, second), seconds, random)
+        return TrialMatch(machine, machine.initial(), (first, second), self._seconds, random)

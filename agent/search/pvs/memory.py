@@ -34,6 +34,7 @@ from agent import bounded_json
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features
 from agent.search.pvs.learning import Experience
+from agent.search.pvs.match_series import NO_MATCHES, Tally
 from games.gdl.canonical import CanonicalForm, canonical_form
 from games.machine import Term
 
@@ -83,16 +84,12 @@ class Entry:
     """Evaluations that were learnt one after the other until this one."""
     matches: int
     """Matches against itself that these were learnt from."""
-    points: float
-    """What alpha-beta got in matches against tree search, 0..1 each."""
-    trials: int
-    """The number of these matches."""
+    trials: Tally
+    """What alpha-beta got in matches against tree search."""
     positions: Positions = Positions()
     """What the next evaluation will be fitted to, with what is recorded then."""
-    exploring_points: float = 0.0
-    """What tree search with more exploration got in matches against itself, 0..1 each."""
-    exploring_trials: int = 0
-    """The number of these matches."""
+    exploring: Tally = NO_MATCHES
+    """What tree search with more exploration got in matches against itself."""
 
 
 class Store:
@@ -223,10 +220,8 @@ class SheetMemory:
         *,
         generations: int,
         matches: int,
-        points: float,
-        trials: int,
-        exploring_points: float = 0.0,
-        exploring_trials: int = 0,
+        trials: Tally,
+        exploring: Tally = NO_MATCHES,
     ) -> None:
         """Keeps an evaluation, and what led to it (see `Entry`), for later matches. Raises `OSError`."""
         if self._form is None:
@@ -238,17 +233,7 @@ class SheetMemory:
             shared.setdefault(key, []).append(float(evaluation.weights[column]))
         weights = {key: sum(values) / len(values) for key, values in shared.items()}
         positions = _positions(keys[: len(fluents)], experience)
-        entry = Entry(
-            weights,
-            evaluation.bias,
-            generations,
-            matches,
-            points,
-            trials,
-            positions,
-            exploring_points,
-            exploring_trials,
-        )
+        entry = Entry(weights, evaluation.bias, generations, matches, trials, positions, exploring)
         self._store.write(self._form.digest, entry)
 
 
@@ -300,10 +285,10 @@ def _encode(digest: str, entry: Entry) -> bytes:
         "rules": digest,
         "generations": entry.generations,
         "matches": entry.matches,
-        "points": entry.points,
-        "trials": entry.trials,
-        "exploring_points": entry.exploring_points,
-        "exploring_trials": entry.exploring_trials,
+        "points": entry.trials.points,
+        "trials": entry.trials.matches,
+        "exploring_points": entry.exploring.points,
+        "exploring_trials": entry.exploring.matches,
         "bias": entry.bias,
         "weights": {f"{key:016x}": float(f"{weight:.6g}") for key, weight in entry.weights.items()},
         "positions": {
@@ -327,24 +312,17 @@ def _decode(content: bytes, digest: str) -> Entry:
     if data["version"] != VERSION or data["rules"] != digest:
         raise ValueError("of another version, or of other rules")
     weights = {int(key, 16): float(weight) for key, weight in data["weights"].items()}
-    bias, points, exploring_points = (float(data[name]) for name in ("bias", "points", "exploring_points"))
-    counts = [int(data[name]) for name in ("generations", "matches", "trials", "exploring_trials")]
+    bias = float(data["bias"])
     if not all(abs(weight) <= MAX_WEIGHT for weight in (*weights.values(), bias)):
         raise ValueError("weights out of bounds")
-    generations, matches, trials, exploring_trials = counts
-    if min(counts) < 0 or not 0 <= points <= trials or not 0 <= exploring_points <= exploring_trials:
+    generations, matches = (int(data[name]) for name in ("generations", "matches"))
+    if min(generations, matches) < 0:
         raise ValueError("counts out of bounds")
-    return Entry(
-        weights,
-        bias,
-        generations,
-        matches,
-        points,
-        trials,
-        _decode_positions(data["positions"]),
-        exploring_points,
-        exploring_trials,
-    )
+    trials = Tally(float(data["points"]), int(data["trials"]))
+    exploring = Tally(float(data["exploring_points"]), int(data["exploring_trials"]))
+    if not all(0 <= tally.points <= tally.matches for tally in (trials, exploring)):
+        raise ValueError("points out of bounds")
+    return Entry(weights, bias, generations, matches, trials, _decode_positions(data["positions"]), exploring)
 
 
 def _decode_positions(data: Any) -> Positions:

@@ -19,12 +19,13 @@ from agent.search.pvs.exploring import ExplorationTrials
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.first_evaluation import fit_fluents, fit_patterns
 from agent.search.pvs.learning import Learner
+from agent.search.pvs.match_series import TRIAL_MEMORY
 from agent.search.pvs.memory import SheetMemory
 from agent.search.pvs.recollection import Recollection
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import survey
 from agent.search.pvs.ties import symmetries_of
-from agent.search.pvs.trial import CLEAR_LEAD, DECISIVE_LEAD, TRIAL_MEMORY, Trials
+from agent.search.pvs.trial import CLEAR_LEAD, DECISIVE_LEAD, Trials
 from agent.search.team import Team
 from agent.search.tree.judge import fit
 from games.gdl.running.machine import CircuitMachine

@@ -69,15 +69,15 @@ class Recollection:
             log.warning("what is remembered does not fit the facts of the game")
             return None
         self._entry = entry
-        self._trials.recall(entry.points, entry.trials)
-        self._exploring.points, self._exploring.matches = entry.exploring_points, entry.exploring_trials
+        self._trials.recall(entry.trials)
+        self._exploring.recall(entry.exploring)
         self._kept = entry.generations, self._trials.matches + self._exploring.matches, 0
         log.info(
             "remembered: %d generations, from %d matches; %.1f of %d points against tree search",
             entry.generations,
             entry.matches,
-            entry.points,
-            entry.trials,
+            entry.trials.points,
+            entry.trials.matches,
         )
         return Recalled(features, evaluation, experience)
 
@@ -99,10 +99,8 @@ class Recollection:
                 learner.experience,
                 generations=generations,
                 matches=earlier + learner.matches,
-                points=trials.points,
-                trials=trials.matches,
-                exploring_points=exploring.points,
-                exploring_trials=exploring.matches,
+                trials=trials.tally,
+                exploring=exploring.tally,
             )
             self._kept = news
         except Exception as error:

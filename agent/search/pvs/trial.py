@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
-from typing import NamedTuple
 
-from agent.search.engine import Engine, Opinion, StopFlag, limited
-from agent.search.pvs.survey import MAX_PLIES, share_of_points
-from agent.search.tree.engine import TreeSearch
+from agent.search.engine import Engine, StopFlag, limited
+from agent.search.pvs.match_series import MatchSeries, Tally, TrialMatch, think, trial_tree
 from games.gdl.running.machine import CircuitMachine
-from games.machine import State, StateMachine, Term, points
 
-OPENING = 4
-"""Most random plies at the start of a match. Set by hand; not tuned."""
 TRIAL_SECONDS, LEAST_SECONDS = 0.04, 0.02
 """Time for a move, and the least where matches are long and there is little time for them. Set by hand: in amazons of
 10x10 cells tree search won 7 of 8 matches at 0.02 s, and all of 16 at 0.04 s and 0.5 s. (That it lost 8 of 8 at 0.016 s
@@ -35,8 +29,6 @@ SET_UP_SHARE = 0.5
 tens of milliseconds, but only once in a match. Counted as well, it made breakthrough look up to four times as slow."""
 MATCHES_IN_TIME = 2
 """So many should come to their end. Set by hand; not tuned."""
-TRIAL_MEMORY = 1 << 26
-"""Bytes that each engine has."""
 CLEAR_LEAD = 2.0
 """Points ahead or behind that decide while the match has not begun: what is left of the time is better used for
 learning, or for tree search. Set by hand; not tuned."""
@@ -58,93 +50,17 @@ MOST_REMEMBERED = 20
 """Trial matches of earlier preparations that count at most: their evaluations were worse. Set by hand; not tuned."""
 
 
-def trial_tree(machine: CircuitMachine, role: int, random: Random) -> TreeSearch:
-    """Tree search for a role, as it plays trial matches."""
-    return TreeSearch(machine, role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))
-
-
-class TrialMatch:
-    """A match of two engines, which may be interrupted and goes on later."""
-
-    def __init__(
-        self, machine: StateMachine, root: State, engines: tuple[Engine, Engine], seconds: float, random: Random
-    ) -> None:
-        """Begins at `root`, after some random plies. Engine i plays role i, thinks for so many seconds a move, and not
-        while the other one does."""
-        self._machine, self._engines, self.seconds = machine, engines, seconds
-        self._state = root
-        self._plies = 0
-        self.void = False
-        """Whether there is no result, and will be none: it was over before an engine had to think."""
-        for _ in range(random.randint(0, OPENING)):
-            state = machine.next(self._state, [random.choice(machine.legal(self._state, role)) for role in (0, 1)])
-            if machine.terminal(state) or not all(machine.legal(state, role) for role in (0, 1)):
-                self.void = True
-                return
-            self._state = state
-        for engine in engines:
-            engine.begin(self._state)
-
-    def play(self, stop: StopFlag) -> float | None:
-        """Plays to the end; returns the first engine's share of the points, 0..1.
-
-        None where it is stopped before, or `void`.
-        """
-        machine = self._machine
-        while not self.void and self._plies < MAX_PLIES:
-            joint: list[Term] = []
-            for role, engine in enumerate(self._engines):
-                moves = machine.legal(self._state, role)
-                if not moves:
-                    self.void = True
-                    return None
-                joint.append(_think(engine, self.seconds, stop, moves[0]) if len(moves) > 1 else moves[0])
-                if stop[0]:
-                    return None
-            self._state = machine.next(self._state, joint)
-            self._plies += 1
-            if machine.terminal(self._state):
-                break
-            for engine in self._engines:
-                engine.advance(tuple(joint), self._state)
-        if self.void:
-            return None
-        # A match that is longer counts as it stands.
-        first, second = (float(points(machine.goal(self._state, role))) for role in (0, 1))
-        return share_of_points(first, second)
-
-
-def _think(engine: Engine, seconds: float, stop: StopFlag, fallback: Term) -> Term:
-    """The engine's move after so many seconds, or at `stop`."""
-    newest = [fallback]
-
-    def take(opinion: Opinion) -> None:
-        newest[0] = opinion.move
-
-    with limited(stop, seconds) as halt:
-        engine.think(halt, take, seconds)
-    return newest[0]
-
-
-class Score(NamedTuple):
-    """How some trial matches went."""
-
-    points: float
-    """What alpha-beta got."""
-    matches: int
-    hurried: int
-    """See `Trials.hurried`."""
-
-
-class Trials:
-    """The matches of a game, and how they went."""
+class Trials(MatchSeries):
+    """The matches of a game, and how they went; one that alpha-beta won in a hurry counts the less the more hurried it
+    was, down to a tie."""
 
     def __init__(
         self, machine: CircuitMachine, make_alpha_beta: Callable[[int], Engine], *, threads: int, random: Random
     ) -> None:
-        """`make_alpha_beta` makes alpha-beta for a role, within `TRIAL_MEMORY`."""
-        self._machine, self._make_alpha_beta = machine, make_alpha_beta
-        self._threads, self._random = threads, random
+        """Plays so many matches at once. `make_alpha_beta` makes alpha-beta for a role, within `TRIAL_MEMORY`."""
+        super().__init__(machine, threads=threads, random=random)
+        self._make_alpha_beta = make_alpha_beta
+        self._seconds = TRIAL_SECONDS
         self.plies = 1.0
         """How long a match is likely to be."""
         self.branching = 1.0
@@ -153,19 +69,12 @@ class Trials:
         """Time for a move, if there is enough."""
         self._measured = False
         """Whether that is known to be right."""
-        self._seconds = TRIAL_SECONDS
-        """Time for a move in new matches."""
         self.too_slow = False
         """Whether tree search is likely to have less than it needs for a move in the real match, too."""
         self.prior = 0.0
         """Points that alpha-beta is taken to be ahead before any match."""
-        self.points, self.matches = 0.0, 0
-        """What alpha-beta got, and from how many matches; a hurried one that it won counts the less the more hurried
-        it was, down to a tie."""
         self.hurried = 0
-        """Matches among them in which tree search had less than half of the time for a move that it needs."""
-        self._interrupted: dict[int, tuple[int, TrialMatch]] = {}
-        """Matches that are to go on, by thread, with alpha-beta's role."""
+        """Matches in which tree search had less than half of the time for a move that it needs."""
 
     @property
     def lead(self) -> float:
@@ -200,10 +109,10 @@ class Trials:
         """Whether more matches may show which search is the better one."""
         return self.matches < MANY_TRIALS and abs(self.lead) < DECISIVE_LEAD
 
-    def recall(self, points: float, matches: int) -> None:
-        """Counts matches of earlier preparations of the game, of which there were some."""
-        self.matches = min(matches, MOST_REMEMBERED)
-        self.points = points * self.matches / max(1, matches)
+    def recall(self, earlier: Tally) -> None:
+        """Counts matches of earlier preparations of the game."""
+        self.matches = min(earlier.matches, MOST_REMEMBERED)
+        self.points = earlier.points * self.matches / max(1, earlier.matches)
 
     def play(self, roles: Sequence[int], end: float, stop: StopFlag, lead: float) -> None:
         """Plays on all cores, alpha-beta in all of these roles by turns, until `end` (`time.monotonic`) or `stop`, or
@@ -215,12 +124,9 @@ class Trials:
             return
         left = end - time.monotonic()
         one_after_the_other = -(-MATCHES_IN_TIME // self._threads)
-        self._seconds = min(self._wanted, max(LEAST_SECONDS, left / (one_after_the_other * self.plies)))
-        with limited(stop, left) as halt, ThreadPoolExecutor(self._threads, "trial") as pool:
-            scores = list(pool.map(lambda thread: self._play_some(thread, roles, halt, lead), range(self._threads)))
-        self.points += sum(score.points for score in scores)
-        self.matches += sum(score.matches for score in scores)
-        self.hurried += sum(score.hurried for score in scores)
+        seconds = min(self._wanted, max(LEAST_SECONDS, left / (one_after_the_other * self.plies)))
+        with limited(stop, left) as halt:
+            self._play_on(roles, seconds, halt, lambda: self.matches < MANY_TRIALS and abs(self.lead) < lead)
 
     def _measure(self, end: float, stop: StopFlag) -> float:
         """The time for a move that tree search needs in a trial match; watches it for that, once, in a share of the
@@ -247,45 +153,21 @@ class Trials:
         tree = trial_tree(self._machine, 0, self._random)
         tree.begin(self._machine.initial())
         # What it would play does not matter.
-        _think(tree, SET_UP_SHARE * seconds, stop, ())
+        think(tree, SET_UP_SHARE * seconds, stop, ())
         begin, before = time.monotonic(), tree.playouts
-        _think(tree, (1.0 - SET_UP_SHARE) * seconds, stop, ())
+        think(tree, (1.0 - SET_UP_SHARE) * seconds, stop, ())
         return PLAYOUTS * self.branching * (time.monotonic() - begin) / max(1, tree.playouts - before)
 
-    def _play_some(self, thread: int, roles: Sequence[int], stop: StopFlag, lead: float) -> Score:
-        """Plays matches until `stop` or so large a lead, from the beginning of the game. Threads begin with different
-        roles."""
-        random = Random(self._random.getrandbits(63))
-        turn = thread
-        points, matches, hurried = 0.0, 0, 0
-        while not stop[0] and self.matches + matches < MANY_TRIALS:
-            if abs(self.lead + 2 * points - matches) >= lead:
-                break
-            role = roles[turn % len(roles)]
-            if thread in self._interrupted:
-                role, match = self._interrupted.pop(thread)
-                turn = roles.index(role)
-            else:
-                match = self._begin(role, random)
-            share = match.play(stop)
-            if share is not None:
-                won = share if role == 0 else 1 - share
-                matches += 1
-                # One that went on when there was more time was as quick as it had begun.
-                enough = self._share(match.seconds)
-                if enough < 1:
-                    hurried += 1
-                    if won > 0.5 and not self.too_slow:
-                        won = 0.5 + enough**HURRY * (won - 0.5)
-                points += won
-            elif not match.void:
-                self._interrupted[thread] = role, match
-                break
-            turn += 1
-        return Score(points, matches, hurried)
+    def _count(self, match: TrialMatch, won: float) -> None:
+        # One that went on when there was more time was as quick as it had begun.
+        enough = self._share(match.seconds)
+        if enough < 1:
+            self.hurried += 1
+            if won > 0.5 and not self.too_slow:
+                won = 0.5 + enough**HURRY * (won - 0.5)
+        super()._count(match, won)
 
     def _begin(self, role: int, random: Random) -> TrialMatch:
-        """A match in which alpha-beta plays this role, and tree search the other one."""
         machine = self._machine
         alpha_beta, tree = self._make_alpha_beta(role), trial_tree(machine, 1 - role, random)
         engines = (alpha_beta, tree) if role == 0 else (tree, alpha_beta)

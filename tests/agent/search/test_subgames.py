@@ -11,9 +11,8 @@ import pytest
 
 from agent.kernels.groups import ALPHA_BETA, CIRCUIT, GROUPS, TREE
 from agent.search import subgames as playing
-from agent.search.engine import Candidate, Engine, Opinion, Report, StopFlag
+from agent.search.engine import Candidate, Engine, Opinion, Report, StopFlag, limited
 from agent.search.general import GeneralSearch, make_engine
-from agent.search.pvs.trial import limited
 from agent.search.subgames import SubgameSearch
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.subgames import Subgame, find_subgames

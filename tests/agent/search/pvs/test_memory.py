@@ -23,6 +23,7 @@ from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import Experience, Learner
 from agent.search.pvs.lessons import Table
+from agent.search.pvs.match_series import NO_MATCHES, Tally
 from agent.search.pvs.memory import MAX_FILE, Entry, Positions, SheetMemory, Store
 from agent.search.pvs.preparation import Preparation
 from agent.search.pvs.trial import MOST_REMEMBERED
@@ -47,7 +48,7 @@ DIGESTS = [f"{number:040x}" for number in range(1, 9)]
 def entry(weight: float = 0.25, weights: int = 3) -> Entry:
     """An entry with so many weights."""
     positions = Positions((5 << 40, 1, 2 << 60), b"\x07\x02", b"\xff\xff\x00\x10", 3)
-    return Entry({key << 40: weight for key in range(weights)}, -0.5, 4, 700, 2.5, 4, positions, 1.5, 3)
+    return Entry({key << 40: weight for key in range(weights)}, -0.5, 4, 700, Tally(2.5, 4), positions, Tally(1.5, 3))
 
 
 # ---------------------------------------------------------------------------------------------------- the folder
@@ -230,9 +231,19 @@ def test_evaluation_survives_scrambling(
     assert (len(features.pair) > 0) == (name == "breakthrough")
     evaluation = LogisticEvaluation(np.random.default_rng(1).normal(0, 0.3, features.n), -0.2)
     memory = SheetMemory(Store(tmp_path), statements, machine.roles)
-    counts = {"generations": 3, "matches": 800, "points": 1.5, "trials": 2}
+    trials, exploring = Tally(1.5, 2), Tally(0.5, 3)
     states = random_states(machine, 40)
-    memory.keep(machine.game.fluents, features, evaluation, experience_of(machine, states), **counts)
+    known = experience_of(machine, states)
+    memory.keep(
+        machine.game.fluents,
+        features,
+        evaluation,
+        known,
+        generations=3,
+        matches=800,
+        trials=trials,
+        exploring=exploring,
+    )
     expected = values(machine, states, features, evaluation)
     assert expected.std() > 0.1
     for seed in range(2):
@@ -245,7 +256,8 @@ def test_evaluation_survives_scrambling(
         remembering = SheetMemory(Store(tmp_path), disguise, roles)
         found = remembering.read()
         assert found is not None
-        assert (found.generations, found.matches, found.points, found.trials) == tuple(counts.values())
+        assert (found.generations, found.matches) == (3, 800)
+        assert (found.trials, found.exploring) == (trials, exploring)
         features2 = features_of(other, 2 + seed, partial(remembering.pairs, found, other.game.fluents))
         remembered = remembering.evaluation(found, other.game.fluents, features2)
         assert remembered is not None
@@ -271,9 +283,7 @@ def test_facts_that_are_alike_share_their_weight(own: Compile, tmp_path: Path, m
     weights = np.zeros(features.n)
     weights[cells] = 1.0, 2.0, -4.0, 0.0
     none = experience_of(machine, [machine.initial()])
-    memory.keep(
-        fluents, features, LogisticEvaluation(weights, 0.0), none, generations=1, matches=1, points=0.0, trials=0
-    )
+    memory.keep(fluents, features, LogisticEvaluation(weights, 0.0), none, generations=1, matches=1, trials=NO_MATCHES)
     found = memory.read()
     assert found is not None
     evaluation = memory.evaluation(found, fluents, features)
@@ -289,7 +299,7 @@ def test_an_entry_that_knows_too_few_facts_does_not_fit(own: Compile, tmp_path: 
     memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
     start = LogisticEvaluation(np.ones(features.n), 0.0)
     states = experience_of(machine, [machine.initial()])
-    memory.keep(fluents, features, start, states, generations=1, matches=1, points=0.0, trials=0)
+    memory.keep(fluents, features, start, states, generations=1, matches=1, trials=NO_MATCHES)
     found = memory.read()
     assert found is not None
     changed: list[Term] = list(fluents)
@@ -316,7 +326,7 @@ def test_rules_without_a_canonical_form_are_not_remembered(
     memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
     start = LogisticEvaluation(np.zeros(features.n), 0.0)
     states = experience_of(machine, [machine.initial()])
-    memory.keep(machine.game.fluents, features, start, states, generations=1, matches=1, points=0.0, trials=0)
+    memory.keep(machine.game.fluents, features, start, states, generations=1, matches=1, trials=NO_MATCHES)
     assert memory.read() is None
     assert memory.evaluation(entry(), machine.game.fluents, features) is None
     assert memory.experience(entry(), machine.game.fluents) is None
@@ -333,7 +343,7 @@ def test_newest_positions_are_kept(own: Compile, random_states: Draw, tmp_path: 
     start = LogisticEvaluation(np.ones(features.n), 0.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memories, "MAX_FACT_BYTES", 5 * ((len(fluents) + 7) // 8))
-        memory.keep(fluents, features, start, whole, generations=0, matches=1, points=0.0, trials=0)
+        memory.keep(fluents, features, start, whole, generations=0, matches=1, trials=NO_MATCHES)
     found = memory.read()
     assert found is not None
     experience = memory.experience(found, fluents)
@@ -396,8 +406,8 @@ def test_second_match_begins_with_what_the_first_has_learnt(
     assert second.evaluation.bias == first.evaluation.bias
     assert second.generations == first.generations >= 1
     assert second.prefers_alpha_beta
-    assert (second.trials.points, second.trials.matches) == (0.75 * MOST_REMEMBERED, MOST_REMEMBERED)
-    assert (second.exploring.points, second.exploring.matches) == (0.5, 2)
+    assert second.trials.tally == (0.75 * MOST_REMEMBERED, MOST_REMEMBERED)
+    assert second.exploring.tally == (0.5, 2)
     learn(second, second.generations + 1)
     second.trials.points += 1
     second.trials.matches += 1
@@ -411,8 +421,8 @@ def test_second_match_begins_with_what_the_first_has_learnt(
     assert third.matches == first._learner.matches + second._learner.matches
     assert len(third.positions.targets) // 2 == len(second._learner.experience.targets)
     assert len(second._learner.experience.targets) > len(first._learner.experience.targets)
-    assert (third.points, third.trials) == (second.trials.points, MOST_REMEMBERED + 1)
-    assert (third.exploring_points, third.exploring_trials) == (0.5, 3)
+    assert third.trials == (second.trials.points, MOST_REMEMBERED + 1)
+    assert third.exploring == (0.5, 3)
 
 
 def test_matches_too_short_for_a_generation_add_up(

@@ -240,7 +240,7 @@ def role_of_alpha_beta(engines: Sequence[Engine]) -> int:
 
 
 def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So do even ones, but not for good; each thread takes both seats by turns."""
+    """So do even ones, but not for good; alpha-beta takes both seats by turns."""
     stop = np.zeros(1, np.uint8)
     seats: list[int] = []
 
@@ -249,12 +249,11 @@ def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: p
         stop[0] = len(seats) == 6
         return 0.25 if seats[-1] == 0 else 0.75
 
-    run(prepared)
+    run(prepared, trial=False)
     monkeypatch.setattr(trying, "TrialMatch", FakeMatch(played))
-    score = prepared.trials._play_some(0, (0, 1), stop, DECISIVE_LEAD)
+    prepared.trials._play_on((0, 1), TRIAL_SECONDS, stop, lambda: True)
     assert seats == [0, 1] * 3
-    assert (score.points, score.matches) == (1.5, 6)
-    prepared.trials.points, prepared.trials.matches = score.points, score.matches
+    assert prepared.trials.tally == (1.5, 6)
     assert not prepared.prefers_alpha_beta
     assert not prepared.worth_while
     prepared.trials.points = 3.0
@@ -266,7 +265,7 @@ def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: p
 
 def test_interrupted_match_is_the_next_one(prepared: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
     """It goes on with the same seats, before a new one begins, and is as hurried as it was."""
-    results = iter([None, 1.0, 0.0])
+    results = iter([None, 0.0, 0.0])
     seats: list[int] = []
 
     def played(engines: Sequence[Engine]) -> float | None:
@@ -275,16 +274,17 @@ def test_interrupted_match_is_the_next_one(prepared: Preparation, monkeypatch: p
         stop[0] = len(seats) != 2
         return result
 
-    run(prepared)
+    run(prepared, trial=False)
     monkeypatch.setattr(trying, "TrialMatch", FakeMatch(played))
     stop = np.zeros(1, np.uint8)
     trials = prepared.trials
-    trials._seconds, trials._wanted = 0.04, 0.1
-    assert trials._play_some(1, (0, 1), stop, CLEAR_LEAD) == (0.0, 0, 0)
+    trials._wanted = 0.1
+    trials._play_on((0, 1), 0.04, stop, lambda: True)
+    assert (trials.points, trials.matches, trials.hurried) == (0.0, 0, 0)
     stop[0] = 0
-    trials._seconds = 0.1
-    assert trials._play_some(1, (0, 1), stop, CLEAR_LEAD) == (0.0, 2, 1)
-    assert seats == [1, 1, 0]
+    trials._play_on((0, 1), 0.1, stop, lambda: True)
+    assert (trials.points, trials.matches, trials.hurried) == (1.0, 2, 1)
+    assert seats == [0, 0, 1]
 
 
 @pytest.mark.parametrize(
