@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 import weakref
+from collections import Counter
 from collections.abc import Callable
 
 from agent.cluster.searching.link import ClusterTeam
@@ -18,8 +20,14 @@ from agent.search.team import Team
 READY_SECONDS = 180.0
 """How long helpers are waited for: where kernels are missing they have to be compiled. Set by hand; not tuned."""
 
+FREE_SECONDS = 3.0
+"""How long a team that an engine has is waited for: what that one has left running may take a second to end. A second
+team would have to do without the cores that the first one's helpers have. Set by hand; not tuned."""
+
 _idle: dict[int, list[ClusterTeam]] = {}
 """Teams that no engine uses, by the number of helpers."""
+_teams: Counter[int] = Counter()
+"""How many there are, by the number of helpers."""
 
 
 def with_helpers(helpers: int, make: Callable[[Team], Engine | None]) -> Engine | None:
@@ -28,13 +36,20 @@ def with_helpers(helpers: int, make: Callable[[Team], Engine | None]) -> Engine 
     The team is free for another engine as soon as this one is no longer used. Raises `InputError` where there are not
     so many helpers.
     """
-    if not _idle.get(helpers):
+    idle = _idle.setdefault(helpers, [])
+    end = time.monotonic() + FREE_SECONDS
+    while not idle and _teams[helpers] and time.monotonic() < end:
         # Engines are parts of cycles.
         gc.collect()
-    idle = _idle.setdefault(helpers, [])
-    team = idle.pop() if idle else ClusterTeam(os.environ.get("RAY_ADDRESS", "auto"), helpers)
+        time.sleep(FREE_SECONDS / 100)
+    if idle:
+        team = idle.pop()
+    else:
+        team = ClusterTeam(os.environ.get("RAY_ADDRESS", "auto"), helpers)
+        _teams[helpers] += 1
     if not team.wait(helpers, READY_SECONDS):
         team.close()
+        _teams[helpers] -= 1
         raise InputError(
             f"{helpers} helpers are wanted, and {team.size} are at work after {READY_SECONDS:g} s: is there a Ray "
             "cluster with so many free cores that this process does not use itself? (docs/cluster-match.md)"

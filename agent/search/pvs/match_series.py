@@ -139,6 +139,7 @@ class MatchSeries:
                     self._count(match, share if role == 0 else 1 - share)
                 elif not match.void:
                     self._interrupted.append((role, match))
+                    break
 
     def _next(self, roles: Sequence[int]) -> tuple[int, TrialMatch]:
         role = roles[self._begun % len(roles)]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from agent.search.engine import Engine, Opinion, Report, StopFlag
-from agent.search.pvs import first_evaluation
+from agent.search.pvs import first_evaluation, match_series
 from agent.search.pvs import preparation as preparing
 from agent.search.pvs import trial as trying
 from agent.search.pvs.analysis import Analyser
@@ -22,6 +22,7 @@ from agent.search.pvs.exploring import MOST_BEHIND
 from agent.search.pvs.foresight import Foresight
 from agent.search.pvs.learning import Learner
 from agent.search.pvs.lessons import Lesson
+from agent.search.pvs.match_series import Tally, TrialMatch
 from agent.search.pvs.preparation import FEW_GENERATIONS, MOST_PRIOR, Preparation
 from agent.search.pvs.survey import _opposed, survey
 from agent.search.pvs.trial import (
@@ -33,7 +34,6 @@ from agent.search.pvs.trial import (
     SPEED_SECONDS,
     SPEED_SHARE,
     TRIAL_SECONDS,
-    TrialMatch,
 )
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
@@ -251,7 +251,7 @@ def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: p
 
     run(prepared, trial=False)
     monkeypatch.setattr(trying, "TrialMatch", FakeMatch(played))
-    prepared.trials._play_on((0, 1), TRIAL_SECONDS, stop, lambda: True)
+    prepared.trials._play_some((0, 1), stop, lambda: True)
     assert seats == [0, 1] * 3
     assert prepared.trials.tally == (1.5, 6)
     assert not prepared.prefers_alpha_beta
@@ -278,11 +278,12 @@ def test_interrupted_match_is_the_next_one(prepared: Preparation, monkeypatch: p
     monkeypatch.setattr(trying, "TrialMatch", FakeMatch(played))
     stop = np.zeros(1, np.uint8)
     trials = prepared.trials
-    trials._wanted = 0.1
-    trials._play_on((0, 1), 0.04, stop, lambda: True)
+    trials._seconds, trials._wanted = 0.04, 0.1
+    trials._play_some((0, 1), stop, lambda: True)
     assert (trials.points, trials.matches, trials.hurried) == (0.0, 0, 0)
     stop[0] = 0
-    trials._play_on((0, 1), 0.1, stop, lambda: True)
+    trials._seconds = 0.1
+    trials._play_some((0, 1), stop, lambda: True)
     assert (trials.points, trials.matches, trials.hurried) == (1.0, 2, 1)
     assert seats == [0, 0, 1]
 
@@ -331,7 +332,7 @@ def test_trial_matches_cost_nothing_where_none_will_be_played(
 
     run(prepared, trial=False)
     trials = prepared.trials
-    trials.recall(points, 40)
+    trials.recall(Tally(points, 40))
     before = trials.points, trials.matches
     monkeypatch.setattr(trials, "_time_to_search", fail)
     trials.play((0, 1), time.monotonic() + left, np.zeros(1, np.uint8), CLEAR_LEAD)
@@ -390,7 +391,7 @@ def test_moves_take_longer_where_tree_search_is_slow(
     stop = np.zeros(1, np.uint8)
     run(prepared, trial=False)
     monkeypatch.setattr(trying, "TrialMatch", begin)
-    monkeypatch.setattr(trying, "TreeSearch", Tree)
+    monkeypatch.setattr(match_series, "TreeSearch", Tree)
     prepared.trials.play((0, 1), math.inf, stop, CLEAR_LEAD)
     assert set(moves) == {seconds}
 
@@ -437,7 +438,7 @@ def test_matches_without_end_on_too_little_time_leave_the_game_to_tree_search(
     trials.play((0, 1), time.monotonic() + 1000.0, np.zeros(1, np.uint8), CLEAR_LEAD)
     assert trials.matches == 0
     assert prepared.prefers_alpha_beta == plays
-    trials.recall(3.0, 3)
+    trials.recall(Tally(3.0, 3))
     assert prepared.prefers_alpha_beta
 
 
@@ -457,7 +458,7 @@ def test_what_is_foreseen_counts_as_much_as_matches(
     assert prepared.trials.prior == pytest.approx(prior)
     assert prepared.trials.lead == pytest.approx(prior)
     assert prepared.prefers_alpha_beta == (prior > 0)
-    prepared.trials.recall(0.0 if prior > 0 else 4.0, 4)
+    prepared.trials.recall(Tally(0.0 if prior > 0 else 4.0, 4))
     assert prepared.prefers_alpha_beta == (prior < 0)
 
 
