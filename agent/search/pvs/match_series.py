@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
@@ -99,7 +100,7 @@ class Tally(NamedTuple):
 NO_MATCHES = Tally()
 
 
-class MatchSeries:
+class MatchSeries(ABC):
     """Matches of one search, which is to be judged, against another one; what is stopped goes on later."""
 
     def __init__(self, machine: CircuitMachine, *, threads: int, random: Random) -> None:
@@ -146,9 +147,9 @@ class MatchSeries:
         self._begun += 1
         return role, self._begin(role, Random(self._random.getrandbits(63)))
 
+    @abstractmethod
     def _begin(self, role: int, random: Random) -> TrialMatch:
         """A match in which the one that is judged has this role."""
-        raise NotImplementedError
 
     def _count(self, match: TrialMatch, won: float) -> None:
         """Takes a match to the end of which the one that is judged got so much, 0..1."""
