@@ -16,17 +16,30 @@ from agent.errors import InputError
 class FakeTeam:
     """Helpers that are at work, or none."""
 
+    closed = 0
+    """How many teams were."""
+
     def __init__(self, address: str, helpers: int) -> None:
         self.size = helpers if address == "ready" else 0
-        self.closed = False
 
     def wait(self, helpers: int, seconds: float) -> bool:
         """Whether they are there."""
         return self.size >= helpers
 
     def close(self) -> None:
-        """Says so."""
-        self.closed = True
+        """Counts it."""
+        FakeTeam.closed += 1
+
+
+class NoWaiting:
+    """Stands in for the module `time` where nothing is to be waited for."""
+
+    monotonic = staticmethod(time.monotonic)
+
+    @staticmethod
+    def sleep(seconds: float) -> None:
+        """Is not to happen."""
+        raise AssertionError("there is nobody to wait for")
 
 
 class FakeEngine:
@@ -41,6 +54,7 @@ class FakeEngine:
 def empty_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without teams of others."""
     monkeypatch.setattr(pool, "ClusterTeam", FakeTeam)
+    monkeypatch.setattr(FakeTeam, "closed", 0)
     monkeypatch.setattr(pool, "_idle", {})
     monkeypatch.setattr(pool, "_teams", Counter())
     monkeypatch.setenv("RAY_ADDRESS", "ready")
@@ -71,10 +85,9 @@ def test_engines_at_the_same_time_have_teams_of_their_own(monkeypatch: pytest.Mo
     monkeypatch.setattr(pool, "FREE_SECONDS", 0.1)
     first, second = engine(), engine()
     assert first.team is not second.team
-    monkeypatch.setattr(pool, "FREE_SECONDS", 1000.0)
-    begin = time.monotonic()
-    assert engine(2).team.size == 2
-    assert time.monotonic() < begin + 500.0
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "time", NoWaiting)
+        assert engine(2).team.size == 2
     teams = {id(first.team), id(second.team)}
     del first, second
     again = engine(), engine()
@@ -86,6 +99,7 @@ def test_team_without_helpers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("RAY_ADDRESS", "nobody")
     with pytest.raises(InputError, match="1 helpers are wanted, and 0 are at work"):
         engine()
+    assert FakeTeam.closed == 1
     monkeypatch.setenv("RAY_ADDRESS", "ready")
-    monkeypatch.setattr(pool, "FREE_SECONDS", 1000.0)
+    monkeypatch.setattr(pool, "time", NoWaiting)
     assert engine().team.size == 1
