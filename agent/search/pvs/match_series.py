@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
-from typing import NamedTuple
 
 from agent.search.engine import Engine, Opinion, StopFlag, limited
 from agent.search.pvs.survey import MAX_PLIES, share_of_points
+from agent.search.pvs.tally import Tally
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term, points
@@ -87,17 +87,6 @@ def think(engine: Engine, seconds: float, stop: StopFlag, fallback: Term) -> Ter
     with limited(stop, seconds) as halt:
         engine.think(halt, take, seconds)
     return newest[0]
-
-
-class Tally(NamedTuple):
-    """What one side got in matches, as it is kept for later ones."""
-
-    points: float = 0.0
-    """0..1 for each match."""
-    matches: int = 0
-
-
-NO_MATCHES = Tally()
 
 
 class MatchSeries(ABC):

@@ -34,7 +34,7 @@ from agent import bounded_json
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features
 from agent.search.pvs.learning import Experience
-from agent.search.pvs.match_series import NO_MATCHES, Tally
+from agent.search.pvs.tally import NO_MATCHES, Tally
 from games.gdl.canonical import CanonicalForm, canonical_form
 from games.machine import Term
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from agent.search.engine import Engine, StopFlag, limited
-from agent.search.pvs.match_series import MatchSeries, Tally, TrialMatch, think, trial_tree
+from agent.search.pvs.match_series import MatchSeries, TrialMatch, think, trial_tree
+from agent.search.pvs.tally import Tally
 from games.gdl.running.machine import CircuitMachine
 
 TRIAL_SECONDS, LEAST_SECONDS = 0.04, 0.02

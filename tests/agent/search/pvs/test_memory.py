@@ -23,9 +23,9 @@ from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import Experience, Learner
 from agent.search.pvs.lessons import Table
-from agent.search.pvs.match_series import NO_MATCHES, Tally
 from agent.search.pvs.memory import MAX_FILE, Entry, Positions, SheetMemory, Store
 from agent.search.pvs.preparation import Preparation
+from agent.search.pvs.tally import NO_MATCHES, Tally
 from agent.search.pvs.trial import MOST_REMEMBERED
 from agent.worker.choice import choice_for
 from agent.worker.messages import Begin, Checkpoint

@@ -22,9 +22,10 @@ from agent.search.pvs.exploring import MOST_BEHIND
 from agent.search.pvs.foresight import Foresight
 from agent.search.pvs.learning import Learner
 from agent.search.pvs.lessons import Lesson
-from agent.search.pvs.match_series import Tally, TrialMatch
+from agent.search.pvs.match_series import TrialMatch
 from agent.search.pvs.preparation import FEW_GENERATIONS, MOST_PRIOR, Preparation
 from agent.search.pvs.survey import _opposed, survey
+from agent.search.pvs.tally import Tally
 from agent.search.pvs.trial import (
     CLEAR_LEAD,
     DECISIVE_LEAD,
