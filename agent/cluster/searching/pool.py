@@ -54,9 +54,12 @@ def with_helpers(helpers: int, make: Callable[[Team], Engine | None]) -> Engine 
             f"{helpers} helpers are wanted, and {team.size} are at work after {READY_SECONDS:g} s: is there a Ray "
             "cluster with so many free cores that this process does not use itself? (docs/cluster-match.md)"
         )
-    engine = make(team)
-    if engine is None:
-        idle.append(team)
-    else:
-        weakref.finalize(engine, idle.append, team)
+    engine: Engine | None = None
+    try:
+        engine = make(team)
+    finally:
+        if engine is None:
+            idle.append(team)
+        else:
+            weakref.finalize(engine, idle.append, team)
     return engine

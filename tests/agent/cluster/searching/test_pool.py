@@ -103,3 +103,21 @@ def test_team_without_helpers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("RAY_ADDRESS", "ready")
     monkeypatch.setattr(pool, "time", NoWaiting)
     assert engine().team.size == 1
+
+
+def test_team_is_free_where_no_engine_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it does not play the game, or fails."""
+    monkeypatch.setattr(pool, "time", NoWaiting)
+    teams: list[Any] = []
+
+    def not_for_this_game(team: Any) -> None:
+        teams.append(team)
+
+    def failing(team: Any) -> None:
+        teams.append(team)
+        raise MemoryError("no room for a tree")
+
+    assert pool.with_helpers(1, not_for_this_game) is None
+    with pytest.raises(MemoryError, match="no room"):
+        pool.with_helpers(1, failing)
+    assert engine().team is teams[0] is teams[1]
