@@ -11,6 +11,7 @@ import sys
 import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -199,7 +200,14 @@ def test_log_is_shown_by_replay(tmp_path: Path) -> None:
     before = log.read_bytes() + b'{"seed": 3, "open'
     log.write_bytes(before)
     command = [sys.executable, "-m", "agent.cli", "replay", str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        # Also where the tests themselves were started so that they ignore Ctrl-C.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    ) as process:
         assert process.stdout is not None
         link = re.search(r"1 tournament: (http://127\.0\.0\.1:\d+)/#/tournament/(\S+)", process.stdout.readline())
         assert link is not None
