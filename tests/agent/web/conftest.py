@@ -6,9 +6,13 @@ All tests of the folder share one event loop, which the browser and the pages th
 from __future__ import annotations
 
 import random
+import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +198,15 @@ class Course:
         self.transcript.end(
             "finished", [self.machine.goal(self.state, role) for role in range(len(self.machine.roles))]
         )
+
+
+def start_replay(folder: Path) -> subprocess.Popen[str]:
+    """`ggp-agent replay` of a folder, in a process that Ctrl-C ends."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "agent.cli", "replay", str(folder)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        # Also where the tests themselves were started so that they ignore it.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )

@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
-import sys
 import urllib.request
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,22 +14,14 @@ from agent.cli import main
 from agent.commands.options import OK, WRONG_INPUT
 from games import rulesheets
 
-from .conftest import ROOT
+from .conftest import start_replay
 from .test_pages import write_record
 
 
 def test_replay_serves_records_until_it_is_interrupted(tmp_path: Path) -> None:
     """The link that is printed leads to the page of the only record; Ctrl-C ends it well."""
     record = write_record(tmp_path / "one.json", rulesheets.text("tic_tac_toe"))
-    command = [sys.executable, "-m", "agent.cli", "replay", str(tmp_path)]
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        # Also where the tests themselves were started so that they ignore Ctrl-C.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-    ) as process:
+    with start_replay(tmp_path) as process:
         assert process.stdout is not None
         link = re.search(r"1 match: (http://127\.0\.0\.1:\d+)/#/match/(\S+)", process.stdout.readline())
         assert link is not None

@@ -6,12 +6,9 @@ import json
 import random
 import re
 import signal
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +28,7 @@ from agent.tournament.watching import WatchedTournament
 from games.gdl.interpreter.machine import Interpreter
 from protocol.kif import write
 
-from .conftest import PHONE, ROOT, Windows
+from .conftest import PHONE, Windows, start_replay
 from .test_pages import EVIL, EVIL_RULES, IMAGE
 
 SETTINGS = Settings(seed=3, opening_plies=1, start_clock=30, play_clock=5, scramble="none", cores=1)
@@ -199,15 +196,7 @@ def test_log_is_shown_by_replay(tmp_path: Path) -> None:
     write_log(log, results, {"tic_tac_toe": sheet.source})
     before = log.read_bytes() + b'{"seed": 3, "open'
     log.write_bytes(before)
-    command = [sys.executable, "-m", "agent.cli", "replay", str(tmp_path)]
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        # Also where the tests themselves were started so that they ignore Ctrl-C.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-    ) as process:
+    with start_replay(tmp_path) as process:
         assert process.stdout is not None
         link = re.search(r"1 tournament: (http://127\.0\.0\.1:\d+)/#/tournament/(\S+)", process.stdout.readline())
         assert link is not None
