@@ -13,12 +13,12 @@ from agent.console import print_table
 from agent.errors import InputError
 from agent.kernels.groups import ALPHA_BETA, CIRCUIT, GROUPS, TREE
 from agent.measuring.helper_gain import HELPERS, SplitGain, TreeGain, position_seconds, split_gain, tree_gain
+from agent.search.engine import consider
 from agent.search.tree.assistance import RootReport, merged
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.root_policy import read_root
 from agent.search.tree.scheduler import SLICE_SECONDS
 from agent.sheet import load
-from agent.tournament.engine_player import consider
 from games.gdl.compile import compile_rules
 from games.gdl.running.machine import CircuitMachine
 from games.machine import GameError

@@ -18,13 +18,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from agent.search.alphabeta.table import new_table
-from agent.search.engine import StopFlag
+from agent.search.engine import StopFlag, consider, limited
 from agent.search.pvs.analysis import Searcher, Verdict
 from agent.search.pvs.preparation import Preparation
 from agent.search.tree.assistance import merged
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.root_policy import RootStatistics, choose, read_root
-from agent.tournament.engine_player import consider, stopped_after
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 
@@ -226,8 +225,7 @@ def split_gain(
         searcher = _Measured(machine, features, new_table(64), zobrist)
         searcher.set_evaluation(*evaluation.in_units)
         searcher.iterations = []
-        stop = np.zeros(1, np.uint8)
-        with stopped_after(stop, seconds):
+        with limited(np.zeros(1, np.uint8), seconds) as stop:
             searcher.analyse(machine.pack(state), stop, lambda verdict: None, confirm=False)
         depths.append(FIRST_DEPTH + len(searcher.iterations) - 1)
         for costs in searcher.iterations:

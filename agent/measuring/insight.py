@@ -10,8 +10,8 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
+from agent.search.engine import consider
 from agent.search.tree.engine import TreeSearch
-from agent.tournament.engine_player import consider
 from games.child_process import Bounds, ChildLostError, ChildProcess
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.grounding.ground import ground

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from agent.errors import CommandError, InputError
 from agent.refereeing.referee import Participant
-from agent.tournament.engine_player import EnginePlayer, consider, make_named_engine
+from agent.search.engine import consider
+from agent.tournament.engine_player import EnginePlayer, make_named_engine
 from agent.tournament.matches import play_locally
 from agent.tournament.openings import Opening, after, draw_opening
 from games.gdl.running.machine import CircuitMachine

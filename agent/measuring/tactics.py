@@ -11,9 +11,9 @@ import numpy as np
 from agent.console import print_table
 from agent.errors import InputError
 from agent.measuring.tactics_suite import Prover, Tactic, after, is_tactical, make_tactics, wins_after
-from agent.search.engine import Engine
+from agent.search.engine import Engine, consider, limited
 from agent.sheet import load
-from agent.tournament.engine_player import consider, make_named_engine, stopped_after
+from agent.tournament.engine_player import make_named_engine
 from games.gdl.compile import compile_rules
 from games.gdl.running.machine import CircuitMachine
 from games.machine import UnknownFactError
@@ -123,9 +123,8 @@ def _solve(
 def _prepared(engine: Engine, machine: CircuitMachine, seconds: float) -> Engine:
     """The engine after so many seconds of a start clock."""
     engine.begin(machine.initial())
-    stop = np.zeros(1, np.uint8)
     if seconds > 0:
-        with stopped_after(stop, seconds):
+        with limited(np.zeros(1, np.uint8), seconds) as stop:
             engine.prepare(stop, lambda opinion: None, seconds)
     return engine
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from agent.errors import InputError
 from agent.search.alphabeta.table import new_table
+from agent.search.engine import limited
 from agent.search.pvs.analysis import Searcher, Verdict
 from agent.search.pvs.features import find_features
 from agent.search.pvs.selfplay import play_match
 from agent.search.pvs.survey import survey
 from agent.search.pvs.workspace import SIDE, WIN, WON
-from agent.tournament.engine_player import stopped_after
 from protocol.kif import read_one, write
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ class Prover:
         """Plies in which a role has won, or, negative, has lost; None where that is not proven in so many seconds, and
         `MOST_PLIES`."""
         found: list[Verdict] = []
-        stop = np.zeros(1, np.uint8)
-        with stopped_after(stop, seconds):
+        with limited(np.zeros(1, np.uint8), seconds) as stop:
             self.searcher.analyse(self._machine.pack(state), stop, found.append, MOST_PLIES, confirm=False)
         if not found or not found[-1].proven or abs(found[-1].score) <= WON:
             return None

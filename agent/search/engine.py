@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -156,6 +156,22 @@ class Engine(ABC):
     def prepare(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
         """As `think`, while the start clock runs: `seconds` is what is left of it, None where nobody knows."""
         self.think(stop, report, seconds)
+
+
+def consider(engine: Engine, legal: Sequence[Term], seconds: float, stop: StopFlag | None = None) -> Opinion:
+    """The engine's opinion after so many seconds; earlier if it is proven, or when `stop` is set. The first of the
+    legal moves where it has none."""
+    last = Opinion(legal[0])
+    with limited(np.zeros(1, np.uint8) if stop is None else stop, seconds) as halt:
+
+        def listen(opinion: Opinion) -> None:
+            nonlocal last
+            if not last.proven:
+                last = opinion
+                halt[0] |= opinion.proven
+
+        engine.think(halt, listen, seconds)
+    return last
 
 
 class EngineError(Exception):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from agent.errors import InputError
 from agent.refereeing.local_player import LocalPlayer
 from agent.search import general
-from agent.search.engine import Engine, Opinion, StopFlag
+from agent.search.engine import Engine, Opinion, StopFlag, consider, limited
 from agent.search.montecarlo import MonteCarlo
 from agent.search.registry import NATIVE_FACTORIES, plugged_in
 from agent.search.reversi.plain import make_plain_engine
@@ -159,8 +157,8 @@ class EnginePlayer(LocalPlayer):
             stop[0] = 1
 
     def _prepare(self, stop: StopFlag) -> Opinion:
-        with stopped_after(stop, self._start_seconds):
-            self._engine.prepare(stop, lambda opinion: None, self._start_seconds)
+        with limited(stop, self._start_seconds) as halt:
+            self._engine.prepare(halt, lambda opinion: None, self._start_seconds)
         return Opinion("")
 
     def _consider(self, legal: Sequence[Term], stop: StopFlag) -> Opinion:
@@ -171,30 +169,3 @@ class EnginePlayer(LocalPlayer):
         self.thought += seconds
         self.slowest = max(self.slowest, seconds)
         return opinion
-
-
-def consider(engine: Engine, legal: Sequence[Term], seconds: float, stop: StopFlag | None = None) -> Opinion:
-    """The engine's opinion after so many seconds; earlier if it is proven, or when `stop` is set."""
-    halt = np.zeros(1, np.uint8) if stop is None else stop
-    last = Opinion(legal[0])
-
-    def listen(opinion: Opinion) -> None:
-        nonlocal last
-        if not last.proven:
-            last = opinion
-            halt[0] |= opinion.proven
-
-    with stopped_after(halt, seconds):
-        engine.think(halt, listen, seconds)
-    return last
-
-
-@contextmanager
-def stopped_after(stop: StopFlag, seconds: float) -> Iterator[None]:
-    """Sets the flag after so many seconds."""
-    timer = threading.Timer(seconds, stop.fill, (1,))
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
