@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
-from agent.search.engine import Engine, Opinion, StopFlag, limited
+from agent.search.engine import Engine, StopFlag, consider
 from agent.search.pvs.survey import MAX_PLIES, share_of_points
 from agent.search.pvs.tally import Tally
-from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term, points
 
@@ -19,11 +18,6 @@ OPENING = 4
 """Most random plies at the start of a match. Set by hand; not tuned."""
 TRIAL_MEMORY = 1 << 26
 """Bytes that each engine has."""
-
-
-def trial_tree(machine: CircuitMachine, role: int, random: Random) -> TreeSearch:
-    """Tree search for a role, as it plays trial matches."""
-    return TreeSearch(machine, role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))
 
 
 class TrialMatch:
@@ -61,7 +55,7 @@ class TrialMatch:
                 if not moves:
                     self.void = True
                     return None
-                joint.append(think(engine, self.seconds, stop, moves[0]) if len(moves) > 1 else moves[0])
+                joint.append(consider(engine, moves, self.seconds, stop).move if len(moves) > 1 else moves[0])
                 if stop[0]:
                     return None
             self._state = machine.next(self._state, joint)
@@ -75,18 +69,6 @@ class TrialMatch:
         # A match that is longer counts as it stands.
         first, second = (float(points(machine.goal(self._state, role))) for role in (0, 1))
         return share_of_points(first, second)
-
-
-def think(engine: Engine, seconds: float, stop: StopFlag, fallback: Term) -> Term:
-    """The engine's move after so many seconds, or at `stop`."""
-    newest = [fallback]
-
-    def take(opinion: Opinion) -> None:
-        newest[0] = opinion.move
-
-    with limited(stop, seconds) as halt:
-        engine.think(halt, take, seconds)
-    return newest[0]
 
 
 class MatchSeries(ABC):

@@ -21,7 +21,7 @@ import tempfile
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -34,13 +34,13 @@ from agent import bounded_json
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features
 from agent.search.pvs.learning import Experience
-from agent.search.pvs.tally import NO_MATCHES, Tally
+from agent.search.pvs.tally import Tally
 from games.gdl.canonical import CanonicalForm, canonical_form
 from games.machine import Term
 
 log = logging.getLogger(__name__)
 
-VERSION = 4
+VERSION = 5
 """Of the files. To be counted up when the meaning of what stands in them changes, also of the features' weights."""
 SUFFIX = ".learnt"
 MAX_ENTRIES, MAX_BYTES = 1000, 64 << 20
@@ -88,8 +88,8 @@ class Entry:
     """What alpha-beta got in matches against tree search."""
     positions: Positions = Positions()
     """What the next evaluation will be fitted to, with what is recorded then."""
-    exploring: Tally = NO_MATCHES
-    """What tree search with more exploration got in matches against itself."""
+    variants: Mapping[str, Tally] = field(default_factory=dict)
+    """What tree search got in matches against itself, searching in another way, by the name of that."""
 
 
 class Store:
@@ -221,7 +221,7 @@ class SheetMemory:
         generations: int,
         matches: int,
         trials: Tally,
-        exploring: Tally = NO_MATCHES,
+        variants: Mapping[str, Tally] | None = None,
     ) -> None:
         """Keeps an evaluation, and what led to it (see `Entry`), for later matches. Raises `OSError`."""
         if self._form is None:
@@ -233,7 +233,7 @@ class SheetMemory:
             shared.setdefault(key, []).append(float(evaluation.weights[column]))
         weights = {key: sum(values) / len(values) for key, values in shared.items()}
         positions = _positions(keys[: len(fluents)], experience)
-        entry = Entry(weights, evaluation.bias, generations, matches, trials, positions, exploring)
+        entry = Entry(weights, evaluation.bias, generations, matches, trials, positions, variants or {})
         self._store.write(self._form.digest, entry)
 
 
@@ -287,8 +287,7 @@ def _encode(digest: str, entry: Entry) -> bytes:
         "matches": entry.matches,
         "points": entry.trials.points,
         "trials": entry.trials.matches,
-        "exploring_points": entry.exploring.points,
-        "exploring_trials": entry.exploring.matches,
+        "variants": {name: list(tally) for name, tally in entry.variants.items()},
         "bias": entry.bias,
         "weights": {f"{key:016x}": float(f"{weight:.6g}") for key, weight in entry.weights.items()},
         "positions": {
@@ -319,10 +318,10 @@ def _decode(content: bytes, digest: str) -> Entry:
     if min(generations, matches) < 0:
         raise ValueError("counts out of bounds")
     trials = Tally(float(data["points"]), int(data["trials"]))
-    exploring = Tally(float(data["exploring_points"]), int(data["exploring_trials"]))
-    if not all(0 <= tally.points <= tally.matches for tally in (trials, exploring)):
+    variants = {name: Tally(float(points), int(n)) for name, (points, n) in data["variants"].items()}
+    if not all(0 <= tally.points <= tally.matches for tally in (trials, *variants.values())):
         raise ValueError("points out of bounds")
-    return Entry(weights, bias, generations, matches, trials, _decode_positions(data["positions"]), exploring)
+    return Entry(weights, bias, generations, matches, trials, _decode_positions(data["positions"]), variants)
 
 
 def _decode_positions(data: Any) -> Positions:

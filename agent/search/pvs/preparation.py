@@ -7,6 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 import numpy as np
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from agent.search.engine import StopFlag, limited
 from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.evaluation import LogisticEvaluation
-from agent.search.pvs.exploring import ExplorationTrials
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.first_evaluation import fit_fluents, fit_patterns
 from agent.search.pvs.learning import Learner
@@ -26,7 +26,9 @@ from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import survey
 from agent.search.pvs.ties import symmetries_of
 from agent.search.pvs.trial import CLEAR_LEAD, DECISIVE_LEAD, Trials
+from agent.search.pvs.variants import MORE_EXPLORATION, MOVE_AVERAGES, VariantTrials
 from agent.search.team import Team
+from agent.search.tree.engine import TreeSearch
 from agent.search.tree.judge import fit
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.running.serialise import serialise, widen
@@ -49,10 +51,10 @@ FORESIGHT_POINTS, MOST_PRIOR = 10.0, 3.0
 higher, and at most. Set by hand: it is 0.1 to 0.35 higher in games of races, in which alpha-beta wins all, about even
 in connect four, pentago and others where it got 0.25 to 0.88 of tree search (4 to 6 matches at 1 s a move), and 0.1 to
 0.4 lower in amazons, squares and two boards of connect four, where it loses most."""
-EXPLORING_SHARE, EXPLORING_END = 0.5, 0.9
+VARIANTS_SHARE, VARIANTS_END = 0.5, 0.9
 """Share of the time for matches of tree search against itself, where it is to play, and when they end at the latest, as
 a share, too. Hardly any game takes so much. Set by hand; not tuned."""
-EXPLORING_MATCHES = 6
+VARIANT_MATCHES = 6
 """So many of them should come to their end: more of them tell more than longer ones. Set by hand; not tuned."""
 FEW_GENERATIONS = 3
 """Fewer learnt evaluations are too few. Set by hand; not tuned."""
@@ -92,11 +94,17 @@ class Preparation:
         """Whether alpha-beta can play the game; None as long as that is not known."""
         self._told: tuple[int, bool] | None = None
         """Generations, and whether alpha-beta is to play, that the log has last."""
-        self.trials = Trials(machine, self._alpha_beta_for_trials, threads=threads, random=self._random)
-        self.exploring = ExplorationTrials(machine, threads=threads, random=self._random)
+        self.trials = Trials(
+            machine, self._alpha_beta_for_trials, self._tree_for_trials, threads=threads, random=self._random
+        )
+        self.variants = tuple(
+            VariantTrials(machine, variant, self._tree_for_trials, threads=threads, random=self._random)
+            for variant in (MOVE_AVERAGES, MORE_EXPLORATION)
+        )
+        """Of tree search; the first ones decide how it searches in the matches of those that follow."""
         # What patterns weigh has no keys.
         known = memory if len(machine.game.fluents) <= fit.MAX_FLUENTS else None
-        self._recollection = Recollection(known, self.trials, self.exploring)
+        self._recollection = Recollection(known, self.trials, self.variants)
         self._improved = 0
         """How often `improve` has done something."""
 
@@ -140,17 +148,17 @@ class Preparation:
     @property
     def undecided(self) -> bool:
         """Whether more matches may show that the other search is the better one, or that tree search, if it plays, is
-        better with more exploration."""
-        return self._choice_undecided or self._exploration_undecided
+        better in another way."""
+        return self._choice_undecided or bool(self._undecided_variants)
 
     @property
     def _choice_undecided(self) -> bool:
         return bool(self.suits) and self.evaluation is not None and self.trials.undecided
 
     @property
-    def _exploration_undecided(self) -> bool:
+    def _undecided_variants(self) -> list[VariantTrials]:
         known = self.suits is not None and not self.trials.too_slow
-        return known and not self.prefers_alpha_beta and self.exploring.undecided
+        return [one for one in self.variants if one.undecided] if known and not self.prefers_alpha_beta else []
 
     @property
     def _leads(self) -> bool:
@@ -182,10 +190,13 @@ class Preparation:
             self.suits = self._examine()
         if self.suits:
             self._prepare_alpha_beta(state, seconds, stop, trial=trial)
-        if trial and self._exploration_undecided and not stop[0]:
-            now = time.monotonic()
-            end = min(now + EXPLORING_SHARE * seconds, begin + EXPLORING_END * seconds)
-            self._explore(end, stop)
+        now = time.monotonic()
+        end = min(now + VARIANTS_SHARE * seconds, begin + VARIANTS_END * seconds)
+        undecided = self._undecided_variants if trial else []
+        for left, trials in enumerate(undecided, -len(undecided)):
+            if not stop[0]:
+                now = time.monotonic()
+                self._try_variant(trials, now + (end - now) / -left, stop)
         self._tell()
         self._keep()
 
@@ -216,8 +227,8 @@ class Preparation:
         works: list[Callable[[], None]] = []
         if self._choice_undecided:
             works.append(lambda: self._try_out(math.inf, stop, DECISIVE_LEAD))
-        if self._exploration_undecided:
-            works.append(lambda: self._explore(math.inf, stop))
+        for trials in self._undecided_variants:
+            works.append(partial(self._try_variant, trials, math.inf, stop))
         if self._learner is not None and self.suits and (self.immature or not works):
             works.append(lambda: self._learn(self._machine.initial(), math.inf, stop))
         if works:
@@ -226,20 +237,28 @@ class Preparation:
         self._tell()
         self._keep()
 
-    def _explore(self, end: float, stop: StopFlag) -> None:
-        """Finds out whether tree search should explore more, until `end` (`time.monotonic`) at most; nothing where that
-        is too soon for a few matches."""
-        seconds = self.trials.time_for_a_move(EXPLORING_MATCHES, end, stop)
-        if seconds > 0.0 and self._exploration_undecided:
-            before = self.exploring.matches
+    def _try_variant(self, trials: VariantTrials, end: float, stop: StopFlag) -> None:
+        """Finds out whether tree search should search in another way, until `end` (`time.monotonic`) at most; nothing
+        where that is too soon for a few matches."""
+        seconds = self.trials.time_for_a_move(VARIANT_MATCHES, end, stop)
+        # To measure that may have shown that tree search is too slow.
+        if seconds > 0.0 and trials in self._undecided_variants:
+            before = trials.matches
             with limited(stop, end - time.monotonic()) as halt:
-                self.exploring.play(seconds, halt)
-            if self.exploring.matches > before:
-                log.info(
-                    "tree search: %.1f of %d points with more exploration",
-                    self.exploring.points,
-                    self.exploring.matches,
-                )
+                trials.play(seconds, halt)
+            if trials.matches > before:
+                log.info("tree search: %.1f of %d points with %s", trials.points, trials.matches, trials.variant.name)
+
+    def tune(self, tree: TreeSearch) -> None:
+        """Has tree search go on as the game wants it, as far as is known; not while it thinks."""
+        for trials in self.variants:
+            trials.variant.use(tree, trials.used)
+
+    def _tree_for_trials(self, role: int, random: Random) -> TreeSearch:
+        """Tree search for a role, as it plays trial matches."""
+        tree = TreeSearch(self._machine, role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))
+        self.tune(tree)
+        return tree
 
     def _tell(self) -> None:
         """Logs what is known by now, where that is new."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 from random import Random
 from typing import NamedTuple
 
 from agent.search.pvs.evaluation import LogisticEvaluation
-from agent.search.pvs.exploring import ExplorationTrials
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.learning import Experience, Learner
 from agent.search.pvs.memory import Entry, SheetMemory
+from agent.search.pvs.tally import NO_MATCHES
 from agent.search.pvs.trial import Trials
+from agent.search.pvs.variants import VariantTrials
 from games.gdl.running.machine import CircuitMachine
 
 log = logging.getLogger(__name__)
@@ -33,10 +35,10 @@ class Recalled(NamedTuple):
 class Recollection:
     """The memory of a game during one preparation."""
 
-    def __init__(self, memory: SheetMemory | None, trials: Trials, exploring: ExplorationTrials) -> None:
+    def __init__(self, memory: SheetMemory | None, trials: Trials, variants: Sequence[VariantTrials]) -> None:
         """Without a memory, nothing is recalled or kept."""
         self._memory = memory
-        self._trials, self._exploring = trials, exploring
+        self._trials, self._variants = trials, variants
         self._entry: Entry | None = None
         """What was recalled."""
         self._kept = (0, 0, 0)
@@ -47,12 +49,16 @@ class Recollection:
         """Evaluations that were learnt one after the other until the one that was recalled; 0 without one."""
         return self._entry.generations if self._entry is not None else 0
 
+    @property
+    def _trial_matches(self) -> int:
+        return self._trials.matches + sum(one.matches for one in self._variants)
+
     def drop(self) -> None:
         """Recalls and keeps nothing from here on."""
         self._memory = None
 
     def recall(self, machine: CircuitMachine, random: Random) -> Recalled | None:
-        """What there is of the game; both kinds of trial matches go on from those of before. None where there is
+        """What there is of the game; all kinds of trial matches go on from those of before. None where there is
         nothing, or nothing that fits."""
         memory, fluents = self._memory, machine.game.fluents
         try:
@@ -70,8 +76,9 @@ class Recollection:
             return None
         self._entry = entry
         self._trials.recall(entry.trials)
-        self._exploring.recall(entry.exploring)
-        self._kept = entry.generations, self._trials.matches + self._exploring.matches, 0
+        for one in self._variants:
+            one.recall(entry.variants.get(one.variant.name, NO_MATCHES))
+        self._kept = entry.generations, self._trial_matches, 0
         log.info(
             "remembered: %d generations, from %d matches; %.1f of %d points against tree search",
             entry.generations,
@@ -85,9 +92,8 @@ class Recollection:
         """Writes what was learnt, if enough of it is new."""
         if self._memory is None:
             return
-        trials, exploring = self._trials, self._exploring
         generations = self.generations + learner.generations
-        news = generations, trials.matches + exploring.matches, learner.matches
+        news = generations, self._trial_matches, learner.matches
         if news[:2] == self._kept[:2] and learner.matches < self._kept[2] + KEPT_MATCHES:
             return
         earlier = self._entry.matches if self._entry is not None else 0
@@ -99,8 +105,8 @@ class Recollection:
                 learner.experience,
                 generations=generations,
                 matches=earlier + learner.matches,
-                trials=trials.tally,
-                exploring=exploring.tally,
+                trials=self._trials.tally,
+                variants={one.variant.name: one.tally for one in self._variants},
             )
             self._kept = news
         except Exception as error:

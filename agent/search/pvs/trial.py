@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from random import Random
 
-from agent.search.engine import Engine, StopFlag, limited
-from agent.search.pvs.match_series import MatchSeries, TrialMatch, think, trial_tree
+from agent.search.engine import Engine, StopFlag, consider, limited
+from agent.search.pvs.match_series import MatchSeries, TrialMatch
 from agent.search.pvs.tally import Tally
+from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 
 TRIAL_SECONDS, LEAST_SECONDS = 0.04, 0.02
@@ -56,11 +57,18 @@ class Trials(MatchSeries):
     was, down to a tie."""
 
     def __init__(
-        self, machine: CircuitMachine, make_alpha_beta: Callable[[int], Engine], *, threads: int, random: Random
+        self,
+        machine: CircuitMachine,
+        make_alpha_beta: Callable[[int], Engine],
+        make_tree: Callable[[int, Random], TreeSearch],
+        *,
+        threads: int,
+        random: Random,
     ) -> None:
-        """Plays so many matches at once. `make_alpha_beta` makes alpha-beta for a role, within `TRIAL_MEMORY`."""
+        """Plays so many matches at once. `make_alpha_beta` and `make_tree` make a search for a role, within
+        `TRIAL_MEMORY`."""
         super().__init__(machine, threads=threads, random=random)
-        self._make_alpha_beta = make_alpha_beta
+        self._make_alpha_beta, self._make_tree = make_alpha_beta, make_tree
         self._seconds = TRIAL_SECONDS
         self.plies = 1.0
         """How long a match is likely to be."""
@@ -151,12 +159,12 @@ class Trials(MatchSeries):
 
     def _time_to_search(self, stop: StopFlag, seconds: float) -> float:
         """The time for a move in which tree search does enough to be called one, watched for so many seconds."""
-        tree = trial_tree(self._machine, 0, self._random)
+        tree = self._make_tree(0, self._random)
         tree.begin(self._machine.initial())
         # What it would play does not matter.
-        think(tree, SET_UP_SHARE * seconds, stop, ())
+        consider(tree, [()], SET_UP_SHARE * seconds, stop)
         begin, before = time.monotonic(), tree.playouts
-        think(tree, (1.0 - SET_UP_SHARE) * seconds, stop, ())
+        consider(tree, [()], (1.0 - SET_UP_SHARE) * seconds, stop)
         return PLAYOUTS * self.branching * (time.monotonic() - begin) / max(1, tree.playouts - before)
 
     def _count(self, match: TrialMatch, won: float) -> None:
@@ -170,6 +178,6 @@ class Trials(MatchSeries):
 
     def _begin(self, role: int, random: Random) -> TrialMatch:
         machine = self._machine
-        alpha_beta, tree = self._make_alpha_beta(role), trial_tree(machine, 1 - role, random)
+        alpha_beta, tree = self._make_alpha_beta(role), self._make_tree(1 - role, random)
         engines = (alpha_beta, tree) if role == 0 else (tree, alpha_beta)
         return TrialMatch(machine, machine.initial(), engines, self._seconds, random)

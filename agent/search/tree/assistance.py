@@ -30,13 +30,14 @@ HELPER_MEMORY = 1 << 29
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """How leaves are judged, and by how much is explored: what an engine learns while it searches."""
+    """How leaves are judged, how playouts choose, and by how much is explored: what an engine learns as it searches."""
 
     horizon: int
     """See `Parameters`, also for what follows."""
     weights: NDArray[np.float32]
     bias: NDArray[np.float64]
     exploration: NDArray[np.float64]
+    draws: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,8 +206,8 @@ class Assistance:
     def _hear(self, answer: object) -> Judgement | None:
         """Passes on what was learnt since."""
         parameters = self._parameters
-        arrays = (parameters.horizon, parameters.judge_weights, parameters.judge_bias, parameters.exploration)
-        learnt = tuple(array.tobytes() for array in arrays)
+        judge = (parameters.horizon, parameters.judge_weights, parameters.judge_bias)
+        learnt = tuple(array.tobytes() for array in (*judge, parameters.exploration, parameters.draws))
         if learnt == self._passed_on:
             return None
         self._passed_on = learnt
@@ -215,4 +216,5 @@ class Assistance:
             parameters.judge_weights.copy(),
             parameters.judge_bias.copy(),
             parameters.exploration.copy(),
+            parameters.draws.copy(),
         )

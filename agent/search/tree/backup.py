@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from agent.search.tree.move_averages import note_moves
 from agent.search.tree.proofs import note_proven_child, prove
 from agent.search.tree.regret import EXPLORED, add_regrets
 from agent.search.tree.store import MIXED, N_PLAYOUTS, OPEN, choosers
@@ -21,6 +22,9 @@ from games.gdl.running.layout import FIRST_FLUENT
 AMAF_VISITS = 200.0
 """Visits of a node from which on its all-moves-as-first values are left as they are, as a multiple of RAVE's
 equivalence parameter: most of its moves are judged by their own results by then. Set by hand; not tuned."""
+
+UNDER_WAY, FINISHED = np.int64(0), np.int64(1)
+"""Which of the two matches of a lane is meant. No plain numbers: for each of them Numba makes another kernel."""
 
 
 @step
@@ -176,12 +180,12 @@ def _sort_goals(lanes, which, roles):
 
 
 @inner_kernel()
-def add_results(tree, lanes, which, path, played, parameters):
+def add_results(role_start, tree, lanes, which, path, played, parameters):
     """Counts the matches of the lanes in `which` (a word), whose goals are `lanes.lane_goals`.
 
     At the edges by which they left the tree, and at their descents, which are backed up as soon as nothing is missing.
-    `path` says which of the lanes' two matches it is: 0 the one under way, 1 the finished one. `played` (uint64[moves])
-    has the moves that were made in it.
+    `path` says which of the lanes' two matches it is, `UNDER_WAY` or `FINISHED`. `played` (uint64[moves])
+    has the moves that were made in it. `role_start` is that of `CircuitPrograms`.
     """
     descents, descent_of = lanes.descents, lanes.descent
     amaf = parameters.rave_equivalence > 0.0
@@ -203,8 +207,8 @@ def add_results(tree, lanes, which, path, played, parameters):
                 tree.edge[edge].visits += 1
                 tree.edge[edge].total += goal
         tree.counts[N_PLAYOUTS] += 1
-    if amaf:
-        _sort_goals(lanes, which, tree.stats.shape[1])
+    _sort_goals(lanes, which, tree.stats.shape[1])
+    note_moves(role_start, lanes, which, played, parameters)
     rest = which
     while rest != ZERO:
         lane = lowest(rest)
@@ -264,12 +268,12 @@ def collect(programs, tree, lanes, parameters):
             match = 1 - np.int64(lanes.current[lane])
             edge, trail, size = lanes.edge[match, lane, 0], lanes.trail[match, lane], lanes.trail_size[match, lane]
             note_best_line(tree, lanes, lanes.descent[match, lane], edge, trail, size, lanes.lane_goals[lane, 0])
-    add_results(tree, lanes, held, 1, lanes.held_played, parameters)
+    add_results(programs.role_start, tree, lanes, held, FINISHED, lanes.held_played, parameters)
     lanes.mask[HELD] = ZERO
 
 
 @step
-def judge_lanes(tree, lanes, parameters, due):
+def judge_lanes(programs, tree, lanes, parameters, due):
     """Backs up the linear evaluation of the states of the lanes in `due` (a word), and ends their matches."""
     roles = tree.stats.shape[1]
     weights, sums = parameters.judge_weights, lanes.lane_goals
@@ -294,7 +298,7 @@ def judge_lanes(tree, lanes, parameters, due):
             middle = worst + half
             sums[lane, role] = middle + half * np.tanh((sums[lane, role] - middle) / half)
         lanes.playout_counts[0] += 1.0
-    add_results(tree, lanes, due, 0, lanes.played, parameters)
+    add_results(programs.role_start, tree, lanes, due, UNDER_WAY, lanes.played, parameters)
     for move in range(len(lanes.played)):
         lanes.played[move] &= ~due
     lanes.mask[ACTIVE] &= ~due

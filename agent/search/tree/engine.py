@@ -19,6 +19,7 @@ from agent.search.tree.compaction import forget_least_visited, keep_reachable
 from agent.search.tree.decisive.finding import decisive_moves_of
 from agent.search.tree.judge import fit
 from agent.search.tree.kernels import finish, root_node, search
+from agent.search.tree.move_averages import fade, forget
 from agent.search.tree.root_policy import choose, read_root
 from agent.search.tree.scheduler import Scheduler
 from agent.search.tree.store import (
@@ -58,7 +59,7 @@ class TreeSearch(Engine):
 
     `threads` is the number of cores if it is None; `memory_bytes` bounds the tree (and a quarter of it the enumeration
     of a one-player game); `rave_equivalence` 0 turns all-moves-as-first values off; without `judging` leaves are always
-    played out, unless `judge_by` says otherwise. A `team` searches the same root elsewhere.
+    played out, unless `judge_by` says otherwise; `draws` is as for `draw`. A `team` searches the same root elsewhere.
     """
 
     name = "tree search"
@@ -73,6 +74,7 @@ class TreeSearch(Engine):
         memory_bytes: int = MEMORY_BYTES,
         rave_equivalence: float = RAVE_EQUIVALENCE,
         judging: bool = True,
+        draws: int = 1,
         seed: int | None = None,
         team: Team | None = None,
     ) -> None:
@@ -96,8 +98,10 @@ class TreeSearch(Engine):
             horizon=np.full(1, -1),
             judge_weights=np.zeros((len(machine.game.fluents), len(roles)), np.float32),
             judge_bias=np.zeros(len(roles)),
+            draws=np.ones(len(roles), np.int64),
             decisive=decisive,
         )
+        self.draw(draws)
         trainer = None
         if judging and len(roles) > 1 and len(machine.game.fluents) <= fit.MAX_FLUENTS:
             trainer = fit.EvaluationTrainer(machine, self._random.getrandbits(63))
@@ -133,6 +137,8 @@ class TreeSearch(Engine):
 
     def begin(self, state: State) -> None:
         clear_tree(self._tree)
+        for workspace in self._workspaces:
+            forget(workspace)
         self._growing = True
         self._lines.forget()
         self._tree.counts[ROOT] = self._make_root(self._machine.pack(state))
@@ -150,6 +156,8 @@ class TreeSearch(Engine):
             clear_tree(tree)
         self._growing = True
         tree.counts[ROOT] = root if root >= 0 else self._make_root(packed)
+        for workspace in self._workspaces:
+            fade(workspace)
         if len(joint_move) == 1:
             followed = self._lines.follow(self._machine.move_index(0, joint_move[0]))
             if not (followed and self._lines.solved):
@@ -184,6 +192,14 @@ class TreeSearch(Engine):
         """Explores so many times as much as usual from here on; not while it thinks."""
         self._scheduler.explore(factor)
 
+    def draw(self, draws: int) -> None:
+        """Has playouts play the best of so many moves drawn at random from here on (see `move_averages`); with 1 they
+        are uniformly random, as at first, and as those of a single player always are."""
+        parameters = self._parameters
+        parameters.draws[:] = draws if len(self._machine.roles) > 1 else 1
+        if parameters.random_role >= 0:
+            parameters.draws[parameters.random_role] = 1
+
     def judge_by(self, judgement: Judgement) -> None:
         """Judges leaves as another search of the game does. For a thread beside `think`."""
         parameters = self._parameters
@@ -192,6 +208,7 @@ class TreeSearch(Engine):
         parameters.judge_bias[:] = judgement.bias
         parameters.exploration[:] = judgement.exploration
         parameters.horizon[0] = judgement.horizon
+        parameters.draws[:] = judgement.draws
 
     # -- searching ----------------------------------------------------------------------------------------------------
 

@@ -130,7 +130,16 @@ def _enter_moves(programs, lanes, parameters, playing):
         for role in range(len(programs.role_start) - 1):
             drawing = playing & ~lanes.decisive.decided[role] if knowing else playing
             n, dead = choose_random(
-                programs.role_start, programs.legal_slot, slots, WIDTH, FIRST_WORD, role, drawing, lanes.rng, draw
+                programs.role_start,
+                programs.legal_slot,
+                slots,
+                WIDTH,
+                FIRST_WORD,
+                role,
+                drawing,
+                lanes.rng,
+                draw,
+                parameters.draws[role],
             )
             stuck |= dead
             for i in range(n):
@@ -237,7 +246,7 @@ def search(programs, tree, lanes, parameters, stop, playouts):
         if horizon >= 0:
             due = lanes.left_tree[horizon] & lanes.mask[ACTIVE] & ~over
             if due != ZERO:
-                judge_lanes(tree, lanes, parameters, due)
+                judge_lanes(programs, tree, lanes, parameters, due)
                 done += popcount(due)
                 costs[PLAYOUTS_MADE] += popcount(due)
                 if lanes.mask[ACTIVE] == ZERO:

@@ -126,7 +126,7 @@ class SearchWorkspace(NamedTuple):
     expansion_goal_slots: NDArray[np.uint64]
     """(goal slots) the same for the states of the `expansion`."""
     move_workspace: MoveWorkspace
-    """For drawing random moves."""
+    """For drawing moves, which are worth what `move_averages` says."""
     rng: NDArray[np.uint64]
     """(1) state of the random generator."""
     mask: NDArray[np.uint64]
@@ -160,6 +160,8 @@ class SearchWorkspace(NamedTuple):
     """(moves of all roles) the lanes in whose match under way the move was made: for all-moves-as-first."""
     held_played: NDArray[np.uint64]
     """(moves of all roles) the same for finished matches."""
+    made: NDArray[np.float32]
+    """(moves of all roles) matches in which the move was made, as `move_averages` counts them."""
     best_line: NDArray[np.int32]
     """(n + MAX_DEPTH + 2) the best match of a single player found so far, as moves from the root; [0] is its length."""
     best_goal: NDArray[np.float64]
@@ -205,6 +207,8 @@ class Parameters(NamedTuple):
     `judge`)."""
     judge_bias: NDArray[np.float64]
     """(roles) its constant term."""
+    draws: NDArray[np.int64]
+    """(roles) how many moves playouts draw, to play the one that did best so far (see `move_averages`)."""
     decisive: DecisiveMoves
     """Moves of playouts that are not random."""
 
@@ -265,6 +269,7 @@ def make_workspace(programs: CircuitPrograms, seed: int, threats: int = 0) -> Se
         left_tree=np.zeros(MAX_HORIZON + 1, np.uint64),
         played=np.zeros(moves, np.uint64),
         held_played=np.zeros(moves, np.uint64),
+        made=np.zeros(moves, np.float32),
         best_line=np.zeros(trail + MAX_DEPTH + 2, np.int32),
         best_goal=np.full(1, -1.0),
         playout_counts=np.array([1.0, 20.0]),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from games.bits.compiling import KERNEL
 from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, WIDTHS, ZERO, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
-from games.gdl.running.playouts import MoveWorkspace, choose_random
+from games.gdl.running.playouts import UNIFORM, MoveWorkspace, choose_random
 from games.gdl.running.schedule import ranges
 
 _WIDTH = WIDTHS[1]
@@ -146,7 +146,16 @@ def _draw_moves(
     Returns the lanes in which it has none.
     """
     n, stuck = choose_random(
-        programs.role_start, programs.legal_slot, slots, _WIDTH, FIRST_WORD, role, np.uint64(lanes), rng, workspace
+        programs.role_start,
+        programs.legal_slot,
+        slots,
+        _WIDTH,
+        FIRST_WORD,
+        role,
+        np.uint64(lanes),
+        rng,
+        workspace,
+        UNIFORM,
     )
     drawn, where = np.nonzero(bits_of(workspace.chosen[:n]))
     joint[where, role] = workspace.move[drawn] - programs.role_start[role]

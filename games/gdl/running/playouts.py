@@ -20,6 +20,9 @@ TOGETHER = np.uint64(4)
 """Moves that are looked at together: mostly all of them are legal in no lane. In games of many moves, 4 take half the
 time of 2, and a quarter of 1."""
 
+UNIFORM = np.int64(1)
+"""Moves that are drawn for a uniformly random one. No plain number: for each of them Numba makes another kernel."""
+
 
 class MoveWorkspace(NamedTuple):
     """What `choose_random` writes to: arrays as long as any role of the game has moves, or longer."""
@@ -32,6 +35,8 @@ class MoveWorkspace(NamedTuple):
     """Per candidate, the lanes that drew it."""
     block: NDArray[np.uint64]
     """(n, 64) `word` transposed, 64 candidates at a time."""
+    worth: NDArray[np.float32]
+    """(moves of all roles) how good each move is held to be; not below 0. Read where several are drawn."""
 
 
 class PlayoutWorkspace(NamedTuple):
@@ -58,6 +63,7 @@ def new_move_workspace(programs: CircuitPrograms) -> MoveWorkspace:
         np.zeros(longest, np.uint64),
         np.zeros(longest, np.uint64),
         np.zeros((longest // 64, 64), np.uint64),
+        np.ones(len(programs.legal_slot), np.float32),
     )
 
 
@@ -107,9 +113,25 @@ def _list_candidates(role_start, legal_slot, slots, width, w, role, lanes, works
     return n, ones, twos
 
 
+@step
+def _draw(block, blocks, lane, total, rng):
+    """The index of a random candidate of a lane, of which there are so many; `block` is as in `MoveWorkspace`."""
+    k = (random32(rng) * total) >> np.uint64(32)
+    b = ZERO
+    count = np.uint64(popcount(block[ZERO, lane]))
+    while k >= count:
+        k -= count
+        b += ONE
+        count = np.uint64(popcount(block[b, lane]))
+    return (b << np.uint64(6)) + np.uint64(select_bit(block[b, lane], k))
+
+
 @njit(**KERNEL)
-def choose_random(role_start, legal_slot, slots, width, w, role, lanes, rng, workspace):
-    """Draws a uniformly random legal move for `role` in each of the lanes of word w.
+def choose_random(role_start, legal_slot, slots, width, w, role, lanes, rng, workspace, draws):
+    """Draws a random legal move for `role` in each of the lanes of word w.
+
+    It is uniformly random where `draws` is 1, else the one of most worth of so many that are drawn, perhaps the same
+    one several times (tournament selection).
 
     `role_start` and `legal_slot` are those of `CircuitPrograms`; `slots` is uint64[n_slots * W] after the legal
     program, `lanes` a word, `rng` uint64[1], `workspace` a `MoveWorkspace`.
@@ -138,14 +160,16 @@ def choose_random(role_start, legal_slot, slots, width, w, role, lanes, rng, wor
             total = ZERO
             for i in range(blocks):
                 total += np.uint64(popcount(block[i, lane]))
-            k = (random32(rng) * total) >> np.uint64(32)
-            b = ZERO
-            count = np.uint64(popcount(block[ZERO, lane]))
-            while k >= count:
-                k -= count
-                b += ONE
-                count = np.uint64(popcount(block[b, lane]))
-            workspace.chosen[(b << np.uint64(6)) + np.uint64(select_bit(block[b, lane], k))] |= ONE << lane
+            # Where only one is drawn worth is not looked at: its memory is seldom at hand.
+            chosen = ZERO
+            most = np.float32(-1.0)
+            for _ in range(draws):
+                drawn = _draw(block, blocks, lane, total, rng)
+                worth = workspace.worth[np.uint64(workspace.move[drawn])] if draws > 1 else np.float32(0.0)
+                if worth > most:
+                    chosen = drawn
+                    most = worth
+            workspace.chosen[chosen] |= ONE << lane
     return np.int64(n), lanes & ~ones
 
 
@@ -201,7 +225,16 @@ def play_out(programs, width, workspace, playouts, sums, squares, stop):
             for role in range(n_roles):
                 playing = active[w] & ~over
                 n, dead = choose_random(
-                    programs.role_start, programs.legal_slot, slots, width, w, role, playing, workspace.rng, moves
+                    programs.role_start,
+                    programs.legal_slot,
+                    slots,
+                    width,
+                    w,
+                    role,
+                    playing,
+                    workspace.rng,
+                    moves,
+                    UNIFORM,
                 )
                 if dead != ZERO:
                     dead_ends += popcount(dead)

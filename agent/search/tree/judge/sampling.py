@@ -31,7 +31,7 @@ from games.gdl.running.kernels import (
     reset,
 )
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
-from games.gdl.running.playouts import MoveWorkspace, choose_random, new_move_workspace
+from games.gdl.running.playouts import UNIFORM, MoveWorkspace, choose_random, new_move_workspace
 
 STATES_PER_MATCH = 4
 """States drawn from each match. Set by hand; not tuned."""
@@ -148,7 +148,16 @@ def play_batch(programs, workspace, starts, stop):
         clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
         for role in range(roles):
             n, stuck = choose_random(
-                programs.role_start, programs.legal_slot, slots, WIDTH, FIRST_WORD, role, active, workspace.rng, draw
+                programs.role_start,
+                programs.legal_slot,
+                slots,
+                WIDTH,
+                FIRST_WORD,
+                role,
+                active,
+                workspace.rng,
+                draw,
+                UNIFORM,
             )
             active &= ~stuck
             for i in range(n):

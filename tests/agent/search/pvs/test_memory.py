@@ -48,7 +48,9 @@ DIGESTS = [f"{number:040x}" for number in range(1, 9)]
 def entry(weight: float = 0.25, weights: int = 3) -> Entry:
     """An entry with so many weights."""
     positions = Positions((5 << 40, 1, 2 << 60), b"\x07\x02", b"\xff\xff\x00\x10", 3)
-    return Entry({key << 40: weight for key in range(weights)}, -0.5, 4, 700, Tally(2.5, 4), positions, Tally(1.5, 3))
+    return Entry(
+        {key << 40: weight for key in range(weights)}, -0.5, 4, 700, Tally(2.5, 4), positions, {"one": Tally(1.5, 3)}
+    )
 
 
 # ---------------------------------------------------------------------------------------------------- the folder
@@ -91,7 +93,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "no weights": lambda content: _with(content, {"weights": None}),
     "negative": lambda content: _with(content, {"generations": -1}),
     "more points than matches": lambda content: _with(content, {"points": 5.0}),
-    "more of them for exploration": lambda content: _with(content, {"exploring_points": 3.5}),
+    "more of them of a variant": lambda content: _with(content, {"variants": {"a": [3.5, 3]}}),
     "rows of no length": lambda content: _with(content, {"positions": {**NO_POSITIONS, "facts": "AAAA"}}),
     "half a target": lambda content: _with(content, {"positions": {**NO_POSITIONS, "targets": "AA=="}}),
     "no base 64": lambda content: _with(content, {"positions": {**NO_POSITIONS, "facts": "*"}}),
@@ -231,7 +233,7 @@ def test_evaluation_survives_scrambling(
     assert (len(features.pair) > 0) == (name == "breakthrough")
     evaluation = LogisticEvaluation(np.random.default_rng(1).normal(0, 0.3, features.n), -0.2)
     memory = SheetMemory(Store(tmp_path), statements, machine.roles)
-    trials, exploring = Tally(1.5, 2), Tally(0.5, 3)
+    trials, variants = Tally(1.5, 2), {"one": Tally(0.5, 3), "other": Tally(2.0, 2)}
     states = random_states(machine, 40)
     known = experience_of(machine, states)
     memory.keep(
@@ -242,7 +244,7 @@ def test_evaluation_survives_scrambling(
         generations=3,
         matches=800,
         trials=trials,
-        exploring=exploring,
+        variants=variants,
     )
     expected = values(machine, states, features, evaluation)
     assert expected.std() > 0.1
@@ -257,7 +259,7 @@ def test_evaluation_survives_scrambling(
         found = remembering.read()
         assert found is not None
         assert (found.generations, found.matches) == (3, 800)
-        assert (found.trials, found.exploring) == (trials, exploring)
+        assert (found.trials, found.variants) == (trials, variants)
         features2 = features_of(other, 2 + seed, partial(remembering.pairs, found, other.game.fluents))
         remembered = remembering.evaluation(found, other.game.fluents, features2)
         assert remembered is not None
@@ -382,7 +384,8 @@ def first(machine_of: Compile, tmp_path: Path) -> Preparation:
     """The preparation of a first match, with an evaluation learnt and trial matches played."""
     preparation = Preparation(machine_of(SHEET), 0, threads=1, seed=1, memory=memory_of(machine_of(SHEET), tmp_path))
     preparation.trials.points, preparation.trials.matches = 30.0, 40
-    preparation.exploring.points, preparation.exploring.matches = 0.5, 2
+    for points, variant in enumerate(preparation.variants):
+        variant.recall(Tally(points + 0.5, 2))
     learn(preparation, 1)
     return preparation
 
@@ -407,11 +410,11 @@ def test_second_match_begins_with_what_the_first_has_learnt(
     assert second.generations == first.generations >= 1
     assert second.prefers_alpha_beta
     assert second.trials.tally == (0.75 * MOST_REMEMBERED, MOST_REMEMBERED)
-    assert second.exploring.tally == (0.5, 2)
+    assert [variant.tally for variant in second.variants] == [(0.5, 2), (1.5, 2)]
     learn(second, second.generations + 1)
     second.trials.points += 1
     second.trials.matches += 1
-    second.exploring.matches += 1
+    second.variants[1].matches += 1
     second._keep()
     third = memory_of(machine, tmp_path).read()
     assert third is not None
@@ -422,7 +425,7 @@ def test_second_match_begins_with_what_the_first_has_learnt(
     assert len(third.positions.targets) // 2 == len(second._learner.experience.targets)
     assert len(second._learner.experience.targets) > len(first._learner.experience.targets)
     assert third.trials == (second.trials.points, MOST_REMEMBERED + 1)
-    assert third.exploring == (0.5, 3)
+    assert third.variants == {"move averages": (0.5, 2), "more exploration": (1.5, 3)}
 
 
 def test_matches_too_short_for_a_generation_add_up(

@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 
 from agent.search.engine import Engine, Opinion, Report, StopFlag
-from agent.search.pvs import first_evaluation, match_series
+from agent.search.pvs import first_evaluation
 from agent.search.pvs import preparation as preparing
 from agent.search.pvs import trial as trying
 from agent.search.pvs.analysis import Analyser
 from agent.search.pvs.engine import CannotSearchError
 from agent.search.pvs.evaluation import LOGIT
-from agent.search.pvs.exploring import MOST_BEHIND
 from agent.search.pvs.foresight import Foresight
 from agent.search.pvs.learning import Learner
 from agent.search.pvs.lessons import Lesson
@@ -36,6 +35,7 @@ from agent.search.pvs.trial import (
     SPEED_SHARE,
     TRIAL_SECONDS,
 )
+from agent.search.pvs.variants import MANY_MATCHES
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from tests.agent.search.pvs.plain import bits_of
@@ -392,7 +392,7 @@ def test_moves_take_longer_where_tree_search_is_slow(
     stop = np.zeros(1, np.uint8)
     run(prepared, trial=False)
     monkeypatch.setattr(trying, "TrialMatch", begin)
-    monkeypatch.setattr(match_series, "TreeSearch", Tree)
+    monkeypatch.setattr(prepared.trials, "_make_tree", Tree)
     prepared.trials.play((0, 1), math.inf, stop, CLEAR_LEAD)
     assert set(moves) == {seconds}
 
@@ -500,8 +500,9 @@ def test_open_question_is_settled_while_others_think(prepared: Preparation, monk
         return sorted(set(done))
 
     run(prepared)
-    # That tree search needs no more exploration is known.
-    prepared.exploring.matches = int(MOST_BEHIND)
+    # How tree search does best is known.
+    for variant in prepared.variants:
+        variant.matches = MANY_MATCHES
     monkeypatch.setattr(trying, "MANY_TRIALS", 1 << 30)
     monkeypatch.setattr(trying, "TrialMatch", FakeMatch(played))
     monkeypatch.setattr(preparing.Learner, "run", learn)

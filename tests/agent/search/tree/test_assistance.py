@@ -69,7 +69,7 @@ def garbage() -> list[object]:
     return [
         None,
         "report",
-        Judgement(1, np.zeros(1, np.float32), np.zeros(1), np.zeros(1)),
+        Judgement(1, np.zeros(1, np.float32), np.zeros(1), np.zeros(1), np.ones(1, np.int64)),
         replace(good, moves=np.array([10, 12], np.int32)),
         report([1000, 0, 0], [1.0, 0.0, 0.0]),
         replace(good, totals=np.array([np.nan, 0.0])),
@@ -135,7 +135,7 @@ def test_an_assistant_searches_and_judges_like_the_engine(own: Compile) -> None:
     """Its visits count, and it gets what the engine has learnt."""
     machine = own("connect_four")
     team = AssistedTeam(machine, 0)
-    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1, team=team)
+    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, draws=3, seed=1, team=team)
     search.begin(machine.initial())
 
     def helped() -> bool:
@@ -144,7 +144,9 @@ def test_an_assistant_searches_and_judges_like_the_engine(own: Compile) -> None:
             return False
         # The engine may be learning something new at this very moment.
         theirs, ours = team._made[1]._search._parameters, search._parameters  # type: ignore[union-attr]
-        return np.array_equal(theirs.exploration, ours.exploration) and theirs.horizon[0] == ours.horizon[0]
+        return all(
+            np.array_equal(getattr(theirs, name), getattr(ours, name)) for name in ("exploration", "horizon", "draws")
+        )
 
     with StopWhen(helped) as stop:
         search.think(stop.flag, lambda opinion: None, None)

@@ -73,23 +73,52 @@ def test_lanes_hold_states_of_their_own(name: str, width: int) -> None:
         assert np.array_equal(packed, expected)
 
 
-def draw(programs: CircuitPrograms, legal: NDArray[np.bool_], lanes: int, draws: int) -> NDArray[np.int64]:
-    """How often `choose_random` draws each move of role 0 in each lane, where `legal` (lanes, moves) says which may."""
+def draw(
+    programs: CircuitPrograms,
+    legal: NDArray[np.bool_],
+    lanes: int,
+    draws: int,
+    worth: NDArray[np.float32] | None = None,
+) -> NDArray[np.int64]:
+    """How often `choose_random` draws each move of role 0 in each lane, where `legal` (lanes, moves) says which may.
+
+    With `worth` (moves) the better one of two.
+    """
     slots = np.zeros(programs.n_slots, np.uint64)
     slots[SLOT_TRUE] = kernels.ALL
     for move in range(legal.shape[1]):
         slots[programs.legal_slot[move]] = sum(1 << lane for lane in range(64) if legal[lane, move])
     workspace = playouts.new_move_workspace(programs)
+    if worth is not None:
+        workspace.worth[:] = worth
     rng = np.array([5], np.uint64)
     counts = np.zeros(legal.shape, np.int64)
     for _ in range(draws):
         n, dead = playouts.choose_random(
-            programs.role_start, programs.legal_slot, slots, WIDTHS[1], 0, 0, np.uint64(lanes), rng, workspace
+            programs.role_start,
+            programs.legal_slot,
+            slots,
+            WIDTHS[1],
+            0,
+            0,
+            np.uint64(lanes),
+            rng,
+            workspace,
+            playouts.UNIFORM if worth is None else np.int64(2),
         )
         assert dead == sum(1 << lane for lane in range(64) if lanes >> lane & 1 and not legal[lane].any())
         chosen = workspace.chosen[:n, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
         np.add.at(counts.T, workspace.move[:n], chosen.astype(np.int64))
     return counts
+
+
+def programs_of(moves: int) -> CircuitPrograms:
+    """Those of a game in which role 0 has so many moves."""
+    return warm_kernels().programs._replace(
+        n_slots=moves + 2,
+        legal_slot=np.arange(2, moves + 2, dtype=np.int32),
+        role_start=np.array([0, moves, moves], np.int64),
+    )
 
 
 @pytest.mark.parametrize("moves", [3, 64, 65, 150])
@@ -100,11 +129,7 @@ def test_random_moves_are_legal_and_uniform(moves: int) -> None:
     legal[3] = False
     legal[4] = np.arange(moves) == moves - 1
     lanes = (1 << 64) - 1 & ~(1 << 9)
-    programs = warm_kernels().programs._replace(
-        n_slots=moves + 2,
-        legal_slot=np.arange(2, moves + 2, dtype=np.int32),
-        role_start=np.array([0, moves, moves], np.int64),
-    )
+    programs = programs_of(moves)
     draws = 400
     counts = draw(programs, legal, lanes, draws)
     assert not counts[~legal].any()
@@ -113,3 +138,18 @@ def test_random_moves_are_legal_and_uniform(moves: int) -> None:
     expected = draws / legal[playing].sum(axis=1)
     spread = np.abs(counts[playing] - expected[:, None]) / np.sqrt(expected[:, None])
     assert spread[legal[playing]].max() < 5.5
+
+
+@pytest.mark.parametrize("moves", [3, 70])
+def test_the_better_one_of_two_is_chosen(moves: int) -> None:
+    """Of n legal moves, the one on place i (from 0, the worst) in 2 i + 1 of n * n draws."""
+    rng = np.random.default_rng(moves)
+    legal = np.ones((64, moves), np.bool_)
+    legal[:, 1] = False
+    worth = rng.permutation(moves).astype(np.float32) / moves
+    draws = 400
+    counts = draw(programs_of(moves), legal, (1 << 64) - 1, draws, worth).sum(axis=0)
+    assert counts[1] == 0
+    order = [move for move in np.argsort(worth).tolist() if move != 1]
+    expected = 64 * draws * (2 * np.arange(moves - 1) + 1) / (moves - 1) ** 2
+    assert (np.abs(counts[order] - expected) / np.sqrt(expected)).max() < 5.5

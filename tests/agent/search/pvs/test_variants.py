@@ -1,4 +1,4 @@
-"""Trial matches of tree search with more exploration: who gets the points, when they end, and what comes of it."""
+"""Trial matches of tree search in another way: who gets the points, when they end, and what comes of it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,24 @@ import pytest
 
 from agent.search.engine import Engine
 from agent.search.general import GeneralSearch
-from agent.search.pvs import exploring as module
 from agent.search.pvs import trial as trying
-from agent.search.pvs.exploring import LEAD, MANY_MATCHES, MORE, MOST_BEHIND, MOST_LEAD, ExplorationTrials
+from agent.search.pvs import variants as module
 from agent.search.pvs.preparation import Preparation
 from agent.search.pvs.trial import MATCHES_IN_TIME, TRIAL_SECONDS, Trials
+from agent.search.pvs.variants import (
+    LEAD,
+    MANY_MATCHES,
+    MORE,
+    MORE_EXPLORATION,
+    MOST_BEHIND,
+    MOST_LEAD,
+    MOVE_AVERAGES,
+    Variant,
+    VariantTrials,
+)
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.judge.fit import LinearEvaluation
+from agent.search.tree.move_averages import DRAWS
 from games.gdl.running.machine import CircuitMachine
 
 Compile = Callable[[str], CircuitMachine]
@@ -33,8 +44,20 @@ def weights(engine: Engine) -> list[float]:
     return list(engine._parameters.exploration)
 
 
+def draws(engine: Engine) -> list[int]:
+    """How many moves playouts draw in a tree search."""
+    assert isinstance(engine, TreeSearch)
+    return engine._parameters.draws.tolist()
+
+
+def is_changed(engine: Engine) -> bool:
+    """Whether a tree search uses a variant."""
+    plain = weights(TreeSearch(engine.machine, 0, threads=1))  # type: ignore[attr-defined]
+    return weights(engine) != plain or draws(engine) != [1, 1]
+
+
 class Decided:
-    """Stands in for `TrialMatch`: a match of which somebody else says what the role that explores much gets."""
+    """Stands in for `TrialMatch`: a match of which somebody else says what the role that uses the variant gets."""
 
     void = False
 
@@ -45,9 +68,8 @@ class Decided:
     def __call__(
         self, machine: object, root: object, engines: Sequence[Engine], seconds: float, random: object
     ) -> Decided:
-        much = [weights(engine)[0] for engine in engines]
-        assert max(much) == pytest.approx(MORE * min(much))
-        self.roles.append(int(np.argmax(much)))
+        (role,) = (role for role, engine in enumerate(engines) if is_changed(engine))
+        self.roles.append(role)
         return self
 
     def play(self, stop: object) -> float | None:
@@ -56,51 +78,53 @@ class Decided:
         return share if share is None or self.roles[-1] == 0 else 1 - share
 
 
-@pytest.fixture
-def trials(own: Compile) -> ExplorationTrials:
+def make_trials(machine: CircuitMachine, variant: Variant, threads: int = 1) -> VariantTrials:
+    """Against tree search as it is."""
+    return VariantTrials(
+        machine, variant, lambda role, random: TreeSearch(machine, role, threads=1), threads=threads, random=Random(1)
+    )
+
+
+@pytest.fixture(params=[MORE_EXPLORATION, MOVE_AVERAGES], ids=lambda variant: variant.name)
+def trials(own: Compile, request: pytest.FixtureRequest) -> VariantTrials:
     """Of tic-tac-toe, one match after the other."""
-    return ExplorationTrials(own("tic_tac_toe"), threads=1, random=Random(1))
+    return make_trials(own("tic_tac_toe"), request.param)
 
 
 @pytest.mark.parametrize(
-    ("share", "matches", "lead", "factor"),
+    ("share", "matches", "lead", "used"),
     [
-        (1.0, int(MOST_LEAD), MOST_LEAD, MORE),
-        (0.0, int(MOST_BEHIND), -MOST_BEHIND, 1.0),
-        (0.5, MANY_MATCHES, 0.0, 1.0),
+        (1.0, int(MOST_LEAD), MOST_LEAD, True),
+        (0.0, int(MOST_BEHIND), -MOST_BEHIND, False),
+        (0.5, MANY_MATCHES, 0.0, False),
     ],
 )
 def test_ends_as_soon_as_it_is_clear(
-    trials: ExplorationTrials,
-    monkeypatch: pytest.MonkeyPatch,
-    share: float,
-    matches: int,
-    lead: float,
-    factor: float,
+    trials: VariantTrials, monkeypatch: pytest.MonkeyPatch, share: float, matches: int, lead: float, used: bool
 ) -> None:
-    """Both roles explore much by turns; what they get decides."""
+    """Both roles use the variant by turns; what they get decides."""
     match = Decided(lambda n: share)
     monkeypatch.setattr(module, "TrialMatch", match)
     assert trials.undecided
     trials.play(0.01, GO)
     assert match.roles == [0, 1] * (matches // 2) + [0] * (matches % 2)
-    assert (trials.matches, trials.lead, trials.factor) == (matches, lead, factor)
+    assert (trials.matches, trials.lead, trials.used) == (matches, lead, used)
     assert not trials.undecided
     trials.play(0.01, GO)
     assert trials.matches == matches
 
 
-def test_what_is_likely_is_used_meanwhile(trials: ExplorationTrials) -> None:
+def test_what_is_likely_is_used_meanwhile(trials: VariantTrials) -> None:
     """As many points ahead as after two matches won are enough until more is known."""
     trials.points, trials.matches = 2.0, 2
     assert trials.lead == LEAD
-    assert (trials.factor, trials.undecided) == (MORE, True)
+    assert (trials.used, trials.undecided) == (True, True)
     trials.matches = 3
-    assert (trials.factor, trials.undecided) == (1.0, True)
+    assert (trials.used, trials.undecided) == (False, True)
 
 
-def test_interrupted_match_goes_on(trials: ExplorationTrials, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It counts when it ends, for the role that explored much in it."""
+def test_interrupted_match_goes_on(trials: VariantTrials, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts when it ends, for the role that used the variant in it."""
     stop = np.zeros(1, np.uint8)
 
     def interrupted(n: int) -> None:
@@ -118,7 +142,7 @@ def test_interrupted_match_goes_on(trials: ExplorationTrials, monkeypatch: pytes
 def test_real_matches_end(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """On two threads."""
     monkeypatch.setattr(module, "MANY_MATCHES", 2)
-    trials = ExplorationTrials(own("tic_tac_toe"), threads=2, random=Random(1))
+    trials = make_trials(own("tic_tac_toe"), MOVE_AVERAGES, threads=2)
     trials.play(0.01, GO)
     assert trials.matches >= 2
     assert 0 <= trials.points <= trials.matches
@@ -146,7 +170,7 @@ def test_weights_are_those_of_the_factor(own: Compile) -> None:
 @pytest.mark.parametrize(("left", "expected"), [(100.0, 0.1), (10.0, 0.05), (6.0, TRIAL_SECONDS), (2.0, 0.0)])
 def test_time_for_a_move(own: Compile, monkeypatch: pytest.MonkeyPatch, left: float, expected: float) -> None:
     """What tree search needs if there is time for it, less for more matches, nothing where there is none for two."""
-    trials = Trials(own("tic_tac_toe"), Mock(), threads=1, random=Random(1))
+    trials = Trials(own("tic_tac_toe"), Mock(), Mock(), threads=1, random=Random(1))
     monkeypatch.setattr(trials, "_time_to_search", lambda stop, seconds: 0.1)
     monkeypatch.setattr(trying, "time", SimpleNamespace(monotonic=lambda: 1000.0))
     trials.plies = 50.0
@@ -155,44 +179,51 @@ def test_time_for_a_move(own: Compile, monkeypatch: pytest.MonkeyPatch, left: fl
     assert found == 0.0 or MATCHES_IN_TIME * trials.plies * found <= left
 
 
-def prepare(own: Compile, monkeypatch: pytest.MonkeyPatch, lost: bool) -> tuple[Preparation, list[float]]:
-    """Prepares for tic-tac-toe, where alpha-beta has lost its trials or not; and the times for a move of matches with
-    more exploration."""
+def prepare(own: Compile, monkeypatch: pytest.MonkeyPatch, lost: bool) -> tuple[Preparation, list[str]]:
+    """Prepares for tic-tac-toe, where alpha-beta has lost its trials or not; and the variants that were tried."""
     preparation = Preparation(own("tic_tac_toe"), 0, threads=1, seed=4)
-    played: list[float] = []
-    monkeypatch.setattr(preparation.exploring, "play", lambda seconds, stop: played.append(seconds))
+    played: list[str] = []
+    for one in preparation.variants:
+        name = one.variant.name
+        monkeypatch.setattr(one, "play", lambda seconds, stop, name=name: played.append(name))
     preparation.trials.points, preparation.trials.matches = (0.0 if lost else 8.0), 8
-    monkeypatch.setattr(preparation.trials, "_time_to_search", lambda stop, seconds: 0.1)
-    preparation.run(preparation._machine.initial(), 4.0, GO)
+    monkeypatch.setattr(preparation.trials, "_time_to_search", lambda stop, seconds: 0.04)
+    preparation.run(preparation._machine.initial(), 8.0, GO)
     return preparation, played
 
 
 def test_only_where_tree_search_plays(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then also while others think, as long as it is undecided."""
+    """Then also while others think, by turns, as long as they are undecided."""
     preparation, played = prepare(own, monkeypatch, lost=False)
     assert (played, preparation.prefers_alpha_beta, preparation.undecided) == ([], True, False)
     preparation, played = prepare(own, monkeypatch, lost=True)
-    assert len(played) == 1
+    names = [one.variant.name for one in preparation.variants]
+    assert played == names
     assert preparation.undecided
-    preparation.improve(GO)
-    assert len(played) == 2
-    preparation.exploring.matches = int(MOST_BEHIND)
-    assert not preparation.undecided
+    for _ in names:
+        preparation.improve(GO)
+    assert played == 2 * names
+    for n, one in enumerate(preparation.variants, 1):
+        one.matches = int(MOST_BEHIND)
+        assert preparation.undecided == (n < len(names))
 
 
 def test_the_tree_is_searched_with_what_was_found(own: Compile) -> None:
-    """As soon as tree search has its turn."""
+    """As soon as tree search has its turn, and in trial matches from then on."""
     machine = own("connect_four")
     search = GeneralSearch(machine, 0, threads=1, seed=1)
     search._preparation.suits = False
     search.begin(machine.initial())
-    search._preparation.exploring.points, search._preparation.exploring.matches = 2.0, 2
+    for one in search._preparation.variants:
+        one.points, one.matches = 2.0, 2
     stop = np.zeros(1, np.uint8)
 
     def halt(opinion: object) -> None:
         stop[0] = 1
 
     search.think(stop, halt, 1.0)
+    assert draws(search._tree) == [DRAWS, DRAWS]
     used = weights(search._tree)
     search._tree.explore(1.0)
     assert used == pytest.approx([MORE * weight for weight in weights(search._tree)])
+    assert is_changed(search._preparation._tree_for_trials(0, Random(1)))
