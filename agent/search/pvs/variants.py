@@ -66,12 +66,14 @@ class VariantTrials(MatchSeries):
         """Plays so many matches at once. `make_tree` makes tree search for a role."""
         super().__init__(machine, threads=threads, random=random)
         self.variant = variant
+        self.prior = 0.0
+        """Points that it is taken to be ahead before any match."""
         self._make_tree = make_tree
 
     @property
     def lead(self) -> float:
-        """Points that the variant is ahead."""
-        return 2 * self.points - self.matches
+        """Points that the variant is ahead, what was to be expected included."""
+        return self.prior + 2 * self.points - self.matches
 
     @property
     def used(self) -> bool:

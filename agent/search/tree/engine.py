@@ -188,17 +188,23 @@ class TreeSearch(Engine):
         line = self._lines.best_whole() if len(self._machine.roles) == 1 else None
         return report_of(read_root(tree, role, self._parameters.random_role), line, self._lines.solved)
 
+    def mean_goals(self) -> NDArray[np.float64] | None:
+        """Each role's mean goal in all results so far below the root, 0..1; None before there is one."""
+        root = int(self._tree.counts[ROOT])
+        visits = int(self._tree.node["visits"][root]) if root >= 0 else 0
+        return self._tree.stats["total"][root] / visits if visits else None
+
     def explore(self, factor: float) -> None:
         """Explores so many times as much as usual from here on; not while it thinks."""
         self._scheduler.explore(factor)
 
-    def draw(self, draws: int) -> None:
+    def draw(self, draws: int, only: int | None = None) -> None:
         """Has playouts play the best of so many moves drawn at random from here on (see `move_averages`); with 1 they
-        are uniformly random, as at first, and as those of a single player always are."""
+        are uniformly random, as at first, and as those of a single player always are. `only` one role's, or all."""
         parameters = self._parameters
-        parameters.draws[:] = draws if len(self._machine.roles) > 1 else 1
-        if parameters.random_role >= 0:
-            parameters.draws[parameters.random_role] = 1
+        for role in range(len(self._machine.roles)):
+            chooses = role != parameters.random_role and only in (None, role) and len(self._machine.roles) > 1
+            parameters.draws[role] = draws if chooses else 1
 
     def judge_by(self, judgement: Judgement) -> None:
         """Judges leaves as another search of the game does. For a thread beside `think`."""

@@ -542,7 +542,7 @@ def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.Monke
     """Where there are too many for a fit of their own: then patterns have the weights, and random play gives the first
     ones."""
     monkeypatch.setattr(preparing.fit, "MAX_FLUENTS", 80)
-    monkeypatch.setattr(first_evaluation, "MOST_BATCHES", 16)
+    monkeypatch.setattr(first_evaluation, "MOST_BATCHES", 64)
     machine = own("connect_four")
     preparation = Preparation(machine, 0, threads=1, seed=1)
     stop = np.zeros(1, np.uint8)
@@ -555,8 +555,12 @@ def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.Monke
     assert features.shares is not None
     assert features.shares.shape[1] <= 80 < len(machine.game.fluents)
     weights = dict(zip(machine.game.fluents, features.fluent_weights(evaluation.weights), strict=True))
-    assert weights["cell", "4", "3", "red"] > weights["cell", "1", "3", "red"]
-    assert weights["cell", "4", "3", "yellow"] < weights["cell", "1", "3", "yellow"]
+    # Of one piece alone it depends on which matches were played.
+    centre, edge = (
+        [sum(weights["cell", column, str(row), colour] for row in range(1, 7)) for colour in ("red", "yellow")]
+        for column in ("4", "1")
+    )
+    assert centre[0] - centre[1] > edge[0] - edge[1]
     analyser = Analyser(machine, features, megabytes=1)
     analyser.set_evaluation(*evaluation.in_units)
     state = machine.next(machine.initial(), [machine.legal(machine.initial(), role)[0] for role in (0, 1)])

@@ -1,0 +1,37 @@
+"""How much better a role does in playouts that chooses by move averages, where the other one moves at random.
+
+Where it does much better, playouts in which both choose by them are worth more, mostly. That shows within half a
+second, long before matches of two searches can tell which one is the better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from agent.search.engine import StopFlag, consider
+from agent.search.tree.engine import TreeSearch
+from agent.search.tree.move_averages import DRAWS
+from games.machine import State
+
+
+def gain_by_averages(
+    make_tree: Callable[[int, Random], TreeSearch], state: State, seconds: float, stop: StopFlag, random: Random
+) -> float | None:
+    """The share of all points by which a role is ahead on average as it chooses by move averages alone, -1..1.
+
+    From two searches of `state`, a game of two roles, that take so many seconds together; each role is the one that
+    chooses in one of them. None where it is stopped, or one of them had no results.
+    """
+    ahead = 0.0
+    for role in (0, 1):
+        tree = make_tree(0, random)
+        tree.draw(DRAWS, only=role)
+        tree.begin(state)
+        # What it would play does not matter.
+        consider(tree, [()], seconds / 2, stop)
+        goals = tree.mean_goals()
+        if stop[0] or goals is None:
+            return None
+        ahead += (goals[role] - goals[1 - role]) / 2
+    return float(ahead)
