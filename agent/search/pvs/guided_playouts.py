@@ -21,17 +21,23 @@ def gain_by_averages(
     """The share of all points by which a role is ahead on average as it chooses by move averages alone, -1..1.
 
     From two searches of `state`, a game of two roles, that take so many seconds together; each role is the one that
-    chooses in one of them. None where it is stopped, or one of them had no results.
+    chooses in one of them. The first half of each only gets to know the moves. None where it is stopped, or a search
+    had no results.
     """
     ahead = 0.0
     for role in (0, 1):
         tree = make_tree(0, random)
         tree.draw(DRAWS, only=role)
         tree.begin(state)
-        # What it would play does not matter.
-        consider(tree, [()], seconds / 2, stop)
-        goals = tree.mean_goals()
-        if stop[0] or goals is None:
+        counts, totals = [], []
+        for _ in range(2):
+            # What it would play does not matter.
+            consider(tree, [()], seconds / 4, stop)
+            count, total = tree.results()
+            counts.append(count)
+            totals.append(total)
+        if stop[0] or counts[1] == counts[0]:
             return None
+        goals = (totals[1] - totals[0]) / (counts[1] - counts[0])
         ahead += (goals[role] - goals[1 - role]) / 2
     return float(ahead)

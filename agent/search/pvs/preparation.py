@@ -57,7 +57,7 @@ VARIANTS_SHARE, VARIANTS_END = 0.5, 0.9
 a share, too. Hardly any game takes so much. Set by hand; not tuned."""
 VARIANT_MATCHES = 6
 """So many of them should come to their end: more of them tell more than longer ones. Set by hand; not tuned."""
-GAIN_SHARE, GAIN_SECONDS, LEAST_GAIN_SECONDS = 0.05, 0.5, 0.1
+GAIN_SHARE, GAIN_SECONDS, LEAST_GAIN_SECONDS = 0.06, 0.6, 0.1
 """Of the time for preparing, and at most and at least how long it is looked at what a role gains in playouts by move
 averages. Set by hand; not tuned."""
 MUCH_GAIN, GAIN_PRIOR = 0.6, 3.0

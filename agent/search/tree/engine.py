@@ -188,11 +188,10 @@ class TreeSearch(Engine):
         line = self._lines.best_whole() if len(self._machine.roles) == 1 else None
         return report_of(read_root(tree, role, self._parameters.random_role), line, self._lines.solved)
 
-    def mean_goals(self) -> NDArray[np.float64] | None:
-        """Each role's mean goal in all results so far below the root, 0..1; None before there is one."""
+    def results(self) -> tuple[int, NDArray[np.float64]]:
+        """How many results there are below the root, and the goals (0..1) of each role in them, added up."""
         root = int(self._tree.counts[ROOT])
-        visits = int(self._tree.node["visits"][root]) if root >= 0 else 0
-        return self._tree.stats["total"][root] / visits if visits else None
+        return int(self._tree.node["visits"][root]), self._tree.stats["total"][root].copy()
 
     def explore(self, factor: float) -> None:
         """Explores so many times as much as usual from here on; not while it thinks."""
