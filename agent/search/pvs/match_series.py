@@ -11,6 +11,7 @@ from random import Random
 from agent.search.engine import Engine, StopFlag, consider
 from agent.search.pvs.survey import MAX_PLIES, share_of_points
 from agent.search.pvs.tally import Tally
+from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term, points
 
@@ -74,17 +75,31 @@ class TrialMatch:
 class MatchSeries(ABC):
     """Matches of one search, which is to be judged, against another one; what is stopped goes on later."""
 
-    def __init__(self, machine: CircuitMachine, *, threads: int, random: Random) -> None:
-        """Plays so many matches at once."""
-        self._machine, self._threads, self._random = machine, threads, random
+    def __init__(
+        self,
+        machine: CircuitMachine,
+        make_tree: Callable[[int, Random], TreeSearch],
+        *,
+        threads: int,
+        random: Random,
+    ) -> None:
+        """Plays so many matches at once. `make_tree` makes tree search for a role, within `TRIAL_MEMORY`."""
+        self._machine, self._make_tree, self._threads, self._random = machine, make_tree, threads, random
         self.points, self.matches = 0.0, 0
         """What the one that is judged got, and from how many matches."""
+        self.prior = 0.0
+        """Points that it is taken to be ahead before any match."""
         self._seconds = 0.0
         """Time for a move in new matches."""
         self._begun = 0
         self._lock = threading.Lock()
         self._interrupted: list[tuple[int, TrialMatch]] = []
         """Matches that are to go on, with the role of the one that is judged."""
+
+    @property
+    def lead(self) -> float:
+        """Points that the one that is judged is ahead, what was to be expected included."""
+        return self.prior + 2 * self.points - self.matches
 
     @property
     def tally(self) -> Tally:

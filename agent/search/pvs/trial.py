@@ -65,10 +65,9 @@ class Trials(MatchSeries):
         threads: int,
         random: Random,
     ) -> None:
-        """Plays so many matches at once. `make_alpha_beta` and `make_tree` make a search for a role, within
-        `TRIAL_MEMORY`."""
-        super().__init__(machine, threads=threads, random=random)
-        self._make_alpha_beta, self._make_tree = make_alpha_beta, make_tree
+        """`make_alpha_beta` makes alpha-beta for a role as `make_tree` does tree search; see `MatchSeries`."""
+        super().__init__(machine, make_tree, threads=threads, random=random)
+        self._make_alpha_beta = make_alpha_beta
         self._seconds = TRIAL_SECONDS
         self.plies = 1.0
         """How long a match is likely to be."""
@@ -80,15 +79,8 @@ class Trials(MatchSeries):
         """Whether that is known to be right."""
         self.too_slow = False
         """Whether tree search is likely to have less than it needs for a move in the real match, too."""
-        self.prior = 0.0
-        """Points that alpha-beta is taken to be ahead before any match."""
         self.hurried = 0
         """Matches in which tree search had less than half of the time for a move that it needs."""
-
-    @property
-    def lead(self) -> float:
-        """Points that alpha-beta is ahead of tree search, what was to be expected included."""
-        return self.prior + 2 * self.points - self.matches
 
     @property
     def lost(self) -> bool:

@@ -63,17 +63,9 @@ class VariantTrials(MatchSeries):
         threads: int,
         random: Random,
     ) -> None:
-        """Plays so many matches at once. `make_tree` makes tree search for a role."""
-        super().__init__(machine, threads=threads, random=random)
+        """Otherwise as for any `MatchSeries`."""
+        super().__init__(machine, make_tree, threads=threads, random=random)
         self.variant = variant
-        self.prior = 0.0
-        """Points that it is taken to be ahead before any match."""
-        self._make_tree = make_tree
-
-    @property
-    def lead(self) -> float:
-        """Points that the variant is ahead, what was to be expected included."""
-        return self.prior + 2 * self.points - self.matches
 
     @property
     def used(self) -> bool:

@@ -37,6 +37,7 @@ def test_nothing_is_known_when_stopped(own: Compile) -> None:
     """Nor after no time."""
     machine = own("connect_four")
     assert gain_by_averages(searches(machine), machine.initial(), 1.0, np.ones(1, np.uint8), Random(1)) is None
+    assert gain_by_averages(searches(machine), machine.initial(), 0.0, GO, Random(1)) is None
 
 
 def averages(preparation: Preparation) -> VariantTrials:
