@@ -1,6 +1,6 @@
 """How much better a role does in playouts that chooses by move averages, where the other one moves at random.
 
-Where it does much better, playouts in which both choose by them are worth more, mostly. That shows within half a
+Where it does much better, playouts in which both choose by them are worth more, mostly. That shows within a
 second, long before matches of two searches can tell which one is the better.
 """
 
