@@ -146,7 +146,7 @@ class GeneralSearch(Engine):
             except CannotSearchError:
                 pass
         self.name, self.reason = self._tree.name, self._tree_reason()
-        preparation.tune(self._tree)
+        preparation.trees.tune(self._tree)
         self._tree.think(stop, report, seconds)
 
     def _tree_reason(self) -> str:

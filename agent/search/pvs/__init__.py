@@ -12,9 +12,10 @@ play, `selfplay` plays matches of shallow searches, `lessons` takes from them wh
 helpers elsewhere, `learning` fits the evaluation to that, in as many and as deep matches as `pace` says, with one
 weight for features that the symmetries of the game lead to each other (`ties`). `foresight` compares what it says of
 results with what playouts say, `match_series` plays matches on very short clocks (`tally` says how they went), `trial`
-those against tree search, `variants` those of tree search against itself, searching in another way, and
-`guided_playouts` says what is to be expected of one of these. `memory` keeps what was learnt for later matches,
-`recollection` takes it from there and puts it there, and `preparation` does all that while the start clock runs.
+those against tree search, `variants` those of tree search against itself, searching in another way, `guided_playouts`
+says what is to be expected of one of these, and `tree_choice` which of them a game wants. `memory` keeps what was
+learnt for later matches, `recollection` takes it from there and puts it there, and `preparation` does all that while
+the start clock runs.
 Imported by `agent.search.general` and `agent.kernels.groups`: `engine` and `preparation`; `memory` by whoever makes the
 engine of a match (`agent.search.registry`, `agent.worker.session`).
 """

@@ -18,7 +18,6 @@ from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSear
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features, find_features
 from agent.search.pvs.first_evaluation import fit_fluents, fit_patterns
-from agent.search.pvs.guided_playouts import gain_by_averages
 from agent.search.pvs.learning import Learner
 from agent.search.pvs.match_series import TRIAL_MEMORY
 from agent.search.pvs.memory import SheetMemory
@@ -26,10 +25,10 @@ from agent.search.pvs.recollection import Recollection
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import survey
 from agent.search.pvs.ties import symmetries_of
+from agent.search.pvs.tree_choice import TreeChoice
 from agent.search.pvs.trial import CLEAR_LEAD, DECISIVE_LEAD, Trials
-from agent.search.pvs.variants import MORE_EXPLORATION, MOVE_AVERAGES, VariantTrials
+from agent.search.pvs.variants import VariantTrials
 from agent.search.team import Team
-from agent.search.tree.engine import TreeSearch
 from agent.search.tree.judge import fit
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.running.serialise import serialise, widen
@@ -57,14 +56,8 @@ VARIANTS_SHARE, VARIANTS_END = 0.5, 0.9
 a share, too. Hardly any game takes so much. Set by hand; not tuned."""
 VARIANT_MATCHES = 6
 """So many of them should come to their end: more of them tell more than longer ones. Set by hand; not tuned."""
-GAIN_SHARE, GAIN_SECONDS, LEAST_GAIN_SECONDS = 0.08, 1.0, 0.1
-"""Of the time for preparing, and at most and at least how long it is looked at what a role gains in playouts by move
-averages. Set by hand: in gomoku on 15x15 cells it still looks like 0.55 after 0.4 s, later 0.65."""
-MUCH_GAIN, GAIN_PRIOR = 0.6, 3.0
-"""By how much a role has to be ahead in playouts, as a share of all points, for playouts to choose by move averages
-before any match, and how many points that counts as: two lost matches outweigh it. Set by hand: in seven games with 0.6
-or more move averages got 0.75 of the points of 88 matches at 0.2 s a move, in thirteen with less 0.48 (162); then 0.79
-in seven others with 0.6 or more (57 at 0.3 s)."""
+GAIN_SHARE = 0.08
+"""Share of the time for what is to be expected of variants. Set by hand; not tuned."""
 FEW_GENERATIONS = 3
 """Fewer learnt evaluations are too few. Set by hand; not tuned."""
 MANY_GENERATIONS = 32
@@ -103,19 +96,14 @@ class Preparation:
         """Whether alpha-beta can play the game; None as long as that is not known."""
         self._told: tuple[int, bool] | None = None
         """Generations, and whether alpha-beta is to play, that the log has last."""
+        self.trees = TreeChoice(machine, threads=threads, random=self._random)
+        """How tree search plays the game."""
         self.trials = Trials(
-            machine, self._alpha_beta_for_trials, self._tree_for_trials, threads=threads, random=self._random
+            machine, self._alpha_beta_for_trials, self.trees.make, threads=threads, random=self._random
         )
-        self.variants = tuple(
-            VariantTrials(machine, variant, self._tree_for_trials, threads=threads, random=self._random)
-            for variant in (MOVE_AVERAGES, MORE_EXPLORATION)
-        )
-        """Of tree search; the first ones decide how it searches in the matches of those that follow."""
         # What patterns weigh has no keys.
         known = memory if len(machine.game.fluents) <= fit.MAX_FLUENTS else None
-        self._recollection = Recollection(known, self.trials, self.variants)
-        self._gain: float | None = None
-        """What a role gains in playouts by move averages (see `guided_playouts`); None as long as that is not known."""
+        self._recollection = Recollection(known, self.trials, self.trees.variants)
         self._improved = 0
         """How often `improve` has done something."""
 
@@ -169,7 +157,7 @@ class Preparation:
     @property
     def _undecided_variants(self) -> list[VariantTrials]:
         known = self.suits is not None and not self.trials.too_slow
-        return [one for one in self.variants if one.undecided] if known and not self.prefers_alpha_beta else []
+        return self.trees.undecided if known and not self.prefers_alpha_beta else []
 
     @property
     def _leads(self) -> bool:
@@ -200,7 +188,7 @@ class Preparation:
         if self.suits is None:
             self.suits = self._examine()
         # Alpha-beta is compared with tree search as it would play.
-        self._expect_of_averages(GAIN_SHARE * seconds, stop)
+        self._expect(GAIN_SHARE * seconds, stop)
         if self.suits:
             self._prepare_alpha_beta(state, seconds, stop, trial=trial)
         if trial:
@@ -237,7 +225,7 @@ class Preparation:
             self._learn(state, begin + (FIT_SHARE + sum(map(sum, PARTS))) * seconds - time.monotonic(), stop)
 
     def _improve(self, stop: StopFlag) -> None:
-        self._expect_of_averages(GAIN_SECONDS, stop)
+        self._expect(math.inf, stop)
         works: list[Callable[[], None]] = []
         if self._choice_undecided:
             works.append(lambda: self._try_out(math.inf, stop, DECISIVE_LEAD))
@@ -251,16 +239,10 @@ class Preparation:
         self._tell()
         self._keep()
 
-    def _expect_of_averages(self, seconds: float, stop: StopFlag) -> None:
-        """Looks once at what move averages are likely to bring where tree search plays, for about so many seconds."""
-        averages = next(one for one in self.variants if one.variant is MOVE_AVERAGES)
-        if self._gain is not None or averages not in self._undecided_variants or seconds < LEAST_GAIN_SECONDS:
-            return
-        seconds = min(seconds, GAIN_SECONDS)
-        self._gain = gain_by_averages(self._tree_for_trials, self._machine.initial(), seconds, stop, self._random)
-        if self._gain is not None:
-            averages.prior = GAIN_PRIOR if self._gain >= MUCH_GAIN else 0.0
-            log.info("tree search: %+.2f of the points by move averages in playouts", self._gain)
+    def _expect(self, seconds: float, stop: StopFlag) -> None:
+        """Looks for about so many seconds at most at what is to be expected of variants, if they matter."""
+        if self._undecided_variants:
+            self.trees.expect(seconds, stop)
 
     def _try_variant(self, trials: VariantTrials, end: float, stop: StopFlag) -> None:
         """Finds out whether tree search should search in another way, until `end` (`time.monotonic`) at most; nothing
@@ -268,22 +250,8 @@ class Preparation:
         seconds = self.trials.time_for_a_move(VARIANT_MATCHES, end, stop)
         # To measure that may have shown that tree search is too slow.
         if seconds > 0.0 and trials in self._undecided_variants:
-            before = trials.matches
             with limited(stop, end - time.monotonic()) as halt:
-                trials.play(seconds, halt)
-            if trials.matches > before:
-                log.info("tree search: %.1f of %d points with %s", trials.points, trials.matches, trials.variant.name)
-
-    def tune(self, tree: TreeSearch) -> None:
-        """Has tree search go on as the game wants it, as far as is known; not while it thinks."""
-        for trials in self.variants:
-            trials.variant.use(tree, trials.used)
-
-    def _tree_for_trials(self, role: int, random: Random) -> TreeSearch:
-        """Tree search for a role, as it plays trial matches."""
-        tree = TreeSearch(self._machine, role, threads=1, memory_bytes=TRIAL_MEMORY, seed=random.getrandbits(63))
-        self.tune(tree)
-        return tree
+                self.trees.try_out(trials, seconds, halt)
 
     def _tell(self) -> None:
         """Logs what is known by now, where that is new."""

@@ -8,9 +8,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from agent.search.pvs import preparation as preparing
+from agent.search.pvs import tree_choice
 from agent.search.pvs.guided_playouts import gain_by_averages
-from agent.search.pvs.preparation import GAIN_PRIOR, GAIN_SECONDS, LEAST_GAIN_SECONDS, MUCH_GAIN, Preparation
+from agent.search.pvs.preparation import Preparation
+from agent.search.pvs.tree_choice import GAIN_PRIOR, GAIN_SECONDS, LEAST_GAIN_SECONDS, MUCH_GAIN, TreeChoice
 from agent.search.pvs.variants import MOVE_AVERAGES, VariantTrials
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
@@ -40,9 +41,9 @@ def test_nothing_is_known_when_stopped(own: Compile) -> None:
     assert gain_by_averages(searches(machine), machine.initial(), 0.0, GO, Random(1)) is None
 
 
-def averages(preparation: Preparation) -> VariantTrials:
+def averages(trees: TreeChoice) -> VariantTrials:
     """The trials of move averages."""
-    return next(one for one in preparation.variants if one.variant is MOVE_AVERAGES)
+    return next(one for one in trees.variants if one.variant is MOVE_AVERAGES)
 
 
 @pytest.mark.parametrize(("gain", "used"), [(MUCH_GAIN, True), (MUCH_GAIN - 0.01, False), (None, False)])
@@ -56,34 +57,35 @@ def test_much_gain_is_enough_to_begin_with(
         asked.append(seconds)
         return gain
 
-    monkeypatch.setattr(preparing, "gain_by_averages", found)
-    preparation = Preparation(own("connect_four"), 0, threads=1, seed=1)
-    preparation.suits = False
-    machine = preparation._machine
-    preparation.run(machine.initial(), 1000 * GAIN_SECONDS, GO, trial=False)
+    monkeypatch.setattr(tree_choice, "gain_by_averages", found)
+    trees = TreeChoice(own("connect_four"), threads=1, random=Random(1))
+    trees.expect(1000 * GAIN_SECONDS, GO)
     assert asked == [GAIN_SECONDS]
-    assert averages(preparation).used == used
-    assert averages(preparation).prior == (GAIN_PRIOR if used else 0.0)
-    preparation.run(machine.initial(), LEAST_GAIN_SECONDS, GO, trial=False)
+    assert averages(trees).used == used
+    assert averages(trees).prior == (GAIN_PRIOR if used else 0.0)
+    trees.expect(0.9 * LEAST_GAIN_SECONDS, GO)
     assert len(asked) == 1
-    preparation.run(machine.initial(), 1000 * GAIN_SECONDS, GO, trial=False)
+    trees.expect(1000 * GAIN_SECONDS, GO)
     assert len(asked) == 1 + (gain is None)
     if used:
-        averages(preparation).matches = 1
-        assert averages(preparation).used
-        averages(preparation).matches = 2
-        assert not averages(preparation).used
+        averages(trees).matches = 1
+        assert averages(trees).used
+        averages(trees).matches = 2
+        assert not averages(trees).used
 
 
-def test_not_asked_where_alpha_beta_plays(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its evaluation needs no playouts."""
+@pytest.mark.parametrize("alpha_beta", [True, False])
+def test_asked_where_tree_search_plays(own: Compile, monkeypatch: pytest.MonkeyPatch, alpha_beta: bool) -> None:
+    """An evaluation needs no playouts."""
+    asked: list[float] = []
 
-    def fail(*arguments: object) -> None:
-        raise AssertionError("nobody wants to know")
+    def found(make: object, state: object, seconds: float, stop: object, random: object) -> float:
+        asked.append(seconds)
+        return MUCH_GAIN
 
-    monkeypatch.setattr(preparing, "gain_by_averages", fail)
-    monkeypatch.setattr(Preparation, "prefers_alpha_beta", True)
+    monkeypatch.setattr(tree_choice, "gain_by_averages", found)
+    monkeypatch.setattr(Preparation, "prefers_alpha_beta", alpha_beta)
     preparation = Preparation(own("connect_four"), 0, threads=1, seed=1)
     preparation.suits = False
-    preparation._attempt(lambda: preparation._expect_of_averages(GAIN_SECONDS, GO))
-    assert averages(preparation).prior == 0.0
+    preparation.run(preparation._machine.initial(), 1000 * GAIN_SECONDS, GO, trial=False)
+    assert bool(asked) == averages(preparation.trees).used == (not alpha_beta)

@@ -384,7 +384,7 @@ def first(machine_of: Compile, tmp_path: Path) -> Preparation:
     """The preparation of a first match, with an evaluation learnt and trial matches played."""
     preparation = Preparation(machine_of(SHEET), 0, threads=1, seed=1, memory=memory_of(machine_of(SHEET), tmp_path))
     preparation.trials.points, preparation.trials.matches = 30.0, 40
-    for points, variant in enumerate(preparation.variants):
+    for points, variant in enumerate(preparation.trees.variants):
         variant.recall(Tally(points + 0.5, 2))
     learn(preparation, 1)
     return preparation
@@ -410,11 +410,11 @@ def test_second_match_begins_with_what_the_first_has_learnt(
     assert second.generations == first.generations >= 1
     assert second.prefers_alpha_beta
     assert second.trials.tally == (0.75 * MOST_REMEMBERED, MOST_REMEMBERED)
-    assert [variant.tally for variant in second.variants] == [(0.5, 2), (1.5, 2)]
+    assert [variant.tally for variant in second.trees.variants] == [(0.5, 2), (1.5, 2)]
     learn(second, second.generations + 1)
     second.trials.points += 1
     second.trials.matches += 1
-    second.variants[1].matches += 1
+    second.trees.variants[1].matches += 1
     second._keep()
     third = memory_of(machine, tmp_path).read()
     assert third is not None

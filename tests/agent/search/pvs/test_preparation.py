@@ -501,7 +501,7 @@ def test_open_question_is_settled_while_others_think(prepared: Preparation, monk
 
     run(prepared)
     # How tree search does best is known.
-    for variant in prepared.variants:
+    for variant in prepared.trees.variants:
         variant.matches = MANY_MATCHES
     monkeypatch.setattr(trying, "MANY_TRIALS", 1 << 30)
     monkeypatch.setattr(trying, "TrialMatch", FakeMatch(played))

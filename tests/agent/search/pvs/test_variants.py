@@ -183,7 +183,7 @@ def prepare(own: Compile, monkeypatch: pytest.MonkeyPatch, lost: bool) -> tuple[
     """Prepares for tic-tac-toe, where alpha-beta has lost its trials or not; and the variants that were tried."""
     preparation = Preparation(own("tic_tac_toe"), 0, threads=1, seed=4)
     played: list[str] = []
-    for one in preparation.variants:
+    for one in preparation.trees.variants:
         name = one.variant.name
         monkeypatch.setattr(one, "play", lambda seconds, stop, name=name: played.append(name))
     preparation.trials.points, preparation.trials.matches = (0.0 if lost else 8.0), 8
@@ -197,13 +197,13 @@ def test_only_where_tree_search_plays(own: Compile, monkeypatch: pytest.MonkeyPa
     preparation, played = prepare(own, monkeypatch, lost=False)
     assert (played, preparation.prefers_alpha_beta, preparation.undecided) == ([], True, False)
     preparation, played = prepare(own, monkeypatch, lost=True)
-    names = [one.variant.name for one in preparation.variants]
+    names = [one.variant.name for one in preparation.trees.variants]
     assert played == names
     assert preparation.undecided
     for _ in names:
         preparation.improve(GO)
     assert played == 2 * names
-    for n, one in enumerate(preparation.variants, 1):
+    for n, one in enumerate(preparation.trees.variants, 1):
         one.matches = int(MOST_BEHIND)
         assert preparation.undecided == (n < len(names))
 
@@ -214,7 +214,7 @@ def test_the_tree_is_searched_with_what_was_found(own: Compile) -> None:
     search = GeneralSearch(machine, 0, threads=1, seed=1)
     search._preparation.suits = False
     search.begin(machine.initial())
-    for one in search._preparation.variants:
+    for one in search._preparation.trees.variants:
         one.points, one.matches = 2.0, 2
     stop = np.zeros(1, np.uint8)
 
@@ -226,4 +226,4 @@ def test_the_tree_is_searched_with_what_was_found(own: Compile) -> None:
     used = weights(search._tree)
     search._tree.explore(1.0)
     assert used == pytest.approx([MORE * weight for weight in weights(search._tree)])
-    assert is_changed(search._preparation._tree_for_trials(0, Random(1)))
+    assert is_changed(search._preparation.trees.make(0, Random(1)))
