@@ -119,7 +119,7 @@ def _enter_moves(programs, lanes, parameters, playing):
     stuck = ZERO
     draw = lanes.move_workspace
     if playing != ZERO:
-        # Only in games of two players: no trail of moves is kept there.
+        # Never for a single player: no trail is kept of these moves.
         knowing = len(parameters.decisive.role) > 0
         if knowing:
             decisive = lanes.decisive

@@ -265,7 +265,7 @@ def make_workspace(programs: CircuitPrograms, seed: int, threats: int = 0) -> Se
         ),
         source=np.zeros(64, np.int32),
         plies=np.zeros(64, np.int32),
-        decisive=new_decisive_workspace(threats),
+        decisive=new_decisive_workspace(threats, roles),
         left_tree=np.zeros(MAX_HORIZON + 1, np.uint64),
         played=np.zeros(moves, np.uint64),
         held_played=np.zeros(moves, np.uint64),

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.tree.decisive.kernels import ROW, DecisiveMoves, no_decisive_moves
-from agent.search.tree.decisive.makers import Condition, Transitions, find_makers
+from agent.search.tree.decisive.makers import Condition, Transitions, find_makers, some_of
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.endings import find_endings
-from games.gdl.structure.rivals import find_rivals
+from games.gdl.structure.rivals import find_groups, find_rivals
 from games.roles import is_random_role
 
 ENDINGS_SECONDS, MAKERS_SECONDS = 0.3, 0.7
@@ -43,19 +43,22 @@ def decisive_moves_of(machine: CircuitMachine, seed: int) -> DecisiveMoves:
 
 
 def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
-    """The decisive moves of a game of two players; none where they cannot be told, or would take too long to look for.
+    """The decisive moves of a game of two players or more; none where they cannot be told, or would take too long to
+    look for.
 
-    Reads off what ends a match, and from random matches who wins by it, and which moves bring it about.
+    Reads off what ends a match, and from random matches who wins by it, and which moves bring it about. Of more than
+    two players each one keeps that one from winning whose turn is the next, if they always move in the same order and
+    it would lose by it.
     """
     programs = machine.programs
-    if len(machine.roles) != 2 or any(map(is_random_role, machine.roles)):
+    if len(machine.roles) < 2 or any(map(is_random_role, machine.roles)):
         return no_decisive_moves()
     endings = find_endings(programs, ENDINGS_SECONDS)
     if not endings or sum(map(len, endings)) > len(programs.legal.inputs) + len(programs.next.inputs):
         return no_decisive_moves()
     positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES, seconds=MATCHES_SECONDS)
     facts = facts_in(positions.states, len(machine.game.fluents))
-    wins = _wins(machine, positions.states, positions.terminal)
+    wins, losses = _results(machine, positions.states, positions.terminal)
     owned = _owned(endings, facts, positions.terminal, wins)
     if not owned:
         return no_decisive_moves()
@@ -66,19 +69,24 @@ def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
             wanted[fact] = True
             wanted[rivals[fact]] = True
     at = np.flatnonzero(positions.match[1:] == positions.match[:-1])
-    made = positions.joint[at] + programs.role_start[:2].astype(np.int32)
-    transitions = Transitions(facts[at], facts[at + 1], made)
+    made = positions.joint[at] + programs.role_start[:-1].astype(np.int32)
+    groups = find_groups(machine.game.fluents)
+    transitions = Transitions(facts[at], facts[at + 1], some_of(groups, facts[at]), made)
     learnt_from = positions.match[at] % 2 == 0
     makers = find_makers(transitions[learnt_from], wanted, rivals, MAKERS_SECONDS)
-    moves = _assemble(owned, makers, rivals, int(programs.role_start[1]))
+    blockers = [
+        before if before >= 0 and losses[wins[:, role], before].mean() >= CLEAR else -1
+        for role, before in enumerate(_turn_order(made, positions.match[at]))
+    ]
+    moves = _assemble(owned, makers, rivals, groups, blockers, programs.role_start)
     foreseen, right = _foresee(moves, transitions[~learnt_from], wins[at + 1][~learnt_from])
     return moves if right >= FORESEEN and right >= RIGHT * foreseen else no_decisive_moves()
 
 
 def _foresee(moves: DecisiveMoves, transitions: Transitions, wins: NDArray[np.bool_]) -> tuple[int, int]:
-    """How many moves of these are said to win, and how many of those do; `wins` (n, 2) says who has won after each."""
+    """How many moves of these are said to win, and how many do; `wins` (n, roles) says who has won after each."""
     foreseen = np.zeros_like(wins)
-    before = transitions.before
+    before, known = transitions.before, transitions.known
     for ending in range(len(moves.first) - 1):
         places = slice(moves.first[ending], moves.first[ending + 1])
         missing = ~before[:, moves.fact[places]]
@@ -89,12 +97,12 @@ def _foresee(moves: DecisiveMoves, transitions: Transitions, wins: NDArray[np.bo
             here = lone[threats == threat]
             for row in moves.win[moves.win_first[threat] : moves.win_first[threat + 1]].tolist():
                 made = here[transitions.moves[here, role] == row[0]]
-                foreseen[made[_hold(row, before[made])], role] = True
+                foreseen[made[_hold(row, known[made])], role] = True
     return int(foreseen.sum()), int((foreseen & wins).sum())
 
 
 def _hold(row: Sequence[int], facts: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """In which states (n, fluents) the conditions of a row of `DecisiveMoves` hold."""
+    """In which states (n, fluents + groups) the conditions of a row of `DecisiveMoves` hold."""
     holding = np.ones(len(facts), np.bool_)
     for fact, other in zip(row[1::2], row[2::2], strict=True):
         if fact < 0:
@@ -104,15 +112,41 @@ def _hold(row: Sequence[int], facts: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return holding
 
 
-def _wins(machine: CircuitMachine, states: NDArray[np.uint64], terminal: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(n, 2): which role has won in packed states (n, words): it has its best goal, and the other one its worst."""
-    wins = np.zeros((len(states), 2), np.bool_)
+def _results(
+    machine: CircuitMachine, states: NDArray[np.uint64], terminal: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(n, roles) each: who has won and who has lost in packed states (n, words).
+
+    Whoever has its worst goal has lost; whoever has its best one has won, where of two the other one has lost, or of
+    more nobody else has its best one.
+    """
+    shape = len(states), len(machine.roles)
+    wins, losses = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
     goals = machine.goals_of(states[terminal])
-    best = [max(values, default=100) for values in machine.game.goals]
-    worst = [min(values, default=0) for values in machine.game.goals]
-    for role in (0, 1):
-        wins[terminal, role] = (goals[:, role] == best[role]) & (goals[:, 1 - role] == worst[1 - role])
-    return wins
+    best = goals == np.array([max(values, default=100) for values in machine.game.goals])
+    worst = goals == np.array([min(values, default=0) for values in machine.game.goals])
+    losses[terminal] = worst
+    wins[terminal] = best & worst[:, ::-1] if shape[1] == 2 else best & (best.sum(axis=1) == 1)[:, None]
+    return wins, losses
+
+
+def _turn_order(made: NDArray[np.int32], match: NDArray[np.int32]) -> list[int]:
+    """Who moves before each role: of two the other one, of more -1 where that is not always the same one.
+
+    From the joint moves (n, roles) that were made one after the other, numbered over all roles, and of which matches.
+    """
+    roles = made.shape[1]
+    if roles == 2:
+        return [1, 0]
+    idle = np.array([np.bincount(moves).argmax() for moves in made.T])
+    moved = made != idle
+    mover = np.where(moved.sum(axis=1) == 1, moved.argmax(axis=1), -1)
+    follows = match[1:] == match[:-1]
+    order = []
+    for role in range(roles):
+        before = np.unique(mover[:-1][follows & (mover[1:] == role)])
+        order.append(int(before[0]) if len(before) == 1 else -1)
+    return order
 
 
 def _owned(
@@ -126,7 +160,7 @@ def _owned(
     An ending that no match has come to goes by others with the same facts.
     """
     last, wins = facts[terminal], wins[terminal]
-    votes = np.zeros((2, facts.shape[1]), np.int64)
+    votes = np.zeros((wins.shape[1], facts.shape[1]), np.int64)
     by_ending = []
     for ending in endings:
         won = wins[last[:, ending].all(axis=1)]
@@ -146,30 +180,39 @@ def _assemble(
     owned: Sequence[tuple[int, tuple[int, ...]]],
     makers: dict[tuple[int, int], list[Condition]],
     rivals: Sequence[Sequence[int]],
-    second_role: int,
+    groups: Sequence[Sequence[int]],
+    blockers: Sequence[int],
+    role_start: NDArray[np.int64],
 ) -> DecisiveMoves:
     """The kernels' form of endings and who wins by them, and of which moves make which facts true.
 
-    Moves from `second_role` on are role 1's.
+    `blockers` are who keeps each role from winning, or -1, `role_start` is that of `CircuitPrograms`.
     """
-    rows: tuple[dict[int, list[list[int]]], ...] = {}, {}
+    groups = [*([fact] for fact in range(len(rivals))), *groups]
+    rows: list[dict[int, list[list[int]]]] = [{} for _ in blockers]
     for (move, fact), conditions in makers.items():
         numbers = [number for condition in conditions for number in condition]
         row = [move, *numbers, *[0] * (ROW - 1 - len(numbers))]
-        rows[int(move >= second_role)].setdefault(fact, []).append(row)
+        rows[int(np.searchsorted(role_start, move, side="right")) - 1].setdefault(fact, []).append(row)
     threats: dict[tuple[int, int], int] = {}
     threat = [threats.setdefault((role, fact), len(threats)) for role, ending in owned for fact in ending]
     win = [rows[role].get(fact, []) for role, fact in threats]
-    block = [[row for rival in rivals[fact] for row in rows[1 - role].get(rival, [])] for role, fact in threats]
+    block = [
+        [row for rival in rivals[fact] for row in rows[blockers[role]].get(rival, [])] if blockers[role] >= 0 else []
+        for role, fact in threats
+    ]
     return DecisiveMoves(
         first=_offsets([ending for _, ending in owned]),
         fact=np.array([fact for _, ending in owned for fact in ending], np.int32),
         threat=np.array(threat, np.int32),
         role=np.array([role for role, _ in threats], np.int32),
+        blocker=np.array([blockers[role] for role, _ in threats], np.int32),
         win_first=_offsets(win),
         win=_table(win),
         block_first=_offsets(block),
         block=_table(block),
+        group_first=_offsets(groups),
+        group=np.array([fact for group in groups for fact in group], np.int32),
     )
 
 

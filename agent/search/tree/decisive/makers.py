@@ -14,19 +14,36 @@ SEEN = 5
 """How often a move has to have been made, and to have made the fact true. Set by hand; not tuned."""
 
 Condition = tuple[int, int]
-"""(f + 1, 0): fact f holds; (-f - 1, 0): it does not; (f + 1, g + 1): one of facts f and g holds."""
+"""(f + 1, 0): fact f holds; (-f - 1, 0): it does not; (f + 1, g + 1): one of facts f and g holds. From the number of
+facts on, f is a group of facts, one of which holds or none: whether a cell is empty, where no fact says so."""
 
 
 class Transitions:
     """Positions of random matches, the joint moves that were made there, and what they led to."""
 
-    def __init__(self, before: NDArray[np.bool_], after: NDArray[np.bool_], moves: NDArray[np.int32]) -> None:
-        """`before` and `after` say which facts hold (n, fluents), `moves` (n, 2) are numbered over both roles."""
-        self.before, self.after, self.moves = before, after, moves
+    def __init__(
+        self, before: NDArray[np.bool_], after: NDArray[np.bool_], some: NDArray[np.bool_], moves: NDArray[np.int32]
+    ) -> None:
+        """`before` and `after` say which facts hold (n, fluents), `some` of which groups some fact does before (n,
+        groups); `moves` (n, roles) are numbered over all roles."""
+        self.before, self.after, self.some, self.moves = before, after, some, moves
 
     def __getitem__(self, which: NDArray[np.bool_]) -> Transitions:
         """Those of a mask (n)."""
-        return Transitions(self.before[which], self.after[which], self.moves[which])
+        return Transitions(self.before[which], self.after[which], self.some[which], self.moves[which])
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which facts hold before, and of which groups some fact does (n, fluents + groups)."""
+        return np.concatenate([self.before, self.some], axis=1)
+
+
+def some_of(groups: Sequence[Sequence[int]], facts: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Of which groups (n, groups) some fact holds, where `facts` (n, fluents) do."""
+    some = np.zeros((len(facts), len(groups)), np.bool_)
+    for i, group in enumerate(groups):
+        some[:, i] = facts[:, group].any(axis=1)
+    return some
 
 
 def find_makers(
@@ -35,19 +52,19 @@ def find_makers(
     """By move and fact, under which conditions the move, where it is legal, makes the fact true, if it ever did.
 
     `wanted` (fluents) are the facts that matter, `rivals` those of each fact that may stand in its place. Only moves
-    count that a role made while the other one had to wait. None at all where it would take more than so many seconds.
+    count that a role made while the others had to wait. None at all where it would take more than so many seconds.
     """
     end = time.monotonic() + seconds
-    added = transitions.after & ~transitions.before
+    added, known = transitions.after & ~transitions.before, transitions.known
     makers: dict[tuple[int, int], list[Condition]] = {}
-    for role in (0, 1):
-        moves, others = transitions.moves[:, role], transitions.moves[:, 1 - role]
+    for role in range(transitions.moves.shape[1]):
+        moves, others = transitions.moves[:, role], np.delete(transitions.moves, role, axis=1)
         order = np.argsort(moves, kind="stable")
         values, begins = np.unique(moves[order], return_index=True)
         for move, rows in zip(values.tolist(), np.split(order, begins[1:]), strict=True):
             if len(rows) < SEEN or (others[rows] != others[rows[0]]).any():
                 continue
-            made, held = added[rows], transitions.before[rows]
+            made, held = added[rows], known[rows]
             for fact in np.flatnonzero(wanted & (made.sum(axis=0) >= SEEN)).tolist():
                 if time.monotonic() > end:
                     return {}
@@ -61,7 +78,7 @@ def find_makers(
 def _conditions(
     where: NDArray[np.bool_], elsewhere: NDArray[np.bool_], rivals: Sequence[Sequence[int]]
 ) -> list[Condition] | None:
-    """Conditions that hold in all states of `where` and not all of them in any of `elsewhere` (n, fluents).
+    """Conditions that hold in all states of `where` and not all of them in any of `elsewhere` (n, fluents + groups).
 
     Found greedily, the one first that excludes most; None where more than `MOST_CONDITIONS` would be needed.
     """
@@ -79,7 +96,7 @@ def _conditions(
         else:
             most, best, left = int(by_absence[absent]), (-absent - 1, 0), ~elsewhere[:, absent]
         if most < len(elsewhere):
-            for f in np.flatnonzero(~always & ~never).tolist():
+            for f in np.flatnonzero(~always[: len(rivals)] & ~never[: len(rivals)]).tolist():
                 for g in rivals[f]:
                     if g > f and (where[:, f] | where[:, g]).all():
                         either = elsewhere[:, f] | elsewhere[:, g]

@@ -11,7 +11,7 @@ from numba import njit
 from agent.search.engine import Opinion
 from agent.search.tree.decisive.finding import decisive_moves_of, find_decisive_moves
 from agent.search.tree.decisive.kernels import DecisiveMoves, find_decisive, new_decisive_workspace
-from agent.search.tree.decisive.makers import Transitions, find_makers
+from agent.search.tree.decisive.makers import Transitions, find_makers, some_of
 from agent.search.tree.engine import TreeSearch
 from games.bits.words import aligned_words
 from games.gdl.running.batches import load_initial, load_lanes
@@ -32,7 +32,7 @@ def _chosen(machine: CircuitMachine, moves: DecisiveMoves, states: list[State]) 
     load_initial(programs, slots)
     load_lanes(len(programs.next_slot), slots, np.stack([machine.pack(state) for state in states]))
     evaluate(programs.legal, slots, WIDTHS[1])
-    work = new_decisive_workspace(len(moves.role))
+    work = new_decisive_workspace(len(moves.role), len(machine.roles))
     found: list[tuple[int, Term] | None] = [None] * len(states)
     lanes = ALL >> np.uint64(64 - len(states))
     for _ in range(2):
@@ -40,7 +40,7 @@ def _chosen(machine: CircuitMachine, moves: DecisiveMoves, states: list[State]) 
         n = find_in_lanes(moves, programs.legal_slot, slots, lanes, work)
     assert not work.lanes.any()
     for move, word in zip(work.move[:n].tolist(), work.word[:n].tolist(), strict=True):
-        role = int(move >= programs.role_start[1])
+        role = int(np.searchsorted(programs.role_start, move, side="right")) - 1
         for lane in range(len(states)):
             if word >> lane & 1:
                 assert found[lane] is None
@@ -48,12 +48,18 @@ def _chosen(machine: CircuitMachine, moves: DecisiveMoves, states: list[State]) 
     return found
 
 
+def _waiting(machine: CircuitMachine, state: State) -> list[Term]:
+    """A move of each role: the only one of all but the mover."""
+    return [machine.legal(state, role)[0] for role in range(len(machine.roles))]
+
+
 def _wins(machine: CircuitMachine, state: State, role: int) -> list[Term]:
     """A role's moves after which it has won; none where it has to wait."""
     won = []
-    if len(machine.legal(state, role)) > 1 or len(machine.legal(state, 1 - role)) == 1:
+    others = [len(machine.legal(state, other)) for other in range(len(machine.roles)) if other != role]
+    if len(machine.legal(state, role)) > 1 or max(others) == 1:
+        joint = _waiting(machine, state)
         for move in machine.legal(state, role):
-            joint = [machine.legal(state, 1 - role)[0]] * 2
             joint[role] = move
             after = machine.next(state, joint)
             if machine.terminal(after) and machine.goal(after, role) == 100:
@@ -68,7 +74,9 @@ def _positions(machine: CircuitMachine, seed: int) -> list[State]:
     return [machine.unpack(state) for state in positions.states[rows]]
 
 
-@pytest.mark.parametrize(("name", "share"), [("tic_tac_toe", 1.0), ("connect_four", 1.0), ("breakthrough", 0.6)])
+@pytest.mark.parametrize(
+    ("name", "share"), [("tic_tac_toe", 1.0), ("connect_four", 1.0), ("breakthrough", 0.6), ("three_way_line", 1.0)]
+)
 def test_wins_in_one_move_are_found(own: Compile, name: str, share: float) -> None:
     """In states of random matches: none is said to win that does not; few are missed, as they are seldom made."""
     machine = own(name)
@@ -77,7 +85,7 @@ def test_wins_in_one_move_are_found(own: Compile, name: str, share: float) -> No
     for seed in range(4):
         states = _positions(machine, seed)
         for state, found in zip(states, _chosen(machine, moves, states), strict=True):
-            wins = [(role, move) for role in (0, 1) for move in _wins(machine, state, role)]
+            wins = [(role, move) for role in range(len(machine.roles)) for move in _wins(machine, state, role)]
             if wins:
                 winnable += 1
                 found_wins += found in wins
@@ -86,27 +94,29 @@ def test_wins_in_one_move_are_found(own: Compile, name: str, share: float) -> No
     assert found_wins >= share * winnable
 
 
-def test_what_the_other_one_would_win_by_is_stopped(own: Compile) -> None:
+@pytest.mark.parametrize("name", ["connect_four", "three_way_line"])
+def test_what_the_next_one_would_win_by_is_stopped(own: Compile, name: str) -> None:
     """By a move to the cell that is missing to its line, where the mover cannot win; else nothing is said."""
-    machine = own("connect_four")
+    machine = own(name)
+    roles = range(len(machine.roles))
     moves = find_decisive_moves(machine, 1)
     stopped = 0
     for seed in range(4):
         states = _positions(machine, seed)
         for state, found in zip(states, _chosen(machine, moves, states), strict=True):
-            mover = 0 if len(machine.legal(state, 0)) > 1 else 1
+            mover = max(roles, key=lambda role: len(machine.legal(state, role)))
             if found is None or _wins(machine, state, mover):
                 continue
             role, move = found
             assert role == mover
-            # It takes a column in which the other one, if it were its turn, would have won.
-            joint = [machine.legal(state, 1 - mover)[0]] * 2
+            # It takes a cell in which the next one, if it were its turn, would have won.
+            joint = _waiting(machine, state)
             threatened = set()
             for other in machine.legal(state, mover):
                 joint[mover] = other
                 after = machine.next(state, joint)
                 if not machine.terminal(after):
-                    threatened.update(_wins(machine, after, 1 - mover))
+                    threatened.update(_wins(machine, after, (mover + 1) % len(roles)))
             assert move in threatened
             stopped += 1
     assert stopped > 5
@@ -125,7 +135,7 @@ def test_each_machine_is_looked_at_once(own: Compile) -> None:
 
 
 def test_conditions_of_a_move() -> None:
-    """A fact that has to hold, one that must not, and one of two; none where chance decides."""
+    """A fact that has to hold, one that must not, and one of two, or of a group; none where chance decides."""
     rng = np.random.default_rng(1)
     before = rng.random((400, 6)) < 0.5
     before[:, 5] = False
@@ -135,11 +145,13 @@ def test_conditions_of_a_move() -> None:
     after[:, 5] = does
     wanted = np.arange(6) == 5
     rivals = [[], [], [3], [2], [], []]
-    makers = find_makers(Transitions(before, after, moves), wanted, rivals, 60.0)
-    assert set(makers) == {(0, 5)}
-    assert sorted(makers[0, 5]) == [(-2, 0), (1, 0), (3, 4)]
+    for groups, either in (([], (3, 4)), ([[1, 4], [2, 3]], (8, 0))):
+        transitions = Transitions(before, after, some_of(groups, before), moves)
+        makers = find_makers(transitions, wanted, rivals, 60.0)
+        assert set(makers) == {(0, 5)}
+        assert sorted(makers[0, 5]) == sorted([(-2, 0), (1, 0), either])
     after[:, 5] &= rng.random(400) < 0.5
-    assert not find_makers(Transitions(before, after, moves), wanted, rivals, 60.0)
+    assert not find_makers(Transitions(before, after, some_of([], before), moves), wanted, rivals, 60.0)
 
 
 def test_the_search_plays_them(own: Compile, think: Think) -> None:
