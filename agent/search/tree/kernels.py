@@ -123,7 +123,8 @@ def _enter_moves(programs, lanes, parameters, playing):
         knowing = len(parameters.decisive.role) > 0
         if knowing:
             decisive = lanes.decisive
-            for i in range(find_decisive(parameters.decisive, programs.legal_slot, slots, playing, decisive)):
+            n_fluents, legal_slot = len(programs.next_slot), programs.legal_slot
+            for i in range(find_decisive(parameters.decisive, n_fluents, legal_slot, slots, playing, decisive)):
                 decided = np.int64(decisive.move[i])
                 enter_move(set_start, set_slot, slots, WIDTH, FIRST_WORD, decided, decisive.word[i])
                 lanes.played[decided] |= decisive.word[i]

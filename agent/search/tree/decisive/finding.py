@@ -188,7 +188,6 @@ def _assemble(
 
     `blockers` are who keeps each role from winning, or -1, `role_start` is that of `CircuitPrograms`.
     """
-    groups = [*([fact] for fact in range(len(rivals))), *groups]
     rows: list[dict[int, list[list[int]]]] = [{} for _ in blockers]
     for (move, fact), conditions in makers.items():
         numbers = [number for condition in conditions for number in condition]
@@ -197,10 +196,11 @@ def _assemble(
     threats: dict[tuple[int, int], int] = {}
     threat = [threats.setdefault((role, fact), len(threats)) for role, ending in owned for fact in ending]
     win = [rows[role].get(fact, []) for role, fact in threats]
-    block = [
-        [row for rival in rivals[fact] for row in rows[blockers[role]].get(rival, [])] if blockers[role] >= 0 else []
-        for role, fact in threats
-    ]
+    block = []
+    for (role, fact), winning in zip(threats, win, strict=True):
+        # What nobody can bring about need not be stopped.
+        by = blockers[role] if winning else -1
+        block.append([row for rival in rivals[fact] for row in rows[by].get(rival, [])] if by >= 0 else [])
     return DecisiveMoves(
         first=_offsets([ending for _, ending in owned]),
         fact=np.array([fact for _, ending in owned for fact in ending], np.int32),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.tree.decisive.makers import MOST_CONDITIONS
-from games.bits.inner import inner_kernel
+from games.bits.inner import inner_kernel, step
 from games.gdl.running.kernels import ONE, ZERO
 from games.gdl.running.layout import FIRST_FLUENT
 
@@ -50,7 +50,7 @@ class DecisiveMoves(NamedTuple):
     block: NDArray[np.int32]
     """(n, ROW)"""
     group_first: NDArray[np.int32]
-    """(fluents + groups + 1) what f stands for in a condition: one of `group[group_first[f] : group_first[f + 1]]`."""
+    """(groups + 1) group g has the facts `group[group_first[g] : group_first[g + 1]]`."""
     group: NDArray[np.int32]
     """(n) indices of fluents."""
 
@@ -62,6 +62,8 @@ class DecisiveWorkspace(NamedTuple):
     """(threats) where there is one; all 0 between calls."""
     met: NDArray[np.int32]
     """(threats) those there are."""
+    near: NDArray[np.uint64]
+    """(threats) for each of these, where the next move can make the fact true."""
     decided: NDArray[np.uint64]
     """(roles) the lanes in which a move was found for each role."""
     move: NDArray[np.int32]
@@ -85,6 +87,7 @@ def new_decisive_workspace(threats: int, roles: int) -> DecisiveWorkspace:
     return DecisiveWorkspace(
         np.zeros(threats, np.uint64),
         np.zeros(threats, np.int32),
+        np.zeros(threats, np.uint64),
         np.zeros(roles, np.uint64),
         np.zeros(MOST_FOUND, np.int32),
         np.zeros(MOST_FOUND, np.uint64),
@@ -92,25 +95,10 @@ def new_decisive_workspace(threats: int, roles: int) -> DecisiveWorkspace:
 
 
 @inner_kernel()
-def _holding(moves, row, slots, lanes):
-    """The lanes (a word) in which the conditions of a row of `DecisiveMoves` hold."""
-    for i in range(MOST_CONDITIONS):
-        fact, other = np.int64(row[1 + 2 * i]), np.int64(row[2 + 2 * i])
-        if fact == 0:
-            break
-        group = abs(fact) - 1
-        some = slots[FIRST_FLUENT + other - 1] if other != 0 else ZERO
-        for place in range(moves.group_first[group], moves.group_first[group + 1]):
-            some |= slots[FIRST_FLUENT + np.int64(moves.group[place])]
-        lanes &= some if fact > 0 else ~some
-    return lanes
-
-
-@inner_kernel()
-def _find_threats(moves, slots, lanes, work):
+def _find_threats(first, fact, threats, slots, lanes, work):
     """Notes in `work` which threats there are in `lanes` (a word); returns how many."""
-    n_met = 0
-    first, fact = moves.first, moves.fact
+    # Hardly any branches: the processor could not foresee them.
+    waiting = work.lanes
     for ending in range(np.uint64(len(first) - 1)):
         begin, end = np.uint64(first[ending]), np.uint64(first[ending + ONE])
         one, two = ZERO, ZERO
@@ -118,70 +106,80 @@ def _find_threats(moves, slots, lanes, work):
             absent = ~slots[np.uint64(fact[place]) + _FLUENTS]
             two |= one & absent
             one |= absent
-            if lanes & ~two == ZERO:
-                # Far from complete everywhere, as most endings are.
-                break
         lone = one & ~two & lanes
         if lone == ZERO:
             continue
         for place in range(begin, end):
-            here = lone & ~slots[np.uint64(fact[place]) + _FLUENTS]
-            if here != ZERO:
-                threat = moves.threat[place]
-                if work.lanes[threat] == ZERO:
-                    work.met[n_met] = threat
-                    n_met += 1
-                work.lanes[threat] |= here
+            waiting[np.uint64(threats[place])] |= lone & ~slots[np.uint64(fact[place]) + _FLUENTS]
+    n_met = 0
+    for threat in range(np.uint64(len(waiting))):
+        if waiting[threat] != ZERO:
+            work.met[n_met] = threat
+            n_met += 1
     return n_met
 
 
-@inner_kernel()
-def _take(moves, rows, begin, end, legal_slot, slots, lanes, role, work, n):
-    """Chooses the moves of some rows of `DecisiveMoves` for a role where they are legal in `lanes` (a word), their
-    conditions hold, and none was chosen yet; returns how many moves were found by now, of which there were n before."""
-    for i in range(begin, end):
-        move = rows[i, 0]
-        here = lanes & slots[legal_slot[move]] & ~work.decided[role]
-        if here != ZERO and n < MOST_FOUND:
-            here = _holding(moves, rows[i], slots, here)
-            if here != ZERO:
-                work.decided[role] |= here
-                work.move[n] = move
-                work.word[n] = here
-                n += 1
-    return n
+@step
+def _holding(moves, rows, row, n_fluents, slots, lanes):
+    """The lanes (a word) in which the conditions of a row of `DecisiveMoves` hold."""
+    for i in range(MOST_CONDITIONS):
+        fact, other = np.int64(rows[row, 1 + 2 * i]), np.int64(rows[row, 2 + 2 * i])
+        if fact == 0:
+            break
+        number = abs(fact) - 1
+        some = ZERO
+        if number < n_fluents:
+            some = slots[np.uint64(number) + _FLUENTS]
+            if other != 0:
+                some |= slots[np.uint64(other - 1) + _FLUENTS]
+        else:
+            for place in range(moves.group_first[number - n_fluents], moves.group_first[number - n_fluents + 1]):
+                some |= slots[np.uint64(moves.group[place]) + _FLUENTS]
+        lanes &= some if fact > 0 else ~some
+    return lanes
 
 
 @inner_kernel()
-def find_decisive(moves, legal_slot, slots, lanes, work):
+def find_decisive(moves, n_fluents, legal_slot, slots, lanes, work):
     """Finds a winning move in each of `lanes` (a word) where there is one, else one that stops another role's.
 
-    `moves` is a `DecisiveMoves`, `legal_slot` that of `CircuitPrograms`, `slots` (uint64[slots]) has the states and
-    their legal programs, `work` is a `DecisiveWorkspace`. Returns how many moves were found: `work.move[:n]`, in the
-    lanes of `work.word[:n]`; `work.decided` is the lanes in which each role has one.
+    `moves` is a `DecisiveMoves` of a game of so many fluents, `legal_slot` that of `CircuitPrograms`, `slots`
+    (uint64[slots]) has the states and their legal programs, `work` is a `DecisiveWorkspace`. Returns how many moves
+    were found: `work.move[:n]`, in the lanes of `work.word[:n]`; `work.decided` is in which lanes each role has one.
     """
-    n_met = _find_threats(moves, slots, lanes, work)
-    for role in range(len(work.decided)):
-        work.decided[role] = ZERO
-    n = 0
-    for i in range(n_met):
-        threat = np.int64(work.met[i])
-        begin, end = moves.win_first[threat], moves.win_first[threat + 1]
-        role = np.int64(moves.role[threat])
-        n = _take(moves, moves.win, begin, end, legal_slot, slots, work.lanes[threat], role, work, n)
+    n_met = _find_threats(moves.first, moves.fact, moves.threat, slots, lanes, work)
+    decided = work.decided
+    for role in range(len(decided)):
+        decided[role] = ZERO
     won = ZERO
-    for role in range(len(work.decided)):
-        won |= work.decided[role]
-    for i in range(n_met):
-        threat = np.int64(work.met[i])
-        rest = work.lanes[threat] & ~won
-        work.lanes[threat] = ZERO
-        begin, end = moves.block_first[threat], moves.block_first[threat + 1]
-        if rest != ZERO and begin < end:
+    n = 0
+    # First what wins, then what stops that: one loop, as conditions are long when compiled.
+    for stopping in range(2):
+        firsts, rows = (moves.block_first, moves.block) if stopping else (moves.win_first, moves.win)
+        roles = moves.blocker if stopping else moves.role
+        for i in range(n_met):
+            threat = np.uint64(work.met[i])
             # Only what could be made true by the next move has to be stopped.
+            where = work.near[i] & ~won if stopping else work.lanes[threat]
             near = ZERO
-            for row in range(moves.win_first[threat], moves.win_first[threat + 1]):
-                near |= _holding(moves, moves.win[row], slots, rest)
-            blocker = np.int64(moves.blocker[threat])
-            n = _take(moves, moves.block, begin, end, legal_slot, slots, near, blocker, work, n)
+            if where != ZERO:
+                role = np.int64(roles[threat])
+                for row in range(firsts[threat], firsts[threat + ONE]):
+                    move = rows[row, 0]
+                    able = slots[legal_slot[move]]
+                    if stopping and where & able & ~decided[role] == ZERO:
+                        continue
+                    here = _holding(moves, rows, row, n_fluents, slots, where)
+                    near |= here
+                    here &= able & ~decided[role]
+                    if here != ZERO and n < MOST_FOUND:
+                        decided[role] |= here
+                        work.move[n] = move
+                        work.word[n] = here
+                        n += 1
+            if not stopping:
+                work.near[i] = near
+                work.lanes[threat] = ZERO
+        for role in range(len(decided)):
+            won |= decided[role]
     return n

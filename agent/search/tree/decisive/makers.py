@@ -96,7 +96,8 @@ def _conditions(
         else:
             most, best, left = int(by_absence[absent]), (-absent - 1, 0), ~elsewhere[:, absent]
         if most < len(elsewhere):
-            for f in np.flatnonzero(~always[: len(rivals)] & ~never[: len(rivals)]).tolist():
+            facts = np.flatnonzero(~always & ~never)
+            for f in facts[facts < len(rivals)].tolist():
                 for g in rivals[f]:
                     if g > f and (where[:, f] | where[:, g]).all():
                         either = elsewhere[:, f] | elsewhere[:, g]

@@ -37,7 +37,7 @@ def _chosen(machine: CircuitMachine, moves: DecisiveMoves, states: list[State]) 
     lanes = ALL >> np.uint64(64 - len(states))
     for _ in range(2):
         # What was found the first time must leave nothing behind.
-        n = find_in_lanes(moves, programs.legal_slot, slots, lanes, work)
+        n = find_in_lanes(moves, len(programs.next_slot), programs.legal_slot, slots, lanes, work)
     assert not work.lanes.any()
     for move, word in zip(work.move[:n].tolist(), work.word[:n].tolist(), strict=True):
         role = int(np.searchsorted(programs.role_start, move, side="right")) - 1
