@@ -70,12 +70,12 @@ def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
             wanted[rivals[fact]] = True
     at = np.flatnonzero(positions.match[1:] == positions.match[:-1])
     made = positions.joint[at] + programs.role_start[:-1].astype(np.int32)
-    groups = find_groups(machine.game.fluents)
+    groups = [group for group in find_groups(machine.game.fluents) if wanted[group].any()]
     transitions = Transitions(facts[at], facts[at + 1], some_of(groups, facts[at]), made)
     learnt_from = positions.match[at] % 2 == 0
     makers = find_makers(transitions[learnt_from], wanted, rivals, MAKERS_SECONDS)
     blockers = [
-        before if before >= 0 and losses[wins[:, role], before].mean() >= CLEAR else -1
+        before if before >= 0 and losses[wins[:, role], before].sum() >= CLEAR * wins[:, role].sum() else -1
         for role, before in enumerate(_turn_order(made, positions.match[at]))
     ]
     moves = _assemble(owned, makers, rivals, groups, blockers, programs.role_start)
