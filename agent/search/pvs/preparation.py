@@ -119,18 +119,27 @@ class Preparation:
 
     @property
     def prefers_alpha_beta(self) -> bool:
-        """Whether alpha-beta is to play: where it can, unless it has lost its trial matches or is not ahead in them.
+        """Whether alpha-beta is to play: where it can, unless it has lost its trial matches or is not ahead in them,
+        or is `_ignorant`.
 
         Where an evaluation is only of patterns it has to have won some: such games are slow to learn. Where both
         players choose at once it has to lead, as it takes the other one to see what it cannot see.
         """
-        if not self.suits or self.features is None or self.trials.lost or self.trials.tied:
+        if not self.suits or self.features is None or self.trials.lost or self.trials.tied or self._ignorant:
             return False
         if self.searched is not self._machine and not self._leads:
             return False
         if self.evaluation is None:
             return False
         return self.features.shares is None or self.trials.matches > 0
+
+    @property
+    def _ignorant(self) -> bool:
+        """Whether a slow game has left no time to learn from anything but random play, nor for a match.
+
+        Alpha-beta lost seven of eight matches then, at 0.6 to 1 s a move: in amazons on a torus and two kinds of chess.
+        """
+        return self.trials.too_slow and self.generations == 0 and self.trials.matches == 0
 
     @property
     def worth_while(self) -> bool:
@@ -231,7 +240,7 @@ class Preparation:
             works.append(lambda: self._try_out(math.inf, stop, DECISIVE_LEAD))
         for trials in self._undecided_variants:
             works.append(partial(self._try_variant, trials, math.inf, stop))
-        if self._learner is not None and self.suits and (self.immature or not works):
+        if self._learner is not None and self.suits and (self.immature or self._ignorant or not works):
             works.append(lambda: self._learn(self._machine.initial(), math.inf, stop))
         if works:
             works[self._improved % len(works)]()

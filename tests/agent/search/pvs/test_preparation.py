@@ -40,6 +40,7 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from tests.agent.search.pvs.plain import bits_of
 from tests.agent.search.pvs.sheets import COOPERATION, MARKS, heap
+from tests.agent.search.stopping import StopWhen
 
 Compile = Callable[[str], CircuitMachine]
 
@@ -210,6 +211,24 @@ def test_stop_during_the_fit_rules_nothing_out(prepared: Preparation) -> None:
     assert not prepared.prefers_alpha_beta
     assert prepared.worth_while
     run(prepared)
+    assert prepared.prefers_alpha_beta
+
+
+def test_slow_game_of_which_nothing_is_learnt_is_left_to_tree_search(
+    prepared: Preparation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until something is, while others think and no match comes to its end, or a match was won."""
+    run(prepared)
+    monkeypatch.setattr(prepared.trials, "play", lambda roles, end, stop, lead: None)
+    prepared.trials.too_slow = True
+    assert not prepared.prefers_alpha_beta
+    prepared.trials.points, prepared.trials.matches = 1.0, 1
+    assert prepared.prefers_alpha_beta
+    prepared.trials.points, prepared.trials.matches = 0.0, 0
+    with StopWhen(lambda: prepared.generations > 0) as stop:
+        prepared.improve(stop.flag)
+        prepared.improve(stop.flag)
+    assert prepared.generations > 0
     assert prepared.prefers_alpha_beta
 
 
@@ -424,12 +443,13 @@ def test_ties_are_lost(
 
 @pytest.mark.parametrize(
     ("needed", "prior", "plays"),
-    [(0.03, 0.0, True), (0.03, -0.1, False), (0.2, 0.4, False), (0.2, 0.6, True), (100.0, 0.0, True)],
+    [(0.03, 0.0, True), (0.03, -0.1, False), (0.2, 0.4, False), (0.2, 0.6, True), (100.0, 0.0, False)],
 )
 def test_matches_without_end_on_too_little_time_leave_the_game_to_tree_search(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch, needed: float, prior: float, plays: bool
 ) -> None:
-    """Unless alpha-beta was expected to win: in gomoku on 15x15 cells what random play shows is worth nothing."""
+    """Unless alpha-beta was expected to win: in gomoku on 15x15 cells what random play shows is worth nothing. Nor is
+    it in a game that is slow for both searches."""
     run(prepared, trial=False)
     trials = prepared.trials
     trials.prior = prior
