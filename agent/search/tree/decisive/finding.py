@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.tree.decisive.kernels import ROW, DecisiveMoves, no_decisive_moves
-from agent.search.tree.decisive.makers import Condition, Transitions, find_makers, some_of
+from agent.search.tree.decisive.makers import Condition, Transitions, find_makers, with_groups
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.endings import find_endings
@@ -71,7 +71,7 @@ def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
     at = np.flatnonzero(positions.match[1:] == positions.match[:-1])
     made = positions.joint[at] + programs.role_start[:-1].astype(np.int32)
     groups = [group for group in find_groups(machine.game.fluents) if wanted[group].any()]
-    transitions = Transitions(facts[at], facts[at + 1], some_of(groups, facts[at]), made)
+    transitions = Transitions(with_groups(facts[at], groups), facts[at + 1], made)
     learnt_from = positions.match[at] % 2 == 0
     makers = find_makers(transitions[learnt_from], wanted, rivals, MAKERS_SECONDS)
     blockers = [
@@ -86,7 +86,7 @@ def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
 def _foresee(moves: DecisiveMoves, transitions: Transitions, wins: NDArray[np.bool_]) -> tuple[int, int]:
     """How many moves of these are said to win, and how many do; `wins` (n, roles) says who has won after each."""
     foreseen = np.zeros_like(wins)
-    before, known = transitions.before, transitions.known
+    before = transitions.before
     for ending in range(len(moves.first) - 1):
         places = slice(moves.first[ending], moves.first[ending + 1])
         missing = ~before[:, moves.fact[places]]
@@ -97,7 +97,7 @@ def _foresee(moves: DecisiveMoves, transitions: Transitions, wins: NDArray[np.bo
             here = lone[threats == threat]
             for row in moves.win[moves.win_first[threat] : moves.win_first[threat + 1]].tolist():
                 made = here[transitions.moves[here, role] == row[0]]
-                foreseen[made[_hold(row, known[made])], role] = True
+                foreseen[made[_hold(row, before[made])], role] = True
     return int(foreseen.sum()), int((foreseen & wins).sum())
 
 

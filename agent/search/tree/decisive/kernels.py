@@ -162,21 +162,20 @@ def find_decisive(moves, n_fluents, legal_slot, slots, lanes, work):
             # Only what could be made true by the next move has to be stopped.
             where = work.near[i] & ~won if stopping else work.lanes[threat]
             near = ZERO
-            if where != ZERO:
-                role = np.int64(roles[threat])
-                for row in range(firsts[threat], firsts[threat + ONE]):
-                    move = rows[row, 0]
-                    able = slots[legal_slot[move]]
-                    if stopping and where & able & ~decided[role] == ZERO:
-                        continue
-                    here = _holding(moves, rows, row, n_fluents, slots, where)
-                    near |= here
-                    here &= able & ~decided[role]
-                    if here != ZERO and n < MOST_FOUND:
-                        decided[role] |= here
-                        work.move[n] = move
-                        work.word[n] = here
-                        n += 1
+            role = np.int64(roles[threat])
+            for row in range(firsts[threat], firsts[threat + ONE]):
+                move = rows[row, 0]
+                able = slots[legal_slot[move]]
+                if stopping and where & able & ~decided[role] == ZERO:
+                    continue
+                here = _holding(moves, rows, row, n_fluents, slots, where)
+                near |= here
+                here &= able & ~decided[role]
+                if here != ZERO and n < MOST_FOUND:
+                    decided[role] |= here
+                    work.move[n] = move
+                    work.word[n] = here
+                    n += 1
             if not stopping:
                 work.near[i] = near
                 work.lanes[threat] = ZERO

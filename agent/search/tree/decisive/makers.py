@@ -21,29 +21,23 @@ facts on, f is a group of facts, one of which holds or none: whether a cell is e
 class Transitions:
     """Positions of random matches, the joint moves that were made there, and what they led to."""
 
-    def __init__(
-        self, before: NDArray[np.bool_], after: NDArray[np.bool_], some: NDArray[np.bool_], moves: NDArray[np.int32]
-    ) -> None:
-        """`before` and `after` say which facts hold (n, fluents), `some` of which groups some fact does before (n,
-        groups); `moves` (n, roles) are numbered over all roles."""
-        self.before, self.after, self.some, self.moves = before, after, some, moves
+    def __init__(self, before: NDArray[np.bool_], after: NDArray[np.bool_], moves: NDArray[np.int32]) -> None:
+        """`before` and `after` say which facts hold, and the first one also of which groups some fact does (n, fluents
+        + groups) and (n, fluents); `moves` (n, roles) are numbered over all roles."""
+        self.before, self.after, self.moves = before, after, moves
 
     def __getitem__(self, which: NDArray[np.bool_]) -> Transitions:
         """Those of a mask (n)."""
-        return Transitions(self.before[which], self.after[which], self.some[which], self.moves[which])
-
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        """Which facts hold before, and of which groups some fact does (n, fluents + groups)."""
-        return np.concatenate([self.before, self.some], axis=1)
+        return Transitions(self.before[which], self.after[which], self.moves[which])
 
 
-def some_of(groups: Sequence[Sequence[int]], facts: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Of which groups (n, groups) some fact holds, where `facts` (n, fluents) do."""
-    some = np.zeros((len(facts), len(groups)), np.bool_)
-    for i, group in enumerate(groups):
-        some[:, i] = facts[:, group].any(axis=1)
-    return some
+def with_groups(facts: NDArray[np.bool_], groups: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
+    """Which facts hold (n, fluents), and of which groups some fact does: (n, fluents + groups)."""
+    known = np.zeros((len(facts), facts.shape[1] + len(groups)), np.bool_)
+    known[:, : facts.shape[1]] = facts
+    for i, group in enumerate(groups, facts.shape[1]):
+        known[:, i] = facts[:, group].any(axis=1)
+    return known
 
 
 def find_makers(
@@ -55,7 +49,7 @@ def find_makers(
     count that a role made while the others had to wait. None at all where it would take more than so many seconds.
     """
     end = time.monotonic() + seconds
-    added, known = transitions.after & ~transitions.before, transitions.known
+    added = transitions.after & ~transitions.before[:, : transitions.after.shape[1]]
     makers: dict[tuple[int, int], list[Condition]] = {}
     for role in range(transitions.moves.shape[1]):
         moves, others = transitions.moves[:, role], np.delete(transitions.moves, role, axis=1)
@@ -64,7 +58,7 @@ def find_makers(
         for move, rows in zip(values.tolist(), np.split(order, begins[1:]), strict=True):
             if len(rows) < SEEN or (others[rows] != others[rows[0]]).any():
                 continue
-            made, held = added[rows], known[rows]
+            made, held = added[rows], transitions.before[rows]
             for fact in np.flatnonzero(wanted & (made.sum(axis=0) >= SEEN)).tolist():
                 if time.monotonic() > end:
                     return {}

@@ -11,7 +11,7 @@ from numba import njit
 from agent.search.engine import Opinion
 from agent.search.tree.decisive.finding import decisive_moves_of, find_decisive_moves
 from agent.search.tree.decisive.kernels import DecisiveMoves, find_decisive, new_decisive_workspace
-from agent.search.tree.decisive.makers import Transitions, find_makers, some_of
+from agent.search.tree.decisive.makers import Transitions, find_makers, with_groups
 from agent.search.tree.engine import TreeSearch
 from games.bits.words import aligned_words
 from games.gdl.running.batches import load_initial, load_lanes
@@ -146,12 +146,12 @@ def test_conditions_of_a_move() -> None:
     wanted = np.arange(6) == 5
     rivals = [[], [], [3], [2], [], []]
     for groups, either in (([], (3, 4)), ([[1, 4], [2, 3]], (8, 0))):
-        transitions = Transitions(before, after, some_of(groups, before), moves)
+        transitions = Transitions(with_groups(before, groups), after, moves)
         makers = find_makers(transitions, wanted, rivals, 60.0)
         assert set(makers) == {(0, 5)}
         assert sorted(makers[0, 5]) == sorted([(-2, 0), (1, 0), either])
     after[:, 5] &= rng.random(400) < 0.5
-    assert not find_makers(Transitions(before, after, some_of([], before), moves), wanted, rivals, 60.0)
+    assert not find_makers(Transitions(before, after, moves), wanted, rivals, 60.0)
 
 
 def test_the_search_plays_them(own: Compile, think: Think) -> None:
