@@ -18,6 +18,7 @@ from agent.commands.options import DIFFERENT, INTERRUPTED, OK, WRONG_INPUT, defa
 from agent.kernels import progress
 from agent.refereeing import agent_process
 from agent.serving.clock import SILENCE_SECONDS
+from tests.agent.commands import start_command
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -268,17 +269,10 @@ def test_interrupted_match_leaves_its_record(tmp_path: Path) -> None:
         silent.listen()
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         arguments = f"match tic_tac_toe --players random,{address} --start-clock 1 --play-clock 600 --record".split()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "agent.cli", *arguments, str(record)],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-            # Also where the tests themselves were started so that they ignore Ctrl-C.
-            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-        )
+        process = start_command(*arguments, str(record))
         assert process.stdout is not None
         with process.stdout:
-            while b"clocks 1 s" not in process.stdout.readline():
+            while "clocks 1 s" not in process.stdout.readline():
                 assert process.poll() is None
             process.send_signal(signal.SIGINT)
             assert process.wait(120) == INTERRUPTED

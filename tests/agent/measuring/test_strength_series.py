@@ -7,10 +7,8 @@ import multiprocessing
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,9 +21,9 @@ from agent.errors import InputError
 from agent.measuring.strength_game import GameRecord, Series
 from agent.measuring.strength_series import Summary, read_log, run_series
 from tests.agent.cluster.losing import Loser
+from tests.agent.commands import start_command
 from tests.agent.terminal import shown_on_a_terminal
 
-ROOT = Path(__file__).resolve().parents[3]
 SERIES = Series("tic_tac_toe", ("montecarlo", "montecarlo"), seconds=0.002, opening_plies=2)
 
 
@@ -200,25 +198,17 @@ def test_workers_end_with_the_command(tmp_path: Path, ending: signal.Signals, st
     """Ctrl-C, which a terminal sends to all processes, ends everything without a traceback; so does a kill."""
     log = tmp_path / "games.log"
     arguments = f"strength tic_tac_toe general general --games 1000 --seconds 0.02 --opening 0 --log {log}".split()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "agent.cli", *arguments],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        # Also where the tests themselves were started so that they ignore Ctrl-C.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-    )
+    process = start_command(*arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert process.stderr is not None
     with process.stderr:
         end = time.monotonic() + 300.0
         while not log.exists():
-            assert process.poll() is None, process.stderr.read().decode()
+            assert process.poll() is None, process.stderr.read()
             assert time.monotonic() < end
             time.sleep(0.02)
         workers = _children(process.pid)
         assert workers
         (os.killpg if ending == signal.SIGINT else os.kill)(process.pid, ending)
         assert process.wait(120) == status
-        assert process.stderr.read() == (b"interrupted\n" if ending == signal.SIGINT else b"")
+        assert process.stderr.read() == ("interrupted\n" if ending == signal.SIGINT else "")
     wait_until_gone(workers)

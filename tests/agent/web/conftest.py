@@ -6,13 +6,10 @@ All tests of the folder share one event loop, which the browser and the pages th
 from __future__ import annotations
 
 import random
-import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +27,7 @@ from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.machine import State, StateMachine, Term
 from protocol.kif import read_rulesheet
+from tests.agent.commands import start_command
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -202,11 +200,4 @@ class Course:
 
 def start_replay(folder: Path) -> subprocess.Popen[str]:
     """`ggp-agent replay` of a folder, in a process that Ctrl-C ends."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "agent.cli", "replay", str(folder)],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        # Also where the tests themselves were started so that they ignore it.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-    )
+    return start_command("replay", str(folder))

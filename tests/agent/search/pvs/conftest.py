@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from agent.search.pvs.engine import warm_kernels
+from agent.search.pvs.preparation import Preparation
 from agent.search.tree.engine import warm_kernels as warm_tree
 from games import rulesheets
 from games.gdl.compile import warm_kernels as warm_circuits
@@ -44,3 +45,9 @@ def random_states() -> Callable[[CircuitMachine, int], list[State]]:
         return int.from_bytes(state, "little") * 0x9E3779B97F4A7C15 % (1 << 61)
 
     return draw
+
+
+@pytest.fixture
+def prepared(own: Compile) -> Preparation:
+    """Of tic-tac-toe."""
+    return Preparation(own("tic_tac_toe"), 0, threads=2, seed=4)
