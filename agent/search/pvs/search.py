@@ -32,7 +32,10 @@ from agent.search.pvs.workspace import (
     NOBODY,
     PLIES,
     QUIET,
+    RECENT,
+    SHARED_DEPTH,
     SIDE,
+    STORED,
     UNKNOWN,
     WIN,
     WON,
@@ -312,7 +315,12 @@ def _finish(game, frames, ply):
     row, child = work.place[ply, 0], work.place[ply, 1]
     key = side_key(work.key[row, child], game.settings[SIDE] ^ (ply & 1))
     home, base = work.home[ply, 0], work.home[ply, 1]
-    store(game.table, key, _to_table(best, ply), frame.depth, kind, max(0, move - base), game.settings[DATE])
+    data = store(game.table, key, _to_table(best, ply), frame.depth, kind, max(0, move - base), game.settings[DATE])
+    if frame.depth >= SHARED_DEPTH:
+        at = work.counts[STORED] & (RECENT - 1)
+        work.recent[at, 0] = key ^ data
+        work.recent[at, 1] = data
+        work.counts[STORED] += 1
     if best >= frame.beta and move != NO_MOVE and frame.depth > 1:
         made = work.move[home, move]
         if work.killer[ply, 0] != made:

@@ -6,10 +6,9 @@ goes through the other moves in an order of its own, the first one from the end,
 that the engine has passed on. What a helper has found is an entry of its table; the engine puts it into its own, where
 its search finds it when it comes to the move, and passes on what its own table holds, so that nobody searches what
 somebody else has. So the work is divided without anybody dividing it, and a helper that vanishes has left nothing
-undone.
+undone. Entries of nodes below the root's children are told both ways as well (`sharing`).
 
-Splitting at the root is as old as parallel alpha-beta (Hyatt 1997 reviews it); shared entries for the nodes near the
-root are what programs on clusters use in place of a common table (Feldmann 1993).
+Splitting at the root is as old as parallel alpha-beta (Hyatt 1997 reviews it).
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.alphabeta.table import new_table, places_of, read_entries
+from agent.search.alphabeta.table import new_table, read_entries
 from agent.search.engine import StopFlag
 from agent.search.pvs.analysis import MAX_DEPTH, Analyser, Progress, Searcher, Verdict
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features
-from agent.search.pvs.table import DATE_AT, DEPTH_AT, EXACT, KIND_AT
+from agent.search.pvs.sharing import newest_entries, write_entries
 from agent.search.pvs.workspace import WIN, WON
 from agent.search.team import Assistant, Setting, Team
 from games.gdl.running.machine import CircuitMachine
@@ -43,9 +42,6 @@ tuned."""
 GOLDEN = 0.6180339887
 """Multiples of it, less their whole part, stay apart however many there are: where helpers begin."""
 
-_DATE = np.uint64(0xFF) << DATE_AT
-"""The bits of an entry's date."""
-
 
 @dataclass(frozen=True, eq=False)
 class Guide:
@@ -53,7 +49,8 @@ class Guide:
 
     progress: Progress
     entries: NDArray[np.uint64]
-    """See `Findings`."""
+    """See `Findings`, as for the next one."""
+    newest: NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +62,8 @@ class Findings:
     entries: NDArray[np.uint64]
     """(2 * children) data of the table's entries of the root's children, in the order of `Searcher.root_keys`; 0 for
     none."""
+    newest: NDArray[np.uint64]
+    """(n, 2) other entries of the table, see `sharing`."""
     better: tuple[int, int, int] | None = None
     """The last child whose score was above the best one's, with its score and depth."""
 
@@ -72,8 +71,10 @@ class Findings:
         """Whether it is of a root with these moves, and makes sense."""
         n = len(moves)
         known = np.array_equal(self.moves, moves) and self.entries.shape == (2 * n,)
+        known &= self.newest.ndim == 2 and self.newest.shape[1] == 2
+        words = self.entries.dtype == self.newest.dtype == np.uint64
         better = self.better is None or (0 <= self.better[0] < n and abs(self.better[1]) <= WIN and self.better[2] > 0)
-        return known and self.entries.dtype == np.uint64 and better
+        return known and words and better
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +135,12 @@ class SplitAssistant(Assistant):
         searcher = self._searcher
         if len(self._order) < 2:
             return None
-        return Findings(searcher.root_moves, read_entries(searcher.game.table, searcher.root_keys), self._better)
+        entries = read_entries(searcher.game.table, searcher.root_keys)
+        return Findings(searcher.root_moves, entries, newest_entries(searcher), self._better)
 
     def take(self, note: object) -> None:
         if isinstance(note, Guide) and note.entries.shape == self._searcher.root_keys.shape:
-            write_entries(self._searcher, note.entries)
+            _take_over(self._searcher, note)
             self._guide = note.progress
 
     def _search_others(self, guide: Progress, stop: StopFlag) -> bool:
@@ -225,7 +227,7 @@ class Assistance:
         progress = searcher.progress
         if progress is None or not isinstance(answer, Findings) or not answer.fits(searcher.root_moves):
             return None
-        write_entries(searcher, answer.entries)
+        _take_over(searcher, answer)
         if answer.better is not None:
             child, score, depth = answer.better
             best = score > WON or (depth == progress.depth and progress.known and score > progress.score)
@@ -233,24 +235,11 @@ class Assistance:
                 self._publish(Verdict(int(searcher.root_moves[child]), score, depth, score > WON), publish)
             if depth >= progress.depth and child != progress.child:
                 searcher.urgent = child
-        return Guide(progress, read_entries(searcher.game.table, searcher.root_keys))
+        return Guide(progress, read_entries(searcher.game.table, searcher.root_keys), newest_entries(searcher))
 
 
-def write_entries(searcher: Searcher, data: NDArray[np.uint64]) -> None:
-    """Puts data of entries of the root's children (2 * children) into the table of a search, which may be running,
-    where they say more than those that are there."""
-    table, keys, date = searcher.game.table, searcher.root_keys, searcher.date
-    own = read_entries(table, keys)
-    depth, own_depth = (data >> DEPTH_AT) & np.uint64(0xFF), (own >> DEPTH_AT) & np.uint64(0xFF)
-    own_kind = (own >> KIND_AT) & np.uint64(3)
-    news = (data != 0) & ((data & ~_DATE) != (own & ~_DATE))
-    news &= (own == 0) | (depth > own_depth) | ((depth == own_depth) & (own_kind != EXACT))
-    for index in np.flatnonzero(news):
-        key, entry = keys[index], (data[index] & ~_DATE) | np.uint64(date) << DATE_AT
-        bucket = places_of(table, keys[index : index + 1])[0]
-        held = table[bucket, 1]
-        same = np.flatnonzero(((table[bucket, 0] ^ held) == key) & (held != 0))
-        place = bucket[same[0] if len(same) else int(((held >> DEPTH_AT) & np.uint64(0xFF)).argmin())]
-        # A reader that sees one of the two words only finds nothing (see `agent.search.alphabeta.table`).
-        table[place, 0] = key ^ entry
-        table[place, 1] = entry
+def _take_over(searcher: Searcher, told: Findings | Guide) -> None:
+    """Puts the entries that were told into the table of a search."""
+    write_entries(searcher, searcher.root_keys, told.entries)
+    data = told.newest[:, 1]
+    write_entries(searcher, told.newest[:, 0] ^ data, data)

@@ -54,7 +54,7 @@ def store(table, key, value, depth, kind, child, date):
     """Keeps a result: in the position's own entry, else in place of the oldest and shallowest of the bucket.
 
     `table` is uint64[entries, 2], `key` uint64; the others are int64: a score, plies, a kind, the index of the best
-    child, and the generation (0..255).
+    child, and the generation (0..255). Returns the entry's data (uint64).
     """
     slot = first_of_bucket(table, key)
     victim = slot
@@ -80,3 +80,4 @@ def store(table, key, value, depth, kind, child, date):
         | np.uint64(date & 0xFF) << DATE_AT
     )
     put(table, victim, key, data)
+    return data

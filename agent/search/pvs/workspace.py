@@ -44,10 +44,15 @@ have weights."""
 FIRST, COUNT = range(2)
 """Indices into the last axis of `PvsWorkspace.batch` and `PvsWorkspace.family`: a range of children in a row."""
 
-EXPANSIONS, JUDGED, REFUSED, CHANGES, CHANGED = range(5)
+EXPANSIONS, JUDGED, REFUSED, CHANGES, CHANGED, STORED = range(6)
 """Indices into `PvsWorkspace.counts`: nodes whose children were made, leaves that the evaluation judged, nodes that
 could not be searched (too many moves, or several roles with a choice); by how much moves have changed the evaluation,
-and how many."""
+and how many; entries that `PvsWorkspace.recent` has taken."""
+
+SHARED_DEPTH, RECENT = 4, 2048
+"""From which depth on entries of the transposition table are kept for helpers, and how many of the newest: a search
+stores as many in a tenth of a second (see `sharing`). In a game of kings, with one helper, the depths from 3 and 4 on
+made no difference. `RECENT` is a power of 2."""
 
 
 class PvsWorkspace(NamedTuple):
@@ -99,7 +104,9 @@ class PvsWorkspace(NamedTuple):
     goals: NDArray[np.float64]
     """(2) the goals of one lane, 0..100."""
     counts: NDArray[np.int64]
-    """(5) see EXPANSIONS ff., never reset by the search."""
+    """(6) see EXPANSIONS ff., never reset by the search."""
+    recent: NDArray[np.uint64]
+    """(RECENT, 2) the newest entries of `SHARED_DEPTH` or more, as in the table; a ring."""
 
 
 class PvsGame(NamedTuple):
@@ -149,5 +156,6 @@ def new_workspace(programs: CircuitPrograms) -> PvsWorkspace:
         killer=np.full((PLIES, 2), -1, np.int32),
         history=np.zeros(len(programs.legal_slot), np.int32),
         goals=np.zeros(2),
-        counts=np.zeros(5, np.int64),
+        counts=np.zeros(6, np.int64),
+        recent=np.zeros((RECENT, 2), np.uint64),
     )

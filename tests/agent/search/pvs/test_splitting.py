@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pytest
+from numpy.typing import NDArray
 
 from agent.search.alphabeta.table import read_entries
 from agent.search.engine import Opinion
@@ -14,16 +16,16 @@ from agent.search.pvs.analysis import Progress, Verdict
 from agent.search.pvs.engine import AlphaBetaSearch
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import find_features
+from agent.search.pvs.sharing import newest_entries, write_entries
 from agent.search.pvs.splitting import (
     Assistance,
     Findings,
     Guide,
     SplitAssistant,
     make_setting,
-    write_entries,
 )
-from agent.search.pvs.table import DEPTH_AT, KIND_AT, depth_of, kind_of
-from agent.search.pvs.workspace import WIN
+from agent.search.pvs.table import DEPTH_AT, EXACT, KIND_AT, LOWER, UPPER, depth_of, kind_of, value_of
+from agent.search.pvs.workspace import RECENT, SHARED_DEPTH, WIN
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.plain import Plain, new_searcher
@@ -55,11 +57,64 @@ def test_entries_of_one_search_answer_another(own: Compile) -> None:
     score = first.iterate(list(order), 5, NO_STOP)
     entries = read_entries(first.game.table, first.root_keys)
     assert (entries != 0).sum() >= len(order)
-    write_entries(second, entries)
+    write_entries(second, second.root_keys, entries)
     assert np.array_equal(read_entries(second.game.table, second.root_keys) != 0, entries != 0)
     before = second.nodes
     assert second.iterate(list(order), 5, NO_STOP) == score
     assert second.nodes - before < (first.nodes - before) / 10
+
+
+def test_entries_below_the_roots_children_are_told(own: Compile) -> None:
+    """The newest ones of some depth: with them alone a search of another move's subtree is shorter."""
+    machine = own("connect_four")
+    first, second, alone = (new_searcher(machine, 1) for _ in range(3))
+    root = machine.pack(machine.initial())
+    for searcher in (first, second, alone):
+        searcher.place(root)
+    score = first.score(0, -WIN, WIN, 8, NO_STOP)
+    entries = newest_entries(first)
+    assert 0 < len(entries) <= RECENT
+    keys, data = entries[:, 0] ^ entries[:, 1], entries[:, 1]
+    assert (data >> DEPTH_AT & np.uint64(0xFF)).min() >= SHARED_DEPTH
+    inner = ~np.isin(keys, first.root_keys)
+    write_entries(second, keys[inner], data[inner])
+    told = read_entries(second.game.table, keys[inner])
+    assert (told >> DEPTH_AT & np.uint64(0xFF) >= data[inner] >> DEPTH_AT & np.uint64(0xFF)).mean() > 0.9
+    before = second.nodes
+    assert alone.score(0, -WIN, WIN, 8, NO_STOP) == score
+    assert second.score(0, -WIN, WIN, 8, NO_STOP) == score
+    assert second.nodes - before < alone.nodes / 2
+
+
+@pytest.mark.parametrize(
+    ("there", "told", "taken"),
+    [
+        ((LOWER, 40, 5), (LOWER, 50, 5), True),
+        ((LOWER, 50, 5), (LOWER, 40, 5), False),
+        ((UPPER, 40, 5), (UPPER, 50, 5), False),
+        ((UPPER, 50, 5), (UPPER, 40, 5), True),
+        ((UPPER, 50, 5), (LOWER, 50, 5), False),
+        ((UPPER, 50, 5), (EXACT, 50, 5), True),
+        ((EXACT, 50, 5), (LOWER, 60, 5), False),
+        ((EXACT, 50, 5), (LOWER, 40, 6), True),
+        ((LOWER, 40, 6), (EXACT, 50, 5), False),
+    ],
+)
+def test_what_says_more_is_taken(
+    own: Compile, there: tuple[int, int, int], told: tuple[int, int, int], taken: bool
+) -> None:
+    """Kind, score and depth of two entries for one position."""
+    searcher = new_searcher(own("connect_four"), 1)
+    key = np.array([1 << 40], np.uint64)
+
+    def data(kind: int, score: int, depth: int) -> NDArray[np.uint64]:
+        entry = (1 << 15) + score | depth << int(DEPTH_AT) | kind << int(KIND_AT)
+        assert (value_of.py_func(entry), depth_of.py_func(entry), kind_of.py_func(entry)) == (score, depth, kind)
+        return np.array([entry], np.uint64)
+
+    write_entries(searcher, key, data(*there))
+    write_entries(searcher, key, data(*told))
+    assert read_entries(searcher.game.table, key) == data(*(told if taken else there))
 
 
 def test_depths_and_kinds_are_read_as_the_kernels_write_them(own: Compile) -> None:
@@ -81,7 +136,7 @@ def test_deeper_entries_stay(own: Compile) -> None:
     for searcher, depth in ((shallow, 2), (deep, 4)):
         searcher.iterate(searcher.place(machine.pack(machine.initial())), depth, NO_STOP)
     kept = read_entries(deep.game.table, deep.root_keys)
-    write_entries(deep, read_entries(shallow.game.table, shallow.root_keys))
+    write_entries(deep, deep.root_keys, read_entries(shallow.game.table, shallow.root_keys))
     assert np.array_equal(read_entries(deep.game.table, deep.root_keys), kept)
 
 
@@ -122,7 +177,7 @@ def test_an_assistant_finds_a_better_move(own: Compile) -> None:
     assistant.begin(machine.initial())
     worst = min(exact, key=lambda child: exact[child] or 0)
     empty = np.zeros(2 * len(order), np.uint64)
-    assistant.take(Guide(Progress(4, worst, -5000, True), empty))
+    assistant.take(Guide(Progress(4, worst, -5000, True), empty, np.zeros((0, 2), np.uint64)))
 
     def found() -> Findings | None:
         answer = assistant.answer()
@@ -152,7 +207,7 @@ def test_garbage_is_left_out(own: Compile) -> None:
     assert team.hear is not None
     searcher = engine._analyser.searchers[0]
     n = len(searcher.root_moves)
-    good = Findings(searcher.root_moves, np.zeros(2 * n, np.uint64), (0, WIN - 3, 9))
+    good = Findings(searcher.root_moves, np.zeros(2 * n, np.uint64), np.zeros((0, 2), np.uint64), (0, WIN - 3, 9))
     before = len(said)
     for bad in (
         None,
@@ -160,6 +215,8 @@ def test_garbage_is_left_out(own: Compile) -> None:
         replace(good, moves=searcher.root_moves + 1),
         replace(good, entries=np.zeros(n, np.uint64)),
         replace(good, entries=np.zeros(2 * n)),
+        replace(good, newest=np.zeros(2, np.uint64)),
+        replace(good, newest=np.zeros((1, 2))),
         replace(good, better=(n, 5, 3)),
         replace(good, better=(0, 10 * WIN, 3)),
     ):

@@ -1,0 +1,67 @@
+"""Entries of the transposition table that searches on different machines tell one another.
+
+They are those of the root's children and the newest ones of some depth: what takes long to find out, and is soon told.
+Positions are reached by moves of the root in different orders, so that without these whoever searches one move has to
+find out again what was found under another. Programs on clusters share entries near the root in place of a common table
+(Feldmann 1993).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.alphabeta.table import places_of
+from agent.search.pvs.table import DATE_AT, DEPTH_AT, EXACT, KIND_AT, LOWER, VALUE_AT
+from agent.search.pvs.workspace import STORED
+
+if TYPE_CHECKING:
+    from agent.search.pvs.analysis import Searcher
+
+_BYTE = np.uint64(0xFF)
+
+
+def newest_entries(searcher: Searcher) -> NDArray[np.uint64]:
+    """(n, 2): the entries of `SHARED_DEPTH` plies or more that a search, which may be running, has stored last.
+
+    As they are in the table, so that one that is torn by being written meanwhile is of no position.
+    """
+    recent = searcher.work.recent
+    return recent[: min(int(searcher.work.counts[STORED]), len(recent))].copy()
+
+
+def write_entries(searcher: Searcher, keys: NDArray[np.uint64], data: NDArray[np.uint64]) -> None:
+    """Puts data of entries for keys (n each; 0: none) into the table of a search, which may be running, where they say
+    more than those that are there."""
+    table, date = searcher.game.table, np.uint64(searcher.date)
+    places = places_of(table, keys)
+    held = table[places]
+    held_data = held[..., 1]
+    same = ((held[..., 0] ^ held_data) == keys[:, None]) & (held_data != 0)
+    # In place of the oldest and shallowest of a bucket, as `table.store` does.
+    worth = _depths(held_data) + 1000 * (held_data >> DATE_AT & _BYTE == date)
+    slots = np.where(same, -1, np.where(held_data == 0, 0, worth + 1)).argmin(axis=1)
+    rows = np.arange(len(keys))
+    known, own = same.any(axis=1), held_data[rows, slots]
+    news = (data != 0) & (~known | _says_more(data, own))
+    at = places[rows, slots][news]
+    entries = (data[news] & ~(_BYTE << DATE_AT)) | date << DATE_AT
+    # A reader that sees one of the two words only finds nothing (see `agent.search.alphabeta.table`).
+    table[at, 0] = keys[news] ^ entries
+    table[at, 1] = entries
+
+
+def _says_more(data: NDArray[np.uint64], own: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which entries' data say more than others' (n each) of the same positions: deeper, exact, or a closer bound."""
+    depth, own_depth = _depths(data), _depths(own)
+    kind, own_kind = data >> KIND_AT & np.uint64(3), own >> KIND_AT & np.uint64(3)
+    value, own_value = data >> VALUE_AT & np.uint64(0xFFFF), own >> VALUE_AT & np.uint64(0xFFFF)
+    closer = (kind == own_kind) & np.where(kind == LOWER, value > own_value, value < own_value)
+    exact = kind == EXACT
+    return (depth > own_depth) | ((depth == own_depth) & (own_kind != EXACT) & (exact | closer))
+
+
+def _depths(data: NDArray[np.uint64]) -> NDArray[np.int64]:
+    return (data >> DEPTH_AT & _BYTE).astype(np.int64)
