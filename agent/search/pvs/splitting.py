@@ -144,23 +144,36 @@ class SplitAssistant(Assistant):
             self._guide = note.progress
 
     def _search_others(self, guide: Progress, stop: StopFlag) -> bool:
-        """Searches all moves but the best; returns whether it is done with them at this depth."""
-        others = [child for child in reversed(self._order) if child != guide.child]
+        """Searches all moves but the best; returns whether it is done with them at this depth.
+
+        The engine's score of a depth may turn out to be lower than that of the last one, by which this begins: what was
+        shown of a move then is too little, and it is searched again.
+        """
+        others = list(reversed(self._order))
         first = int((self._rank * GOLDEN) % 1 * len(others))
-        for child in others[first:] + others[:first]:
+        others = others[first:] + others[:first]
+        shown: dict[int, int] = {}
+        while True:
             newest = self._guide or guide
             if newest.depth > self._depth:
                 return False
-            if newest.child == child and newest.known:
-                continue
+            child = next((child for child in others if self._is_due(child, newest, shown)), None)
+            if child is None:
+                return True
             searched = self._searcher.score(child, newest.score, newest.score + 1, self._depth, stop)
             if searched is not None and newest.score < searched < WIN:
                 searched = self._searcher.score(child, newest.score, WIN, self._depth, stop)
             if searched is None:
                 return False
+            shown[child] = newest.score
             if searched > newest.score:
                 self._better = (child, searched, self._depth)
-        return True
+
+    def _is_due(self, child: int, newest: Progress, shown: dict[int, int]) -> bool:
+        """Whether a move is to be searched; `shown` is by what score, if it was at this depth."""
+        if child == newest.child:
+            return False
+        return child not in shown or (newest.depth == self._depth and newest.score < shown[child])
 
 
 class Assistance:

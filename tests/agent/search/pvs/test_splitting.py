@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from agent.search.alphabeta.table import read_entries
-from agent.search.engine import Opinion
-from agent.search.pvs.analysis import Progress, Verdict
+from agent.search.engine import Opinion, StopFlag
+from agent.search.pvs.analysis import Progress, Searcher, Verdict
 from agent.search.pvs.engine import AlphaBetaSearch
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import find_features
@@ -192,6 +192,35 @@ def test_an_assistant_finds_a_better_move(own: Compile) -> None:
     assert child != worst
     assert score > -5000
     assert depth >= 4
+
+
+def test_moves_are_searched_again_where_the_score_falls(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was shown by the last depth's score is not enough by a lower one, and more than enough by a higher one."""
+    machine = own("connect_four")
+    features = find_features(machine, 1)
+    zobrist = new_searcher(machine, 1).game.zobrist
+    assistant = make_setting(features, LogisticEvaluation(np.zeros(features.n), 0.0), zobrist).assistant(machine, 0, 0)
+    assert isinstance(assistant, SplitAssistant)
+    assistant.begin(machine.initial())
+    searched: list[tuple[int, int]] = []
+    scores = {3: -50, 5: 70}
+
+    def score(self: Searcher, child: int, alpha: int, beta: int, depth: int, stop: StopFlag) -> int:
+        searched.append((child, alpha))
+        new = scores.get(len(searched))
+        if new is not None:
+            assistant._guide = Progress(4, 0, new, True)
+        return alpha
+
+    monkeypatch.setattr(Searcher, "score", score)
+    assistant._depth, assistant._guide = 4, Progress(4, 0, 20, False)
+    first, second, third, fourth, *others = [child for child in reversed(assistant._order) if child != 0]
+    assert assistant._search_others(assistant._guide, NO_STOP)
+    assert searched == [(first, 20), (second, 20), (third, 20), (first, -50), (second, -50)] + [
+        (child, 70) for child in (fourth, *others)
+    ]
+    assistant._guide = Progress(5, 0, 0, True)
+    assert not assistant._search_others(assistant._guide, NO_STOP)
 
 
 def test_garbage_is_left_out(own: Compile) -> None:
