@@ -4,8 +4,8 @@
 makes all children of a node in one pass of the lanes, `batching` is its part for the children of several siblings,
 `table` says what an entry of the transposition table holds, `search` has the family's steps of
 `agent.search.alphabeta`, `analysis` deepens iteratively at the root, `variation` reads the principal variation off the
-table, `splitting` shares the root's moves with helpers elsewhere, `engine` plays, and `simultaneous` does where both
-players choose at once.
+table, `splitting` shares the root's moves with helpers elsewhere, by entries of the table (`sharing`), `engine` plays,
+and `simultaneous` does where both players choose at once.
 
 `survey` says whether a game is one for alpha-beta, `evaluation` what is learnt. `first_evaluation` is that from random
 play, `selfplay` plays matches of shallow searches, `lessons` takes from them what there is to learn, as `actors` do on

@@ -59,8 +59,9 @@ def _says_more(data: NDArray[np.uint64], own: NDArray[np.uint64]) -> NDArray[np.
     kind, own_kind = data >> KIND_AT & np.uint64(3), own >> KIND_AT & np.uint64(3)
     value, own_value = data >> VALUE_AT & np.uint64(0xFFFF), own >> VALUE_AT & np.uint64(0xFFFF)
     closer = (kind == own_kind) & np.where(kind == LOWER, value > own_value, value < own_value)
-    better: NDArray[np.bool_] = (own_kind != EXACT) & ((kind == EXACT) | closer)
-    return (depth > own_depth) | ((depth == own_depth) & better)
+    better = (own_kind != EXACT) & ((kind == EXACT) | closer)
+    more: NDArray[np.bool_] = (depth > own_depth) | ((depth == own_depth) & better)
+    return more
 
 
 def _depths(data: NDArray[np.uint64]) -> NDArray[np.int64]:
