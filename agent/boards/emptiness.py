@@ -136,7 +136,7 @@ def _never_made(table: Table, reading: Reading, there: Collection[Content], rule
             made |= _content_of(head, body, position, rules)
     found = Counter(
         read[1]
-        for fact in table.states[0]
+        for fact in (table.states[0] if table.states else ())
         if (read := reading.read(fact)) is not None and read[1] in there and read[1][-1] not in made
     )
     return sorted(found, key=lambda content: (-found[content], content))[:1]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.boards.layout import Drawing, Layout
@@ -229,6 +229,19 @@ RULES = st.lists(
     before=st.none() | FACTS,
     legal=st.lists(TERMS, max_size=8),
     last=st.lists(TERMS, max_size=3),
+)
+# No state is known, and a rule makes what is drawn.
+@example(
+    states=[],
+    possible=[],
+    rules=[
+        ("<=", ("next", ("true", "a", "a", "a")), ("true", ("cell", "a", "a", "a"))),
+        ("<=", ("next", ("true", "b", "b", "1")), ("true", ("cell", "a", "a", "a"))),
+    ],
+    now=[],
+    before=None,
+    legal=[],
+    last=[],
 )
 def test_nothing_makes_it_fail(
     states: list[list[Term]],
