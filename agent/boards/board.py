@@ -133,6 +133,11 @@ class Table:
         """All facts that are known."""
         return {fact for state in self.states for fact in state} | self.possible
 
+    @property
+    def start(self) -> tuple[Term, ...]:
+        """The facts of the first state; none where no state is known."""
+        return self.states[0] if self.states else ()
+
     @cached_property
     def most(self) -> tuple[Term, ...]:
         """The facts of the state that has the most."""

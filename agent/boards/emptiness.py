@@ -85,10 +85,11 @@ def blocked_contents(table: Table, reading: Reading, empty: Content | None, rule
     """The contents that no piece ever has: those of squares that can hold nothing else, or that rules never make."""
     if reading.use != "piece" or len(reading.contents) != 1:
         return
-    start = table.states[0] if table.states else ()
     position = reading.contents[0]
     there = {
-        read[1] for fact in start if (read := reading.read(fact)) is not None and isinstance(fact[1 + position], str)
+        read[1]
+        for fact in table.start
+        if (read := reading.read(fact)) is not None and isinstance(fact[1 + position], str)
     }
     there = {
         content
@@ -136,7 +137,7 @@ def _never_made(table: Table, reading: Reading, there: Collection[Content], rule
             made |= _content_of(head, body, position, rules)
     found = Counter(
         read[1]
-        for fact in (table.states[0] if table.states else ())
+        for fact in table.start
         if (read := reading.read(fact)) is not None and read[1] in there and read[1][-1] not in made
     )
     return sorted(found, key=lambda content: (-found[content], content))[:1]

@@ -49,8 +49,8 @@ class Guide:
 
     progress: Progress
     entries: NDArray[np.uint64]
-    """See `Findings`, as for the next one."""
     newest: NDArray[np.uint64]
+    """See `Findings` for both."""
 
 
 @dataclass(frozen=True, eq=False)
