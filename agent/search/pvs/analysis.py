@@ -71,6 +71,8 @@ class Progress:
     score: int
     """Its score, or as long as that is not `known`, that of the last iteration."""
     known: bool
+    order: tuple[int, ...]
+    """The children as they are searched: the best one of the last iteration, then those that took most nodes."""
 
 
 class Searcher:
@@ -110,6 +112,10 @@ class Searcher:
         """How far the present iteration is; None before the first one."""
         self.urgent: int | None = None
         """A child that is to be searched next: somebody else holds it to be better than the best one."""
+        self.current: int | None = None
+        """The child that is searched, or was searched last; None before the first one."""
+        self.elsewhere: frozenset[int] = frozenset()
+        """Children that somebody else searches at this depth: here they come last."""
 
     @property
     def nodes(self) -> int:
@@ -168,7 +174,8 @@ class Searcher:
         searched."""
         work, game = self.work, self.game
         game.settings[DATE] = (game.settings[DATE] + 1) & 255
-        self.progress = self.urgent = None
+        self.progress = self.urgent = self.current = None
+        self.elsewhere = frozenset()
         count = place_root(game, state)
         keys = work.key[ROOT_CHILDREN, :count]
         self.root_moves, self.root_keys = work.move[ROOT_CHILDREN, :count].copy(), np.append(keys, keys ^ SIDE_KEY)
@@ -216,13 +223,13 @@ class Searcher:
         None after `stop`, or when no depth is left.
         """
         best, best_child = -WIN - 1, order[0]
-        self.progress = Progress(depth, best_child, self.progress.score if self.progress else 0, known=False)
+        expected = self.progress.score if self.progress else 0
+        self.progress = Progress(depth, best_child, expected, known=False, order=tuple(order))
         effort: dict[int, int] = {}
         waiting = list(order)
         for index in range(len(order)):
             # The first one sets the bound for the others, whatever somebody holds of them.
-            child = waiting[0] if index == 0 or self.urgent not in waiting else self.urgent
-            assert child is not None
+            child = waiting[0] if index == 0 else self._choose(waiting)
             waiting.remove(child)
             before = self.nodes
             score = self.score(child, -WIN if index == 0 else best, WIN if index == 0 else best + 1, depth, stop)
@@ -233,7 +240,7 @@ class Searcher:
             effort[child] = self.nodes - before
             if score > best:
                 best, best_child = score, child
-                self.progress = Progress(depth, best_child, best, known=True)
+                self.progress = Progress(depth, best_child, best, known=True, order=tuple(order))
                 if index > 0 or depth == 1:
                     publish(self._verdict(child, best, depth, finished=False))
                 if best > WON:
@@ -243,8 +250,15 @@ class Searcher:
         order.sort(key=lambda child: (child != best_child, -effort.get(child, 0)))
         return best
 
+    def _choose(self, waiting: list[int]) -> int:
+        """Which child is searched next."""
+        if self.urgent is not None and self.urgent in waiting:
+            return self.urgent
+        return next((child for child in waiting if child not in self.elsewhere), waiting[0])
+
     def score(self, child: int, alpha: int, beta: int, depth: int, stop: StopFlag) -> int | None:
         """The fail-soft score of a child of the root, for whom it is to choose; None after `stop`."""
+        self.current = child
         score = int(search(self.game, ROOT_CHILDREN, child, -beta, -alpha, depth - 1, stop))
         return None if score == STOPPED else -score
 

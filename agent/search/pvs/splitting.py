@@ -5,10 +5,12 @@ each other move that it is no better. That second part needs only a bound, so th
 goes through the other moves in an order of its own, the first one from the end, in null windows at the newest score
 that the engine has passed on. What a helper has found is an entry of its table; the engine puts it into its own, where
 its search finds it when it comes to the move, and passes on what its own table holds, so that nobody searches what
-somebody else has. So the work is divided without anybody dividing it, and a helper that vanishes has left nothing
-undone. Entries of nodes below the root's children are told both ways as well (`sharing`).
+somebody else has. All tell which move they are at, which the others leave for last. So the work is divided without
+anybody dividing it, and a helper that vanishes has left nothing undone. Entries of nodes below the root's children are
+told both ways as well (`sharing`).
 
-Splitting at the root is as old as parallel alpha-beta (Hyatt 1997 reviews it).
+Splitting at the root is as old as parallel alpha-beta (Hyatt 1997 reviews it); to defer what somebody else searches is
+how ABDADA does without a scheduler (Weill 1996).
 """
 
 from __future__ import annotations
@@ -42,6 +44,9 @@ tuned."""
 GOLDEN = 0.6180339887
 """Multiples of it, less their whole part, stay apart however many there are: where helpers begin."""
 
+ENGINE = -1
+"""In place of a helper's rank."""
+
 
 @dataclass(frozen=True, eq=False)
 class Guide:
@@ -51,6 +56,8 @@ class Guide:
     entries: NDArray[np.uint64]
     newest: NDArray[np.uint64]
     """See `Findings` for both."""
+    searched: dict[int, int]
+    """Which child each helper is at, by its rank; and the engine, by `ENGINE`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +71,10 @@ class Findings:
     none."""
     newest: NDArray[np.uint64]
     """(n, 2) other entries of the table, see `sharing`."""
+    rank: int
+    """The helper's."""
+    searched: tuple[int, int] | None = None
+    """The child that it is at, and the depth."""
     better: tuple[int, int, int] | None = None
     """The last child whose score was above the best one's, with its score and depth."""
 
@@ -74,7 +85,7 @@ class Findings:
         known &= self.newest.ndim == 2 and self.newest.shape[1] == 2
         words = self.entries.dtype == self.newest.dtype == np.uint64
         better = self.better is None or (0 <= self.better[0] < n and abs(self.better[1]) <= WIN and self.better[2] > 0)
-        return known and words and better
+        return known and words and better and (self.searched is None or 0 <= self.searched[0] < n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +119,14 @@ class SplitAssistant(Assistant):
         self._order: list[int] = []
         self._depth = 1
         self._guide: Progress | None = None
+        self._searched: dict[int, int] = {}
+        """As in the newest guide."""
         self._better: tuple[int, int, int] | None = None
 
     def begin(self, state: State) -> None:
         self._state = self._machine.pack(state)
         self._guide = self._better = None
+        self._searched = {}
         self._depth = 1
         self._order = self._searcher.place(self._state)
 
@@ -136,11 +150,13 @@ class SplitAssistant(Assistant):
         if len(self._order) < 2:
             return None
         entries = read_entries(searcher.game.table, searcher.root_keys)
-        return Findings(searcher.root_moves, entries, newest_entries(searcher), self._better)
+        searched = None if searcher.current is None else (searcher.current, self._depth)
+        return Findings(searcher.root_moves, entries, newest_entries(searcher), self._rank, searched, self._better)
 
     def take(self, note: object) -> None:
         if isinstance(note, Guide) and note.entries.shape == self._searcher.root_keys.shape:
             _take_over(self._searcher, note)
+            self._searched = note.searched
             self._guide = note.progress
 
     def _search_others(self, guide: Progress, stop: StopFlag) -> bool:
@@ -149,15 +165,12 @@ class SplitAssistant(Assistant):
         The engine's score of a depth may turn out to be lower than that of the last one, by which this begins: what was
         shown of a move then is too little, and it is searched again.
         """
-        others = list(reversed(self._order))
-        first = int((self._rank * GOLDEN) % 1 * len(others))
-        others = others[first:] + others[:first]
         shown: dict[int, int] = {}
         while True:
             newest = self._guide or guide
             if newest.depth > self._depth:
                 return False
-            child = next((child for child in others if self._is_due(child, newest, shown)), None)
+            child = self._choose(newest, shown)
             if child is None:
                 return True
             searched = self._searcher.score(child, newest.score, newest.score + 1, self._depth, stop)
@@ -168,6 +181,20 @@ class SplitAssistant(Assistant):
             shown[child] = newest.score
             if searched > newest.score:
                 self._better = (child, searched, self._depth)
+
+    def _choose(self, newest: Progress, shown: dict[int, int]) -> int | None:
+        """The next move to search, of those that nobody else is at; None if there is none.
+
+        From the end, where moves are small: the engine comes from the other side, so that what is not known yet of
+        where it is does little harm.
+        """
+        others = list(reversed(newest.order))
+        first = int((self._rank * GOLDEN) % 1 * len(others))
+        busy = {child for rank, child in self._searched.items() if rank != self._rank}
+        if newest.depth < self._depth:
+            busy = set()
+        free = (child for child in others[first:] + others[:first] if child not in busy)
+        return next((child for child in free if self._is_due(child, newest, shown)), None)
 
     def _is_due(self, child: int, newest: Progress, shown: dict[int, int]) -> bool:
         """Whether a move is to be searched; `shown` is by what score, if it was at this depth."""
@@ -186,6 +213,8 @@ class Assistance:
         self._lock = threading.RLock()
         """Held while a verdict is published: it may come from the search, or from a helper."""
         self._latest: Verdict | None = None
+        self._searched: dict[int, tuple[int, int]] = {}
+        """The child that each helper is at and the depth, by its rank."""
 
     def search_like(self, features: Features, evaluation: LogisticEvaluation, analyser: Analyser) -> None:
         """From now on helpers search as `analyser` does, which judges by this evaluation."""
@@ -207,6 +236,7 @@ class Assistance:
             yield publish
             return
         self._latest = None
+        self._searched = {}
         asked = False
 
         def publish_own(verdict: Verdict) -> None:
@@ -241,6 +271,10 @@ class Assistance:
         if progress is None or not isinstance(answer, Findings) or not answer.fits(searcher.root_moves):
             return None
         _take_over(searcher, answer)
+        if answer.searched is not None:
+            self._searched[answer.rank] = answer.searched
+        at = {rank: child for rank, (child, depth) in self._searched.items() if depth >= progress.depth}
+        searcher.elsewhere = frozenset(at.values())
         if answer.better is not None:
             child, score, depth = answer.better
             best = score > WON or (depth == progress.depth and progress.known and score > progress.score)
@@ -248,7 +282,9 @@ class Assistance:
                 self._publish(Verdict(int(searcher.root_moves[child]), score, depth, score > WON), publish)
             if depth >= progress.depth and child != progress.child:
                 searcher.urgent = child
-        return Guide(progress, read_entries(searcher.game.table, searcher.root_keys), newest_entries(searcher))
+        if searcher.current is not None:
+            at[ENGINE] = searcher.current
+        return Guide(progress, read_entries(searcher.game.table, searcher.root_keys), newest_entries(searcher), at)
 
 
 def _take_over(searcher: Searcher, told: Findings | Guide) -> None:

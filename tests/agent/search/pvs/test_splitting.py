@@ -18,6 +18,7 @@ from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import find_features
 from agent.search.pvs.sharing import newest_entries, write_entries
 from agent.search.pvs.splitting import (
+    ENGINE,
     Assistance,
     Findings,
     Guide,
@@ -177,7 +178,7 @@ def test_an_assistant_finds_a_better_move(own: Compile) -> None:
     assistant.begin(machine.initial())
     worst = min(exact, key=lambda child: exact[child] or 0)
     empty = np.zeros(2 * len(order), np.uint64)
-    assistant.take(Guide(Progress(4, worst, -5000, True), empty, np.zeros((0, 2), np.uint64)))
+    assistant.take(Guide(Progress(4, worst, -5000, True, tuple(order)), empty, np.zeros((0, 2), np.uint64), {}))
 
     def found() -> Findings | None:
         answer = assistant.answer()
@@ -209,18 +210,83 @@ def test_moves_are_searched_again_where_the_score_falls(own: Compile, monkeypatc
         searched.append((child, alpha))
         new = scores.get(len(searched))
         if new is not None:
-            assistant._guide = Progress(4, 0, new, True)
+            assistant._guide = Progress(4, 0, new, True, order)
         return alpha
 
     monkeypatch.setattr(Searcher, "score", score)
-    assistant._depth, assistant._guide = 4, Progress(4, 0, 20, False)
-    first, second, third, fourth, *others = [child for child in reversed(assistant._order) if child != 0]
+    order = tuple(assistant._order)
+    assistant._depth, assistant._guide = 4, Progress(4, 0, 20, False, order)
+    first, second, third, fourth, *others = [child for child in reversed(order) if child != 0]
     assert assistant._search_others(assistant._guide, NO_STOP)
     assert searched == [(first, 20), (second, 20), (third, 20), (first, -50), (second, -50)] + [
         (child, 70) for child in (fourth, *others)
     ]
-    assistant._guide = Progress(5, 0, 0, True)
+    assistant._guide = Progress(5, 0, 0, True, order)
     assert not assistant._search_others(assistant._guide, NO_STOP)
+
+
+def test_a_helper_keeps_off_what_others_are_at(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the engine's depth; when it is ahead of it, and of those, no one keeps it from anything."""
+    machine = own("connect_four")
+    features = find_features(machine, 1)
+    zobrist = new_searcher(machine, 1).game.zobrist
+    setting = make_setting(features, LogisticEvaluation(np.zeros(features.n), 0.0), zobrist)
+    assistant = setting.assistant(machine, 0, 2)
+    assert isinstance(assistant, SplitAssistant)
+    assistant.begin(machine.initial())
+    order = tuple(assistant._order)
+    best, engines, own_last, somebodys, *free = order
+    searched: list[int] = []
+
+    def score(self: Searcher, child: int, alpha: int, beta: int, depth: int, stop: StopFlag) -> int:
+        searched.append(child)
+        return alpha
+
+    monkeypatch.setattr(Searcher, "score", score)
+    keys = np.zeros(2 * len(order), np.uint64)
+    progress = Progress(4, best, 20, True, order)
+    at = {ENGINE: engines, 0: somebodys, 2: own_last}
+    assistant.take(Guide(progress, keys, np.zeros((0, 2), np.uint64), at))
+    for depth, expected in ((4, {own_last, *free}), (5, set(order) - {best})):
+        searched.clear()
+        assistant._depth = depth
+        assert assistant._search_others(progress, NO_STOP)
+        assert set(searched) == expected
+
+
+def test_the_engine_leaves_for_last_what_a_helper_is_at(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where that is at its own depth; not where a helper has fallen behind. It searches all in the end."""
+    machine = own("connect_four")
+    team = CannedTeam()
+    engine = assisted(machine, 0, team)
+    engine.begin(machine.initial())
+    searcher = engine._analyser.searchers[0]
+    real = searcher.score
+    searched: dict[int, list[int]] = {}
+    orders: dict[int, tuple[int, ...]] = {}
+
+    def score(child: int, alpha: int, beta: int, depth: int, stop: StopFlag) -> int | None:
+        found = real(child, alpha, beta, depth, stop)
+        if child not in searched.setdefault(depth, []):
+            searched[depth].append(child)
+        if len(searched[depth]) == 1 and depth in (4, 5):
+            assert team.hear is not None
+            assert searcher.progress is not None
+            order = searcher.progress.order
+            entries = np.zeros(2 * len(order), np.uint64)
+            nothing = np.zeros((0, 2), np.uint64)
+            guide = team.hear(Findings(searcher.root_moves, entries, nothing, 7, (order[1], 4)))
+            assert isinstance(guide, Guide)
+            assert guide.searched == {ENGINE: order[0]} | ({7: order[1]} if depth == 4 else {})
+            orders[depth] = order
+        return found
+
+    monkeypatch.setattr(searcher, "score", score)
+    with StopWhen(lambda: 6 in searched) as stop:
+        engine.think(stop.flag, lambda opinion: None, None)
+    for depth, place in ((4, -1), (5, 1)):
+        assert set(searched[depth]) == set(orders[depth])
+        assert searched[depth][place] == orders[depth][1]
 
 
 def test_garbage_is_left_out(own: Compile) -> None:
@@ -236,7 +302,9 @@ def test_garbage_is_left_out(own: Compile) -> None:
     assert team.hear is not None
     searcher = engine._analyser.searchers[0]
     n = len(searcher.root_moves)
-    good = Findings(searcher.root_moves, np.zeros(2 * n, np.uint64), np.zeros((0, 2), np.uint64), (0, WIN - 3, 9))
+    good = Findings(
+        searcher.root_moves, np.zeros(2 * n, np.uint64), np.zeros((0, 2), np.uint64), 0, (1, 4), (0, WIN - 3, 9)
+    )
     before = len(said)
     for bad in (
         None,
@@ -246,6 +314,7 @@ def test_garbage_is_left_out(own: Compile) -> None:
         replace(good, entries=np.zeros(2 * n)),
         replace(good, newest=np.zeros(2, np.uint64)),
         replace(good, newest=np.zeros((1, 2))),
+        replace(good, searched=(n, 3)),
         replace(good, better=(n, 5, 3)),
         replace(good, better=(0, 10 * WIN, 3)),
     ):
