@@ -119,19 +119,21 @@ class Preparation:
 
     @property
     def prefers_alpha_beta(self) -> bool:
-        """Whether alpha-beta is to play: where it can, unless it has lost its trial matches or is not ahead in them,
-        or is `_ignorant`.
+        """Whether alpha-beta is to play: where it can, and is as far ahead of tree search as is needed."""
+        if not self.suits or self.features is None or self.evaluation is None:
+            return False
+        return self.trials.lead >= self._needed_lead(self.features)
 
-        Where an evaluation is only of patterns it has to have won some: such games are slow to learn. Where both
-        players choose at once it has to lead, as it takes the other one to see what it cannot see.
+    def _needed_lead(self, features: Features) -> float:
+        """Points that alpha-beta has to be ahead, whose evaluation is made of these features.
+
+        None are enough without a match where it is `_ignorant`, or where an evaluation is only of patterns: such games
+        are slow to learn. Where both players choose at once it has to lead, as it takes the other one to see what it
+        cannot see.
         """
-        if not self.suits or self.features is None or self.trials.lost or self.trials.tied or self._ignorant:
-            return False
-        if self.searched is not self._machine and not self._leads:
-            return False
-        if self.evaluation is None:
-            return False
-        return self.features.shares is None or self.trials.matches > 0
+        if self.trials.matches == 0 and (self._ignorant or features.shares is not None):
+            return math.inf
+        return max(self.trials.needed_lead, 0.0 if self.searched is self._machine else CLEAR_LEAD)
 
     @property
     def _ignorant(self) -> bool:
@@ -167,10 +169,6 @@ class Preparation:
     def _undecided_variants(self) -> list[VariantTrials]:
         known = self.suits is not None and not self.trials.too_slow
         return self.trees.undecided if known and not self.prefers_alpha_beta else []
-
-    @property
-    def _leads(self) -> bool:
-        return self.trials.lead >= CLEAR_LEAD
 
     def run(self, state: State, seconds: float, stop: StopFlag, *, trial: bool = True) -> None:
         """Does all that is left to do, in about so many seconds; ends a second after `stop` at the latest.
@@ -230,7 +228,7 @@ class Preparation:
                 hopeless = self.trials.matches > 0 and self.trials.lost and self.generations == 0
                 if hopeless or abs(self.trials.lead) >= CLEAR_LEAD:
                     break
-        if trial and self._leads and not stop[0]:
+        if trial and self.trials.lead >= CLEAR_LEAD and not stop[0]:
             self._learn(state, begin + (FIT_SHARE + sum(map(sum, PARTS))) * seconds - time.monotonic(), stop)
 
     def _improve(self, stop: StopFlag) -> None:

@@ -84,7 +84,18 @@ class Trials(MatchSeries):
 
     @property
     def lost(self) -> bool:
-        """Whether tree search is the better one, as far as is known.
+        """Whether tree search is the better one, as far as is known."""
+        return self.lead < self._doubtful_lead
+
+    @property
+    def needed_lead(self) -> float:
+        """Points that alpha-beta has to be ahead to be the better one, as far as is known: more than none once there
+        are matches, as ties tell nothing."""
+        return max(self._doubtful_lead, LEAST_LEAD if self.matches else 0.0)
+
+    @property
+    def _doubtful_lead(self) -> float:
+        """Points that mean nothing, as they were or would be won in a hurry.
 
         Where matches were hurried it is not enough for alpha-beta to be ahead by little: in amazons, with a third of
         the time it needs, tree search won one match of two, and with four times that all of eight; in gomoku on 15x15
@@ -92,14 +103,9 @@ class Trials(MatchSeries):
         long that none has ended.
         """
         if self.matches:
-            return self.lead < HURRIED_LEAD * self.hurried / self.matches
+            return HURRIED_LEAD * self.hurried / self.matches
         hurried = self._measured and self._share(self._seconds) < 1 and not self.too_slow
-        return self.lead < (ENDLESS_LEAD if hurried else 0.0)
-
-    @property
-    def tied(self) -> bool:
-        """Whether neither search is ahead by what tells anything."""
-        return self.matches > 0 and abs(self.lead) < LEAST_LEAD
+        return ENDLESS_LEAD if hurried else 0.0
 
     def _share(self, seconds: float) -> float:
         """So much time for a move as a share of half of what tree search needs: a match with less than 1 is hurried."""
