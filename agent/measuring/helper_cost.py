@@ -8,12 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from agent.cluster.searching.messages import pause
 from agent.console import print_table
 from agent.errors import InputError
 from agent.kernels.groups import ALPHA_BETA, CIRCUIT, GROUPS, TREE
-from agent.measuring.helper_gain import HELPERS, SplitGain, TreeGain, position_seconds, split_gain, tree_gain
-from agent.search.engine import consider
+from agent.measuring.helper_gain import HELPERS, SplitGain, TreeGain, learnt, position_seconds, split_gain, tree_gain
+from agent.search.engine import consider, limited
+from agent.search.pvs.preparation import Preparation
+from agent.search.team import Hear, Setting, Team
 from agent.search.tree.assistance import RootReport, merged
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.root_policy import read_root
@@ -21,7 +25,7 @@ from agent.search.tree.scheduler import SLICE_SECONDS
 from agent.sheet import load
 from games.gdl.compile import compile_rules
 from games.gdl.running.machine import CircuitMachine
-from games.machine import GameError
+from games.machine import GameError, State
 
 POSITIONS = 12
 """That each simulation looks at, where there is time for so many."""
@@ -38,13 +42,14 @@ LEAST_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class MergeCost:
-    """What the worker spends on so many helpers of a tree search, on one core."""
+    """What the worker spends on so many helpers of a search, on one core."""
 
     helpers: int
     answers_per_second: float
     """Of each helper."""
     milliseconds: float
-    """CPU time per helper and second: to read its answers, and to add them up whenever an opinion is formed."""
+    """CPU time per helper and second: tree search reads its answers, and adds them up whenever an opinion is formed;
+    alpha-beta takes their entries into its table, and writes what it tells in return."""
     share: float
     """Of a core, for all helpers."""
     kilobytes: float
@@ -68,11 +73,15 @@ def bench_helpers(
         except GameError as error:
             raise InputError(f"{file}: {error}") from None
         costs = merge_costs(machine, 0, seconds)
-        _print_costs(sheet.name, costs)
-        split = None
-        if len(machine.roles) == 2:
+        _print_costs(f"{sheet.name}, tree search", costs)
+        split, split_messages = None, None
+        prepared = learnt(machine, 0, LEARNING_SHARE * budget) if len(machine.roles) == 2 else None
+        if prepared is not None:
             each = SPLIT_SHARE * budget / POSITIONS
-            split = split_gain(machine, 0, POSITIONS, each, LEARNING_SHARE * budget, until=end)
+            split_messages = split_costs(machine, 0, prepared, each)
+            if split_messages is not None:
+                _print_costs(f"{sheet.name}, alpha-beta", split_messages)
+            split = split_gain(machine, 0, prepared, POSITIONS, each, until=end)
         if split is not None:
             _print_split(sheet.name, split)
         trees = tree_gain(machine, 0, POSITIONS, seconds, until=end)
@@ -81,6 +90,7 @@ def bench_helpers(
             "costs": [asdict(cost) for cost in costs],
             "trees": asdict(trees),
             "split": None if split is None else asdict(split),
+            "split_costs": None if split_messages is None else [asdict(cost) for cost in split_messages],
         }
     return results
 
@@ -106,6 +116,52 @@ def merge_costs(machine: CircuitMachine, role: int, seconds: float) -> list[Merg
         adding = _cpu_seconds(add) - _cpu_seconds(lambda: add(()))
         whole = helpers * rate * reading + adding / SLICE_SECONDS
         costs.append(MergeCost(helpers, rate, 1000 * whole / helpers, whole, rate * len(data) / 1000))
+    return costs
+
+
+class _Ear(Team):
+    """Keeps what an engine asks, for a helper that answers afterwards."""
+
+    size = 1
+
+    def __init__(self) -> None:
+        self.setting: Setting | None = None
+        self.hear: Hear | None = None
+
+    def play(self, machine: CircuitMachine, role: int) -> None:
+        pass
+
+    def ask(self, setting: Setting, state: State, hear: Hear | None = None) -> None:
+        self.setting, self.hear = setting, hear
+
+    def rest(self, setting: Setting) -> None:
+        pass
+
+    def answers(self) -> tuple[object, ...]:
+        return ()
+
+
+def split_costs(machine: CircuitMachine, role: int, preparation: Preparation, seconds: float) -> list[MergeCost] | None:
+    """Measures what answers of helpers cost alpha-beta in the initial position, after both have searched it for so
+    many seconds with what was `learnt`. None where it has nothing to choose there."""
+    state, team = machine.initial(), _Ear()
+    engine = preparation.alpha_beta(role, threads=1, team=team)
+    engine.begin(state)
+    consider(engine, machine.legal(state, role), seconds)
+    if team.setting is None or team.hear is None:
+        return None
+    assistant = team.setting.assistant(machine, role, 0)
+    assistant.begin(state)
+    with limited(np.zeros(1, np.uint8), seconds) as stop:
+        assistant.think(stop)
+    data, hear = pickle.dumps(assistant.answer()), team.hear
+    if hear(pickle.loads(data)) is None:
+        return None
+    answer = _cpu_seconds(lambda: pickle.dumps(hear(pickle.loads(data))))
+    costs = []
+    for helpers in HELPERS[1:]:
+        rate = 1 / pause(helpers)
+        costs.append(MergeCost(helpers, rate, 1000 * rate * answer, helpers * rate * answer, rate * len(data) / 1000))
     return costs
 
 

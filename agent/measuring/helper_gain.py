@@ -197,26 +197,31 @@ class _Sums:
     spans: dict[int, float] = field(default_factory=lambda: dict.fromkeys(HELPERS, 0.0))
 
 
+def learnt(machine: CircuitMachine, role: int, seconds: float, seed: int = 0) -> Preparation | None:
+    """Learns an evaluation for so many seconds; None where alpha-beta does not suit the game, or has no helpers."""
+    preparation = Preparation(machine, role, threads=1, seed=seed)
+    preparation.run(machine.initial(), seconds, np.zeros(1, np.uint8), trial=False)
+    # Where both choose at once, it is another game that is searched, and never with helpers.
+    usable = preparation.evaluation is not None and preparation.searched is machine
+    return preparation if usable else None
+
+
 def split_gain(
     machine: CircuitMachine,
     role: int,
+    preparation: Preparation,
     positions: int,
     seconds: float,
-    learning: float,
     seed: int = 0,
     until: float = math.inf,
 ) -> SplitGain | None:
-    """Learns an evaluation for `learning` seconds, then searches positions for `seconds` each; None where alpha-beta
-    does not suit the game, or no iteration was over.
+    """Searches positions for `seconds` each with what was `learnt`; None where no iteration was over.
 
     Begins no position that would take longer than `until`, by `time.monotonic`.
     """
-    preparation = Preparation(machine, role, threads=1, seed=seed)
-    preparation.run(machine.initial(), learning, np.zeros(1, np.uint8), trial=False)
     evaluation, features = preparation.evaluation, preparation.features
-    # Where both choose at once, it is another game that is searched, and never with helpers.
-    if evaluation is None or features is None or preparation.searched is not machine:
-        return None
+    assert evaluation is not None
+    assert features is not None
     zobrist = np.random.default_rng(seed).integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
     sums, depths = _Sums(), []
     for state in positions_of(machine, role, positions, seed):
