@@ -42,7 +42,7 @@ def _load_tree() -> None:
 
 
 def _load_alpha_beta() -> None:
-    from agent.search.pvs.engine import warm_kernels
+    from agent.search.pvs.learning.warming import warm_kernels
     from games.gdl.compile import warm_kernels as warm_circuit_kernels
 
     warm_kernels(warm_circuit_kernels())

@@ -16,7 +16,7 @@ from agent.errors import InputError
 from agent.kernels.groups import ALPHA_BETA, CIRCUIT, GROUPS, TREE
 from agent.measuring.helper_gain import HELPERS, SplitGain, TreeGain, learnt, position_seconds, split_gain, tree_gain
 from agent.search.engine import consider, limited
-from agent.search.pvs.preparation import Preparation
+from agent.search.pvs.preparing.preparation import Preparation
 from agent.search.team import Hear, Setting, Team
 from agent.search.tree.assistance import RootReport, merged
 from agent.search.tree.engine import TreeSearch

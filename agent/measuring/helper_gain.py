@@ -20,7 +20,7 @@ import numpy as np
 from agent.search.alphabeta.table import new_table
 from agent.search.engine import StopFlag, consider, limited
 from agent.search.pvs.analysis import Searcher, Verdict
-from agent.search.pvs.preparation import Preparation
+from agent.search.pvs.preparing.preparation import Preparation
 from agent.search.tree.assistance import merged
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.root_policy import RootStatistics, choose, read_root

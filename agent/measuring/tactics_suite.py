@@ -18,7 +18,7 @@ from agent.search.alphabeta.table import new_table
 from agent.search.engine import limited
 from agent.search.pvs.analysis import Searcher, Verdict
 from agent.search.pvs.features import find_features
-from agent.search.pvs.selfplay import play_match
+from agent.search.pvs.learning.selfplay import play_match
 from agent.search.pvs.survey import survey
 from agent.search.pvs.workspace import SIDE, WIN, WON
 from protocol.kif import read_one, write

@@ -14,8 +14,8 @@ import numpy as np
 
 from agent.search.engine import START_SECONDS, Engine, Opinion, Report, StopFlag, limited
 from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
-from agent.search.pvs.memory import SheetMemory
-from agent.search.pvs.preparation import Preparation
+from agent.search.pvs.preparing.memory import SheetMemory
+from agent.search.pvs.preparing.preparation import Preparation
 from agent.search.subgames import SubgameSearch
 from agent.search.team import Team
 from agent.search.tree.engine import MEMORY_BYTES, TreeSearch

@@ -14,7 +14,7 @@ from agent.search import general
 from agent.search.engine import Engine
 from agent.search.montecarlo import MonteCarlo
 from agent.search.planning import engine as planning
-from agent.search.pvs.memory import SheetMemory
+from agent.search.pvs.preparing.memory import SheetMemory
 from agent.search.team import Team
 from agent.search.tree import engine as tree
 from games.families import FAMILIES

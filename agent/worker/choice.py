@@ -26,7 +26,7 @@ def choice_for(begin: Begin) -> EngineChoice | None:
         return None
 
     def choose(machine: StateMachine, role: int) -> Iterator[Engine]:
-        from agent.search.pvs.memory import SheetMemory, Store
+        from agent.search.pvs.preparing.memory import SheetMemory, Store
         from agent.search.registry import engines_for
 
         memory = None if folder is None else SheetMemory(Store(folder), rules, machine.roles)

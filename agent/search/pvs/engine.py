@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import time
 
-import numpy as np
-
 from agent.search.engine import WATCHED_SECONDS, Contenders, Engine, Opinion, Report, StopFlag
 from agent.search.pvs.analysis import Analyser, Verdict
 from agent.search.pvs.evaluation import LogisticEvaluation, probability
-from agent.search.pvs.features import Features, find_features
-from agent.search.pvs.selfplay import play_match
+from agent.search.pvs.features import Features
 from agent.search.pvs.splitting import Assistance
 from agent.search.pvs.variation import principal_variation
 from agent.search.pvs.workspace import MOST, WON
@@ -108,12 +105,3 @@ def value_of(verdict: Verdict) -> float:
     if verdict.proven and abs(verdict.score) <= WON:
         return 50 + 50 * verdict.score / MOST
     return 100 * probability(verdict.score)
-
-
-def warm_kernels(machine: CircuitMachine) -> None:
-    """Makes this process compile the kernels of alpha-beta and of learning, or load them from the cache."""
-    root, stop = machine.pack(machine.initial()), np.zeros(1, np.uint8)
-    searcher = Analyser(machine, find_features(machine, 1), megabytes=1).searchers[0]
-    searcher.analyse(root, stop, lambda verdict: None, 2)
-    rng, states, scores = np.ones(1, np.uint64), np.zeros((4, machine.words), np.uint64), np.zeros(4, np.int64)
-    play_match(searcher.game, searcher.game, root, 1, 0, 0, rng, states, scores, stop)

@@ -8,5 +8,5 @@ takes the place of long playouts, `decisive` knows the moves of playouts that wi
 `move_averages` how well the others did. `breadth` enumerates the states of one-player games, `best_lines` keeps the
 best matches of a single player, `assistance` adds up what helpers elsewhere have found. `scheduler` shares each
 thread's time among all that, `root_policy` picks the move, and `engine` is the engine contract; nothing else is
-imported from outside but `judge`, and what `agent.search.pvs.variants` has to know of `move_averages`.
+imported from outside but `judge`, and what `agent.search.pvs.preparing.variants` has to know of `move_averages`.
 """

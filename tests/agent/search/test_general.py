@@ -15,9 +15,9 @@ from agent.search import general
 from agent.search.engine import Engine, Opinion
 from agent.search.general import GeneralSearch, make_engine
 from agent.search.montecarlo import MonteCarlo
-from agent.search.pvs import preparation as preparing
-from agent.search.pvs import trial as trying
-from agent.search.pvs.engine import warm_kernels
+from agent.search.pvs.learning.warming import warm_kernels
+from agent.search.pvs.preparing import preparation as preparing
+from agent.search.pvs.preparing import trial as trying
 from agent.search.pvs.survey import survey
 from agent.search.registry import engines_for
 from agent.search.tree.engine import TreeSearch

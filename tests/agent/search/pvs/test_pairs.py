@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from agent.search.pvs import learning, pairs
+from agent.search.pvs import pairs
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import find_features
-from agent.search.pvs.learning import Learner
+from agent.search.pvs.learning import learner as learning
+from agent.search.pvs.learning.learner import Learner
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.stopping import StopWhen
 

@@ -9,11 +9,11 @@ import pytest
 
 from agent.search.engine import Opinion
 from agent.search.general import GeneralSearch
-from agent.search.pvs.foresight import Foresight
-from agent.search.pvs.learning import Learner
-from agent.search.pvs.preparation import Preparation
+from agent.search.pvs.learning.foresight import Foresight
+from agent.search.pvs.learning.learner import Learner
+from agent.search.pvs.preparing.preparation import Preparation
+from agent.search.pvs.preparing.trial import CLEAR_LEAD, Trials
 from agent.search.pvs.simultaneous import SimultaneousSearch
-from agent.search.pvs.trial import CLEAR_LEAD, Trials
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.sheets import RACE

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from agent.search.engine import Engine, StopFlag
-from agent.search.pvs.preparation import Preparation
+from agent.search.pvs.preparing.preparation import Preparation
 
 
 def run(preparation: Preparation, stop: Sequence[int] | StopFlag = (0,), *, trial: bool = True) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from agent.search.engine import Engine, Report, StopFlag
-from agent.search.pvs import trial as trying
-from agent.search.pvs.preparation import Preparation
-from agent.search.pvs.tally import Tally
-from agent.search.pvs.trial import (
+from agent.search.pvs.preparing import trial as trying
+from agent.search.pvs.preparing.preparation import Preparation
+from agent.search.pvs.preparing.tally import Tally
+from agent.search.pvs.preparing.trial import (
     CLEAR_LEAD,
     LEAST_SECONDS,
     MOST_SECONDS,
@@ -22,7 +22,7 @@ from agent.search.pvs.trial import (
     TRIAL_SECONDS,
 )
 from games.machine import State
-from tests.agent.search.pvs.preparing import FakeMatch, role_of_alpha_beta, run
+from tests.agent.search.pvs.preparing.timeless import FakeMatch, role_of_alpha_beta, run
 
 
 def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 from agent.search.pvs import features as finding
-from agent.search.pvs import memory as memories
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features, find_features
-from agent.search.pvs.learning import Experience, Learner
-from agent.search.pvs.memory import SheetMemory, Store
-from agent.search.pvs.tally import NO_MATCHES, Tally
+from agent.search.pvs.learning.learner import Experience, Learner
+from agent.search.pvs.preparing import memory as memories
+from agent.search.pvs.preparing.memory import SheetMemory, Store
+from agent.search.pvs.preparing.tally import NO_MATCHES, Tally
 from games import rulesheets
 from games.gdl import canonical
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from protocol import kif
-from tests.agent.search.pvs.remembering import entry
+from tests.agent.search.pvs.preparing.remembering import entry
 from tests.games.gdl.disguise import disguised
 
 Compile = Callable[[str], CircuitMachine]

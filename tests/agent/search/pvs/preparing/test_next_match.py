@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from agent.search.general import GeneralSearch
-from agent.search.pvs import preparation as preparing
-from agent.search.pvs.lessons import Table
-from agent.search.pvs.memory import SheetMemory, Store
-from agent.search.pvs.preparation import Preparation
-from agent.search.pvs.tally import Tally
-from agent.search.pvs.trial import MOST_REMEMBERED
+from agent.search.pvs.learning.lessons import Table
+from agent.search.pvs.preparing import preparation as preparing
+from agent.search.pvs.preparing.memory import SheetMemory, Store
+from agent.search.pvs.preparing.preparation import Preparation
+from agent.search.pvs.preparing.tally import Tally
+from agent.search.pvs.preparing.trial import MOST_REMEMBERED
 from agent.worker.choice import choice_for
 from agent.worker.messages import Begin, Checkpoint
 from games import rulesheets
@@ -23,7 +23,7 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from protocol import kif
 from protocol.messages import Start
-from tests.agent.search.pvs.remembering import DIGESTS, entry
+from tests.agent.search.pvs.preparing.remembering import DIGESTS, entry
 from tests.agent.search.pvs.sheets import heap
 from tests.agent.search.stopping import StopWhen
 

@@ -12,11 +12,11 @@ import pytest
 
 from agent.search.engine import Engine
 from agent.search.general import GeneralSearch
-from agent.search.pvs import trial as trying
-from agent.search.pvs import variants as module
-from agent.search.pvs.preparation import Preparation
-from agent.search.pvs.trial import MATCHES_IN_TIME, TRIAL_SECONDS, Trials
-from agent.search.pvs.variants import (
+from agent.search.pvs.preparing import trial as trying
+from agent.search.pvs.preparing import variants as module
+from agent.search.pvs.preparing.preparation import Preparation
+from agent.search.pvs.preparing.trial import MATCHES_IN_TIME, TRIAL_SECONDS, Trials
+from agent.search.pvs.preparing.variants import (
     LEAD,
     MANY_MATCHES,
     MORE,

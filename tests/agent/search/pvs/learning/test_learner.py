@@ -9,12 +9,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from agent.search.pvs import learning, lessons, pace
 from agent.search.pvs.evaluation import LOGIT, LogisticEvaluation, points_of, probability
 from agent.search.pvs.features import find_features
-from agent.search.pvs.learning import Learner
-from agent.search.pvs.lessons import LAMBDA, Table
-from agent.search.pvs.selfplay import NO_RESULT, play_match
+from agent.search.pvs.learning import learner as learning
+from agent.search.pvs.learning import lessons, pace
+from agent.search.pvs.learning.learner import Learner
+from agent.search.pvs.learning.lessons import LAMBDA, Table
+from agent.search.pvs.learning.selfplay import NO_RESULT, play_match
 from agent.search.pvs.workspace import MOST, WIN
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.pvs.plain import Plain, new_searcher

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.search.pvs.memory import MAX_FILE, Store
-from tests.agent.search.pvs.remembering import DIGESTS, entry
+from agent.search.pvs.preparing.memory import MAX_FILE, Store
+from tests.agent.search.pvs.preparing.remembering import DIGESTS, entry
 
 
 def test_entry_comes_back_as_it_was_kept(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.search.pvs import pace as module
-from agent.search.pvs.pace import SHALLOW_GENERATIONS, Pace
+from agent.search.pvs.learning import pace as module
+from agent.search.pvs.learning.pace import SHALLOW_GENERATIONS, Pace
 
 
 @pytest.mark.parametrize(

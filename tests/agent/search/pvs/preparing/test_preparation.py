@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 from agent.search.engine import Engine, StopFlag
-from agent.search.pvs import first_evaluation
-from agent.search.pvs import preparation as preparing
-from agent.search.pvs import trial as trying
 from agent.search.pvs.analysis import Analyser
 from agent.search.pvs.engine import CannotSearchError
 from agent.search.pvs.evaluation import LOGIT
-from agent.search.pvs.foresight import Foresight
-from agent.search.pvs.learning import Learner
-from agent.search.pvs.lessons import Lesson
-from agent.search.pvs.preparation import FEW_GENERATIONS, MOST_PRIOR, Preparation
-from agent.search.pvs.tally import Tally
-from agent.search.pvs.trial import CLEAR_LEAD, DECISIVE_LEAD, MANY_TRIALS
-from agent.search.pvs.variants import MANY_MATCHES
+from agent.search.pvs.learning import first_evaluation
+from agent.search.pvs.learning.foresight import Foresight
+from agent.search.pvs.learning.learner import Learner
+from agent.search.pvs.learning.lessons import Lesson
+from agent.search.pvs.preparing import preparation as preparing
+from agent.search.pvs.preparing import trial as trying
+from agent.search.pvs.preparing.preparation import FEW_GENERATIONS, MOST_PRIOR, Preparation
+from agent.search.pvs.preparing.tally import Tally
+from agent.search.pvs.preparing.trial import CLEAR_LEAD, DECISIVE_LEAD, MANY_TRIALS
+from agent.search.pvs.preparing.variants import MANY_MATCHES
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.pvs.plain import bits_of
-from tests.agent.search.pvs.preparing import FakeMatch, role_of_alpha_beta, run
+from tests.agent.search.pvs.preparing.timeless import FakeMatch, role_of_alpha_beta, run
 from tests.agent.search.pvs.sheets import COOPERATION
 from tests.agent.search.stopping import StopWhen
 

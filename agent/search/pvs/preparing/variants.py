@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from random import Random
 
 from agent.search.engine import StopFlag
-from agent.search.pvs.match_series import MatchSeries, TrialMatch
-from agent.search.pvs.tally import Tally
+from agent.search.pvs.preparing.match_series import MatchSeries, TrialMatch
+from agent.search.pvs.preparing.tally import Tally
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.move_averages import DRAWS
 from games.gdl.running.machine import CircuitMachine

@@ -11,7 +11,7 @@ import pytest
 
 from agent.search.engine import Engine, Opinion, Report, StopFlag
 from agent.search.pvs.engine import CannotSearchError
-from agent.search.pvs.match_series import AGREED_MOVES, TrialMatch
+from agent.search.pvs.preparing.match_series import AGREED_MOVES, TrialMatch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from tests.agent.search.pvs.sheets import heap

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
-from agent.search.pvs.actors import Actors
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features
-from agent.search.pvs.foresight import Foresight
-from agent.search.pvs.lessons import Lesson, Table
-from agent.search.pvs.pace import FEWEST_MATCHES, MATCHES, Pace
-from agent.search.pvs.ties import Ties
+from agent.search.pvs.learning.actors import Actors
+from agent.search.pvs.learning.foresight import Foresight
+from agent.search.pvs.learning.lessons import Lesson, Table
+from agent.search.pvs.learning.pace import FEWEST_MATCHES, MATCHES, Pace
+from agent.search.pvs.learning.ties import Ties
 from agent.search.team import Team
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
 from agent.search.pvs.evaluation import LogisticEvaluation
-from agent.search.pvs.learning import Learner
+from agent.search.pvs.learning.learner import Learner
 from agent.search.pvs.survey import MAX_PLIES, share_of_points
 from agent.search.tree.judge import fit
 from agent.search.tree.judge.sampling import STATES_PER_MATCH

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from agent.search.pvs import learning
-from agent.search.pvs.actors import Actors, Lessons, Players, SelfPlaySetting
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features, find_features
-from agent.search.pvs.learning import Learner
-from agent.search.pvs.lessons import Lesson, Table
+from agent.search.pvs.learning import learner as learning
+from agent.search.pvs.learning.actors import Actors, Lessons, Players, SelfPlaySetting
+from agent.search.pvs.learning.learner import Learner
+from agent.search.pvs.learning.lessons import Lesson, Table
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.stopping import StopWhen
 from tests.agent.search.teams import AssistedTeam, CannedTeam

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.search.pvs import foresight as module
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import find_features
-from agent.search.pvs.foresight import ENOUGH, KEPT, Foresight
-from agent.search.pvs.learning import Learner
-from agent.search.pvs.lessons import Lesson
+from agent.search.pvs.learning import foresight as module
+from agent.search.pvs.learning.foresight import ENOUGH, KEPT, Foresight
+from agent.search.pvs.learning.learner import Learner
+from agent.search.pvs.learning.lessons import Lesson
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agent.search.pvs import learning
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import find_features
-from agent.search.pvs.learning import Learner
-from agent.search.pvs.ties import Ties, symmetries_of
+from agent.search.pvs.learning import learner as learning
+from agent.search.pvs.learning.learner import Learner
+from agent.search.pvs.learning.ties import Ties, symmetries_of
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.stopping import StopWhen

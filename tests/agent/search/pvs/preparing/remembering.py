@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agent.search.pvs.memory import Entry, Positions
-from agent.search.pvs.tally import Tally
+from agent.search.pvs.preparing.memory import Entry, Positions
+from agent.search.pvs.preparing.tally import Tally
 
 DIGESTS = [f"{number:040x}" for number in range(1, 9)]
 

@@ -17,17 +17,17 @@ from agent.search.engine import StopFlag, limited
 from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features, find_features
-from agent.search.pvs.first_evaluation import fit_fluents, fit_patterns
-from agent.search.pvs.learning import Learner
-from agent.search.pvs.match_series import TRIAL_MEMORY
-from agent.search.pvs.memory import SheetMemory
-from agent.search.pvs.recollection import Recollection
+from agent.search.pvs.learning.first_evaluation import fit_fluents, fit_patterns
+from agent.search.pvs.learning.learner import Learner
+from agent.search.pvs.learning.ties import symmetries_of
+from agent.search.pvs.preparing.match_series import TRIAL_MEMORY
+from agent.search.pvs.preparing.memory import SheetMemory
+from agent.search.pvs.preparing.recollection import Recollection
+from agent.search.pvs.preparing.tree_choice import TreeChoice
+from agent.search.pvs.preparing.trial import CLEAR_LEAD, DECISIVE_LEAD, Trials
+from agent.search.pvs.preparing.variants import VariantTrials
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import survey
-from agent.search.pvs.ties import symmetries_of
-from agent.search.pvs.tree_choice import TreeChoice
-from agent.search.pvs.trial import CLEAR_LEAD, DECISIVE_LEAD, Trials
-from agent.search.pvs.variants import VariantTrials
 from agent.search.team import Team
 from agent.search.tree.judge import fit
 from games.gdl.running.machine import CircuitMachine

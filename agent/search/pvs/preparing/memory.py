@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from agent import bounded_json
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features
-from agent.search.pvs.learning import Experience
-from agent.search.pvs.tally import Tally
+from agent.search.pvs.learning.learner import Experience
+from agent.search.pvs.preparing.tally import Tally
 from games.gdl.canonical import CanonicalForm, canonical_form
 from games.machine import Term
 

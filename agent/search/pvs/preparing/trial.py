@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from agent.search.engine import Engine, StopFlag, consider, limited
-from agent.search.pvs.match_series import MatchSeries, TrialMatch
-from agent.search.pvs.tally import Tally
+from agent.search.pvs.preparing.match_series import MatchSeries, TrialMatch
+from agent.search.pvs.preparing.tally import Tally
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 

@@ -8,11 +8,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from agent.search.pvs import tree_choice
-from agent.search.pvs.guided_playouts import gain_by_averages
-from agent.search.pvs.preparation import Preparation
-from agent.search.pvs.tree_choice import GAIN_PRIOR, GAIN_SECONDS, LEAST_GAIN_SECONDS, MUCH_GAIN, TreeChoice
-from agent.search.pvs.variants import MOVE_AVERAGES, VariantTrials
+from agent.search.pvs.preparing import tree_choice
+from agent.search.pvs.preparing.guided_playouts import gain_by_averages
+from agent.search.pvs.preparing.preparation import Preparation
+from agent.search.pvs.preparing.tree_choice import GAIN_PRIOR, GAIN_SECONDS, LEAST_GAIN_SECONDS, MUCH_GAIN, TreeChoice
+from agent.search.pvs.preparing.variants import MOVE_AVERAGES, VariantTrials
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 from agent.search.engine import Engine, Opinion, StopFlag, consider
+from agent.search.pvs.preparing.tally import Tally
 from agent.search.pvs.survey import MAX_PLIES, share_of_points
-from agent.search.pvs.tally import Tally
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term, points

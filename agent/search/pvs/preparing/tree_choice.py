@@ -6,9 +6,9 @@ import logging
 from random import Random
 
 from agent.search.engine import StopFlag
-from agent.search.pvs.guided_playouts import gain_by_averages
-from agent.search.pvs.match_series import TRIAL_MEMORY
-from agent.search.pvs.variants import MORE_EXPLORATION, MOVE_AVERAGES, VariantTrials
+from agent.search.pvs.preparing.guided_playouts import gain_by_averages
+from agent.search.pvs.preparing.match_series import TRIAL_MEMORY
+from agent.search.pvs.preparing.variants import MORE_EXPLORATION, MOVE_AVERAGES, VariantTrials
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 

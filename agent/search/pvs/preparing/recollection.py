@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features, find_features
-from agent.search.pvs.learning import Experience, Learner
-from agent.search.pvs.memory import Entry, SheetMemory
-from agent.search.pvs.tally import NO_MATCHES
-from agent.search.pvs.trial import Trials
-from agent.search.pvs.variants import VariantTrials
+from agent.search.pvs.learning.learner import Experience, Learner
+from agent.search.pvs.preparing.memory import Entry, SheetMemory
+from agent.search.pvs.preparing.tally import NO_MATCHES
+from agent.search.pvs.preparing.trial import Trials
+from agent.search.pvs.preparing.variants import VariantTrials
 from games.gdl.running.machine import CircuitMachine
 
 log = logging.getLogger(__name__)

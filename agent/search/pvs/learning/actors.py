@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from agent.search.engine import StopFlag
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import Features
-from agent.search.pvs.lessons import Lesson, Table
+from agent.search.pvs.learning.lessons import Lesson, Table
 from agent.search.team import Assistant, Setting, Team
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State

@@ -15,7 +15,7 @@ from agent.search.engine import StopFlag
 from agent.search.pvs.analysis import Searcher
 from agent.search.pvs.evaluation import LogisticEvaluation, points_of, probability
 from agent.search.pvs.features import Features
-from agent.search.pvs.selfplay import NO_RESULT, play_match
+from agent.search.pvs.learning.selfplay import NO_RESULT, play_match
 from agent.search.pvs.survey import MAX_PLIES
 from games.gdl.running.machine import CircuitMachine
 
