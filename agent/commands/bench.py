@@ -75,23 +75,23 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     from agent.kernels.progress import prepare
 
     if options.helpers:
-        from agent.measuring.helper_cost import BUDGET_SECONDS, TREE_SECONDS, bench_helpers
+        from agent.measuring.speed.helper_cost import BUDGET_SECONDS, TREE_SECONDS, bench_helpers
 
         prepare((CIRCUIT, TREE, ALPHA_BETA)).close()
         tree = TREE_SECONDS if options.seconds is None else options.seconds
         return OK, bench_helpers(options.files, tree, BUDGET_SECONDS if options.budget is None else options.budget)
     each = SECONDS if options.seconds is None else options.seconds
     if options.watch:
-        from agent.measuring.watch_cost import bench_watch
+        from agent.measuring.speed.watch_cost import bench_watch
 
         prepare(PLAYING).close()
         return OK, bench_watch(options.files, each, browser=options.browser)
     if options.search:
-        from agent.measuring.search_speed import bench_search
+        from agent.measuring.speed.search_speed import bench_search
 
         prepare((CIRCUIT, PLAYOUTS, TREE)).close()
         return OK, bench_search(options.files, each)
-    from agent.measuring.bench import bench
+    from agent.measuring.speed.bench import bench
 
     prepare((CIRCUIT, PLAYOUTS)).close()
     return OK, bench(options.files, each)
@@ -116,7 +116,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _bench_kernels(*, check: bool) -> tuple[int, object]:
-    from agent.measuring.compile_cost import measure, over_budget, print_table
+    from agent.measuring.speed.compile_cost import measure, over_budget, print_table
 
     cost = measure()
     print_table(cost)

@@ -47,7 +47,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Checks the sheets and prints a table."""
-    from agent.measuring.conform import Plan, conform
+    from agent.measuring.sheets.conform import Plan, conform
     from agent.sheet import find
 
     plan = Plan(matches=options.matches, seed=options.seed)

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     """Plays them, and prints the figures of each game."""
     import logging
 
-    from agent.measuring.gaps import as_json, play_match
+    from agent.measuring.servers.gaps import as_json, play_match
     from agent.sheet import load
 
     logging.getLogger("agent.worker").setLevel(logging.CRITICAL)

@@ -39,6 +39,6 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Prints and returns the description."""
-    from agent.measuring.describe import describe
+    from agent.measuring.sheets.describe import describe
 
     return OK, describe(options.file, positions=options.sample)

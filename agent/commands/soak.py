@@ -69,8 +69,8 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from agent.console import print_fields, shows_progress
-    from agent.measuring.soak import SoakOptions, SoakReport, soak
-    from agent.measuring.soak_faults import USUAL
+    from agent.measuring.servers.soak import SoakOptions, SoakReport, soak
+    from agent.measuring.servers.soak_faults import USUAL
 
     given = SoakOptions(
         games=tuple(options.games),
@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
 
 
 def _fault(text: str) -> str:
-    from agent.measuring.soak_faults import FAULTS
+    from agent.measuring.servers.soak_faults import FAULTS
 
     if text not in FAULTS:
         raise argparse.ArgumentTypeError(f"{text} is none of: {', '.join(FAULTS)}")

@@ -63,8 +63,8 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Plays the games. Raises `InputError` for an unknown engine or a number that makes no sense."""
-    from agent.measuring.strength_game import Series
-    from agent.measuring.strength_series import run_series
+    from agent.measuring.strength.game import Series
+    from agent.measuring.strength.series import run_series
     from agent.tournament.engine_player import engine_names, is_engine
 
     names = (options.first, options.second)

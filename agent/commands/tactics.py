@@ -50,8 +50,8 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Makes what is to be made, and measures. Raises `InputError`."""
-    from agent.measuring.tactics import make_suite, solve_suite
-    from agent.measuring.tactics_suite import line_of, read_suite
+    from agent.measuring.strength.tactics import make_suite, solve_suite
+    from agent.measuring.strength.tactics_suite import line_of, read_suite
     from agent.tournament.engine_player import engine_names, is_engine
 
     if not is_engine(options.engine):

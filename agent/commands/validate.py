@@ -40,7 +40,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Checks the sheets. Raises `InputError` where there are none."""
     from agent.console import print_remarks
-    from agent.measuring.validate import Verdict, sheets_in, validate
+    from agent.measuring.sheets.validate import Verdict, sheets_in, validate
 
     def show(verdict: Verdict) -> None:
         print_remarks([remark.text for remark in verdict.remarks])

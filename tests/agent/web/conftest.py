@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from agent.measuring.headless import BROWSERS, find_browser
+from agent.measuring.speed.headless import BROWSERS, find_browser
 from agent.search.engine import Candidate, Opinion
 from agent.web.gallery import Gallery
 from agent.web.hosting import serve_here

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from agent.measuring.playouts import circuit_speed
+from agent.measuring.speed.playouts import circuit_speed
 from agent.search.tree.engine import TreeSearch
 from agent.sheet import Sheet, load
 from games import rulesheets

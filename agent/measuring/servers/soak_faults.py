@@ -1,7 +1,7 @@
 """The faults of a soak: what happens to processes, disks, clocks and connections, done to a running server.
 
 None of them needs privileges. What no signal does by itself is done by hooks in the server's processes (see
-`agent.measuring.soak_server`).
+`agent.measuring.servers.soak_server`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from agent.measuring.soak_server import HOST, SoakError, SoakServer
+from agent.measuring.servers.soak_server import HOST, SoakError, SoakServer
 
 WRONG_INPUT = 2
 """Exit status of commands that cannot do what they were asked."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent.measuring.gaps import GapRecord, Metered, as_json, play_match
+from agent.measuring.servers.gaps import GapRecord, Metered, as_json, play_match
 from agent.sheet import load
 from games.gdl.interpreter.machine import Interpreter
 from games.machine import StateMachine

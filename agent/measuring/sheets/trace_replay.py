@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TypedDict
 
-from agent.measuring.conformity import SheetReport
+from agent.measuring.sheets.conformity import SheetReport
 from games.machine import GameError, State, StateMachine, Term
 from protocol import kif
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agent.cluster.executor import Done, Executor, Lost, LostWorkerError, Session, Task
 from agent.kernels.groups import GROUPS, PLAYING
-from agent.measuring.strength_game import GameRecord, Series, pair_opening, play_game
+from agent.measuring.strength.game import GameRecord, Series, pair_opening, play_game
 from agent.search.score import Score
 from agent.sheet import Sheet, load
 from agent.tournament.log import MatchLog

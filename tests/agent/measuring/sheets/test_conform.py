@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from agent.errors import InputError
-from agent.measuring.conform import Plan, conform
-from agent.measuring.conformity import Conformity
-from agent.measuring.trace_replay import spread
+from agent.measuring.sheets.conform import Plan, conform
+from agent.measuring.sheets.conformity import Conformity
+from agent.measuring.sheets.trace_replay import spread
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules, check
 from games.machine import LimitError, StateMachine

@@ -18,8 +18,8 @@ from agent.cluster.executor import LostWorkerError
 from agent.cluster.local import LocalExecutor
 from agent.commands.options import INTERRUPTED, OK, WRONG_INPUT
 from agent.errors import InputError
-from agent.measuring.strength_game import GameRecord, Series
-from agent.measuring.strength_series import Summary, read_log, run_series
+from agent.measuring.strength.game import GameRecord, Series
+from agent.measuring.strength.series import Summary, read_log, run_series
 from tests.agent.cluster.losing import Loser
 from tests.agent.commands import start_command
 from tests.agent.terminal import shown_on_a_terminal

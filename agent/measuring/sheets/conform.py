@@ -28,7 +28,7 @@ from agent.cluster.executor import Done, Executor, Lost, Session, Task
 from agent.cluster.inline import InlineExecutor
 from agent.errors import InputError
 from agent.kernels.groups import CIRCUIT as CIRCUIT_KERNELS
-from agent.measuring.conformity import (
+from agent.measuring.sheets.conformity import (
     CIRCUIT,
     HEADER,
     INTERPRETER,
@@ -39,7 +39,7 @@ from agent.measuring.conformity import (
     summary,
     table_lines,
 )
-from agent.measuring.trace_replay import MEASURABLE_SECONDS, Trace, replay
+from agent.measuring.sheets.trace_replay import MEASURABLE_SECONDS, Trace, replay
 from games.child_process import Bounds, ChildLostError, ChildProcess, cpu_seconds
 from games.gdl.crosscheck import CrossCheck
 from games.gdl.interpreter.machine import Interpreter

@@ -6,8 +6,8 @@ import pytest
 
 from agent.cli import main
 from agent.commands.options import WRONG_INPUT
-from agent.measuring import watch_cost
-from agent.measuring.watch_cost import bench_watch, interval
+from agent.measuring.speed import watch_cost
+from agent.measuring.speed.watch_cost import bench_watch, interval
 
 
 def test_interval_of_the_median() -> None:

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from agent.measuring.ping_wire import CLOSING_SECONDS, PATIENCE, Address, Reply, exchange
+from agent.measuring.servers.ping_wire import CLOSING_SECONDS, PATIENCE, Address, Reply, exchange
 from agent.sheet import load
 from games.gdl.interpreter.machine import Interpreter
 from protocol import infix, kif

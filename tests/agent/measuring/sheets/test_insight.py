@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.measuring import insight
-from agent.measuring.insight import proven_values, reached_by, stage_seconds
+from agent.measuring.sheets import insight
+from agent.measuring.sheets.insight import proven_values, reached_by, stage_seconds
 from agent.sheet import load
 from games.gdl.compile import compile_rules
 from games.gdl.rules.check import CheckedRules, check

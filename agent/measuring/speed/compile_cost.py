@@ -98,7 +98,7 @@ def measure() -> CompileCost:
     """
     with tempfile.TemporaryDirectory(prefix="ggp-agent-kernels-") as folder:
         done = subprocess.run(
-            [sys.executable, "-m", "agent.measuring.compile_cost"],
+            [sys.executable, "-m", "agent.measuring.speed.compile_cost"],
             env={**module_environment(), "NUMBA_CACHE_DIR": folder},
             stdout=subprocess.PIPE,
             check=True,

@@ -9,8 +9,8 @@ import pytest
 
 from agent.cli import main
 from agent.commands.options import DIFFERENT, OK, WRONG_INPUT
-from agent.measuring import validate as module
-from agent.measuring.validate import validate
+from agent.measuring.sheets import validate as module
+from agent.measuring.sheets.validate import validate
 
 GOOD = """(role a)
 (init (f 1))

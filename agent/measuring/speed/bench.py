@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from agent.measuring.playouts import Speed, circuit_speed, machine_speed
-from agent.measuring.timing import timed
+from agent.measuring.speed.playouts import Speed, circuit_speed, machine_speed
+from agent.measuring.speed.timing import timed
 from agent.sheet import Sheet, load
 from games import rulesheets
 from games.gdl.compile import compile_rules, warm_kernels

@@ -6,12 +6,12 @@ from typing import Any
 
 from agent.boards.layout import Layout
 from agent.console import console, print_fields, print_remarks
-from agent.measuring.insight import PROOF_SECONDS, proven_values, reached_by, stage_seconds
-from agent.measuring.playouts import speed_of
-from agent.measuring.sample_match import SampleMatch, draw_sample, play_sample, sample_json
-from agent.measuring.sampling import Sample, sample
-from agent.measuring.structure import part_lines, structure_of, symmetry_lines
-from agent.measuring.timing import timed
+from agent.measuring.sheets.insight import PROOF_SECONDS, proven_values, reached_by, stage_seconds
+from agent.measuring.sheets.sample_match import SampleMatch, draw_sample, play_sample, sample_json
+from agent.measuring.sheets.sampling import Sample, sample
+from agent.measuring.sheets.structure import part_lines, structure_of, symmetry_lines
+from agent.measuring.speed.playouts import speed_of
+from agent.measuring.speed.timing import timed
 from agent.search.registry import engines_for
 from agent.sheet import Sheet, load
 from games.families import FAMILIES

@@ -14,7 +14,15 @@ from agent.cluster.searching.messages import pause
 from agent.console import print_table
 from agent.errors import InputError
 from agent.kernels.groups import ALPHA_BETA, CIRCUIT, GROUPS, TREE
-from agent.measuring.helper_gain import HELPERS, SplitGain, TreeGain, learnt, position_seconds, split_gain, tree_gain
+from agent.measuring.speed.helper_gain import (
+    HELPERS,
+    SplitGain,
+    TreeGain,
+    learnt,
+    position_seconds,
+    split_gain,
+    tree_gain,
+)
 from agent.search.engine import consider, limited
 from agent.search.pvs.preparing.preparation import Preparation
 from agent.search.team import Hear, Setting, Team

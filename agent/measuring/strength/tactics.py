@@ -10,7 +10,7 @@ import numpy as np
 
 from agent.console import print_table
 from agent.errors import InputError
-from agent.measuring.tactics_suite import Prover, Tactic, after, is_tactical, make_tactics, wins_after
+from agent.measuring.strength.tactics_suite import Prover, Tactic, after, is_tactical, make_tactics, wins_after
 from agent.search.engine import Engine, consider, limited
 from agent.sheet import load
 from agent.tournament.engine_player import make_named_engine

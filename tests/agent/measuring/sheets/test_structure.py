@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent.boards.layout import Layout
-from agent.measuring.sample_match import chosen, draw_sample, play_sample, sample_json
-from agent.measuring.structure import part_lines, patterns, structure_of, symmetry_lines
+from agent.measuring.sheets.sample_match import chosen, draw_sample, play_sample, sample_json
+from agent.measuring.sheets.structure import part_lines, patterns, structure_of, symmetry_lines
 from agent.sheet import Sheet, load
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check

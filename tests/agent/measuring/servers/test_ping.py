@@ -13,9 +13,9 @@ import pytest
 
 from agent.cli import main
 from agent.commands.options import DIFFERENT, WRONG_INPUT
-from agent.measuring import ping as ping_module
-from agent.measuring import ping_wire
-from agent.measuring.ping import Report, ping
+from agent.measuring.servers import ping as ping_module
+from agent.measuring.servers import ping_wire
+from agent.measuring.servers.ping import Report, ping
 from agent.refereeing.house_players import house_player
 from agent.sheet import load
 from games.gdl.interpreter.machine import Interpreter

@@ -14,8 +14,8 @@ from agent.kernels import state
 from agent.kernels.groups import GROUPS
 from agent.kernels.meter import Specialisation, metering
 from agent.kernels.progress import prepare
-from agent.measuring import compile_cost
-from agent.measuring.compile_cost import Budget, CompileCost, KernelCost, over_budget, recorded
+from agent.measuring.speed import compile_cost
+from agent.measuring.speed.compile_cost import Budget, CompileCost, KernelCost, over_budget, recorded
 
 COST = CompileCost([KernelCost("a.large", 2.0, 3.0, 2, 1000), KernelCost("a.small", 1.0, 1.0, 1, 500)], "a machine")
 

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.measuring.soak_faults import FAULTS, USUAL, Undo
-from agent.measuring.soak_server import SoakServer
+from agent.measuring.servers.soak_faults import FAULTS, USUAL, Undo
+from agent.measuring.servers.soak_server import SoakServer
 from agent.serving.statistics import resident
 from agent.sheet import load
 from games.gdl.interpreter.machine import Interpreter

@@ -10,8 +10,8 @@ import pytest
 from agent.cli import main
 from agent.commands.options import OK, WRONG_INPUT
 from agent.errors import InputError
-from agent.measuring import tactics
-from agent.measuring.tactics_suite import (
+from agent.measuring.strength import tactics
+from agent.measuring.strength.tactics_suite import (
     MOST_PLIES,
     Prover,
     Tactic,

@@ -20,7 +20,7 @@ import aiohttp
 
 from agent.console import print_table
 from agent.errors import CommandError, InputError
-from agent.measuring.headless import headless_browser
+from agent.measuring.speed.headless import headless_browser
 from agent.refereeing.agent_process import AgentProcess
 from agent.sheet import Sheet, load
 from games.machine import StateMachine, Term

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from agent.cluster.searching.messages import ANSWERS_PER_SECOND, MOST_OFTEN, pause
-from agent.measuring.helper_cost import bench_helpers, merge_costs, split_costs
-from agent.measuring.helper_gain import HELPERS, learnt, makespan, split_gain, tree_gain
+from agent.measuring.speed.helper_cost import bench_helpers, merge_costs, split_costs
+from agent.measuring.speed.helper_gain import HELPERS, learnt, makespan, split_gain, tree_gain
 from games.gdl.compile import compile_rules
 from games.gdl.rules.check import check
 from games.rulesheets import text

@@ -15,9 +15,9 @@ from random import Random
 from subprocess import PIPE
 from types import SimpleNamespace
 
-from agent.measuring.soak import Match, SoakOptions, SoakReport, soak
-from agent.measuring.soak_faults import FAULTS, Undo
-from agent.measuring.soak_server import HOOKS
+from agent.measuring.servers.soak import Match, SoakOptions, SoakReport, soak
+from agent.measuring.servers.soak_faults import FAULTS, Undo
+from agent.measuring.servers.soak_server import HOOKS
 from agent.sheet import load
 from games.gdl.interpreter.machine import Interpreter
 from protocol.compose import Style, compose

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from agent.errors import InputError
-from agent.measuring import strength_game as strength
-from agent.measuring.strength_game import GameRecord, Series, pair_opening, play_game
+from agent.measuring.strength import game as strength
+from agent.measuring.strength.game import GameRecord, Series, pair_opening, play_game
 from agent.search.engine import Engine, Opinion, Report, StopFlag
 from agent.search.reversi import plain
 from agent.search.reversi.engine import ReversiEngine
