@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
-from agent.search.engine import Engine, Opinion, StopFlag, consider
+from agent.search.engine import Engine, StopFlag, consider
 from agent.search.pvs.preparing.tally import Tally
 from agent.search.pvs.survey import MAX_PLIES, share_of_points
 from agent.search.tree.engine import TreeSearch
@@ -17,10 +17,6 @@ from games.machine import State, StateMachine, Term, points
 
 OPENING = 4
 """Most random plies at the start of a match. Set by hand; not tuned."""
-AGREED_SHARE, AGREED_MOVES = 0.9, 3
-"""A match is over where both engines have expected the same one of them to get so much of the points, at least, in so
-many moves of each: what is decided need not be played out, and the time goes to other matches. As matches between
-programs are adjudicated."""
 TRIAL_MEMORY = 1 << 26
 """Bytes that each engine has."""
 
@@ -36,8 +32,6 @@ class TrialMatch:
         self._machine, self._engines, self.seconds = machine, engines, seconds
         self._state = root
         self._plies = 0
-        self._expected: tuple[list[float], list[float]] = ([], [])
-        """By engine: the first one's share, 0..1, as that engine expected it in its last moves."""
         self.void = False
         """Whether there is no result, and will be none: it was over before an engine had to think."""
         for _ in range(random.randint(0, OPENING)):
@@ -50,7 +44,7 @@ class TrialMatch:
             engine.begin(self._state)
 
     def play(self, stop: StopFlag) -> float | None:
-        """Plays until both agree who wins, or to the end; returns the first engine's share of the points, 0..1.
+        """Plays to the end; returns the first engine's share of the points, 0..1.
 
         None where it is stopped before, or `void`.
         """
@@ -62,17 +56,9 @@ class TrialMatch:
                 if not moves:
                     self.void = True
                     return None
-                if len(moves) == 1:
-                    joint.append(moves[0])
-                    continue
-                opinion = consider(engine, moves, self.seconds, stop)
-                joint.append(opinion.move)
+                joint.append(consider(engine, moves, self.seconds, stop).move if len(moves) > 1 else moves[0])
                 if stop[0]:
                     return None
-                self._note(role, opinion)
-            agreed = self._agreed
-            if agreed is not None:
-                return agreed
             self._state = machine.next(self._state, joint)
             self._plies += 1
             if machine.terminal(self._state):
@@ -84,24 +70,6 @@ class TrialMatch:
         # A match that is longer counts as it stands.
         first, second = (float(points(machine.goal(self._state, role))) for role in (0, 1))
         return share_of_points(first, second)
-
-    def _note(self, role: int, opinion: Opinion) -> None:
-        """Keeps what an engine expects."""
-        expected = self._expected[role]
-        # What has no value agrees with nothing.
-        share = 0.5 if opinion.value is None else opinion.value / 100
-        expected.append(share if role == 0 else 1 - share)
-        del expected[:-AGREED_MOVES]
-
-    @property
-    def _agreed(self) -> float | None:
-        """The first engine's share, if both engines hold the match to be decided."""
-        first, second = self._expected
-        if min(len(first), len(second)) < AGREED_MOVES:
-            return None
-        if min(first + second) >= AGREED_SHARE:
-            return 1.0
-        return 0.0 if max(first + second) <= 1 - AGREED_SHARE else None
 
 
 class MatchSeries(ABC):

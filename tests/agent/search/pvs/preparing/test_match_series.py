@@ -11,7 +11,7 @@ import pytest
 
 from agent.search.engine import Engine, Opinion, Report, StopFlag
 from agent.search.pvs.engine import CannotSearchError
-from agent.search.pvs.preparing.match_series import AGREED_MOVES, TrialMatch
+from agent.search.pvs.preparing.match_series import TrialMatch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from tests.agent.search.pvs.sheets import heap
@@ -26,15 +26,8 @@ class Scripted(Engine):
 
     name = "scripted"
 
-    def __init__(
-        self,
-        machine: CircuitMachine,
-        role: int,
-        pick: int,
-        error: type[Exception] | None = None,
-        value: float | None = None,
-    ) -> None:
-        self._machine, self._role, self._pick, self._error, self._value = machine, role, pick, error, value
+    def __init__(self, machine: CircuitMachine, role: int, pick: int, error: type[Exception] | None = None) -> None:
+        self._machine, self._role, self._pick, self._error = machine, role, pick, error
         self.states: list[State] = []
 
     def begin(self, state: State) -> None:
@@ -47,7 +40,7 @@ class Scripted(Engine):
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
         if self._error is not None:
             raise self._error
-        report(Opinion(self._machine.legal(self.states[-1], self._role)[self._pick], self._value))
+        report(Opinion(self._machine.legal(self.states[-1], self._role)[self._pick]))
 
 
 class Fixed(Random):
@@ -70,26 +63,6 @@ def test_trial_counts_points(own: Compile) -> None:
     assert first.states == second.states
     assert len(first.states) == 5
     assert match_of(machine, Scripted(machine, 0, 0), Scripted(machine, 1, 0)).play(GO) == 1
-
-
-@pytest.mark.parametrize(
-    ("values", "share", "plies"),
-    [
-        ((95.0, 5.0), 1.0, 2 * AGREED_MOVES - 1),
-        ((5.0, 95.0), 0.0, 2 * AGREED_MOVES - 1),
-        ((95.0, 95.0), 1.0, 6),
-        ((5.0, 20.0), 1.0, 6),
-        ((None, 5.0), 1.0, 6),
-    ],
-)
-def test_what_both_hold_to_be_decided_is_not_played_out(
-    own: Compile, values: tuple[float | None, float | None], share: float, plies: int
-) -> None:
-    """After some moves of each that both see the same one win. Played out, the first one wins by its fourth stone."""
-    machine = own("connect_four")
-    first, second = (Scripted(machine, role, -role, value=value) for role, value in enumerate(values))
-    assert match_of(machine, first, second).play(GO) == share
-    assert len(first.states) - 1 == plies
 
 
 def test_interrupted_trial_goes_on(own: Compile) -> None:
