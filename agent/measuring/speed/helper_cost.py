@@ -153,18 +153,19 @@ def split_costs(machine: CircuitMachine, role: int, preparation: Preparation, se
     """Measures what answers of helpers cost alpha-beta in the initial position, after both have searched it for so
     many seconds with what was `learnt`. None where it has nothing to choose there."""
     state, team = machine.initial(), _Ear()
+    legal = machine.legal(state, role)
+    if len(legal) < 2:
+        return None
     engine = preparation.alpha_beta(role, threads=1, team=team)
     engine.begin(state)
-    consider(engine, machine.legal(state, role), seconds)
-    if team.setting is None or team.hear is None:
-        return None
-    assistant = team.setting.assistant(machine, role, 0)
+    while team.setting is None or team.hear is None:
+        # It asks when it has its first opinion.
+        consider(engine, legal, seconds)
+    assistant, hear = team.setting.assistant(machine, role, 0), team.hear
     assistant.begin(state)
     with limited(np.zeros(1, np.uint8), seconds) as stop:
         assistant.think(stop)
-    data, hear = pickle.dumps(assistant.answer()), team.hear
-    if hear(pickle.loads(data)) is None:
-        return None
+    data = pickle.dumps(assistant.answer())
     answer = _cpu_seconds(lambda: pickle.dumps(hear(pickle.loads(data))))
     costs = []
     for helpers in HELPERS[1:]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.search.pvs.engine import warm_kernels
+from agent.search.pvs.learning.warming import warm_kernels
 from agent.search.pvs.preparing.preparation import Preparation
 from agent.search.tree.engine import warm_kernels as warm_tree
 from games import rulesheets
