@@ -56,8 +56,8 @@ class Guide:
     entries: NDArray[np.uint64]
     newest: NDArray[np.uint64]
     """See `Findings` for both."""
-    searched: dict[int, int]
-    """Which child each helper is at, by its rank; and the engine, by `ENGINE`."""
+    searched: dict[int, tuple[int, int]]
+    """The child that each helper is at and the depth, by its rank; the engine's by `ENGINE`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ class SplitAssistant(Assistant):
         self._order: list[int] = []
         self._depth = 1
         self._guide: Progress | None = None
-        self._searched: dict[int, int] = {}
+        self._searched: dict[int, tuple[int, int]] = {}
         """As in the newest guide."""
         self._better: tuple[int, int, int] | None = None
 
@@ -190,9 +190,8 @@ class SplitAssistant(Assistant):
         """
         others = list(reversed(newest.order))
         first = int((self._rank * GOLDEN) % 1 * len(others))
-        busy = {child for rank, child in self._searched.items() if rank != self._rank}
-        if newest.depth < self._depth:
-            busy = set()
+        others_at = [at for rank, at in self._searched.items() if rank != self._rank]
+        busy = {child for child, depth in others_at if depth >= self._depth}
         free = (child for child in others[first:] + others[:first] if child not in busy)
         return next((child for child in free if self._is_due(child, newest, shown)), None)
 
@@ -273,8 +272,7 @@ class Assistance:
         _take_over(searcher, answer)
         if answer.searched is not None:
             self._searched[answer.rank] = answer.searched
-        at = {rank: child for rank, (child, depth) in self._searched.items() if depth >= progress.depth}
-        searcher.elsewhere = frozenset(at.values())
+        searcher.elsewhere = frozenset(child for child, depth in self._searched.values() if depth >= progress.depth)
         if answer.better is not None:
             child, score, depth = answer.better
             best = score > WON or (depth == progress.depth and progress.known and score > progress.score)
@@ -282,8 +280,9 @@ class Assistance:
                 self._publish(Verdict(int(searcher.root_moves[child]), score, depth, score > WON), publish)
             if depth >= progress.depth and child != progress.child:
                 searcher.urgent = child
+        at = dict(self._searched)
         if searcher.current is not None:
-            at[ENGINE] = searcher.current
+            at[ENGINE] = searcher.current, progress.depth
         return Guide(progress, read_entries(searcher.game.table, searcher.root_keys), newest_entries(searcher), at)
 
 

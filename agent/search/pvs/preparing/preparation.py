@@ -127,7 +127,7 @@ class Preparation:
     def _needed_lead(self, features: Features) -> float:
         """Points that alpha-beta has to be ahead, whose evaluation is made of these features.
 
-        None are enough without a match where it is `_ignorant`, or where an evaluation is only of patterns: such games
+        Without a match none are enough where it is `_ignorant`, or where an evaluation is only of patterns: such games
         are slow to learn. Where both players choose at once it has to lead, as it takes the other one to see what it
         cannot see.
         """

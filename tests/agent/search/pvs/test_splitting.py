@@ -226,7 +226,7 @@ def test_moves_are_searched_again_where_the_score_falls(own: Compile, monkeypatc
 
 
 def test_a_helper_keeps_off_what_others_are_at(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the engine's depth; when it is ahead of it, and of those, no one keeps it from anything."""
+    """As long as these are not behind it."""
     machine = own("connect_four")
     features = find_features(machine, 1)
     zobrist = new_searcher(machine, 1).game.zobrist
@@ -245,9 +245,9 @@ def test_a_helper_keeps_off_what_others_are_at(own: Compile, monkeypatch: pytest
     monkeypatch.setattr(Searcher, "score", score)
     keys = np.zeros(2 * len(order), np.uint64)
     progress = Progress(4, best, 20, True, order)
-    at = {ENGINE: engines, 0: somebodys, 2: own_last}
+    at = {ENGINE: (engines, 4), 0: (somebodys, 5), 2: (own_last, 4)}
     assistant.take(Guide(progress, keys, np.zeros((0, 2), np.uint64), at))
-    for depth, expected in ((4, {own_last, *free}), (5, set(order) - {best})):
+    for depth, expected in ((4, {own_last, *free}), (5, {engines, own_last, *free}), (6, set(order) - {best})):
         searched.clear()
         assistant._depth = depth
         assert assistant._search_others(progress, NO_STOP)
@@ -277,7 +277,7 @@ def test_the_engine_leaves_for_last_what_a_helper_is_at(own: Compile, monkeypatc
             nothing = np.zeros((0, 2), np.uint64)
             guide = team.hear(Findings(searcher.root_moves, entries, nothing, 7, (order[1], 4)))
             assert isinstance(guide, Guide)
-            assert guide.searched == {ENGINE: order[0]} | ({7: order[1]} if depth == 4 else {})
+            assert guide.searched == {ENGINE: (order[0], depth), 7: (order[1], 4)}
             orders[depth] = order
         return found
 
