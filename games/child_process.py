@@ -46,7 +46,8 @@ class Bounds:
     cpu_seconds: float | None = None
     """CPU time of the process itself, rounded up to whole seconds (RLIMIT_CPU)."""
     memory_bytes: int | None = None
-    """Address space (RLIMIT_AS), the process's code and libraries included."""
+    """Address space (RLIMIT_AS) beyond what the process begins with: a parent may have mapped more than the bound
+    without using it, as whoever has joined a Ray cluster has."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,14 @@ def _apply(bounds: Bounds) -> None:
         seconds = math.ceil(bounds.cpu_seconds)
         _limit(resource.RLIMIT_CPU, seconds, seconds + 1)
     if bounds.memory_bytes is not None:
-        _limit(resource.RLIMIT_AS, bounds.memory_bytes, bounds.memory_bytes)
+        most = _address_space() + bounds.memory_bytes
+        _limit(resource.RLIMIT_AS, most, most)
+
+
+def _address_space() -> int:
+    """Bytes of this process's address space."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
 
 
 def _limit(what: int, soft: int, hard: int) -> None:

@@ -53,7 +53,7 @@ class Limits:
     wall_seconds: float = 240.0
     """For all of it."""
     memory_bytes: int = 8 << 30
-    """Address space per child (RLIMIT_AS), the process's code and libraries included."""
+    """Address space per child, beyond what it begins with."""
     patience_seconds: float = 3.0
     """CPU time that one variant gets alone before the next one starts beside it: two of them take twice the time where
     the first one succeeds in the end, as it did on all sheets that were seen but those that look huge. Set by hand."""

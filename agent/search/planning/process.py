@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import resource
 import threading
 import time
 import weakref
@@ -63,7 +62,7 @@ class PlannerProcess:
     ) -> None:
         """`found` is called, in a thread of its own, with each plan from the present state, better than the one before,
         and with what is proven of it; never with what concerns another state, once `begin` or `drop` has returned."""
-        child = ChildProcess(_work, machine, bounds=Bounds(memory_bytes=_address_space() + memory_bytes))
+        child = ChildProcess(_work, machine, bounds=Bounds(memory_bytes=memory_bytes))
         self._child = child
         self._found = found
         self._changing = threading.Lock()
@@ -135,12 +134,6 @@ def _listen(child: ChildProcess, owner: weakref.ref[PlannerProcess]) -> None:
             return
         process._receive(message)
         del process
-
-
-def _address_space() -> int:
-    """Bytes of this process's address space."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[0]) * resource.getpagesize()
 
 
 # ------------------------------------------------------------------------------------------------------- in the child
