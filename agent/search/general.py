@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -14,6 +16,7 @@ import numpy as np
 
 from agent.search.engine import START_SECONDS, Engine, Opinion, Report, StopFlag, limited
 from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
+from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.preparing.memory import SheetMemory
 from agent.search.pvs.preparing.preparation import Preparation
 from agent.search.subgames import SubgameSearch
@@ -34,6 +37,8 @@ ALPHA_BETA_SECONDS, TREE_SECONDS, IMPROVE_SECONDS = 0.5, 1.5, 4.0
 """While others think: how long is searched, by alpha-beta or by tree search, before that time is used for learning or
 for trial matches, where little is known; and how long that lasts before a search has its turn again. Longer by tree
 search: what it finds lasts for turns to come. Set by hand; not tuned."""
+SAME_GOAL = 0.01
+"""Goals that differ by less are the same, but for rounding."""
 
 
 class GeneralSearch(Engine):
@@ -42,7 +47,8 @@ class GeneralSearch(Engine):
     While the start clock runs an evaluation is learnt, and tried out in matches of both searches (see
     `pvs.preparation`). It goes on learning and trying out while others think, until the evaluation is a good one and
     the choice is certain. `threads` is the number of cores if it is None, `memory` what earlier matches of the game
-    have left, `team` searches the same states elsewhere; further options are those of `TreeSearch`.
+    have left, `team` searches the same states elsewhere, and `race` is whether what wins soon is better than what wins
+    late, as where something else may end the match before; further options are those of `TreeSearch`.
     """
 
     uses_start_clock = True
@@ -56,12 +62,13 @@ class GeneralSearch(Engine):
         seed: int | None = None,
         memory: SheetMemory | None = None,
         team: Team | None = None,
+        race: bool = False,
         **options: Any,
     ) -> None:
         random = Random(seed)
         threads = threads or len(os.sched_getaffinity(0))
         self._machine, self._role = machine, role
-        self._team = team
+        self._team, self._race = team, race
         self._tree = TreeSearch(machine, role, threads=threads, seed=random.getrandbits(63), team=team, **options)
         self._alpha_beta: AlphaBetaSearch | None = None
         self._threads = threads
@@ -134,20 +141,66 @@ class GeneralSearch(Engine):
             return
         preparation = self._preparation
         if preparation.prefers_alpha_beta and preparation.evaluation is not None:
-            if self._alpha_beta is None:
-                self._alpha_beta = preparation.alpha_beta(self._role, threads=self._threads, team=self._team)
-            self._alpha_beta.use(preparation.evaluation)
-            self._alpha_beta.begin(self._state)
-            self.name, self.reason = self._alpha_beta.name, self._alpha_beta.reason
+            alpha_beta = self._alpha_beta_for(preparation.evaluation)
+            self.name, self.reason = alpha_beta.name, alpha_beta.reason
             try:
-                self._alpha_beta.think(stop, report, seconds)
-                if not self._alpha_beta.helpless:
+                alpha_beta.think(stop, report, seconds)
+                if not alpha_beta.helpless:
                     return
             except CannotSearchError:
                 pass
         self.name, self.reason = self._tree.name, self._tree_reason()
         preparation.trees.tune(self._tree)
-        self._tree.think(stop, report, seconds)
+        settled: Opinion | None = None
+
+        def take(opinion: Opinion) -> None:
+            nonlocal settled
+            if self._plies_matter(opinion):
+                settled, opinion = opinion, opinion.unproven()
+            report(opinion)
+
+        self._tree.think(stop, take, seconds)
+        if settled is not None and not stop[0]:
+            self._count_plies(settled, stop, report, seconds)
+
+    def _plies_matter(self, opinion: Opinion) -> bool:
+        """Whether an opinion of tree search is a proof that is not all there is to say, and alpha-beta can say more."""
+        goals = self._machine.game.goals[self._role]
+        if not (opinion.proven and goals and self._preparation.can_count_plies):
+            return False
+        ends = (min(goals), max(goals)) if self._race else (min(goals),)
+        return any(opinion.value is not None and abs(opinion.value - end) < SAME_GOAL for end in ends)
+
+    def _count_plies(self, settled: Opinion, stop: StopFlag, report: Report, seconds: float | None) -> None:
+        """Looks for the move that loses latest, or wins soonest, where tree search has proven that the role does.
+
+        To tree search all such moves are alike. Who has lost may still win against somebody who does not see it, the
+        more so the longer it takes.
+        """
+        evaluation, best = self._preparation.evaluation, settled
+        assert evaluation is not None
+        assert settled.value is not None
+        lost = settled.value < min(self._machine.game.goals[self._role]) + SAME_GOAL
+
+        def take(opinion: Opinion) -> None:
+            nonlocal best
+            # Of the moves of who has lost any may be taken; else what is not proven may lose.
+            if lost or (opinion.proven and opinion.value == 100):
+                best = replace(opinion, value=settled.value)
+                report(best)
+
+        with contextlib.suppress(CannotSearchError):
+            self._alpha_beta_for(evaluation).think(stop, take, seconds)
+        if not stop[0]:
+            report(replace(best, proven=True))
+
+    def _alpha_beta_for(self, evaluation: LogisticEvaluation) -> AlphaBetaSearch:
+        """Alpha-beta with an evaluation, at the present state."""
+        if self._alpha_beta is None:
+            self._alpha_beta = self._preparation.alpha_beta(self._role, threads=self._threads, team=self._team)
+        self._alpha_beta.use(evaluation)
+        self._alpha_beta.begin(self._state)
+        return self._alpha_beta
 
     def _tree_reason(self) -> str:
         """Why it is tree search that plays."""
@@ -222,7 +275,8 @@ def make_engine(
 ) -> Engine | None:
     """The engine for a compiled game of two players, nature being none; None for any other.
 
-    One for each part where the game falls apart; those neither remember nor have helpers.
+    One for each part where the game falls apart; those neither remember nor have helpers, and race: whichever part is
+    won first may end the match.
     """
     if not isinstance(machine, CircuitMachine) or len(machine.roles) != 2 or any(map(is_random_role, machine.roles)):
         return None
@@ -231,5 +285,5 @@ def make_engine(
     if not subgames:
         return whole()
     share = MEMORY_BYTES // (len(subgames) + 1)
-    parts = [(part, GeneralSearch(part.machine, role, memory_bytes=share)) for part in subgames]
+    parts = [(part, GeneralSearch(part.machine, role, race=True, memory_bytes=share)) for part in subgames]
     return SubgameSearch(machine, role, parts, whole)

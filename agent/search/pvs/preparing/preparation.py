@@ -124,6 +124,11 @@ class Preparation:
             return False
         return self.trials.lead >= self._needed_lead(self.features)
 
+    @property
+    def can_count_plies(self) -> bool:
+        """Whether alpha-beta can say how soon a match is won or lost: not where both players choose at once."""
+        return bool(self.suits) and self.evaluation is not None and self.searched is self._machine
+
     def _needed_lead(self, features: Features) -> float:
         """Points that alpha-beta has to be ahead, whose evaluation is made of these features.
 
