@@ -14,6 +14,7 @@ from agent.search.general import GeneralSearch
 from agent.search.pvs.evaluation import LogisticEvaluation
 from agent.search.pvs.features import find_features
 from agent.search.pvs.learning.learner import Learner
+from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 
 Compile = Callable[[str], CircuitMachine]
@@ -92,8 +93,13 @@ def test_who_has_lost_holds_out(machine_of: Compile, order: tuple[str, str, str]
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_who_races_wins_soon(machine_of: Compile, order: tuple[str, str, str]) -> None:
+def test_who_races_wins_soon(machine_of: Compile, monkeypatch: pytest.MonkeyPatch, order: tuple[str, str, str]) -> None:
+    """Whichever of the winning moves tree search would play."""
+    monkeypatch.setattr(
+        TreeSearch, "think", lambda self, stop, report, seconds: report(Opinion(order[2], 100.0, proven=True))
+    )
     opinions = opinions_of(ways(machine_of, order, lost=False), race=True)
+    assert opinions[0].move == order[2]
     last = opinions[-1]
     assert (last.move, last.value, last.proven) == (order[0], 100.0, True)
     assert not any(opinion.proven and opinion.move != order[0] for opinion in opinions)
