@@ -24,8 +24,7 @@ WAYS = """
     (succ 1 2) (succ 2 3) (succ 3 4) (succ 4 5)
     (way {soon} 1) (way {later} 3) (way {last} 5)
     (<= (legal w ?way) (true (at start)) (way ?way ?plies))
-    (<= (legal w go) (true (control w)) (true (at ?n)) (succ ?n ?more))
-    (<= (legal w go) (true (control w)) (true (at 5)))
+    (<= (legal w go) (true (control w)) (not (true (at start))))
     (<= (legal b noop) (true (control w)))
     (<= (legal w noop) (true (control b)))
     (<= (legal b {winning}) (true (control b)))
@@ -40,8 +39,7 @@ WAYS = """
     (<= (goal ?role 100) (role ?role) (true (over ?role)))
     (<= (goal ?role 0) (role ?role) (not (true (over ?role))))
 """
-"""After one, three or five plies more `b` ends the match: as the one that wins, or by any of its moves as the one that
-loses."""
+"""`w` chooses after how many plies more `b` ends the match, by a move that says who wins."""
 ORDERS = [("aa", "bb", "cc"), ("cc", "bb", "aa"), ("bb", "aa", "cc")]
 
 
