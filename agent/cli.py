@@ -1,4 +1,4 @@
-"""The command line, `ggp-agent`: one command of `agent.commands` a run."""
+"""The command line, `ggp-agent`: one command of `agent.commands` or `agent.lab.commands` a run."""
 
 from __future__ import annotations
 
@@ -6,54 +6,30 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from agent.commands import (
-    agree,
-    bench,
-    conform,
-    gaps,
-    inspect,
-    match,
-    perft,
-    ping,
-    replay,
-    serve,
-    soak,
-    solve,
-    strength,
-    tactics,
-    tournament,
-    train,
-    validate,
-)
+from agent.commands import inspect, match, ping, replay, serve, validate
 from agent.commands.completion import add_completion
 from agent.commands.options import DIFFERENT, INTERRUPTED, WRONG_INPUT, write_json
+from agent.lab.commands import bench, conform, gaps, perft, soak, solve, tactics, tournament, train
 
-COMMANDS = (
-    serve,
-    match,
-    replay,
-    tournament,
-    ping,
-    inspect,
-    validate,
-    conform,
-    bench,
-    perft,
-    agree,
-    strength,
-    tactics,
-    solve,
-    soak,
-    gaps,
-    train,
-)
-"""In the order of the help text."""
+LABORATORY = (bench, conform, tactics, perft, solve, soak, gaps, train)
+"""The commands below `ggp-agent lab`, in the order of the help text."""
+
+MOVED = {
+    **{module.__name__.rpartition(".")[2]: f"lab {module.__name__.rpartition('.')[2]}" for module in LABORATORY},
+    "agree": "lab conform --native",
+    "strength": "tournament --balanced",
+}
+"""Commands of release 0.1 by their names there, with their names now. To be dropped in 0.3."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status."""
-    options = _parser().parse_args(argv)
-    options.arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments and arguments[0] in MOVED:
+        print(f"`ggp-agent {arguments[0]}` is now `ggp-agent {MOVED[arguments[0]]}`", file=sys.stderr)
+        return WRONG_INPUT
+    options = _parser().parse_args(arguments)
+    options.arguments = arguments
     # Imported after parsing: a wrong option needs no aiohttp.
     from agent.console import quietness
     from agent.errors import CommandError
@@ -105,8 +81,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_completion(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
+    serve.add(commands)
+    match.add(commands)
+    replay.add(commands, tournament.read_log)
+    tournament.add(commands)
+    for command in (ping, inspect, validate):
         command.add(commands)
+    laboratory = commands.add_parser("lab", help="measure and train: see `ggp-agent lab --help`")
+    below = laboratory.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in LABORATORY:
+        command.add(below)
     return parser
 
 

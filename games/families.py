@@ -1,13 +1,11 @@
 """The native families of games: the one list of them.
 
-A family called NAME consists of
-- `games.native.NAME.recognise` with `recognise(machine)` and `bind(machine)`, which raises `NotRecognised` instead of
-  returning None, and `games.native.NAME.verify` with `count_agreeing(machine, binding, positions, seed)`: the rules,
-  and how a rulesheet is mapped to them;
-- `agent.search.NAME.engine` with `make_engine(machine, role)` and `warm_kernels()`: who plays it;
-- `agent.search.NAME.training.command` with `add_options(parser)` and `train(options)`: who trains it.
-
-Modules are imported when they are first needed: each loads kernels.
+An entry of `FAMILIES` is all that a family needs to be known. It names three packages, whose modules are imported when
+they are first needed, as each loads kernels:
+- `rules`: `recognise` with `recognise(machine)` and `bind(machine)`, which raises `NotRecognised` instead of returning
+  None, and `verify` with `count_agreeing(machine, binding, positions, seed)`;
+- `engine`: its `KERNELS` (an `agent.search.kernel_groups.KernelGroup`), and `engine` with `make_engine(machine, role)`;
+- `trainer`: `command` with `add_options(parser)` and `train(options)`; None for a family that is not trained.
 """
 
 from __future__ import annotations
@@ -35,19 +33,25 @@ class Family:
     """A family of games with native rules and an engine of its own."""
 
     name: str
-    """Of its modules."""
+    """Also the name of its group of kernels."""
     title: str
-    """For people."""
+    """Name for people."""
+    rules: str
+    """Package of its rules and their recognition."""
+    engine: str
+    """Package of its engine."""
+    trainer: str | None = None
+    """Package of its training."""
 
     def recognise(self, machine: CircuitMachine) -> Binding | None:
         """How a compiled rulesheet maps to this family; None where it is no game of it."""
-        binding: Binding | None = import_module(f"games.native.{self.name}.recognise").recognise(machine)
+        binding: Binding | None = import_module(f"{self.rules}.recognise").recognise(machine)
         return binding
 
     def refusal(self, machine: CircuitMachine) -> str | None:
         """Why a compiled rulesheet is no game of this family, for a person; None where it is one."""
         try:
-            import_module(f"games.native.{self.name}.recognise").bind(machine)
+            import_module(f"{self.rules}.recognise").bind(machine)
         except NotRecognised as error:
             return str(error)
         return None
@@ -57,9 +61,12 @@ class Family:
 
         Returns how many agree; fewer than `positions` means that the next one did not.
         """
-        verify = import_module(f"games.native.{self.name}.verify")
+        verify = import_module(f"{self.rules}.verify")
         return int(verify.count_agreeing(machine, binding, positions, seed=seed))
 
 
-FAMILIES = (Family("reversi", "Reversi"), Family("blokbox", "Blokbox"))
-"""In the order in which they are tried."""
+FAMILIES = (
+    Family("reversi", "Reversi", "games.native.reversi", "agent.search.reversi", "agent.lab.training.reversi"),
+    Family("blokbox", "Blokbox", "games.native.blokbox", "agent.search.blokbox", "agent.lab.training.blokbox"),
+)
+"""All families, in the order in which they are tried."""

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.kernels.groups import GROUPS
 from agent.kernels.progress import prepare
+from agent.search.kernel_groups import kernel_groups
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -28,7 +28,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     # Each of pytest-xdist's processes comes here and waits; one of them says so.
     quiet = os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0"
     with redirect_stderr(io.StringIO()) if quiet else nullcontext():
-        prepare(tuple(GROUPS)).close()
+        prepare(tuple(kernel_groups())).close()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from agent.commands.options import OK, SHEET_HELP, add_command
-from agent.kernels.groups import GROUPS
+from agent.search.kernel_groups import kernel_groups
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
@@ -23,7 +23,7 @@ def add(commands: Commands) -> None:
         "setting up takes, random playouts per second, which facts and moves random matches reach, facts that stay "
         "once they are true, the value of a game small enough to be proven, all warnings, why it is none of the games "
         "with native rules, symmetries of the rules, parts that do not influence one another, and a match at random.",
-        kernels=tuple(GROUPS),
+        kernels=tuple(kernel_groups()),
         sheets="file",
     )
     parser.add_argument("file", metavar="FILE", help=SHEET_HELP)
@@ -39,6 +39,6 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Prints and returns the description."""
-    from agent.measuring.sheets.describe import describe
+    from agent.checking.describe import describe
 
     return OK, describe(options.file, positions=options.sample)

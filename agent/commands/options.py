@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from agent.errors import InputError
 
 if TYPE_CHECKING:
-    from agent.cluster.executor import Executor
-
     # At run time, argparse's own name for it is private.
     Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -108,31 +106,6 @@ def add_watch_option(parser: argparse.ArgumentParser, what: str) -> None:
         metavar="PORT",
         help=f"{what}, at this port of this machine (default: a free one)",
     )
-
-
-def add_cluster_option(parser: argparse.ArgumentParser, what: str) -> None:
-    """Adds `--cluster ADDRESS`: `executor` makes an executor of it."""
-    parser.add_argument(
-        "--cluster",
-        metavar="ADDRESS",
-        help=f"{what} on the machines of a Ray cluster: HOST:PORT of its head node, or `auto` on one of its nodes "
-        "(docs/cluster.md)",
-    )
-
-
-def executor(options: argparse.Namespace, jobs: int | None, default: int) -> Executor:
-    """What carries out jobs: processes of this machine, or of the cluster that was asked for.
-
-    At most `jobs` jobs are carried out at a time; where that is None, it is `default` on this machine, and as many as
-    there are CPUs for on a cluster. Raises `InputError`.
-    """
-    if options.cluster is None:
-        from agent.cluster.local import LocalExecutor
-
-        return LocalExecutor(jobs or default)
-    from agent.cluster.ray_executor import RayExecutor
-
-    return RayExecutor(options.cluster, jobs=jobs)
 
 
 def default_memory() -> Path | None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from agent.commands.options import DIFFERENT, OK, add_command, count
 
 if TYPE_CHECKING:
+    from agent.checking.ping import Report
     from agent.commands.options import Commands
-    from agent.measuring.servers.ping import Report
 
 SIGNS = {"good": ("ok", "green"), "note": ("note", "yellow"), "problem": ("WRONG", "red")}
 
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     """Asks, and prints what was found. Raises `InputError` for what is no address."""
     import asyncio
 
-    from agent.measuring.servers.ping import ping
+    from agent.checking.ping import ping
 
     report = asyncio.run(ping(options.url, round_trips=options.round_trips, play=options.play, style=options.style))
     show(report)

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from agent.commands.options import OK, add_command, port
 from agent.errors import InputError
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
+    from agent.web.tournaments import ShownTournament
 
 
-def add(commands: Commands) -> None:
+ReadTournament: TypeAlias = "Callable[[Path], ShownTournament | None]"
+"""Reads the log of a tournament; None for a file that is none. Raises `InputError`."""
+
+
+def add(commands: Commands, read_tournament: ReadTournament) -> None:
     """Adds the command."""
     parser = add_command(
         commands,
         "replay",
-        run,
+        partial(run, read_tournament),
         "show records of matches, and logs of tournaments, on a page",
         "Shows on a page what `match --record` has written, to be stepped through, and what `tournament --log` has "
         "written: its table, and all its matches. Only browsers on this machine are answered. Stop it with Ctrl-C.",
@@ -33,12 +40,11 @@ def add(commands: Commands) -> None:
     parser.add_argument("--port", type=port, default=0, help="port of the page (default: a free one)")
 
 
-def run(options: argparse.Namespace) -> tuple[int, object]:
+def run(read_tournament: ReadTournament, options: argparse.Namespace) -> tuple[int, object]:
     """Serves until it is interrupted. Raises `InputError` where there is nothing to show, or the port is taken."""
     import asyncio
     import contextlib
 
-    from agent.tournament.logged import read_tournament
     from agent.web.gallery import Gallery
     from agent.web.hosting import serve_here
     from agent.web.records import Records

@@ -39,8 +39,8 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Checks the sheets. Raises `InputError` where there are none."""
+    from agent.checking.validate import Verdict, sheets_in, validate
     from agent.console import print_remarks
-    from agent.measuring.sheets.validate import Verdict, sheets_in, validate
 
     def show(verdict: Verdict) -> None:
         print_remarks([remark.text for remark in verdict.remarks])

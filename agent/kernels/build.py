@@ -13,9 +13,9 @@ import threading
 from dataclasses import replace
 
 from agent.kernels import state
-from agent.kernels.groups import GROUPS
 from agent.kernels.meter import Specialisation, metering
 from agent.kernels.state import Progress
+from agent.search.kernel_groups import kernel_groups
 
 
 def build(group: str) -> None:
@@ -33,7 +33,7 @@ def build(group: str) -> None:
 
         state.write(group, progress)
         with metering(note):
-            GROUPS[group].load()
+            kernel_groups()[group].load()
         state.write(group, replace(progress, complete=True))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.kernels import state
-from agent.kernels.groups import GROUPS
+from agent.search.kernel_groups import kernel_groups
 from games.kernel_cache import cache_folder
 
 _KERNELS = (".nbi", ".nbc")
@@ -15,7 +15,7 @@ def discard_kernels() -> None:
 
     Processes that have loaded them already are not concerned. Raises `OSError`.
     """
-    for group in GROUPS:
+    for group in kernel_groups():
         state.forget(group)
     for path in list(cache_folder().rglob("*")):
         if path.suffix in _KERNELS:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from agent.kernels import state
-from agent.kernels.groups import GROUPS, KernelGroup
 from agent.processes import module_environment
+from agent.search.kernel_groups import KernelGroup, kernel_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,18 @@ class KernelKeeper:
 
     def __init__(
         self,
-        names: Iterable[str] = GROUPS,
+        names: Iterable[str] | None = None,
         *,
-        groups: Mapping[str, KernelGroup] = GROUPS,
+        groups: Mapping[str, KernelGroup] | None = None,
         start: Callable[[str], subprocess.Popen[bytes]] = start_build,
     ) -> None:
         """`names` are the groups wanted; those that they call for come with them.
 
         `start` starts the process that compiles a group, with a pipe as its standard input.
         """
-        self._groups = groups
+        self._groups = groups = kernel_groups() if groups is None else groups
         self._start = start
-        wanted = set(names)
+        wanted = set(groups if names is None else names)
         for name in reversed(list(groups)):
             after = groups[name].after
             if name in wanted and after is not None:

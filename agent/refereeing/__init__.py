@@ -5,5 +5,5 @@ the built-in players, `local_player` is the contract of players in the referee's
 terminal, `hosting` puts a match together for the command line, `watching` shows it on a page, where persons play, who
 may go back to earlier `positions` and are given hints by `hinting`. Imports `games`, `protocol`,
 `agent.boards`, `agent.web` and `agent.kernels`, and nothing of the player's side: players are reached over HTTP, or
-brought along by whoever sets a match up. Commands and `agent.tournament` import it.
+brought along by whoever sets a match up. Commands and `agent.lab.tournament` import it.
 """

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from agent.boards.layout import Layout
 from agent.errors import InputError
-from agent.kernels.groups import CIRCUIT, PLAYING
 from agent.kernels.progress import prepare
 from agent.refereeing.agent_process import AgentProcess
 from agent.refereeing.hinting import Hinter
@@ -23,6 +22,7 @@ from agent.refereeing.positions import from_position
 from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import Participant, Referee, Watcher
 from agent.refereeing.watching import PersonAtPage, WatchedMatch
+from agent.search.kernel_groups import CIRCUIT, playing
 from agent.sheet import Sheet, load
 from agent.web.seat import Seat
 from games.gdl.running.machine import CircuitMachine
@@ -68,7 +68,7 @@ def host_match(
     assigned = _assign(sheet, players)
     # An agent process will want them all, and may use the circuit's while others are still being compiled.
     with contextlib.ExitStack() as stack:
-        stack.enter_context(contextlib.closing(prepare((CIRCUIT,), beside=PLAYING if "agent" in players else ())))
+        stack.enter_context(contextlib.closing(prepare((CIRCUIT,), beside=playing() if "agent" in players else ())))
         patient = "human" in assigned and human_clock is None
         agents = [
             stack.enter_context(AgentProcess(memory, patient=patient)) for player in assigned if player == "agent"

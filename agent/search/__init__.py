@@ -5,5 +5,5 @@
 apart (`subgames`); `tree` searches any game that has a circuit, `planning` adds a planner where there is one player
 only, `montecarlo` searches any game at all; `reversi` and `blokbox` are the engines of the native families. Imports
 `games`, nothing else of `agent` but the names of the groups of kernels; training also the executors of
-`agent.cluster`.
+`agent.lab.jobs`.
 """

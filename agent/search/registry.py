@@ -9,15 +9,16 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TypeAlias
 
-from agent.kernels.groups import ALPHA_BETA, CIRCUIT, GROUPS, TREE
-from agent.search import general
+from agent.search.choosing import general
 from agent.search.engine import Engine
+from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, PLANNING, TREE, kernel_groups
+from agent.search.learning.memory import SheetMemory
 from agent.search.montecarlo import MonteCarlo
 from agent.search.planning import engine as planning
-from agent.search.pvs.preparing.memory import SheetMemory
 from agent.search.team import Team
 from agent.search.tree import engine as tree
-from games.families import FAMILIES
+from agent.search.tree.assistant import TreeSetting
+from games import families
 from games.gdl.running.machine import CircuitMachine
 from games.machine import StateMachine
 
@@ -25,20 +26,6 @@ log = logging.getLogger(__name__)
 
 EngineFactory: TypeAlias = Callable[[StateMachine, int], Engine | None]
 """Makes an engine for one role (by index) of the game that a machine plays; None where the game is not its kind."""
-
-_NATIVE = {family.name: import_module(f"agent.search.{family.name}.engine").make_engine for family in FAMILIES}
-
-NATIVE_FACTORIES: list[EngineFactory] = list(_NATIVE.values())
-"""Those of the native families."""
-
-
-def _make_tree(machine: StateMachine, role: int, team: Team | None = None) -> Engine | None:
-    return planning.make_engine(machine, role, team) or tree.make_engine(machine, role, team)
-
-
-_FACTORIES: dict[str, EngineFactory] = {**_NATIVE, ALPHA_BETA: general.make_engine, TREE: _make_tree}
-"""Best first: native families, alpha-beta or tree search on the circuit for two players, tree search for any number
-(with a planner for one); each by the group of its kernels."""
 
 ENTRY_POINTS = "ggp_agent.engines"
 """Where other packages announce engines: the name of an entry point is the engine's, what it refers to is an
@@ -63,21 +50,27 @@ def plugged_in() -> dict[str, EngineFactory]:
     return found
 
 
+def native_factories() -> dict[str, EngineFactory]:
+    """The factories of the native families, by name."""
+    return {family.name: import_module(f"{family.engine}.engine").make_engine for family in families.FAMILIES}
+
+
 def engines_for(
     machine: StateMachine, role: int, memory: SheetMemory | None = None, team: Team | None = None
 ) -> Iterator[Engine]:
     """The engines that can play a game, best first; each is made, and its kernels loaded, when it is asked for.
 
-    Those of other packages come first: whoever installs one wants it to play. After the others comes Monte-Carlo search
-    on any machine, which needs no kernels. `memory` is what earlier matches of the game have left, for engines that
-    learn; `team` searches with those engines on circuits that can make use of it.
+    Engines of other packages come first, then native families, then alpha-beta or tree search for two players, the
+    planner for one, tree search for any number, and Monte-Carlo search on any machine, which needs no kernels.
+    `memory` is for engines that learn, `team` for engines on circuits that search with helpers.
     """
     if team is not None and isinstance(machine, CircuitMachine):
         team.play(machine, role)
     ours: dict[str, EngineFactory] = {
-        **_FACTORIES,
+        **native_factories(),
         ALPHA_BETA: partial(general.make_engine, memory=memory, team=team),
-        TREE: partial(_make_tree, team=team),
+        PLANNING: partial(planning.make_engine, team=team, setting=TreeSetting()),
+        TREE: partial(tree.make_engine, team=team, setting=TreeSetting()),
     }
     factories = {**{f"engine {name}": factory for name, factory in plugged_in().items()}, **ours}
     for group, factory in factories.items():
@@ -98,18 +91,18 @@ def engines_for(
 def warm_up(without: Collection[str] = ()) -> None:
     """Compiles the kernels that every game needs or loads them from the cache, so that no match has to wait for them.
 
-    Those of the native families follow when one of their games is met. Engines of the groups of kernels named in
-    `without` are not used by this process.
+    Native families load theirs with their first game. This process uses no engine whose group is named in `without`.
     """
     global _held_back
     _held_back = frozenset(without)
     plugged_in()
-    for group in (CIRCUIT, TREE, ALPHA_BETA):
+    native_factories()
+    for group in (CIRCUIT, TREE, PLANNING, ALPHA_BETA):
         if group not in _held_back:
             _load(group)
 
 
 def _load(group: str) -> None:
     if group not in _loaded:
-        GROUPS[group].load()
+        kernel_groups()[group].load()
         _loaded.add(group)

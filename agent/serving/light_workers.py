@@ -13,15 +13,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.kernels.groups import PLAYING
 from agent.processes import module_environment
+from agent.search.kernel_groups import playing
 
 if TYPE_CHECKING:
     import asyncio
 
 log = logging.getLogger(__name__)
 
-LIGHT = frozenset({*PLAYING, "light"})
+LIGHT = frozenset({*playing(), "light"})
 """What a light worker lacks: more than any other worker may, so that any other is better."""
 
 MIN_MEMORY = 2 << 30

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from agent.kernels.groups import CIRCUIT
+from agent.search.kernel_groups import CIRCUIT
 from agent.serving.clock import now
 from agent.serving.light_workers import LIGHT
 from agent.serving.worker_pool import LIGHT_AFTER, Worker, WorkerPool

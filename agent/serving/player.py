@@ -21,8 +21,8 @@ from typing import TypeAlias
 from aiohttp import web
 
 from agent.kernels.discard import discard_kernels
-from agent.kernels.groups import CIRCUIT, PLAYING
 from agent.kernels.keeper import KernelKeeper
+from agent.search.kernel_groups import CIRCUIT, playing
 from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS, Clock, Instant
 from agent.serving.collection import GarbageCollection
 from agent.serving.journal import Journal
@@ -146,7 +146,7 @@ class Player:
         journal = options.journal
         self._journal = None if journal is None else Journal(journal, restarted=options.restarts > 0)
         self._pool = WorkerPool(memory_share(options.workers), early, self._renew_kernels)
-        self._keeper = KernelKeeper(PLAYING)
+        self._keeper = KernelKeeper(playing())
         self._upkeep: list[asyncio.Task[None]] = []
 
     @property
@@ -165,7 +165,7 @@ class Player:
 
     async def open(self) -> None:
         """Starts the first worker, and the compilation of kernels that are missing; takes up what the journal holds."""
-        self._pool.do_without(set(PLAYING) - self._keeper.ready)
+        self._pool.do_without(set(playing()) - self._keeper.ready)
         found = [] if self._journal is None else list(self._journal.unfinished(Moment.present()))
         self._pool.start(at_once=not found)
         self._upkeep = [
@@ -298,8 +298,8 @@ class Player:
                 log.error("the compiled kernels cannot be removed: %s", error)
                 return
             self._keeper.close()
-            self._keeper = KernelKeeper(PLAYING)
-            self._pool.do_without(set(PLAYING) - self._keeper.ready)
+            self._keeper = KernelKeeper(playing())
+            self._pool.do_without(set(playing()) - self._keeper.ready)
             await self._compile_kernels()
 
         self._upkeep.append(asyncio.create_task(renew()))
@@ -321,10 +321,10 @@ class Player:
             for name in sorted(settled & keeper.failed.keys()):
                 log.error("played without the kernels for %s: %s", name, keeper.failed[name])
             if settled:
-                self._pool.do_without(set(PLAYING) - keeper.ready)
+                self._pool.do_without(set(playing()) - keeper.ready)
             if settled or time.monotonic() - told > PROGRESS_SECONDS:
                 told = time.monotonic()
-                report = await asyncio.to_thread(keeper.report, PLAYING)
+                report = await asyncio.to_thread(keeper.report, playing())
                 log.info("kernels: %s", describe(report))
         log.info("all kernels compiled after %.0f s", time.monotonic() - begin)
 

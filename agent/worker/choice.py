@@ -26,7 +26,7 @@ def choice_for(begin: Begin) -> EngineChoice | None:
         return None
 
     def choose(machine: StateMachine, role: int) -> Iterator[Engine]:
-        from agent.search.pvs.preparing.memory import SheetMemory, Store
+        from agent.search.learning.memory import SheetMemory, Store
         from agent.search.registry import engines_for
 
         memory = None if folder is None else SheetMemory(Store(folder), rules, machine.roles)
@@ -40,7 +40,7 @@ def _team(begin: Begin) -> Team | None:
     if begin.cluster is None:
         return None
     try:
-        from agent.cluster.searching.link import ClusterTeam
+        from agent.helpers.link import ClusterTeam
 
         return ClusterTeam(begin.cluster.address, begin.cluster.helpers)
     except Exception:

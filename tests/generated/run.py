@@ -19,10 +19,10 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from agent.cluster.executor import Done, Lost, Session, Task
-from agent.cluster.inline import InlineExecutor
 from agent.commands.options import add_cluster_option, count, executor
-from agent.kernels.groups import CIRCUIT
+from agent.lab.jobs.executor import Done, Lost, Session, Task
+from agent.lab.jobs.inline import InlineExecutor
+from agent.search.kernel_groups import CIRCUIT
 from games.gdl.grounding.ground import VARIANTS
 from protocol import kif
 from tests.generated.agreement import MATCHES, Record, Watch, compare, record

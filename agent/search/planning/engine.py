@@ -6,10 +6,9 @@ import weakref
 from typing import Any
 
 from agent.search.engine import Report, StopFlag
-from agent.search.planning import rollouts
 from agent.search.planning.plan import Bound, Plan
 from agent.search.planning.process import PlannerProcess
-from agent.search.team import Team
+from agent.search.team import Setting, Team
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
@@ -34,9 +33,9 @@ class PuzzleSearch(TreeSearch):
             if (owner := engine()) is None:
                 return
             if isinstance(found, Plan):
-                owner._lines.add(found.moves, found.goal / 100)
+                owner.lines.add(found.moves, found.goal / 100)
             else:
-                owner._lines.limit(found.goal / 100)
+                owner.lines.limit(found.goal / 100)
 
         # Forked before the tree's memory becomes part of what is copied.
         self._planner = PlannerProcess(machine, note)
@@ -50,12 +49,12 @@ class PuzzleSearch(TreeSearch):
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
         self._planner.drop()
         super().advance(joint_move, state)
-        if not self._lines.solved:
-            line = self._lines.best()
+        if not self.lines.solved:
+            line = self.lines.best()
             self._planner.begin(state, -1 if line is None else round(100 * line.goal))
 
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
-        if not self._lines.solved:
+        if not self.lines.solved:
             self._planner.go_on()
         try:
             super().think(stop, report, seconds)
@@ -67,13 +66,10 @@ class PuzzleSearch(TreeSearch):
         self._planner.close()
 
 
-def make_engine(machine: StateMachine, role: int, team: Team | None = None) -> PuzzleSearch | None:
+def make_engine(
+    machine: StateMachine, role: int, team: Team | None = None, setting: Setting | None = None
+) -> PuzzleSearch | None:
     """The engine for a compiled game of one player; None for any other."""
     if isinstance(machine, CircuitMachine) and len(machine.roles) == 1:
-        return PuzzleSearch(machine, role, team=team)
+        return PuzzleSearch(machine, role, team=team, setting=setting)
     return None
-
-
-def warm_kernels(machine: CircuitMachine) -> None:
-    """Makes this process compile the kernels of planning beyond the tree's, or load them from the cache."""
-    rollouts.warm_kernels(machine)

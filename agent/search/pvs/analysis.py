@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from agent.search.alphabeta.table import new_table
 from agent.search.engine import StopFlag
+from agent.search.evaluation.features import Features
+from agent.search.evaluation.scale import WIN, WON
 from agent.search.pvs.expansion import place_root
-from agent.search.pvs.features import Features
 from agent.search.pvs.search import STOPPED, search
 from agent.search.pvs.table import SIDE_KEY
 from agent.search.pvs.workspace import (
@@ -33,8 +34,6 @@ from agent.search.pvs.workspace import (
     ROOT_CHILDREN,
     SIDE,
     UNKNOWN,
-    WIN,
-    WON,
     PvsGame,
     new_workspace,
 )

@@ -6,12 +6,12 @@ import os
 import time
 
 from agent.search.engine import WATCHED_SECONDS, Contenders, Engine, Opinion, Report, StopFlag
+from agent.search.evaluation.features import Features
+from agent.search.evaluation.logistic import LogisticEvaluation, probability
+from agent.search.evaluation.scale import MOST, WON
 from agent.search.pvs.analysis import Analyser, Verdict
-from agent.search.pvs.evaluation import LogisticEvaluation, probability
-from agent.search.pvs.features import Features
 from agent.search.pvs.splitting import Assistance
 from agent.search.pvs.variation import principal_variation
-from agent.search.pvs.workspace import MOST, WON
 from agent.search.team import Team
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term

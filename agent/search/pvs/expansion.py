@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from agent.search.evaluation.scale import MOST, WIN
 from agent.search.pvs.batching import enter_families, load_siblings
 from agent.search.pvs.workspace import (
     BIAS,
@@ -19,7 +20,6 @@ from agent.search.pvs.workspace import (
     EXPANSIONS,
     FIRST,
     MAX_CHILDREN,
-    MOST,
     NOBODY,
     PAIRED,
     REFUSED,
@@ -27,7 +27,6 @@ from agent.search.pvs.workspace import (
     ROOT_CHILDREN,
     UNKNOWN,
     WIDTH,
-    WIN,
 )
 from games.bits.compiling import KERNEL
 from games.bits.inner import inner_kernel, step

@@ -17,6 +17,7 @@ from agent.search.alphabeta.frames import FAMILY, NO_MOVE, set_window, start_mov
 from agent.search.alphabeta.search import DESCEND, RETURN, SELECT
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.alphabeta.table import probe
+from agent.search.evaluation.scale import MOST, WIN, WON
 from agent.search.pvs.expansion import expand
 from agent.search.pvs.table import EXACT, LOWER, UPPER, child_of, depth_of, kind_of, side_key, store, value_of
 from agent.search.pvs.workspace import (
@@ -28,7 +29,6 @@ from agent.search.pvs.workspace import (
     EXPANSIONS,
     FIRST,
     JUDGED,
-    MOST,
     NOBODY,
     PLIES,
     QUIET,
@@ -37,8 +37,6 @@ from agent.search.pvs.workspace import (
     SIDE,
     STORED,
     UNKNOWN,
-    WIN,
-    WON,
 )
 from games.bits.compiling import KERNEL
 

@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from agent.search.alphabeta.table import new_table, read_entries
 from agent.search.engine import StopFlag
+from agent.search.evaluation.features import Features
+from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.evaluation.scale import WIN, WON
 from agent.search.pvs.analysis import MAX_DEPTH, Analyser, Progress, Searcher, Verdict
-from agent.search.pvs.evaluation import LogisticEvaluation
-from agent.search.pvs.features import Features
 from agent.search.pvs.sharing import newest_entries, write_entries
-from agent.search.pvs.workspace import WIN, WON
 from agent.search.team import Assistant, Setting, Team
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State

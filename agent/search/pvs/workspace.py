@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.alphabeta.frames import new_frames
-from agent.search.pvs.features import Conjunctions
-from agent.search.pvs.pairs import Pairs
+from agent.search.evaluation.features import Conjunctions
+from agent.search.evaluation.pairs import Pairs
 from games.bits.words import aligned_words
 from games.gdl.running.kernels import ALL, WIDTHS
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
@@ -25,12 +25,6 @@ CHUNKS = MAX_CHILDREN // 64
 ROOT_CHILDREN, ROOT = PLIES, PLIES + 1
 """Rows of `PvsWorkspace` beside those of plies: the root's children, and the root itself (as child 0)."""
 
-WIN = 30000
-"""The score of a match that is won at once; one ply later it is one point less."""
-WON = WIN - 1000
-"""Scores beyond it are proven wins."""
-MOST = 10000
-"""The highest score that an evaluation gives: a sure win; a draw is 0."""
 UNKNOWN = -(1 << 20)
 """In place of the score of a state that is not terminal."""
 NOBODY, BOTH = 2, 3

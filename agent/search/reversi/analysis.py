@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agent.search.alphabeta.aspiration import search_around
 from agent.search.alphabeta.table import new_table
+from agent.search.alphabeta.windows import search_around
 from agent.search.reversi.evaluation import BoardRules, PatternEvaluation
 from agent.search.reversi.search import STOPPED, Searcher
 from agent.search.reversi.selectivity import EXACT, Coefficients, margins

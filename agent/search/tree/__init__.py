@@ -8,5 +8,19 @@ takes the place of long playouts, `decisive` knows the moves of playouts that wi
 `move_averages` how well the others did. `breadth` enumerates the states of one-player games, `best_lines` keeps the
 best matches of a single player, `assistance` adds up what helpers elsewhere have found. `scheduler` shares each
 thread's time among all that, `root_policy` picks the move, and `engine` is the engine contract; nothing else is
-imported from outside but `judge`, and what `agent.search.pvs.preparing.variants` has to know of `move_averages`.
+imported from outside but `judge`, and what `agent.search.choosing.variants` has to know of `move_averages`.
 """
+
+from __future__ import annotations
+
+from agent.search.kernel_groups import CIRCUIT, TREE, KernelGroup
+
+
+def _load() -> None:
+    from agent.search.tree.engine import warm_kernels
+    from games.gdl.compile import warm_kernels as warm_circuit_kernels
+
+    warm_kernels(warm_circuit_kernels())
+
+
+KERNELS = KernelGroup(TREE, _load, CIRCUIT, 29, 9.0)

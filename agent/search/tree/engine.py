@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.engine import Engine, Opinion, Report, StopFlag
-from agent.search.team import Team
-from agent.search.tree.assistance import Assistance, Judgement, RootReport, TreeSetting, report_of
+from agent.search.evaluation import fit
+from agent.search.team import Setting, Team
 from agent.search.tree.best_lines import BestLines
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.compaction import forget_least_visited, keep_reachable
 from agent.search.tree.decisive.finding import decisive_moves_of
-from agent.search.tree.judge import fit
 from agent.search.tree.kernels import finish, root_node, search
 from agent.search.tree.move_averages import fade, forget
+from agent.search.tree.root_parallelism import Judgement, RootParallelism, RootReport, report_of
 from agent.search.tree.root_policy import choose, read_root
 from agent.search.tree.scheduler import Scheduler
 from agent.search.tree.store import (
@@ -58,8 +58,8 @@ class TreeSearch(Engine):
     """Monte-Carlo tree search on a compiled game, for any number of roles.
 
     `threads` is the number of cores if it is None; `memory_bytes` bounds the tree (and a quarter of it the enumeration
-    of a one-player game); `rave_equivalence` 0 turns all-moves-as-first values off; without `judging` leaves are always
-    played out, unless `judge_by` says otherwise; `draws` is as for `draw`. A `team` searches the same root elsewhere.
+    of a one-player game); without `judging` leaves are always played out, unless `judge_by` says otherwise; `draws` is
+    as for `draw`. A `team` searches the same root elsewhere, as the `setting` says.
     """
 
     name = "tree search"
@@ -72,11 +72,11 @@ class TreeSearch(Engine):
         *,
         threads: int | None = None,
         memory_bytes: int = MEMORY_BYTES,
-        rave_equivalence: float = RAVE_EQUIVALENCE,
         judging: bool = True,
         draws: int = 1,
         seed: int | None = None,
         team: Team | None = None,
+        setting: Setting | None = None,
     ) -> None:
         self._machine = machine
         self._role = role
@@ -94,7 +94,7 @@ class TreeSearch(Engine):
             best_goal=np.array([v[-1] / 100 for v in values]),
             worst_goal=np.array([v[0] / 100 for v in values]),
             random_role=next((i for i, role in enumerate(roles) if is_random_role(role)), -1),
-            rave_equivalence=rave_equivalence,
+            rave_equivalence=RAVE_EQUIVALENCE,
             horizon=np.full(1, -1),
             judge_weights=np.zeros((len(machine.game.fluents), len(roles)), np.float32),
             judge_bias=np.zeros(len(roles)),
@@ -106,7 +106,7 @@ class TreeSearch(Engine):
         if judging and len(roles) > 1 and len(machine.game.fluents) <= fit.MAX_FLUENTS:
             trainer = fit.EvaluationTrainer(machine, self._random.getrandbits(63))
         enumeration = BreadthFirst(machine, memory_bytes // 4) if len(roles) == 1 else None
-        self._lines = BestLines(self._workspaces, self._parameters, enumeration)
+        self.lines = BestLines(self._workspaces, self._parameters, enumeration)
         self._scheduler = Scheduler(
             machine,
             self._tree,
@@ -114,11 +114,11 @@ class TreeSearch(Engine):
             self._parameters,
             trainer=trainer,
             enumeration=enumeration,
-            lines=self._lines,
+            lines=self.lines,
             random=self._random,
         )
         self._moves = [move for moves in machine.game.moves for move in moves]
-        self._assistance = Assistance(team, TreeSetting(rave_equivalence), self._parameters)
+        self._parallelism = RootParallelism(team, setting, self._parameters)
         self._growing = True
         """Whether room for new nodes can be made when the tree is full."""
         clear_tree(self._tree)
@@ -140,7 +140,7 @@ class TreeSearch(Engine):
         for workspace in self._workspaces:
             forget(workspace)
         self._growing = True
-        self._lines.forget()
+        self.lines.forget()
         self._tree.counts[ROOT] = self._make_root(self._machine.pack(state))
         self._scheduler.enumerate_from(state)
 
@@ -159,8 +159,8 @@ class TreeSearch(Engine):
         for workspace in self._workspaces:
             fade(workspace)
         if len(joint_move) == 1:
-            followed = self._lines.follow(self._machine.move_index(0, joint_move[0]))
-            if not (followed and self._lines.solved):
+            followed = self.lines.follow(self._machine.move_index(0, joint_move[0]))
+            if not (followed and self.lines.solved):
                 self._scheduler.enumerate_from(state)
 
     def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
@@ -170,7 +170,7 @@ class TreeSearch(Engine):
         if not self._scheduler.exploration_scaled:
             report(self._opinion())
             self._scheduler.scale_exploration(stop)
-        with self._assistance.asked(self._machine.unpack(self._tree.state[root])):
+        with self._parallelism.asked(self._machine.unpack(self._tree.state[root])):
             while self._search_with_all_threads(stop, report):
                 forget_least_visited(self._tree)
                 # Where hardly anything can go, the search goes on with the nodes that there are.
@@ -185,8 +185,8 @@ class TreeSearch(Engine):
         root = int(tree.counts[ROOT])
         if root < 0 or tree.stats["n_edges"][root, role] == 0:
             return None
-        line = self._lines.best_whole() if len(self._machine.roles) == 1 else None
-        return report_of(read_root(tree, role, self._parameters.random_role), line, self._lines.solved)
+        line = self.lines.best_whole() if len(self._machine.roles) == 1 else None
+        return report_of(read_root(tree, role, self._parameters.random_role), line, self.lines.solved)
 
     def results(self) -> tuple[int, NDArray[np.float64]]:
         """How many results there are below the root, and the goals (0..1) of each role in them, added up."""
@@ -277,23 +277,25 @@ class TreeSearch(Engine):
     def _opinion(self, *, details: bool = False) -> Opinion:
         """`details` is whether to look up what is shown beside the move as well."""
         tree, role = self._tree, self._role
-        root = self._assistance.add(read_root(tree, role, self._parameters.random_role), self._lines)
-        line = self._lines.best() if len(self._machine.roles) == 1 else None
+        root = self._parallelism.add(read_root(tree, role, self._parameters.random_role), self.lines)
+        line = self.lines.best() if len(self._machine.roles) == 1 else None
         choice = choose(root, line, float(self._parameters.worst_goal[role]), self._random)
         move = int(root.moves[choice.edge]) - int(self._machine.programs.role_start[role])
         return Opinion(
             self._machine.game.moves[role][move],
             100 * choice.value,
             choice.proven,
-            {"playouts": int(tree.counts[N_PLAYOUTS]), "nodes": int(tree.counts[N_NODES])} | self._assistance.info,
+            {"playouts": int(tree.counts[N_PLAYOUTS]), "nodes": int(tree.counts[N_NODES])} | self._parallelism.info,
             candidates(root, choice.edge, self._moves) if details else (),
             principal_variation(tree, role, choice.edge, self._moves) if details else (),
         )
 
 
-def make_engine(machine: StateMachine, role: int, team: Team | None = None) -> TreeSearch | None:
+def make_engine(
+    machine: StateMachine, role: int, team: Team | None = None, setting: Setting | None = None
+) -> TreeSearch | None:
     """The engine for a compiled game; None for a machine without a circuit."""
-    return TreeSearch(machine, role, team=team) if isinstance(machine, CircuitMachine) else None
+    return TreeSearch(machine, role, team=team, setting=setting) if isinstance(machine, CircuitMachine) else None
 
 
 def warm_kernels(machine: CircuitMachine) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from agent.search.evaluation.sampling import MAX_PLIES
 from agent.search.tree.backup import collect, judge_lanes
 from agent.search.tree.decisive.kernels import find_decisive
 from agent.search.tree.expansion import grow
@@ -31,7 +32,6 @@ from agent.search.tree.workspace import (
     DESCENTS,
     FIRST_START,
     HELD,
-    MAX_PLIES,
     N_FREE,
     N_STARTS,
     PLAYOUT_TIME,

@@ -9,10 +9,10 @@ from random import Random
 import numpy as np
 
 from agent.search.engine import StopFlag
+from agent.search.evaluation.fit import EvaluationTrainer, LinearEvaluation
+from agent.search.evaluation.sampling import in_lanes, make_sampling_workspace, play_batch
 from agent.search.tree.best_lines import BestLines
 from agent.search.tree.breadth import BreadthFirst
-from agent.search.tree.judge.fit import EvaluationTrainer, LinearEvaluation
-from agent.search.tree.judge.sampling import in_lanes, make_sampling_workspace, play_batch
 from agent.search.tree.kernels import search
 from agent.search.tree.store import ROOT, SearchTree
 from agent.search.tree.workspace import Parameters, SearchWorkspace

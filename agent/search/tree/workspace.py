@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.search.evaluation.sampling import MAX_PLIES
 from agent.search.tree.decisive.kernels import DecisiveMoves, DecisiveWorkspace, new_decisive_workspace
 from agent.search.tree.store import Candidates, new_candidates
 from games.bits.words import aligned_words
@@ -22,8 +23,6 @@ MAX_DEPTH = 500
 step of all paths would compete for the same few lines of the cache."""
 MAX_HORIZON = 32
 """Most random plies before a leaf is judged (see `Parameters.horizon`). Bounds memory; not tuned."""
-MAX_PLIES = 4096
-"""A playout longer than this is cut off; its goals count as they stand. Set by hand; not tuned."""
 
 DESCENTS = 256
 """Descents that can be under way: those of 64 matches under way, of 64 finished ones, and a batch of new ones."""

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from agent.kernels import build, keeper, state
-from agent.kernels.groups import KernelGroup
 from agent.kernels.keeper import KernelKeeper
 from agent.kernels.state import Progress
 from agent.processes import module_environment
+from agent.search.kernel_groups import KernelGroup
 
 GIVE_UP = 120.0
 """Seconds after which a test that waits fails: something hangs."""

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from agent.search.engine import Engine, Opinion
+from agent.search.evaluation.sampling import in_lanes, make_sampling_workspace, packed_states, play_batch
 from agent.search.montecarlo import MonteCarlo
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.engine import TreeSearch, warm_kernels
-from agent.search.tree.judge.sampling import in_lanes, make_sampling_workspace, packed_states, play_batch
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.compile import warm_kernels as warm_circuits
 from games.gdl.grounding.ground import ground

@@ -9,10 +9,10 @@ from typing import cast
 import numpy as np
 import pytest
 
-from agent.kernels.groups import ALPHA_BETA, CIRCUIT, GROUPS, TREE
 from agent.search import subgames as playing
+from agent.search.choosing.general import GeneralSearch, make_engine
 from agent.search.engine import Candidate, Engine, Opinion, Report, StopFlag, limited
-from agent.search.general import GeneralSearch, make_engine
+from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, TREE, kernel_groups
 from agent.search.subgames import SubgameSearch
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.subgames import Subgame, find_subgames
@@ -25,7 +25,7 @@ Compile = Callable[[str], CircuitMachine]
 @pytest.fixture(scope="module", autouse=True)
 def _kernels() -> None:
     for group in (CIRCUIT, TREE, ALPHA_BETA):
-        GROUPS[group].load()
+        kernel_groups()[group].load()
 
 
 @pytest.fixture

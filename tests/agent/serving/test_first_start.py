@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent.kernels import state
-from agent.kernels.groups import GROUPS, PLAYING
 from agent.kernels.progress import prepare
+from agent.search.kernel_groups import kernel_groups, playing
 
 if TYPE_CHECKING:
     from tests.agent.conftest import Game, StartServer
@@ -26,12 +26,12 @@ def unready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     The kernels are there, so that compiling is a matter of moments; but nobody knows, and another program seems to be
     compiling them.
     """
-    prepare(tuple(GROUPS)).close()
+    prepare(tuple(kernel_groups())).close()
     cache = tmp_path / "cache"
     shutil.copytree(os.environ["NUMBA_CACHE_DIR"], cache, ignore=shutil.ignore_patterns("*.json"))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))
     with contextlib.ExitStack() as stack:
-        locks = {name: stack.enter_context(contextlib.ExitStack()) for name in PLAYING}
+        locks = {name: stack.enter_context(contextlib.ExitStack()) for name in playing()}
         for name, lock in locks.items():
             assert lock.enter_context(state.claim(name))
         yield locks

@@ -6,6 +6,7 @@ All tests of the folder share one event loop, which the browser and the pages th
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,7 +17,6 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from agent.measuring.speed.headless import BROWSERS, find_browser
 from agent.search.engine import Candidate, Opinion
 from agent.web.gallery import Gallery
 from agent.web.hosting import serve_here
@@ -34,6 +34,8 @@ ROOT = Path(__file__).resolve().parents[3]
 SCREENSHOTS = ROOT / "screenshots"
 """Where the tests leave what they have seen; not part of the repository."""
 
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
 PATIENCE = 60_000.0
 """Milliseconds that anything may take to appear; no test waits for it to pass."""
 
@@ -45,7 +47,7 @@ PHONE = {"width": 390, "height": 844}
 async def browser() -> AsyncIterator[Any]:
     """The browser; one for all tests."""
     api = pytest.importorskip("playwright.async_api", reason="needs Playwright")
-    executable = find_browser()
+    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
     if executable is None:
         pytest.skip(f"needs a browser: one of {', '.join(BROWSERS)}")
     async with api.async_playwright() as playwright:

@@ -17,14 +17,14 @@ import pytest
 from agent.cli import main
 from agent.commands.options import OK, WRONG_INPUT
 from agent.errors import InputError
+from agent.lab.tournament.contenders import Contender, parse_contenders
+from agent.lab.tournament.logged import read_tournament
+from agent.lab.tournament.results import MatchResult, Settings, digest
+from agent.lab.tournament.series import schedule
+from agent.lab.tournament.showing import TournamentPage
+from agent.lab.tournament.standings import Standings
+from agent.lab.tournament.watching import WatchedTournament
 from agent.sheet import Sheet, load
-from agent.tournament.contenders import Contender, parse_contenders
-from agent.tournament.logged import read_tournament
-from agent.tournament.results import MatchResult, Settings, digest
-from agent.tournament.series import schedule
-from agent.tournament.showing import TournamentPage
-from agent.tournament.standings import Standings
-from agent.tournament.watching import WatchedTournament
 from games.gdl.interpreter.machine import Interpreter
 from protocol.kif import write
 
@@ -180,7 +180,7 @@ def test_page_shows_one_moment(
                 watched.over()
             super().__init__(contenders, games, results)
 
-    monkeypatch.setattr("agent.tournament.showing.Standings", EndsMeanwhile)
+    monkeypatch.setattr("agent.lab.tournament.showing.Standings", EndsMeanwhile)
     for running, played in [(True, len(first)), (False, len(first) + 1)]:
         shown = ask(watched.page)
         assert (shown["running"], shown["played"]) == (running, played)

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from agent.lab.training.blokbox.matches import MoveLister
 from agent.search.alphabeta.table import new_table
 from agent.search.blokbox.guiding.tuning import tuning_for
 from agent.search.blokbox.proving.alphabeta import MAX_DEPTH, WIN
 from agent.search.blokbox.proving.prover import Prover
-from agent.search.blokbox.training.matches import MoveLister
 from agent.search.blokbox.weights import general
 from agent.search.reversi.evaluation import BoardRules
 from agent.search.reversi.search import Searcher

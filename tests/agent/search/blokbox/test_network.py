@@ -10,13 +10,13 @@ import pytest
 from numba import njit
 from numpy.typing import NDArray
 
+from agent.lab.training.blokbox.learning import NetworkTrainer, new_network
+from agent.lab.training.blokbox.matches import MoveLister
+from agent.lab.training.blokbox.self_play import self_play
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features
 from agent.search.blokbox.guiding.judgement import hardest_move, priors_of_moves, win_probability
 from agent.search.blokbox.guiding.network import Network, new_network_workspace, no_network
 from agent.search.blokbox.guiding.tuning import GeneralWeights, Tuning, tuning_for
-from agent.search.blokbox.training.learning import NetworkTrainer, new_network
-from agent.search.blokbox.training.matches import MoveLister
-from agent.search.blokbox.training.self_play import self_play
 from agent.search.blokbox.weights import general
 from agent.search.blokbox.weights.networks import Geometry, lay_out, load, save, shipped_network
 from agent.sheet import load as load_sheet

@@ -12,15 +12,15 @@ import pytest
 from numpy.typing import NDArray
 
 from agent.cli import main
-from agent.cluster.local import LocalExecutor
+from agent.lab.jobs.local import LocalExecutor
+from agent.lab.training.blokbox.campaign import BlokboxCampaign, run
+from agent.lab.training.blokbox.matches import TreePlayer, compare
+from agent.lab.training.blokbox.regression import fit
+from agent.lab.training.blokbox.self_play import SelfPlaySamples, self_play
 from agent.search.blokbox.guiding import evaluation
 from agent.search.blokbox.guiding.tuning import GeneralWeights, tuning_for
 from agent.search.blokbox.proving.alphabeta import WIN, ProverTools, new_table, new_workspace, search
 from agent.search.blokbox.proving.prover import Prover
-from agent.search.blokbox.training.campaign import BlokboxCampaign, run
-from agent.search.blokbox.training.matches import TreePlayer, compare
-from agent.search.blokbox.training.regression import fit
-from agent.search.blokbox.training.self_play import SelfPlaySamples, self_play
 from agent.search.blokbox.tree import (
     MOVED_IN_LOSES,
     MOVED_IN_WINS,

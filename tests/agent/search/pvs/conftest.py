@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.search.pvs.learning.warming import warm_kernels
-from agent.search.pvs.preparing.preparation import Preparation
+from agent.search.choosing.preparation import Preparation
+from agent.search.learning.warming import warm_kernels
 from agent.search.tree.engine import warm_kernels as warm_tree
 from games import rulesheets
 from games.gdl.compile import warm_kernels as warm_circuits

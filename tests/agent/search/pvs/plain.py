@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.alphabeta.table import new_table
+from agent.search.evaluation.features import find_features
+from agent.search.evaluation.scale import MOST, WIN
 from agent.search.pvs.analysis import Searcher
-from agent.search.pvs.features import find_features
 from agent.search.pvs.search import MOST_FORCED
-from agent.search.pvs.workspace import BOTH, CHANGES, MOST, NOBODY, PLIES, QUIET, UNKNOWN, WIN
+from agent.search.pvs.workspace import BOTH, CHANGES, NOBODY, PLIES, QUIET, UNKNOWN
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 

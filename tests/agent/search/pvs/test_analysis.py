@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from agent.search.evaluation.features import find_features
+from agent.search.evaluation.scale import WIN, WON
 from agent.search.pvs.analysis import Analyser, Searcher, Verdict
 from agent.search.pvs.expansion import place_root
-from agent.search.pvs.features import find_features
-from agent.search.pvs.workspace import CHANGES, WIN, WON
+from agent.search.pvs.workspace import CHANGES
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.plain import Plain, new_searcher

@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from agent.search.pvs import features as finding
+from agent.search.evaluation import features as finding
+from agent.search.evaluation.scale import WIN
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.search import search
-from agent.search.pvs.workspace import BOTH, MAX_CHILDREN, NOBODY, REFUSED, ROOT, ROOT_CHILDREN, SIDE, UNKNOWN, WIN
+from agent.search.pvs.workspace import BOTH, MAX_CHILDREN, NOBODY, REFUSED, ROOT, ROOT_CHILDREN, SIDE, UNKNOWN
 from games import rulesheets
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from agent.search.alphabeta.table import probe
+from agent.search.evaluation.scale import WIN, WON
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.search import STOPPED, search
 from agent.search.pvs.table import EXACT, LOWER, UPPER, child_of, depth_of, kind_of, store, value_of
-from agent.search.pvs.workspace import ROOT, SIDE, WIN, WON
+from agent.search.pvs.workspace import ROOT, SIDE
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.plain import Plain, new_searcher

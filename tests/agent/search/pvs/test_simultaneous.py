@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from agent.search.choosing.general import GeneralSearch
+from agent.search.choosing.preparation import Preparation
+from agent.search.choosing.trial import CLEAR_LEAD, Trials
 from agent.search.engine import Opinion
-from agent.search.general import GeneralSearch
-from agent.search.pvs.learning.foresight import Foresight
-from agent.search.pvs.learning.learner import Learner
-from agent.search.pvs.preparing.preparation import Preparation
-from agent.search.pvs.preparing.trial import CLEAR_LEAD, Trials
+from agent.search.learning.foresight import Foresight
+from agent.search.learning.learner import Learner
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from agent.search.alphabeta.table import read_entries
 from agent.search.engine import Opinion, StopFlag
+from agent.search.evaluation.features import find_features
+from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.evaluation.scale import WIN
 from agent.search.pvs.analysis import Progress, Searcher, Verdict
 from agent.search.pvs.engine import AlphaBetaSearch
-from agent.search.pvs.evaluation import LogisticEvaluation
-from agent.search.pvs.features import find_features
 from agent.search.pvs.sharing import newest_entries, write_entries
 from agent.search.pvs.splitting import (
     ENGINE,
@@ -26,7 +27,7 @@ from agent.search.pvs.splitting import (
     make_setting,
 )
 from agent.search.pvs.table import DEPTH_AT, EXACT, KIND_AT, LOWER, UPPER, depth_of, kind_of, value_of
-from agent.search.pvs.workspace import RECENT, SHARED_DEPTH, WIN
+from agent.search.pvs.workspace import RECENT, SHARED_DEPTH
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.plain import Plain, new_searcher

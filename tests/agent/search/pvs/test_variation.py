@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from agent.search.engine import LONGEST_LINE
+from agent.search.evaluation.features import find_features
 from agent.search.pvs.analysis import Analyser, Verdict
 from agent.search.pvs.expansion import place_root
-from agent.search.pvs.features import find_features
 from agent.search.pvs.variation import key_of, principal_variation
 from agent.search.pvs.workspace import ROOT
 from games.gdl.running.machine import CircuitMachine

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from agent.cli import main
-from agent.cluster.local import LocalExecutor
+from agent.lab.jobs.local import LocalExecutor
+from agent.lab.tally import Score
+from agent.lab.training.reversi.campaign import ReversiCampaign, run
+from agent.lab.training.reversi.matches import Limited, compare, openings
 from agent.search.alphabeta.table import new_table
 from agent.search.engine import EngineMismatchError, Opinion
 from agent.search.registry import engines_for
@@ -18,13 +21,10 @@ from agent.search.reversi.engine import ReversiEngine, expected_goal, make_engin
 from agent.search.reversi.evaluation import UNIT, BoardRules
 from agent.search.reversi.search import Searcher
 from agent.search.reversi.selectivity import margins
-from agent.search.reversi.training.campaign import ReversiCampaign, run
 from agent.search.reversi.training.fit import Design, held_out_error
-from agent.search.reversi.training.matches import Limited, compare, openings
 from agent.search.reversi.training.quick import learn_quickly
 from agent.search.reversi.training.self_play import SelfPlaySettings, play_games
 from agent.search.reversi.weights.shipped import weights_for
-from agent.search.score import Score
 from games import rulesheets
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.grounding.ground import ground

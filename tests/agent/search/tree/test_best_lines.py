@@ -42,7 +42,7 @@ def test_a_line_with_the_best_goal_ends_the_search(machine_of: Compile, think: T
     state = machine.initial()
     engine.begin(state)
     line = _line(machine)
-    engine._lines.add(line, 1.0)
+    engine.lines.add(line, 1.0)
     for move in line[:5]:
         opinion = think(engine)
         assert opinion.proven
@@ -52,7 +52,7 @@ def test_a_line_with_the_best_goal_ends_the_search(machine_of: Compile, think: T
         engine.advance((opinion.move,), state)
     wrong = machine.game.moves[0][(line[5] + 1) % 4]
     engine.advance((wrong,), machine.next(state, [wrong]))
-    assert not engine._lines.solved
+    assert not engine.lines.solved
 
 
 def test_a_limit_that_is_reached_ends_the_search(machine_of: Compile, think: Think) -> None:
@@ -61,9 +61,9 @@ def test_a_limit_that_is_reached_ends_the_search(machine_of: Compile, think: Thi
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1)
     wrong = machine.game.moves[0][(_line(machine)[0] + 1) % 4]
     engine.begin(machine.next(machine.initial(), [wrong]))
-    engine._lines.limit(0.1)
+    engine.lines.limit(0.1)
     opinion = think(engine)
     assert opinion.proven
     assert opinion.value == 10
     engine.begin(machine.initial())
-    assert not engine._lines.solved
+    assert not engine.lines.solved

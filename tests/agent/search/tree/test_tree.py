@@ -426,9 +426,9 @@ def test_ends_in_a_full_tree_when_nothing_better_is_possible(own: Compile, think
     engine.begin(machine.initial())
     think(engine, 20_000)
     assert filled(engine._tree) > 0.5
-    line = engine._lines.best()
+    line = engine.lines.best()
     assert line is not None
-    engine._lines.limit(line.goal)
+    engine.lines.limit(line.goal)
     assert think(engine).proven
 
 

@@ -1,0 +1,143 @@
+"""A helper: searches on one core of the cluster what the match's worker asks, and tells what it has found out.
+
+It knows nothing of Ray: `broker` makes an actor of it. Its methods are called in two threads at a time, one of which
+waits in `listen`; a third thread searches.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import platform
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from agent.helpers.messages import Heard, Note, Order, Place, Ready, machine_name
+from agent.search.team import Assistant
+
+log = logging.getLogger(__name__)
+
+
+class Helper:
+    """Searches for one match."""
+
+    def __init__(self, rank: int, fetch: Callable[[Any], bytes] = lambda content: content) -> None:
+        """`fetch` turns what `tell` is given of games and settings into their bytes."""
+        self._rank = rank
+        self._fetch = fetch
+        self._changed = threading.Condition()
+        self._order: Order | None = None
+        self._contents: tuple[Any, Any] = (None, None)
+        self._stop = np.zeros(1, np.uint8)
+        self._game: tuple[int, Any] = (-1, None)
+        """Number and (machine, role) of what is played."""
+        self._assistant: tuple[int, int, Assistant | None] = (-1, -1, None)
+        """Numbers of the game and the setting that the assistant was made for."""
+        self._answering: tuple[int, Assistant | None] = (-1, None)
+        """The question that is searched, and by whom."""
+        self._note: Note | None = None
+        self._told: bytes | None = None
+        threading.Thread(target=self._search, name="helper", daemon=True).start()
+
+    def prepare(self, worker: Place) -> Ready:
+        """Takes a core that the worker does not use, and compiles or loads the kernels: a node compiles them once."""
+        name = f"{platform.node()}, process {os.getpid()}"
+        from games.kernel_cache import sources_digest
+
+        version = sources_digest()
+        if worker.machine == machine_name():
+            free = os.sched_getaffinity(0) - worker.cores
+            if not free:
+                return Ready(name, version, "the match's worker uses all cores of its machine")
+            for thread in os.listdir("/proc/self/task"):
+                os.sched_setaffinity(int(thread), free)
+        from agent.kernels.progress import prepare
+        from agent.search import registry
+        from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, TREE
+
+        prepare((CIRCUIT, TREE, ALPHA_BETA)).close()
+        registry.warm_up()
+        return Ready(name, version)
+
+    def tell(self, order: Order, game: Any, setting: Any) -> None:
+        """Takes an order; `game` and `setting` are what `fetch` takes. One that was overtaken by another is ignored."""
+        with self._changed:
+            if self._order is not None and order.number <= self._order.number:
+                return
+            self._order, self._contents = order, (game, setting)
+            self._stop[0] = 1
+            self._changed.notify_all()
+
+    def listen(self, seconds: float, note: Note | None = None) -> Heard:
+        """Takes a note, if there is a new one; what is known of the present question after so many seconds."""
+        if note is not None:
+            self._take(note)
+        time.sleep(seconds)
+        question, assistant = self._answering
+        answer = assistant.answer() if assistant is not None else None
+        data = None if answer is None else pickle.dumps((question, answer))
+        if data is None or data == self._told:
+            return Heard(question, None)
+        self._told = data
+        return Heard(question, pickle.dumps(answer))
+
+    def _take(self, note: Note) -> None:
+        """Keeps it where its question has not arrived, or was given up."""
+        question, assistant = self._answering
+        if question == note.question and assistant is not None:
+            assistant.take(pickle.loads(note.data))
+        else:
+            self._note = note
+
+    # --- the thread that searches
+
+    def _search(self) -> None:
+        done = -1
+        while True:
+            with self._changed:
+                while self._order is None or self._order.number == done:
+                    self._changed.wait()
+                order, contents = self._order, self._contents
+                self._stop[0] = 0
+            done = order.number
+            try:
+                self._follow(order, *contents)
+            except Exception:
+                # The next question may be another matter.
+                log.exception("a helper fails")
+                self._answering = (-1, None)
+                self._assistant = (-1, -1, None)
+
+    def _follow(self, order: Order, game: Any, setting: Any) -> None:
+        if not order.working:
+            return
+        question, assistant = self._answering
+        if question != order.question or assistant is None:
+            self._answering = (-1, None)
+            assistant = self._assistant_for(order, game, setting)
+            assistant.begin(order.state)
+            self._answering = (order.question, assistant)
+            note = self._note
+            if note is not None and note.question == order.question:
+                assistant.take(pickle.loads(note.data))
+        assistant.think(self._stop)
+
+    def _assistant_for(self, order: Order, game: Any, setting: Any) -> Assistant:
+        if self._game[0] != order.game:
+            self._assistant = (-1, -1, None)
+            self._game = (order.game, pickle.loads(self._fetch(game)))
+        kept_game, kept_setting, assistant = self._assistant
+        if assistant is None or (kept_game, kept_setting) != (order.game, order.setting):
+            # Its memory is to be free before the next one takes some.
+            assistant = None
+            self._assistant = (-1, -1, None)
+            machine, role = self._game[1]
+            assistant = pickle.loads(self._fetch(setting)).assistant(machine, role, self._rank)
+            self._assistant = (order.game, order.setting, assistant)
+        assert assistant is not None
+        return assistant

@@ -1,0 +1,262 @@
+"""The worker's end of its helpers: a `Team` whose methods never wait, over a broker process that may hang or die.
+
+Two threads stand between the engine and the broker. One sends what was asked last, the other takes what comes and
+leaves it where the engine finds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from multiprocessing.connection import Connection
+from typing import Any
+
+from agent.helpers.messages import (
+    Answer,
+    Content,
+    Failed,
+    Join,
+    Note,
+    Order,
+    Place,
+    Present,
+    Request,
+    Response,
+    machine_name,
+)
+from agent.processes import module_environment
+from agent.search.team import Hear, Setting, Team
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State
+
+log = logging.getLogger(__name__)
+
+FIRST_DELAY, LAST_DELAY = 2.0, 30.0
+"""Seconds until a broker that has failed is followed by another, doubled from the first time to the last. Set by hand;
+not tuned."""
+
+BROKER = (sys.executable, "-m", "agent.helpers.broker")
+"""The command that starts a broker."""
+
+
+class ClusterTeam(Team):
+    """Helpers of a Ray cluster, as long as there are any."""
+
+    def __init__(self, address: str, most: int = 0, command: tuple[str, ...] = BROKER) -> None:
+        """Starts looking for helpers, `most` at most (0: as many as there are cores). `address` is the cluster's, as
+        `ray.init` takes it; `command` starts a broker."""
+        self._join = Join(address, most, Place(machine_name(), frozenset(os.sched_getaffinity(0))))
+        self._command = command
+        self._changed = threading.Condition()
+        self._hearing = threading.RLock()
+        """Held while an engine hears an answer; reentrant, as it may ask or rest on hearing it."""
+        self._numbers = 0
+        """Contents, orders and questions so far."""
+        self._game: tuple[Any, int] | None = None
+        self._setting: Setting | None = None
+        self._contents: dict[str, tuple[int, object]] = {}
+        """Number and object of the present game and setting."""
+        self._order: Order | None = None
+        self._note: Note | None = None
+        self._hear: Hear | None = None
+        self._answers: dict[int, object] = {}
+        self._size = 0
+        self._closed = False
+        self._process: subprocess.Popen[bytes] | None = None
+        threading.Thread(target=self._keep_broker, name="helpers", daemon=True).start()
+
+    # --- the engine's side
+
+    def play(self, machine: CircuitMachine, role: int) -> None:
+        with self._changed:
+            if self._game is None or self._game[0] is not machine or self._game[1] != role:
+                self._game = (machine, role)
+                self._contents["game"] = (self._next_number(), self._game)
+                self._order = None
+                self._answers = {}
+
+    def ask(self, setting: Setting, state: State, hear: Hear | None = None) -> None:
+        assert isinstance(state, bytes)
+        with self._changed:
+            if "game" not in self._contents:
+                raise ValueError("the game comes before the first question")
+            if setting is not self._setting:
+                self._setting = setting
+                self._contents["setting"] = (self._next_number(), setting)
+            game, settings = self._contents["game"][0], self._contents["setting"][0]
+            order = self._order
+            same = order is not None and (order.game, order.setting, order.state) == (game, settings, state)
+            if order is None or not same:
+                question = self._next_number()
+                self._answers = {}
+                self._note = None
+            else:
+                question = order.question
+            self._hear = hear
+            if order is None or not same or not order.working:
+                self._order = Order(self._next_number(), game, settings, question, state, working=True)
+                self._changed.notify_all()
+
+    def rest(self, setting: Setting) -> None:
+        with self._hearing, self._changed:
+            if self._setting is not setting:
+                return
+            self._hear = None
+            order = self._order
+            if order is not None and order.working:
+                self._order = Order(
+                    self._next_number(), order.game, order.setting, order.question, order.state, working=False
+                )
+                self._changed.notify_all()
+
+    def answers(self) -> tuple[object, ...]:
+        return tuple(self._answers.values())
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    # --- for whoever has made it
+
+    def wait(self, helpers: int, seconds: float) -> bool:
+        """Waits until so many helpers are at work, for so many seconds at most; returns whether they are."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._size >= helpers, seconds)
+
+    def close(self) -> None:
+        """Gives up all helpers."""
+        with self._changed:
+            self._closed = True
+            process = self._process
+            self._changed.notify_all()
+        if process is not None:
+            process.kill()
+
+    # --- the threads
+
+    def _next_number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    def _keep_broker(self) -> None:
+        """Has a broker, and another one should it fail."""
+        delay = FIRST_DELAY
+        while not self._closed:
+            failed = self._run_broker()
+            if self._closed:
+                return
+            with self._changed:
+                if self._size:
+                    delay = FIRST_DELAY
+                self._size = 0
+            if failed.hopeless:
+                log.warning("no helpers of cluster %s: %s", self._join.address, failed.reason)
+                return
+            log.warning("no helpers of cluster %s: %s; next try in %.0f s", self._join.address, failed.reason, delay)
+            time.sleep(delay)
+            delay = min(2 * delay, LAST_DELAY)
+
+    def _run_broker(self) -> Failed:
+        """Runs a broker until it ends; returns why."""
+        try:
+            process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=module_environment()
+            )
+        except OSError as error:
+            return Failed(f"its process cannot be started: {error}", hopeless=False)
+        with self._changed:
+            self._process = process
+            if self._closed:
+                process.kill()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        ended = threading.Event()
+        requests = Connection(os.dup(process.stdin.fileno()), readable=False)
+        responses = Connection(os.dup(process.stdout.fileno()), writable=False)
+        process.stdin.close()
+        process.stdout.close()
+        sender = threading.Thread(target=self._send, args=(requests, ended), name="questions", daemon=True)
+        sender.start()
+        failed = Failed("its process has ended", hopeless=False)
+        try:
+            while True:
+                response: Response = responses.recv()
+                if isinstance(response, Failed):
+                    failed = response
+                else:
+                    self._take(response)
+        except (EOFError, OSError):
+            pass
+        finally:
+            process.kill()
+            process.wait()
+            responses.close()
+            with self._changed:
+                ended.set()
+                self._changed.notify_all()
+            sender.join()
+        return failed
+
+    def _send(self, requests: Connection, ended: threading.Event) -> None:
+        """Sends to one broker what is new, until it has ended."""
+        with contextlib.suppress(OSError), contextlib.closing(requests):
+            requests.send(self._join)
+            known: set[int] = set()
+            order: Order | None = None
+            note: Note | None = None
+            while True:
+                with self._changed:
+                    while not (ended.is_set() or order is not self._order or note is not self._note):
+                        self._changed.wait()
+                    if ended.is_set():
+                        return
+                    contents = [] if self._order is None else list(self._contents.values())
+                    fresh = order is not self._order
+                    order, note = self._order, self._note
+                messages: list[Request] = []
+                if order is not None and fresh:
+                    messages += [Content(n, pickle.dumps(thing)) for n, thing in contents if n not in known]
+                    known = {n for n, _ in contents}
+                    messages.append(order)
+                if note is not None:
+                    messages.append(note)
+                for message in messages:
+                    requests.send(message)
+
+    def _take(self, response: Answer | Present) -> None:
+        if isinstance(response, Present):
+            with self._changed:
+                self._size = response.helpers
+                self._changed.notify_all()
+            return
+        try:
+            content = pickle.loads(response.data)
+        except Exception:
+            log.exception("an answer of helper %d cannot be read", response.helper)
+            return
+        with self._hearing:
+            with self._changed:
+                order = self._order
+                if order is None or order.question != response.question:
+                    return
+                self._answers = {**self._answers, response.helper: content}
+                hear = self._hear if order.working else None
+            if hear is None:
+                return
+            try:
+                note = hear(content)
+            except Exception:
+                log.exception("an answer of helper %d is of no use", response.helper)
+                return
+            if note is not None:
+                data = pickle.dumps(note)
+                with self._changed:
+                    if self._order is not None and self._order.question == response.question:
+                        self._note = Note(response.question, data)
+                        self._changed.notify_all()

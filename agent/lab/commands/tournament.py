@@ -1,0 +1,151 @@
+"""`ggp-agent tournament`: lets players play each other at several games, and ranks them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.commands.options import (
+    DIFFERENT,
+    OK,
+    SHEET_HELP,
+    add_command,
+    add_manager_options,
+    add_watch_option,
+    count,
+    own_rulesheets,
+    players,
+)
+from agent.lab.commands.options import add_cluster_option, executor
+from agent.search.kernel_groups import CIRCUIT, playing
+
+if TYPE_CHECKING:
+    from agent.commands.options import Commands
+    from agent.web.tournaments import ShownTournament
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "tournament",
+        run,
+        "let players play each other at several games, and rank them",
+        "In each round of each game every choice of players meets in all rotations of the roles, from one random "
+        "opening. Prints average goals with 95 % intervals, results, Elo ratings (Bradley-Terry), players' errors. "
+        "With a log it can be interrupted, or killed, and goes on when it is started again; rounds, players and games "
+        "may be added; `ggp-agent replay` shows its table and matches. Exit status 1 where a match stalled (some role "
+        "had no legal move), or was lost twice with its worker.",
+        epilog=own_rulesheets(),
+        kernels=(CIRCUIT,),
+        sheets="games",
+    )
+    parser.add_argument("games", nargs="+", metavar="GAME", help=SHEET_HELP)
+    parser.add_argument(
+        "--players",
+        type=players,
+        required=True,
+        metavar="A,B[,C..]",
+        help="addresses such as http://localhost:9147; `agent` (processes of this agent), `random` (or random:SEED), "
+        "`legal` (always the first legal move); engines in this process as ENGINE@SECONDS or "
+        "ENGINE@SECONDS+SECONDS, per move and before the first move: general@0.2+5. Give them names for the table "
+        "as in NAME=PLAYER. Engines are those of `strength`",
+    )
+    parser.add_argument("--rounds", type=count, default=1, metavar="N", help="for each game (default: %(default)s)")
+    parser.add_argument(
+        "--opening",
+        type=_plies,
+        default=0,
+        metavar="PLIES",
+        help="at random, before the players take over. Players over HTTP are asked in them, and not heeded "
+        "(default: %(default)s)",
+    )
+    add_manager_options(parser, "players over HTTP")
+    parser.add_argument("--cores", type=count, default=1, metavar="N", help="for each match (default: %(default)s)")
+    parser.add_argument(
+        "--jobs", type=count, metavar="N", help="matches at once (default: as many as there are cores for)"
+    )
+    add_cluster_option(parser, "play")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of openings and random moves (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help="add each match to this file (JSON lines), and do not play those in it"
+    )
+    add_watch_option(parser, "show table and matches on a page")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to FILE as comma-separated values")
+
+
+def run(options: argparse.Namespace) -> tuple[int, object]:
+    """Plays the tournament, and prints the table. Raises `InputError` where players or games make no sense."""
+    from agent.kernels.progress import prepare
+    from agent.lab.tournament.contenders import parse_contenders
+    from agent.lab.tournament.engine_player import engine_names
+    from agent.lab.tournament.report import progress, show, write_csv
+    from agent.lab.tournament.results import Settings
+    from agent.lab.tournament.series import run_tournament
+
+    contenders = parse_contenders(options.players, engine_names())
+    if any(contender.kind in ("engine", "agent") for contender in contenders):
+        prepare(playing()).close()
+    settings = Settings(
+        seed=options.seed,
+        opening_plies=options.opening,
+        start_clock=options.start_clock,
+        play_clock=options.play_clock,
+        scramble=options.scramble,
+        cores=options.cores,
+    )
+    default = max(1, len(os.sched_getaffinity(0)) // options.cores)
+    with ExitStack() as stack:
+        watched = None
+        if options.watch is not None:
+            from agent.lab.tournament.watching import WatchedTournament
+
+            watched = WatchedTournament(contenders, settings)
+            print(f"watch it: {stack.enter_context(watched.served(options.watch))}", flush=True)
+        try:
+            with executor(options, options.jobs, default) as workers, progress() as watcher:
+                standings = run_tournament(
+                    contenders,
+                    options.games,
+                    settings,
+                    rounds=options.rounds,
+                    executor=workers,
+                    log=options.log,
+                    watcher=watcher if watched is None else watched.beside(watcher),
+                )
+        except KeyboardInterrupt:
+            if options.log is not None:
+                print(f"the same command goes on from {options.log}", file=sys.stderr)
+            raise
+        show(standings)
+        if options.csv is not None:
+            write_csv(options.csv, standings)
+        if watched is not None:
+            watched.over()
+            if watched.gallery.watched:
+                print("the page stays until it is closed, or until Ctrl-C is pressed", flush=True)
+                with suppress(KeyboardInterrupt):
+                    watched.wait_until_left()
+            elif options.log is not None:
+                print(f"to look at it later: ggp-agent replay {options.log}", flush=True)
+    return DIFFERENT if standings.stalled or standings.lost else OK, standings.as_json(settings, options.rounds)
+
+
+def read_log(path: Path) -> ShownTournament | None:
+    """The tournament in a log; None for any other file. Raises `InputError` for a log that cannot be shown."""
+    from agent.lab.tournament.logged import read_tournament
+
+    return read_tournament(path)
+
+
+def _plies(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("not below 0")
+    return number

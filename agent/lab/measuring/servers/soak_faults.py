@@ -1,0 +1,180 @@
+"""The faults of a soak: what happens to processes, disks, clocks and connections, done to a running server.
+
+None of them needs privileges. What no signal does by itself is done by hooks in the server's processes (see
+`agent.lab.measuring.servers.soak_server`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import resource
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from agent.lab.measuring.servers.soak_server import HOST, SoakError, SoakServer
+
+WRONG_INPUT = 2
+"""Exit status of commands that cannot do what they were asked."""
+
+MEMORY_LEFT = 1 << 20
+"""Bytes of address space that a worker without memory may still take."""
+
+Undo: TypeAlias = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that goes wrong."""
+
+    inflict: Callable[[SoakServer, random.Random], Awaitable[Undo | None]]
+    """Does it; what is returned, if anything, mends it when the match is over."""
+    outage: bool = False
+    """Whether the server is gone for a moment."""
+    usual: bool = True
+    """Whether it is among those that are chosen unless said otherwise."""
+
+
+def _signal_worker(number: signal.Signals) -> Fault:
+    async def inflict(server: SoakServer, rng: random.Random) -> None:
+        if workers := server.workers:
+            os.kill(rng.choice(workers), number)
+
+    return Fault(inflict)
+
+
+async def _kill_server(server: SoakServer, rng: random.Random) -> None:
+    if server.pid is not None:
+        os.kill(server.pid, signal.SIGKILL)
+
+
+async def _kill_server_while_it_writes(server: SoakServer, rng: random.Random) -> None:
+    await _tear_journal(server, rng)
+    await _kill_server(server, rng)
+
+
+async def _tear_journal(server: SoakServer, rng: random.Random) -> None:
+    for path in server.journal.glob("*.jsonl"):
+        with open(path, "a") as file:
+            file.write('{"moves": ["le')
+
+
+async def _exhaust_worker(server: SoakServer, rng: random.Random) -> None:
+    if workers := server.workers:
+        worker = rng.choice(workers)
+        pages = int(Path(f"/proc/{worker}/statm").read_text().split()[0])
+        _, hard = resource.prlimit(worker, resource.RLIMIT_AS)
+        resource.prlimit(worker, resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY_LEFT, hard))
+
+
+async def _fill_disk(server: SoakServer, rng: random.Random) -> Undo | None:
+    """No file grows any more: the journal, and the log, too."""
+    pid = server.pid
+    if pid is None:
+        return None
+    _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    before = resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, hard))
+
+    def mend() -> None:
+        with contextlib.suppress(OSError):
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+
+    return mend
+
+
+async def _take_journal_away(server: SoakServer, rng: random.Random) -> Undo | None:
+    """The folder cannot be written, not by root either: a file stands in its place."""
+    aside = server.journal.with_name("journal-aside")
+    if aside.exists():
+        return None
+    server.journal.rename(aside)
+    server.journal.touch()
+
+    def mend() -> None:
+        server.journal.unlink()
+        aside.rename(server.journal)
+
+    return mend
+
+
+async def _jump(server: SoakServer, rng: random.Random) -> None:
+    if server.pid is not None:
+        os.kill(server.pid, signal.SIGUSR2)
+
+
+async def _take_port(server: SoakServer, rng: random.Random) -> None:
+    """Another server wants the port, and has to give up."""
+    twin = server.start_twin()
+    status = await asyncio.to_thread(twin.wait)
+    if status != WRONG_INPUT:
+        raise SoakError(f"a second server on the same port ended with status {status}")
+
+
+async def _send_half(server: SoakServer, rng: random.Random) -> None:
+    await _send_bytes(server, b"POST / HTTP/1.0\r\nContent-Length: 100\r\n\r\n(PLAY ((((")
+
+
+async def _send_junk(server: SoakServer, rng: random.Random) -> None:
+    body = rng.choice(
+        (rng.randbytes(10_000), b'play(m,["' + b'\\"' * 5_000, b"(" * 10_000, b"(START " + b"(a " * 5_000)
+    )
+    head = rng.choice((b"POST / HTTP/1.0\r\nContent-Length: %d\r\n\r\n" % len(body), b""))
+    await _send_bytes(server, head + body)
+
+
+async def _send_bytes(server: SoakServer, data: bytes) -> None:
+    with contextlib.suppress(OSError):
+        _, writer = await asyncio.open_connection(HOST, server.port)
+        writer.write(data)
+        await writer.drain()
+        writer.close()
+
+
+def _damage_kernels(change: Callable[[Path, random.Random], None]) -> Fault:
+    async def inflict(server: SoakServer, rng: random.Random) -> None:
+        assert server.kernels is not None
+        for path in server.kernels.rglob("*.nb?"):
+            change(path, rng)
+        # Those that run have loaded theirs.
+        for worker in server.workers:
+            os.kill(worker, signal.SIGKILL)
+
+    return Fault(inflict, usual=False)
+
+
+def _truncate(path: Path, rng: random.Random) -> None:
+    os.truncate(path, rng.randrange(path.stat().st_size + 1))
+
+
+def _overwrite(path: Path, rng: random.Random) -> None:
+    with open(path, "r+b") as file:
+        file.seek(rng.randrange(path.stat().st_size + 1))
+        file.write(rng.randbytes(64))
+
+
+FAULTS: dict[str, Fault] = {
+    "server killed": Fault(_kill_server, outage=True),
+    "server killed in mid-write": Fault(_kill_server_while_it_writes, outage=True),
+    "worker killed": _signal_worker(signal.SIGKILL),
+    "worker stopped": _signal_worker(signal.SIGSTOP),
+    "worker segmentation fault": _signal_worker(signal.SIGSEGV),
+    "worker endless loop": _signal_worker(signal.SIGUSR1),
+    "worker out of memory": Fault(_exhaust_worker),
+    "journal torn": Fault(_tear_journal),
+    "journal gone": Fault(_take_journal_away),
+    "disk full": Fault(_fill_disk),
+    "clock jumps": Fault(_jump),
+    "port taken": Fault(_take_port),
+    "half a message": Fault(_send_half),
+    "junk": Fault(_send_junk),
+    "kernels truncated": _damage_kernels(_truncate),
+    "kernels damaged": _damage_kernels(_overwrite),
+}
+"""By name. The last two cost minutes of compiling, so they have to be asked for."""
+
+USUAL = tuple(name for name, fault in FAULTS.items() if fault.usual)

@@ -1,0 +1,83 @@
+"""The `bench` command: random playouts per CPU second of circuit and interpreter, and the CPU time of setting up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from agent.checking.playouts import Speed, circuit_speed, machine_speed
+from agent.checking.timing import timed
+from agent.sheet import Sheet, load
+from games import rulesheets
+from games.gdl.compile import compile_rules, warm_kernels
+from games.gdl.interpreter.machine import Interpreter
+from games.machine import GameError
+
+
+@dataclass(frozen=True)
+class Row:
+    """One engine on one game. Nothing but game, engine and error where it cannot play it."""
+
+    game: str
+    engine: str
+    setup_cpu_seconds: float | None = None
+    """From the rulesheet's text to a machine that can play, child processes included."""
+    playouts_per_s: float | None = None
+    transitions_per_s: float | None = None
+    error: str | None = None
+
+
+def bench(files: Sequence[str], seconds: float) -> dict[str, object]:
+    """Measures circuit and interpreter for `seconds` of CPU time each on each sheet, printing a table.
+
+    `files` are rulesheet files or names of own rulesheets; none means all own ones. Returns the table as JSON data.
+    Raises `InputError` for a sheet that cannot be read; one that cannot be played has its reason in the table.
+    """
+    games = list(files) or rulesheets.names()
+    _, warm_up = timed(warm_kernels)
+    print(f"kernels loaded (or compiled) in {warm_up:.2f} s CPU", flush=True)
+    print(f"{'game':24} {'engine':12} {'set-up s':>9} {'playouts/s':>12} {'transitions/s':>14}", flush=True)
+    rows = []
+    for game in games:
+        for engine, measure in (("circuit", _measure_circuit), ("interpreter", _measure_interpreter)):
+            row = _row(game, engine, measure, seconds)
+            _print(row)
+            rows.append(row)
+    return {"kernel_warm_up_cpu_seconds": round(warm_up, 3), "seconds": seconds, "rows": [asdict(row) for row in rows]}
+
+
+def _row(game: str, engine: str, measure: Callable[[Sheet, float], tuple[float, Speed]], seconds: float) -> Row:
+    # Reading and checking the sheet is part of setting it up.
+    sheet, reading = timed(lambda: load(game))
+    try:
+        setup, speed = measure(sheet, seconds)
+    except GameError as error:
+        return Row(sheet.name, engine, error=str(error))
+    return Row(
+        sheet.name,
+        engine,
+        setup_cpu_seconds=round(reading + setup, 4),
+        playouts_per_s=round(speed.playouts_per_s, 2),
+        transitions_per_s=round(speed.transitions_per_s, 2),
+    )
+
+
+def _measure_circuit(sheet: Sheet, seconds: float) -> tuple[float, Speed]:
+    machine, setup = timed(lambda: compile_rules(sheet.checked))
+    return setup, circuit_speed(machine, seconds)
+
+
+def _measure_interpreter(sheet: Sheet, seconds: float) -> tuple[float, Speed]:
+    machine, setup = timed(lambda: Interpreter(sheet.checked))
+    return setup, machine_speed(machine, seconds)
+
+
+def _print(row: Row) -> None:
+    start = f"{row.game:24} {row.engine:12}"
+    if row.error is not None:
+        print(f"{start} {row.error}", flush=True)
+    else:
+        print(
+            f"{start} {row.setup_cpu_seconds:9.3f} {row.playouts_per_s:12,.0f} {row.transitions_per_s:14,.0f}",
+            flush=True,
+        )

@@ -1,0 +1,177 @@
+"""A tournament as a person sees it: progress while it runs, the table at its end; the table as CSV."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.progress import Progress
+
+from agent.console import Align, console, print_table, progress_bar, shows_progress
+from agent.errors import InputError
+from agent.lab.tournament.results import MatchResult, Pairing
+from agent.lab.tournament.series import Watcher
+from agent.lab.tournament.standings import Average, Line, Standings
+from agent.sheet import Sheet
+
+MAX_PLACES = 16
+"""So many lines below the bar say what runs where. Set by hand; not tuned."""
+
+
+@contextmanager
+def progress() -> Iterator[Watcher]:
+    """Shows how far a tournament is and how long it still takes: a bar on a terminal, else a line per match."""
+    if not shows_progress():
+        yield _Lines()
+        return
+    with progress_bar(console(stderr=True)) as bar:
+        yield _Bar(bar)
+
+
+class _Bar(Watcher):
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+        self._task = bar.add_task("setting up", total=None)
+        self._running: dict[str, Pairing] = {}
+
+    def begins(self, sheets: Sequence[Sheet], matches: int, known: Collection[MatchResult]) -> None:
+        # The time left is estimated from the matches that this run plays.
+        self._bar.reset(self._task, total=matches - len(known), description="matches")
+
+    def started(self, pairing: Pairing, place: str) -> None:
+        # What was lost elsewhere is not under way there any more.
+        self._running = {where: what for where, what in self._running.items() if what != pairing}
+        self._running[place] = pairing
+        shown = [f"{where}: {name(what)}" for where, what in self._running.items()]
+        if len(shown) > MAX_PLACES:
+            shown[MAX_PLACES:] = [f"and on {len(shown) - MAX_PLACES} more"]
+        self._bar.update(self._task, description="\n".join(["matches", *shown]))
+
+    def ended(self, result: MatchResult, place: str) -> None:
+        self._running.pop(place, None)
+        self._bar.console.print(describe(result, place))
+        self._bar.advance(self._task)
+
+    def lost(self, pairing: Pairing, reason: str) -> None:
+        self._bar.console.print(describe_loss(pairing, reason))
+
+    def tell(self, line: str) -> None:
+        self._bar.console.print(line)
+
+
+class _Lines(Watcher):
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+        self._matches = self._known = self._played = 0
+
+    def begins(self, sheets: Sequence[Sheet], matches: int, known: Collection[MatchResult]) -> None:
+        self._matches, self._known = matches, len(known)
+        print(f"{matches} matches" + (f", {len(known)} of them in the log already" if known else ""), flush=True)
+
+    def ended(self, result: MatchResult, place: str) -> None:
+        self._played += 1
+        done = self._known + self._played
+        left = (time.monotonic() - self._begin) / self._played * (self._matches - done)
+        print(f"{done}/{self._matches}  {describe(result, place)}  ({duration(left)} left)", flush=True)
+
+    def lost(self, pairing: Pairing, reason: str) -> None:
+        print(describe_loss(pairing, reason), flush=True)
+
+    def tell(self, line: str) -> None:
+        print(line, flush=True)
+
+
+def name(pairing: Pairing) -> str:
+    """Which match it is."""
+    return f"{pairing.game}, round {pairing.round}: {', '.join(pairing.seats)}"
+
+
+def describe_loss(pairing: Pairing, reason: str) -> str:
+    """That a match is missing, on one line."""
+    return f"{name(pairing)}: lost twice, and missing from the table ({reason})"
+
+
+def describe(result: MatchResult, place: str) -> str:
+    """A match on one line."""
+    goals = result.goals or [None] * len(result.seats)
+    seats = ", ".join(
+        f"{role} {player} {'-' if goal is None else goal}"
+        for role, player, goal in zip(result.roles, result.seats, goals, strict=True)
+    )
+    stalled = "; stalled" if result.outcome != "finished" else ""
+    errors = f"; errors of players: {len(result.errors)}" if result.errors else ""
+    return f"{result.game}, round {result.round}: {seats}{stalled}{errors} [{place}]"
+
+
+def duration(seconds: float) -> str:
+    """A time in the two units that matter."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def show(standings: Standings) -> None:
+    """Prints the table: roles played, mean goal, results against others; with several games, the mean goal in each.
+
+    Intervals are those of 95 %.
+    """
+    columns: list[tuple[str, Align]] = [
+        ("player", "left"),
+        ("roles", "right"),
+        ("goals", "right"),
+        ("95 %", "right"),
+        ("+ = -", "right"),
+        ("Elo", "right"),
+        ("95 %", "right"),
+        ("errors", "left"),
+    ]
+    print_table(columns, [_row(line) for line in standings.lines])
+    if len(standings.games) > 1:
+        games: list[tuple[str, Align]] = [("goals in", "left")]
+        games += [(line.contender.label, "right") for line in standings.lines]
+        print()
+        print_table(
+            games, [[game, *(_mean(line.by_game[game]) for line in standings.lines)] for game in standings.games]
+        )
+    if standings.stalled:
+        print(f"{standings.stalled} matches have no result: some role had no legal move before the end")
+    if standings.lost:
+        print(
+            f"{standings.lost} matches are missing: their workers ended twice; with a log, the same command plays them"
+        )
+
+
+def write_csv(path: Path, standings: Standings) -> None:
+    """Writes the table as comma-separated values. Raises `InputError` where that is not possible."""
+    rows = standings.as_rows()
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def _row(line: Line) -> list[str]:
+    score, rating, goals = line.score, line.rating, line.goals.as_json()
+    return [
+        line.contender.label,
+        str(line.goals.seats),
+        _mean(line.goals),
+        f"{goals['low']:.1f}..{goals['high']:.1f}" if goals["average"] is not None else "-",
+        f"{score.wins} {score.draws} {score.losses}",
+        f"{rating.elo:+.0f}" if rating else "-",
+        f"{rating.low:+.0f}..{rating.high:+.0f}" if rating else "-",
+        ", ".join(f"{number} {kind}" for kind, number in sorted(line.errors.items())) or "0",
+    ]
+
+
+def _mean(average: Average) -> str:
+    return f"{average.total / average.seats:.1f}" if average.seats else "-"

@@ -1,0 +1,174 @@
+"""A tournament for the page: the table so far, and each match as a replay made of its moves.
+
+Positions are worked out when somebody looks at a match: nothing but moves is kept while a tournament runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from agent.lab.tournament.contenders import Contender
+from agent.lab.tournament.results import MatchResult, Settings
+from agent.lab.tournament.standings import Standings
+from agent.web.gallery import key_of
+from agent.web.tournaments import MOST_MATCHES, ShownTournament
+from agent.web.transcript import Transcript
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import check
+from games.machine import GameError, StateMachine
+from protocol.kif import read_one, read_rulesheet, write
+from protocol.terms import TextError
+
+log = logging.getLogger(__name__)
+
+KEPT = 4
+"""Matches that are remembered with all their positions."""
+
+REFEREE = "referee"
+"""Who plays the roles of nature."""
+
+
+@dataclass
+class TournamentPage(ShownTournament):
+    """The results of a tournament, which may still become more. Its readers are in other threads than its writer, who
+    only appends."""
+
+    key: str
+    title: str
+    contenders: Sequence[Contender]
+    games: list[str]
+    sources: Mapping[str, str]
+    """By game, the rulesheet's text; matches of other games have no replay."""
+    settings: Settings
+    planned: int | None = None
+    running: bool = False
+
+    def __post_init__(self) -> None:
+        self.results: list[MatchResult] = []
+        self.known = 0
+        """How many of them were there when it began."""
+        self.began = time.monotonic()
+        self._replays: OrderedDict[str, Transcript] = OrderedDict()
+        self._standings: Standings | None = None
+
+    def _moment(self) -> tuple[bool, Standings]:
+        """Whether it runs, and the table. Asked for in this order: what is over has all of its matches."""
+        running = self.running
+        # In a variable of its own: another reader may put a newer table into the attribute meanwhile.
+        played, table = len(self.results), self._standings
+        if table is None or len(table.results) != played:
+            self._standings = table = Standings(self.contenders, self.games, self.results[:played])
+        return running, table
+
+    def summary(self) -> dict[str, Any]:
+        return self._summary(*self._moment())
+
+    def _summary(self, running: bool, standings: Standings) -> dict[str, Any]:
+        return {
+            "key": self.key,
+            "title": self.title,
+            "games": self.games,
+            "players": [line.contender.label for line in standings.lines],
+            "running": running,
+            "played": len(standings.results),
+            "planned": self.planned,
+        }
+
+    def view(self) -> dict[str, Any]:
+        running, standings = self._moment()
+        played = len(standings.results)
+        left = None
+        if running and self.planned is not None and played > self.known:
+            left = (time.monotonic() - self.began) / (played - self.known) * (self.planned - played)
+        return {
+            **self._summary(running, standings),
+            "seconds_left": None if left is None else round(left, 1),
+            "stalled": standings.stalled,
+            "settings": self.settings.as_json(),
+            "table": standings.table_json(),
+        }
+
+    def matches(self, game: str | None, player: str | None) -> dict[str, Any]:
+        found = [
+            result
+            for result in reversed(self.results[:])
+            if game in (None, result.game) and (player is None or player in result.seats)
+        ]
+        return {"count": len(found), "matches": [self._match(result) for result in found[:MOST_MATCHES]]}
+
+    def _match(self, result: MatchResult) -> dict[str, Any]:
+        goals = result.goals or [None] * len(result.seats)
+        return {
+            "game": result.game,
+            "round": result.round,
+            "seats": [
+                {"role": role, "player": player, "goal": goal}
+                for role, player, goal in zip(result.roles, result.seats, goals, strict=True)
+            ],
+            "plies": len(result.opening) + len(result.moves),
+            "outcome": result.outcome,
+            "errors": len(result.errors),
+            "key": self._key_of(result) if result.game in self.sources else None,
+        }
+
+    def _key_of(self, result: MatchResult) -> str:
+        return key_of(f"{result.game} {result.round}", (self.key, result.seats))
+
+    def find(self, key: str) -> Transcript | None:
+        if key not in self._replays:
+            result = next((result for result in self.results[:] if self._key_of(result) == key), None)
+            if result is None or result.game not in self.sources:
+                return None
+            try:
+                transcript = replay(key, result, self.sources[result.game], self.settings)
+            except (GameError, TextError, TypeError) as error:
+                log.warning("%s: a match of %s cannot be followed: %s", self.title, result.game, error)
+                return None
+            self._replays[key] = transcript
+            while len(self._replays) > KEPT:
+                self._replays.popitem(last=False)
+        return self._replays.get(key)
+
+
+def replay(key: str, result: MatchResult, source: str, settings: Settings) -> Transcript:
+    """The match with all its positions. Raises `GameError`, `TextError` and `TypeError` where its moves are none of
+    these rules."""
+    machine = _machine(source)
+    by_role = dict(zip(result.roles, result.seats, strict=True))
+    names = [write(role) for role in machine.roles]
+    transcript = Transcript(
+        key,
+        f"{result.game}, round {result.round}",
+        machine.roles,
+        [by_role.get(name, REFEREE) for name in names],
+        start_clock=settings.start_clock,
+        play_clock=settings.play_clock,
+        rules=read_rulesheet(source),
+    )
+    state = machine.initial()
+    transcript.reach(machine.facts(state))
+    for joint_move in (*result.opening, *result.moves):
+        moves = tuple(map(read_one, joint_move))
+        state = machine.next(state, moves)
+        transcript.move(moves)
+        transcript.reach(machine.facts(state))
+    transcript.errors = [
+        {name: error.get(name) for name in ("role", "step", "request", "kind", "detail")} for error in result.errors
+    ]
+    goals = dict(zip(result.roles, result.goals, strict=False))
+    finished = result.outcome == "finished"
+    # Those of nature's roles were not kept.
+    transcript.end("finished" if finished else "stalled", [goals.get(name) for name in names] if finished else [])
+    return transcript
+
+
+@lru_cache(maxsize=2)
+def _machine(source: str) -> StateMachine:
+    # Not the circuit: compiling it takes longer than following one match.
+    return Interpreter(check(read_rulesheet(source)))

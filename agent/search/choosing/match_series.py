@@ -1,0 +1,143 @@
+"""Matches of searches on very short clocks, with which a preparation finds out what plays a game best."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+from agent.search.engine import Engine, StopFlag, consider
+from agent.search.learning.trial_points import Tally
+from agent.search.pvs.survey import MAX_PLIES, share_of_points
+from agent.search.tree.engine import TreeSearch
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State, StateMachine, Term, points
+
+OPENING = 4
+"""Most random plies at the start of a match. Set by hand; not tuned."""
+TRIAL_MEMORY = 1 << 26
+"""Bytes that each engine has."""
+
+
+class TrialMatch:
+    """A match of two engines, which may be interrupted and goes on later."""
+
+    def __init__(
+        self, machine: StateMachine, root: State, engines: tuple[Engine, Engine], seconds: float, random: Random
+    ) -> None:
+        """Begins at `root`, after some random plies. Engine i plays role i, thinks for so many seconds a move, and not
+        while the other one does."""
+        self._machine, self._engines, self.seconds = machine, engines, seconds
+        self._state = root
+        self._plies = 0
+        self.void = False
+        """Whether there is no result, and will be none: it was over before an engine had to think."""
+        for _ in range(random.randint(0, OPENING)):
+            state = machine.next(self._state, [random.choice(machine.legal(self._state, role)) for role in (0, 1)])
+            if machine.terminal(state) or not all(machine.legal(state, role) for role in (0, 1)):
+                self.void = True
+                return
+            self._state = state
+        for engine in engines:
+            engine.begin(self._state)
+
+    def play(self, stop: StopFlag) -> float | None:
+        """Plays to the end; returns the first engine's share of the points, 0..1.
+
+        None where it is stopped before, or `void`.
+        """
+        machine = self._machine
+        while not self.void and self._plies < MAX_PLIES:
+            joint: list[Term] = []
+            for role, engine in enumerate(self._engines):
+                moves = machine.legal(self._state, role)
+                if not moves:
+                    self.void = True
+                    return None
+                joint.append(consider(engine, moves, self.seconds, stop).move if len(moves) > 1 else moves[0])
+                if stop[0]:
+                    return None
+            self._state = machine.next(self._state, joint)
+            self._plies += 1
+            if machine.terminal(self._state):
+                break
+            for engine in self._engines:
+                engine.advance(tuple(joint), self._state)
+        if self.void:
+            return None
+        # A match that is longer counts as it stands.
+        first, second = (float(points(machine.goal(self._state, role))) for role in (0, 1))
+        return share_of_points(first, second)
+
+
+class MatchSeries(ABC):
+    """Matches of one search, which is to be judged, against another one; what is stopped goes on later."""
+
+    def __init__(
+        self,
+        machine: CircuitMachine,
+        make_tree: Callable[[int, Random], TreeSearch],
+        *,
+        threads: int,
+        random: Random,
+    ) -> None:
+        """Plays so many matches at once. `make_tree` makes tree search for a role, within `TRIAL_MEMORY`."""
+        self._machine, self._make_tree, self._threads, self._random = machine, make_tree, threads, random
+        self.points, self.matches = 0.0, 0
+        """What the one that is judged got, and from how many matches."""
+        self.prior = 0.0
+        """Points that it is taken to be ahead before any match."""
+        self._seconds = 0.0
+        """Time for a move in new matches."""
+        self._begun = 0
+        self._lock = threading.Lock()
+        self._interrupted: list[tuple[int, TrialMatch]] = []
+        """Matches that are to go on, with the role of the one that is judged."""
+
+    @property
+    def lead(self) -> float:
+        """Points that the one that is judged is ahead, what was to be expected included."""
+        return self.prior + 2 * self.points - self.matches
+
+    @property
+    def tally(self) -> Tally:
+        """How the matches went."""
+        return Tally(self.points, self.matches)
+
+    def _play_on(self, roles: Sequence[int], seconds: float, stop: StopFlag, undecided: Callable[[], bool]) -> None:
+        """Plays on all threads until `stop`, or as long as something is undecided; the one that is judged has these
+        roles by turns, and new matches so many seconds a move. Raises what an engine raises."""
+        self._seconds = seconds
+        with ThreadPoolExecutor(self._threads, "trial") as pool:
+            for done in [pool.submit(self._play_some, roles, stop, undecided) for _ in range(self._threads)]:
+                done.result()
+
+    def _play_some(self, roles: Sequence[int], stop: StopFlag, undecided: Callable[[], bool]) -> None:
+        while not stop[0]:
+            with self._lock:
+                if not undecided():
+                    break
+                role, match = self._interrupted.pop() if self._interrupted else self._next(roles)
+            share = match.play(stop)
+            with self._lock:
+                if share is not None:
+                    self._count(match, share if role == 0 else 1 - share)
+                elif not match.void:
+                    self._interrupted.append((role, match))
+                    break
+
+    def _next(self, roles: Sequence[int]) -> tuple[int, TrialMatch]:
+        role = roles[self._begun % len(roles)]
+        self._begun += 1
+        return role, self._begin(role, Random(self._random.getrandbits(63)))
+
+    @abstractmethod
+    def _begin(self, role: int, random: Random) -> TrialMatch:
+        """A match in which the one that is judged has this role."""
+
+    def _count(self, match: TrialMatch, won: float) -> None:
+        """Takes a match to the end of which the one that is judged got so much, 0..1."""
+        self.points += won
+        self.matches += 1

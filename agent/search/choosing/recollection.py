@@ -1,0 +1,113 @@
+"""What a preparation takes from earlier matches of the game, and leaves for later ones; never a reason to fail."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from random import Random
+from typing import NamedTuple
+
+from agent.search.choosing.trial import Trials
+from agent.search.choosing.variants import VariantTrials
+from agent.search.evaluation.features import Features, find_features
+from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.learning.learner import Experience, Learner
+from agent.search.learning.memory import Entry, SheetMemory
+from agent.search.learning.trial_points import NO_MATCHES
+from games.gdl.running.machine import CircuitMachine
+
+log = logging.getLogger(__name__)
+
+KEPT_MATCHES = 16
+"""Matches to learn from that are worth writing what is remembered again. Set by hand; not tuned."""
+
+
+class Recalled(NamedTuple):
+    """What is known of a game before anything is learnt."""
+
+    features: Features
+    evaluation: LogisticEvaluation
+    experience: Experience | None
+    """What the next evaluation is learnt from as well; None where that does not fit."""
+
+
+class Recollection:
+    """The memory of a game during one preparation."""
+
+    def __init__(self, memory: SheetMemory | None, trials: Trials, variants: Sequence[VariantTrials]) -> None:
+        """Without a memory, nothing is recalled or kept."""
+        self._memory = memory
+        self._trials, self._variants = trials, variants
+        self._entry: Entry | None = None
+        """What was recalled."""
+        self._kept = (0, 0, 0)
+        """Generations and trial matches of what is on disk, and matches of this learner that it was learnt from."""
+
+    @property
+    def generations(self) -> int:
+        """Evaluations that were learnt one after the other until the one that was recalled; 0 without one."""
+        return self._entry.generations if self._entry is not None else 0
+
+    @property
+    def _trial_matches(self) -> int:
+        return self._trials.matches + sum(one.matches for one in self._variants)
+
+    def drop(self) -> None:
+        """Recalls and keeps nothing from here on."""
+        self._memory = None
+
+    def recall(self, machine: CircuitMachine, random: Random) -> Recalled | None:
+        """What there is of the game; all kinds of trial matches go on from those of before. None where there is
+        nothing, or nothing that fits."""
+        memory, fluents = self._memory, machine.game.fluents
+        try:
+            entry = memory.read() if memory is not None else None
+            if memory is None or entry is None:
+                return None
+            features = find_features(machine, random.getrandbits(63), partial(memory.pairs, entry, fluents))
+            evaluation = memory.evaluation(entry, fluents, features)
+            experience = memory.experience(entry, fluents)
+        except Exception:
+            log.exception("nothing is remembered")
+            return None
+        if evaluation is None:
+            log.warning("what is remembered does not fit the facts of the game")
+            return None
+        self._entry = entry
+        self._trials.recall(entry.trials)
+        for one in self._variants:
+            one.recall(entry.variants.get(one.variant.name, NO_MATCHES))
+        self._kept = entry.generations, self._trial_matches, 0
+        log.info(
+            "remembered: %d generations, from %d matches; %.1f of %d points against tree search",
+            entry.generations,
+            entry.matches,
+            entry.trials.points,
+            entry.trials.matches,
+        )
+        return Recalled(features, evaluation, experience)
+
+    def keep(self, machine: CircuitMachine, features: Features, learner: Learner) -> None:
+        """Writes what was learnt, if enough of it is new."""
+        if self._memory is None:
+            return
+        generations = self.generations + learner.generations
+        news = generations, self._trial_matches, learner.matches
+        if news[:2] == self._kept[:2] and learner.matches < self._kept[2] + KEPT_MATCHES:
+            return
+        earlier = self._entry.matches if self._entry is not None else 0
+        try:
+            self._memory.keep(
+                machine.game.fluents,
+                features,
+                learner.evaluation,
+                learner.experience,
+                generations=generations,
+                matches=earlier + learner.matches,
+                trials=self._trials.tally,
+                variants={one.variant.name: one.tally for one in self._variants},
+            )
+            self._kept = news
+        except Exception as error:
+            log.warning("what was learnt cannot be kept: %s", error)

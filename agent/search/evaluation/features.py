@@ -1,0 +1,292 @@
+"""What the evaluation sees of a state: the facts that hold, and how near it is to what the rules reward.
+
+The rules of `terminal` and `goal` often ask for several facts at once: four discs in a row, a piece on each of some
+cells. Such conjunctions of facts are read off the circuit; one of which all facts but one or two hold counts for the
+evaluation, unless a fact stands in the way: one after which, in random play, a missing fact never came true. (Goal
+formulas as evaluation: Schiffel and Thielscher, Fluxplayer, 2007.) Where only one is missing, it also matters which:
+that fact is a threat, and where a threat stands decides what it is worth (as odd and even ones do in connect four;
+Allis 1988). Where there are no such conjunctions, pairs of neighbouring facts count (see `pairs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.evaluation import fit, pairs
+from agent.search.evaluation.pairs import Pairs
+from games.gdl.running.batches import facts_in
+from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms, GateProgram, gates_of
+from games.gdl.running.machine import CircuitMachine
+from games.gdl.structure.rivals import find_rivals
+from games.machine import Term
+
+MIN_FACTS, MAX_FACTS = 3, 7
+"""Sizes of conjunctions that are looked at: smaller ones are too common. Set by hand; not tuned."""
+MISSING = 2
+"""Up to so many facts may be missing: the kernel counts to 3. Set by hand; not tuned."""
+MAX_CONJUNCTIONS = 2000
+"""Where there are more they are not used: they would take more time than the circuit. Set by hand; not tuned."""
+MAX_OWN_WEIGHTS = 400
+"""Up to so many conjunctions have weights of their own, more share those of their pattern; and so many facts count as
+threats. Set by hand; not tuned."""
+MAX_EDGES = 300_000
+"""Larger programs are not searched for conjunctions: it is done in Python. Set by hand; not tuned."""
+MAX_FLUENTS_OF_PAIRS = 400
+"""With more fluents pairs do not count: a fit would take too long. Set by hand; not tuned."""
+MATCHES = 256
+"""Random matches that show which fact stands in the way of which. Set by hand; not tuned."""
+SEEN = 12
+"""Matches in which both facts must have come true. Set by hand; not tuned."""
+
+
+class Conjunctions(NamedTuple):
+    """Sets of facts, and what stands in their way, for kernels. Set c is `fact[first[c] : first[c + 1]]`."""
+
+    first: NDArray[np.int32]
+    """(n + 1)"""
+    fact: NDArray[np.int32]
+    """Indices of fluents."""
+    blocked_first: NDArray[np.int32]
+    """(n + 1) the same for `blocker`."""
+    blocker: NDArray[np.int32]
+    """Indices of fluents: a set is out of reach where one of its blockers holds."""
+    far: NDArray[np.int32]
+    """(n) what a set of which two facts are missing adds to the evaluation for role 0."""
+    near: NDArray[np.int32]
+    """(facts) by place in `fact`: what a set adds of which only that fact is missing."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """The features of a game's states: its fluents or patterns of them, then what is counted of conjunctions."""
+
+    n_fluents: int
+    shares: NDArray[np.float32] | None
+    """(fluents, patterns) whether a fact matches a pattern: patterns take the place of fluents that are too many to
+    have weights of their own (see `fit.MAX_FLUENTS`). Else None."""
+    first: NDArray[np.int32]
+    fact: NDArray[np.int32]
+    blocked_first: NDArray[np.int32]
+    blocker: NDArray[np.int32]
+    column: NDArray[np.int32]
+    """(conjunctions, MISSING) the feature that a conjunction with so many missing facts counts for."""
+    threat: NDArray[np.int32]
+    """(facts) by place in `fact`: the feature that a conjunction counts for as well of which only that fact is missing.
+    None (0) where these facts are too many."""
+    pair: NDArray[np.int32]
+    """(pairs, 2) facts that count together where both hold; their features are the last ones."""
+    patterns: NDArray[np.float32]
+    """(features, features): how many patterns two features share."""
+
+    @property
+    def n(self) -> int:
+        """Number of features."""
+        return len(self.patterns)
+
+    @property
+    def for_search(self) -> Features:
+        """The same without what only learning needs: for those who are sent it."""
+        return replace(self, patterns=np.zeros((self.n, 0), np.float32))
+
+    @property
+    def n_single(self) -> int:
+        """Number of features that are no pairs."""
+        return self.n - len(self.pair)
+
+    def fluent_weights(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What each fluent (fluents) adds, by the weights (features)."""
+        if self.shares is None:
+            return weights[: self.n_fluents]
+        return (self.shares @ weights[: self.shares.shape[1]]).astype(np.float64)
+
+    def kernel_form(self) -> tuple[Conjunctions, Pairs]:
+        """Conjunctions and pairs for kernels, with weights of their own, all 0."""
+        far, near = np.zeros(len(self.column), np.int32), np.zeros(len(self.fact), np.int32)
+        conjunctions = Conjunctions(self.first, self.fact, self.blocked_first, self.blocker, far, near)
+        return conjunctions, pairs.kernel_form(self.pair, self.n_fluents)
+
+    def set_weights(self, conjunctions: Conjunctions, of_pairs: Pairs, weights: NDArray[np.float64]) -> None:
+        """Gives conjunctions and pairs for kernels the weights (features)."""
+        conjunctions.far[:] = np.round(weights[self.column[:, 1]])
+        near = np.repeat(weights[self.column[:, 0]], np.diff(self.first))
+        if len(self.threat):
+            near += weights[self.threat]
+        conjunctions.near[:] = np.round(near)
+        pairs.set_weights(of_pairs, self.pair, weights[self.n_single :])
+
+    def of(self, facts: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The features (n, features) of states (n, fluents)."""
+        result = np.zeros((len(facts), self.n), np.float32)
+        if self.shares is None:
+            result[:, : self.n_fluents] = facts
+        else:
+            result[:, : self.shares.shape[1]] = facts.astype(np.float32) @ self.shares
+        for c in range(len(self.column)):
+            wanted = self.fact[self.first[c] : self.first[c + 1]]
+            blockers = self.blocker[self.blocked_first[c] : self.blocked_first[c + 1]]
+            missing = len(wanted) - facts[:, wanted].sum(axis=1)
+            free = ~facts[:, blockers].any(axis=1)
+            for k in range(MISSING):
+                result[:, self.column[c, k]] += (missing == k + 1) & free
+            if len(self.threat):
+                lone = (missing == 1) & free
+                # A conjunction has each of its facts once, so that no column stands here twice.
+                result[:, self.threat[self.first[c] : self.first[c + 1]]] += lone[:, None] & ~facts[:, wanted]
+        if len(self.pair):
+            result[:, self.n_single :] = facts[:, self.pair[:, 0]] & facts[:, self.pair[:, 1]]
+        return result
+
+
+def find_features(machine: CircuitMachine, seed: int, known: Callable[[], NDArray[np.int32]] | None = None) -> Features:
+    """The features of a game, by its circuit and some random matches.
+
+    Where pairs count, `known` says which ones (n, 2); if it is None random play does.
+    """
+    fluents = machine.game.fluents
+    n = len(fluents)
+    sets = find_conjunctions(machine.programs)
+    blockers = _blockers(machine, sets, seed)
+    own = len(sets) <= MAX_OWN_WEIGHTS
+    members: dict[tuple[object, ...], list[int]] = {}
+    column = np.zeros((len(sets), MISSING), np.int32)
+    shares = _shares(fluents) if n > fit.MAX_FLUENTS else None
+    count = before = n if shares is None else shares.shape[1]
+    shared: dict[tuple[object, ...], int] = {}
+    for c, chosen in enumerate(sets):
+        signature = _signature([fluents[f] for f in chosen])
+        for k in range(MISSING):
+            keys = [(len(chosen), k, relation, *common) for relation, *common in signature]
+            place = count if own else shared.setdefault(tuple(keys[-1:]), count)
+            column[c, k] = place
+            if place == count:
+                count += 1
+                for key in keys:
+                    members.setdefault(key, []).append(place)
+    fact = np.array([f for chosen in sets for f in chosen], np.int32)
+    threats, place_of = np.unique(fact, return_inverse=True)
+    if len(threats) > MAX_OWN_WEIGHTS:
+        threats, place_of = threats[:0], place_of[:0]
+    pair = np.zeros((0, 2), np.int32)
+    if not sets and n <= MAX_FLUENTS_OF_PAIRS:
+        pair = known() if known is not None else pairs.find_pairs(machine, seed)
+    last = count + len(threats)
+    total = last + len(pair)
+    patterns = np.zeros((total, total), np.float32)
+    patterns[:before, :before] = fit.shared_patterns(fluents) if shares is None else np.identity(before)
+    for group in members.values():
+        if len(group) > 1:
+            patterns[np.ix_(group, group)] += 1
+    if len(threats):
+        patterns[count:last, count:last] = fit.shared_patterns([fluents[f] for f in threats])
+    patterns[last:, last:] = pairs.shared_patterns(fluents, pair)
+    return Features(
+        n,
+        shares,
+        _offsets(sets),
+        fact,
+        _offsets(blockers),
+        np.array([f for some in blockers for f in some], np.int32),
+        column,
+        (count + place_of).astype(np.int32),
+        pair,
+        patterns,
+    )
+
+
+def _shares(fluents: Sequence[Term]) -> NDArray[np.float32]:
+    """`Features.shares`: the patterns are relations, with no, one or two arguments given; those of the most facts."""
+    members: dict[tuple[object, ...], list[int]] = {}
+    for index, fluent in enumerate(fluents):
+        arguments = list(enumerate(fluent[1:], 1)) if isinstance(fluent, tuple) else []
+        relation = (fluent[0], len(fluent)) if isinstance(fluent, tuple) else (fluent, 0)
+        for size in range(min(3, len(arguments) + 1)):
+            for chosen in combinations(arguments, size):
+                members.setdefault((*relation, *chosen), []).append(index)
+    largest = sorted(members.values(), key=len, reverse=True)[: fit.MAX_FLUENTS]
+    shares = np.zeros((len(fluents), len(largest)), np.float32)
+    for column, group in enumerate(largest):
+        shares[group, column] = 1
+    return shares
+
+
+def find_conjunctions(programs: CircuitPrograms) -> list[tuple[int, ...]]:
+    """Sets of fluents (by index) whose conjunctions `terminal` and the goals ask for; none where there are too many."""
+    found: set[frozenset[int]] = set()
+    n = len(programs.next_slot)
+    for program, outputs in ((programs.legal, [programs.terminal_slot]), (programs.goal, programs.goal_slot.tolist())):
+        if len(program.inputs) <= MAX_EDGES:
+            found.update(_conjunctions(program, outputs, n))
+    by_fact: dict[int, list[frozenset[int]]] = {}
+    for chosen in found:
+        for fact in chosen:
+            by_fact.setdefault(fact, []).append(chosen)
+    # A part of a larger one is only how the circuit was factored.
+    whole = [chosen for chosen in found if not any(chosen < other for other in by_fact[min(chosen)])]
+    return sorted(tuple(sorted(chosen)) for chosen in whole) if len(whole) <= MAX_CONJUNCTIONS else []
+
+
+def _conjunctions(program: GateProgram, outputs: Sequence[int], n_fluents: int) -> Iterator[frozenset[int]]:
+    """Those that gates compute which the outputs (slots) depend on."""
+    gates = list(gates_of(program))
+    needed = set(outputs)
+    for out, _, inputs in reversed(gates):
+        if out in needed:
+            needed.update(inputs)
+    facts: dict[int, frozenset[int]] = {FIRST_FLUENT + f: frozenset((f,)) for f in range(n_fluents)}
+    for out, flip, inputs in gates:
+        if out not in needed or not all(slot in facts for slot in inputs):
+            continue
+        chosen = frozenset().union(*[facts[slot] for slot in inputs])
+        if len(chosen) > MAX_FACTS:
+            continue
+        if not flip:
+            facts[out] = chosen
+        if len(chosen) >= MIN_FACTS:
+            yield chosen
+
+
+def _signature(facts: Sequence[Term]) -> list[tuple[object, ...]]:
+    """What these facts have in common: their relation, with none and with one of the arguments that they share."""
+    shapes = {(fact[0], len(fact)) if isinstance(fact, tuple) else (fact, 0) for fact in facts}
+    if len(shapes) > 1 or not all(isinstance(fact, tuple) for fact in facts):
+        return [(None,)]
+    ((relation, size),) = shapes
+    common = [(i, facts[0][i]) for i in range(1, size) if all(fact[i] == facts[0][i] for fact in facts)]
+    return [(relation,), *[(relation, i, value) for i, value in common]]
+
+
+def _blockers(machine: CircuitMachine, sets: Sequence[tuple[int, ...]], seed: int) -> list[list[int]]:
+    """For each set the facts after which one of its facts never comes true."""
+    if not sets:
+        return []
+    positions = machine.random_matches(MATCHES, seed, max_plies=400)
+    bits = facts_in(positions.states, len(machine.game.fluents))
+    wanted = np.unique([f for chosen in sets for f in chosen])
+    rivals = find_rivals(machine.game.fluents)
+    followed = np.zeros((len(wanted), bits.shape[1]), np.float32)
+    seen = np.zeros(bits.shape[1], np.int64)
+    cuts = np.flatnonzero(np.diff(positions.match)) + 1
+    for match in np.split(bits, cuts):
+        before = np.maximum.accumulate(match, axis=0).astype(np.float32)
+        seen += match.any(axis=0)
+        followed += match[1:, wanted].astype(np.float32).T @ before[:-1]
+    place = {int(f): i for i, f in enumerate(wanted)}
+
+    def apart(f: int, g: int) -> bool:
+        """Whether neither came true after the other."""
+        return followed[place[f], g] == 0 and (g not in place or followed[place[g], f] == 0)
+
+    return [
+        sorted({g for f in chosen for g in rivals[f] if min(seen[f], seen[g]) >= SEEN and apart(f, g)})
+        for chosen in sets
+    ]
+
+
+def _offsets(sets: Sequence[Sequence[int]]) -> NDArray[np.int32]:
+    return np.concatenate(([0], np.cumsum([len(chosen) for chosen in sets]))).astype(np.int32)

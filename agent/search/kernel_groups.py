@@ -1,0 +1,68 @@
+"""The groups of kernels: kernels that are used together are compiled together, ahead of their first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+from games import families
+
+CIRCUIT = "circuit"
+"""From ground rules to the steps of a match: enough to play any game decently."""
+
+TREE = "tree"
+"""Tree search, for any number of players."""
+
+PLANNING = "planning"
+"""The planner, for one player."""
+
+ALPHA_BETA = "alpha-beta"
+"""Alpha-beta on circuits, for two players."""
+
+PLAYOUTS = "playouts"
+"""Long runs of random playouts: for benchmarks and descriptions of games, never for a match."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelGroup:
+    """Kernels that are used together. An engine's folder declares its own, as `KERNELS`."""
+
+    name: str
+    load: Callable[[], None]
+    """Compiles all of them in this process, or loads them from the cache."""
+    after: str | None = None
+    """The group whose kernels these call: compiled first, so that none is compiled twice."""
+    specialisations: int = 1
+    """Number to be compiled. Used, like `cost`, to estimate the time left."""
+    cost: float = 1.0
+    """CPU seconds of compilation, on some machine."""
+
+
+def kernel_groups() -> dict[str, KernelGroup]:
+    """All groups by name, in the order in which they are compiled."""
+    engines = ("agent.search.tree", "agent.search.planning", "agent.search.choosing")
+    found = [
+        KernelGroup(CIRCUIT, _load_circuit, None, 114, 13.0),
+        *(import_module(engine).KERNELS for engine in engines),
+        *(import_module(family.engine).KERNELS for family in families.FAMILIES),
+        KernelGroup(PLAYOUTS, _load_playouts, CIRCUIT, 3, 1.0),
+    ]
+    return {group.name: group for group in found}
+
+
+def playing() -> tuple[str, ...]:
+    """The names of the groups that matches need."""
+    return tuple(name for name in kernel_groups() if name != PLAYOUTS)
+
+
+def _load_circuit() -> None:
+    from games.gdl.compile import warm_kernels
+
+    warm_kernels()
+
+
+def _load_playouts() -> None:
+    from games.gdl.compile import warm_kernels
+
+    warm_kernels().random_playouts(playouts=1)

@@ -1,0 +1,171 @@
+"""Self-play with helpers: they play matches as well, from which the engine learns.
+
+One learner and many actors, as in distributed reinforcement learning (Espeholt et al. 2018): helpers are told each new
+evaluation, and tell positions and targets. One that vanishes takes with it the matches that it has not told.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.engine import StopFlag
+from agent.search.evaluation.features import Features
+from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.learning.lessons import Lesson, Table
+from agent.search.team import Assistant, Setting, Team
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State
+
+
+@dataclass(frozen=True, eq=False)
+class Players:
+    """Who plays the matches."""
+
+    evaluation: LogisticEvaluation
+    depth: int
+    """Plies that both sides search."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """What a helper's matches teach that have ended since it was asked last."""
+
+    matches: tuple[Lesson, ...]
+
+    def fits(self, words: int) -> bool:
+        """Whether it is of a game whose packed states have so many words, and makes sense."""
+        return all(
+            states.dtype == np.uint64
+            and states.shape == (len(targets), words)
+            and bool(((targets >= 0) & (targets <= 1)).all())
+            and plies > 0
+            and 0 <= result <= 1
+            for states, targets, plies, result in self.matches
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SelfPlaySetting(Setting):
+    """Has helpers play matches."""
+
+    features: Features
+    players: Players
+    """The first ones: others follow as notes."""
+
+    def assistant(self, machine: CircuitMachine, role: int, rank: int) -> Assistant:
+        return SelfPlayAssistant(self, machine)
+
+
+class _Box:
+    """Where one thread leaves lessons for another one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lessons: list[Lesson] = []
+
+    def add(self, lessons: Sequence[Lesson]) -> None:
+        with self._lock:
+            self._lessons += lessons
+
+    def empty(self) -> list[Lesson]:
+        """Takes out what is in it."""
+        with self._lock:
+            lessons, self._lessons = self._lessons, []
+        return lessons
+
+
+class SelfPlayAssistant(Assistant):
+    """Plays matches on one core."""
+
+    def __init__(self, setting: SelfPlaySetting, machine: CircuitMachine) -> None:
+        self._machine = machine
+        # Helpers must not play the same matches, nor must one that is asked again.
+        chosen = np.random.default_rng()
+        zobrist = chosen.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
+        self._table = Table(machine, setting.features, int(chosen.integers(1 << 62)), zobrist)
+        self._players = setting.players
+        self._root = machine.pack(machine.initial())
+        self._played = _Box()
+
+    def begin(self, state: State) -> None:
+        self._root = self._machine.pack(state)
+
+    def think(self, stop: StopFlag) -> None:
+        seated: LogisticEvaluation | None = None
+        while not stop[0]:
+            players = self._players
+            if players.evaluation is not seated:
+                seated = players.evaluation
+                for player in (0, 1):
+                    self._table.set_evaluation(player, seated)
+            lesson = self._table.record(self._root, players.depth, stop)
+            if lesson is not None:
+                self._played.add([lesson])
+
+    def answer(self) -> Lessons | None:
+        lessons = self._played.empty()
+        return Lessons(tuple(lessons)) if lessons else None
+
+    def take(self, note: object) -> None:
+        if isinstance(note, Players):
+            self._players = note
+
+
+class Actors:
+    """What a learner has of its helpers; without a team, nothing."""
+
+    def __init__(self, team: Team | None, machine: CircuitMachine, features: Features) -> None:
+        self._team = team
+        self._machine = machine
+        self._features = features
+        self._setting: SelfPlaySetting | None = None
+        self._players: Players | None = None
+        self._told: Players | None = None
+        """What helpers go by, as far as they were told."""
+        self._heard = _Box()
+
+    @property
+    def size(self) -> int:
+        """How many helpers are at work."""
+        return 0 if self._team is None else self._team.size
+
+    @contextmanager
+    def playing(self, root: NDArray[np.uint64], evaluation: LogisticEvaluation, depth: int) -> Iterator[None]:
+        """Has helpers play matches meanwhile that start at a packed state."""
+        team = self._team
+        if team is None:
+            yield
+            return
+        self.go_by(evaluation, depth)
+        assert self._players is not None
+        if self._setting is None:
+            self._setting = SelfPlaySetting(self._features.for_search, self._players)
+        self._told = self._setting.players
+        with team.searching(self._setting, self._machine.unpack(root), self._hear):
+            yield
+
+    def go_by(self, evaluation: LogisticEvaluation, depth: int) -> None:
+        """Has them play by this evaluation from now on, and search so many plies."""
+        now = self._players
+        if now is None or now.evaluation is not evaluation or now.depth != depth:
+            self._players = Players(evaluation, depth)
+
+    def lessons(self) -> list[Lesson]:
+        """What has come since this was asked last."""
+        return self._heard.empty()
+
+    def _hear(self, answer: object) -> Players | None:
+        if not isinstance(answer, Lessons) or not answer.fits(self._machine.words):
+            return None
+        self._heard.add(answer.matches)
+        players = self._players
+        if players is self._told:
+            return None
+        self._told = players
+        return players

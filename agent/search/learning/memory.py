@@ -1,0 +1,333 @@
+"""What was learnt in earlier matches of a game, on disk under a digest of its rules.
+
+The evaluation, how it did, and the positions from which the next one will be learnt: learning goes on as if the match
+before had not ended, so that a game is learnt in the end also where each match leaves little time for it.
+
+An entry is a text file of its own: a checksum, then JSON. Files that are damaged, or of another version, count for
+nothing and are overwritten. Several processes may read and write at once: files are replaced as a whole, and the last
+one to write wins. Where there are too many, those go that were not used for the longest time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import math
+import os
+import re
+import tempfile
+import time
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent import bounded_json
+from agent.search.evaluation.features import Features
+from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.learning.learner import Experience
+from agent.search.learning.trial_points import Tally
+from games.gdl.canonical import CanonicalForm, canonical_form
+from games.machine import Term
+
+log = logging.getLogger(__name__)
+
+VERSION = 5
+"""Of the files. To be counted up when the meaning of what stands in them changes, also of the features' weights."""
+SUFFIX = ".learnt"
+MAX_ENTRIES, MAX_BYTES = 1000, 64 << 20
+"""Bounds on the whole folder. Set by hand; not tuned."""
+MAX_FACT_BYTES = 1 << 18
+"""Bytes for the facts of positions in an entry, a bit each: for those that are newest. Set by hand: all that learning
+keeps, in games with up to 100 fluents."""
+MAX_FILE = 1 << 20
+"""Bytes of an entry; a file that is larger is none."""
+STALE_SECONDS = 3600.0
+"""Age of a temporary file whose writer must have died. Set by hand; not tuned."""
+MAX_WEIGHT = 100.0
+"""Log odds; no weight that was learnt comes near it."""
+LEAST_KNOWN = 0.9
+"""Share of a game's fluents that an entry must have weights for. Ways of grounding differ in what they keep, but not by
+much. Set by hand; not tuned."""
+
+
+@dataclass(frozen=True)
+class Positions:
+    """`learning.Experience` in terms of keys."""
+
+    keys: tuple[int, ...] = ()
+    """Keys of the fluents, by column."""
+    facts: bytes = b""
+    """A row of bits for each position, filled up to whole bytes, the lowest bit first."""
+    targets: bytes = b""
+    """A little-endian 16-bit number for each position; 65535 stands for 1."""
+    fresh: int = 0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is kept of a game."""
+
+    weights: Mapping[int, float]
+    """By key (64 bits): what a fluent, a conjunction with so many facts missing, or a threat (see `Features.threat`)
+    adds to the log odds of a win of role 0."""
+    bias: float
+    generations: int
+    """Evaluations that were learnt one after the other until this one."""
+    matches: int
+    """Matches against itself that these were learnt from."""
+    trials: Tally
+    """What alpha-beta got in matches against tree search."""
+    positions: Positions = Positions()
+    """What the next evaluation will be fitted to, with what is recorded then."""
+    variants: Mapping[str, Tally] = field(default_factory=dict)
+    """What tree search got in matches against itself, searching in another way, by the name of that."""
+
+
+class Store:
+    """A folder of entries."""
+
+    def __init__(self, folder: Path, *, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
+        """The folder is created by the first `write`."""
+        self._folder = folder
+        self._max_entries, self._max_bytes = max_entries, max_bytes
+
+    def read(self, digest: str) -> Entry | None:
+        """The entry of the rules with this digest (hexadecimal); None where there is none that can be used."""
+        path = self._path(digest)
+        try:
+            if path.stat().st_size > MAX_FILE:
+                raise ValueError("too large")
+            entry = _decode(path.read_bytes(), digest)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            log.warning("%s is ignored: %s: %s", path, type(error).__name__, error)
+            return None
+        with contextlib.suppress(OSError):
+            # The time of the last use.
+            os.utime(path)
+        return entry
+
+    def write(self, digest: str, entry: Entry) -> None:
+        """Replaces the entry of these rules, and removes others as bounds demand. Raises `OSError`."""
+        path = self._path(digest)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=".", suffix=SUFFIX)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(_encode(digest, entry))
+            os.replace(name, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
+        self._prune(path)
+
+    def _prune(self, newest: Path) -> None:
+        now = time.time()
+        found: list[tuple[float, int, Path]] = []
+        for path in self._folder.glob(f"*{SUFFIX}"):
+            # Others may prune at the same time.
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                if not path.name.startswith("."):
+                    found.append((math.inf if path == newest else status.st_mtime, status.st_size, path))
+                elif now - status.st_mtime > STALE_SECONDS:
+                    path.unlink()
+        count, size = 0, 0
+        for _, length, path in sorted(found, reverse=True):
+            count, size = count + 1, size + length
+            if path != newest and (count > self._max_entries or size > self._max_bytes):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def _path(self, digest: str) -> Path:
+        if not re.fullmatch("[0-9a-f]{16,128}", digest):
+            raise ValueError("no digest")
+        return self._folder / f"{digest}{SUFFIX}"
+
+
+class SheetMemory:
+    """What is remembered of one rulesheet, in terms of the features of its circuit."""
+
+    def __init__(self, store: Store, rulesheet: Sequence[Term], roles: Sequence[Term]) -> None:
+        """The rules as they were received; nothing is done with them yet."""
+        self._store, self._rulesheet, self._roles = store, rulesheet, roles
+
+    @cached_property
+    def _form(self) -> CanonicalForm | None:
+        return canonical_form(self._rulesheet, self._roles)
+
+    def read(self) -> Entry | None:
+        """What was kept of these rules; None where there is nothing."""
+        return self._store.read(self._form.digest) if self._form is not None else None
+
+    def pairs(self, entry: Entry, fluents: Sequence[Term]) -> NDArray[np.int32]:
+        """The pairs (n, 2) of these fluents that an entry has weights for: random play would show others."""
+        if self._form is None:
+            return np.zeros((0, 2), np.int32)
+        keys = [self._form.key(fluent) for fluent in fluents]
+        found = [pair for pair in combinations(range(len(fluents)), 2) if _pair_key(keys, pair) in entry.weights]
+        return np.array(found, np.int32).reshape(-1, 2)
+
+    def evaluation(self, entry: Entry, fluents: Sequence[Term], features: Features) -> LogisticEvaluation | None:
+        """The evaluation of an entry, for these features of a game with these fluents; None where it does not fit."""
+        if self._form is None:
+            return None
+        keys, columns = _keys(self._form, fluents, features)
+        known = np.array([key in entry.weights for key in keys], np.bool_)
+        if known[: len(fluents)].sum() < max(1.0, LEAST_KNOWN * len(fluents)):
+            return None
+        values = np.array([entry.weights.get(key, 0.0) for key in keys])
+        # A conjunction that is new to us counts for nothing in the mean of those that share its weight.
+        members = np.bincount(columns[known], minlength=features.n)
+        weights = np.bincount(columns[known], values[known], features.n) / np.maximum(members, 1)
+        return LogisticEvaluation(weights, entry.bias)
+
+    def experience(self, entry: Entry, fluents: Sequence[Term]) -> Experience | None:
+        """What an entry has for learning on; None where that does not fit. Facts that are new count as not true."""
+        positions, form = entry.positions, self._form
+        place = {key: column for column, key in enumerate(positions.keys)}
+        if form is None or len(place) < max(1, len(positions.keys)):
+            return None
+        keys = [form.key(fluent) for fluent in fluents]
+        if len(set(keys)) < len(keys):
+            # Facts that are alike: nobody knows which of them was meant.
+            return None
+        rows = np.frombuffer(positions.facts, np.uint8).reshape(-1, (len(place) + 7) // 8)
+        bits = np.unpackbits(rows, axis=1, bitorder="little")[:, : len(place)] != 0
+        facts = np.zeros((len(rows), len(fluents)), np.bool_)
+        known = [column for column, key in enumerate(keys) if key in place]
+        facts[:, known] = bits[:, [place[keys[column]] for column in known]]
+        targets = np.frombuffer(positions.targets, "<u2") / 65535
+        return Experience(facts, targets, positions.fresh)
+
+    def keep(
+        self,
+        fluents: Sequence[Term],
+        features: Features,
+        evaluation: LogisticEvaluation,
+        experience: Experience,
+        *,
+        generations: int,
+        matches: int,
+        trials: Tally,
+        variants: Mapping[str, Tally] | None = None,
+    ) -> None:
+        """Keeps an evaluation, and what led to it (see `Entry`), for later matches. Raises `OSError`."""
+        if self._form is None:
+            return
+        keys, columns = _keys(self._form, fluents, features)
+        # Facts that the canonical form cannot tell apart should have equal weights, or nearly.
+        shared: dict[int, list[float]] = {}
+        for key, column in zip(keys, columns.tolist(), strict=True):
+            shared.setdefault(key, []).append(float(evaluation.weights[column]))
+        weights = {key: sum(values) / len(values) for key, values in shared.items()}
+        positions = _positions(keys[: len(fluents)], experience)
+        entry = Entry(weights, evaluation.bias, generations, matches, trials, positions, variants or {})
+        self._store.write(self._form.digest, entry)
+
+
+def _keys(form: CanonicalForm, fluents: Sequence[Term], features: Features) -> tuple[list[int], NDArray[np.int64]]:
+    """Keys of fluents, conjunctions with so many facts missing, threats, and pairs; the feature (a column) that each
+    counts for.
+
+    Features for which nothing of that counts are not remembered.
+    """
+    keys = [form.key(fluent) for fluent in fluents]
+    columns = list(range(len(fluents)))
+    for c, places in enumerate(features.column.tolist()):
+        whole = _together(keys, features.fact[features.first[c] : features.first[c + 1]].tolist())
+        for missing, place in enumerate(places, 1):
+            digest = hashlib.blake2b(whole, digest_size=8, key=b"%d missing" % missing).digest()
+            keys.append(int.from_bytes(digest, "little"))
+            columns.append(place)
+    for fact, place in dict(zip(features.fact.tolist(), features.threat.tolist(), strict=False)).items():
+        digest = hashlib.blake2b(keys[fact].to_bytes(8, "little"), digest_size=8, key=b"threat").digest()
+        keys.append(int.from_bytes(digest, "little"))
+        columns.append(place)
+    for place, pair in enumerate(features.pair.tolist(), features.n_single):
+        keys.append(_pair_key(keys, pair))
+        columns.append(place)
+    return keys, np.array(columns, np.int64)
+
+
+def _together(keys: Sequence[int], facts: Sequence[int]) -> bytes:
+    """The keys of some facts, the same in any order."""
+    return b"".join(key.to_bytes(8, "little") for key in sorted(keys[fact] for fact in facts))
+
+
+def _pair_key(keys: Sequence[int], pair: Sequence[int]) -> int:
+    digest = hashlib.blake2b(_together(keys, pair), digest_size=8, key=b"pair").digest()
+    return int.from_bytes(digest, "little")
+
+
+def _positions(keys: Sequence[int], experience: Experience) -> Positions:
+    """The newest of the positions."""
+    rows = np.packbits(experience.facts, axis=1, bitorder="little")
+    most = MAX_FACT_BYTES // max(1, rows.shape[1])
+    targets = np.round(65535 * experience.targets[-most:]).astype("<u2")
+    return Positions(tuple(keys), rows[-most:].tobytes(), targets.tobytes(), experience.fresh)
+
+
+def _encode(digest: str, entry: Entry) -> bytes:
+    data = {
+        "version": VERSION,
+        "rules": digest,
+        "generations": entry.generations,
+        "matches": entry.matches,
+        "points": entry.trials.points,
+        "trials": entry.trials.matches,
+        "variants": {name: list(tally) for name, tally in entry.variants.items()},
+        "bias": entry.bias,
+        "weights": {f"{key:016x}": float(f"{weight:.6g}") for key, weight in entry.weights.items()},
+        "positions": {
+            "keys": [f"{key:016x}" for key in entry.positions.keys],
+            "facts": b64encode(entry.positions.facts).decode(),
+            "targets": b64encode(entry.positions.targets).decode(),
+            "fresh": entry.positions.fresh,
+        },
+    }
+    body = json.dumps(data).encode()
+    return hashlib.sha256(body).hexdigest().encode() + b"\n" + body + b"\n"
+
+
+def _decode(content: bytes, digest: str) -> Entry:
+    """Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` for what is no entry of these rules."""
+    checksum, _, body = content.partition(b"\n")
+    body = body.removesuffix(b"\n")
+    if hashlib.sha256(body).hexdigest().encode() != checksum:
+        raise ValueError("damaged")
+    data: Any = bounded_json.loads(body.decode())
+    if data["version"] != VERSION or data["rules"] != digest:
+        raise ValueError("of another version, or of other rules")
+    weights = {int(key, 16): float(weight) for key, weight in data["weights"].items()}
+    bias = float(data["bias"])
+    if not all(abs(weight) <= MAX_WEIGHT for weight in (*weights.values(), bias)):
+        raise ValueError("weights out of bounds")
+    generations, matches = (int(data[name]) for name in ("generations", "matches"))
+    if min(generations, matches) < 0:
+        raise ValueError("counts out of bounds")
+    trials = Tally(float(data["points"]), int(data["trials"]))
+    variants = {name: Tally(float(points), int(n)) for name, (points, n) in data["variants"].items()}
+    if not all(0 <= tally.points <= tally.matches for tally in (trials, *variants.values())):
+        raise ValueError("points out of bounds")
+    return Entry(weights, bias, generations, matches, trials, _decode_positions(data["positions"]), variants)
+
+
+def _decode_positions(data: Any) -> Positions:
+    keys = tuple(int(key, 16) for key in data["keys"])
+    facts, targets = (b64decode(data[name], validate=True) for name in ("facts", "targets"))
+    fresh = int(data["fresh"])
+    if len(facts) != len(targets) // 2 * ((len(keys) + 7) // 8) or len(targets) % 2 or fresh < 0:
+        raise ValueError("positions of no length")
+    return Positions(keys, facts, targets, fresh)

@@ -1,0 +1,146 @@
+"""Features that share a weight because the game's symmetries lead one to the other.
+
+A symmetry that leaves the roles alone leads a state to one that is worth as much, one that swaps them to one that is
+worth the opposite. So there are fewer weights to learn, from as many positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.search.evaluation.features import Features
+from games.gdl.running.machine import CircuitMachine
+from games.gdl.running.rebuilding import is_cyclic, unfactored
+from games.gdl.structure.symmetry import Symmetry, find_symmetries
+
+MAX_INPUTS = 200_000
+"""Gate inputs of circuits whose symmetries are looked for, at most. Set by hand; not tuned."""
+SECONDS = 1.0
+"""Of CPU time at most for that. Set by hand; not tuned."""
+
+
+class Ties:
+    """Which features have one weight together, some of them with the opposite sign."""
+
+    def __init__(self, features: Features, symmetries: Sequence[Symmetry]) -> None:
+        """`symmetries` are those of the game that the features are of, or generate them; none where features are
+        patterns of fluents."""
+        n = features.n
+        self.odd = any(one.swaps_roles for one in symmetries)
+        """Whether roles can be swapped: then the evaluation has no constant term."""
+        groups = _Groups(n)
+        for one in symmetries:
+            sign = -1 if one.swaps_roles else 1
+            for feature, image in enumerate(_images(features, one).tolist()):
+                if image >= 0:
+                    groups.join(feature, image, sign)
+        place, sign_of = groups.numbered()
+        self.n = int(place.max(initial=-1)) + 1
+        """Number of weights."""
+        self.n_single = int(place[: features.n_single].max(initial=-1)) + 1
+        """Number of those that no pair has."""
+        self._members = np.zeros((n, self.n), np.float32)
+        known = place >= 0
+        self._members[np.flatnonzero(known), place[known]] = sign_of[known]
+        self._sizes = np.maximum(np.abs(self._members).sum(axis=0), 1).astype(np.float64)
+        self._trivial = self.n == n
+
+    def reduce(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What the weights (n) are multiplied by in states with these features (states, features)."""
+        return x if self._trivial else x @ self._members
+
+    def mean(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weights (n) that are nearest to those of all features (features)."""
+        return weights if self._trivial else (weights @ self._members) / self._sizes
+
+    def expand(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weights of all features (features)."""
+        return weights if self._trivial else (self._members @ weights).astype(np.float64)
+
+    def patterns(self, patterns: NDArray[np.float32]) -> NDArray[np.float64]:
+        """(n, n) what weights have in common, as features (features, features) have patterns."""
+        if self._trivial:
+            return patterns.astype(np.float64)
+        shares = (self._members / self._sizes).astype(np.float32)
+        common: NDArray[np.float64] = (shares.T @ patterns @ shares).astype(np.float64)
+        return common
+
+
+class _Groups:
+    """Things that are joined, alike or opposite: union-find with signs."""
+
+    def __init__(self, n: int) -> None:
+        self._parent = list(range(n))
+        self._sign = [1] * n
+        """Against the parent."""
+        self._nothing: set[int] = set()
+        """Roots of groups in which something is the opposite of itself."""
+
+    def _find(self, one: int) -> tuple[int, int]:
+        sign = 1
+        while self._parent[one] != one:
+            sign *= self._sign[one]
+            one = self._parent[one]
+        return one, sign
+
+    def join(self, one: int, other: int, sign: int) -> None:
+        """From now on both are one, or each other's opposite."""
+        (root, first), (absorbed, second) = self._find(one), self._find(other)
+        if root == absorbed:
+            if first != second * sign:
+                self._nothing.add(root)
+            return
+        # Whoever comes first stands for the group: weights of pairs come last.
+        if absorbed < root:
+            root, absorbed = absorbed, root
+        self._parent[absorbed] = root
+        self._sign[absorbed] = first * second * sign
+        if absorbed in self._nothing:
+            self._nothing.add(root)
+
+    def numbered(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The number of each one's group (-1: it is nothing), in the order of their first members, and its sign."""
+        roots = [self._find(one) for one in range(len(self._parent))]
+        numbers: dict[int, int] = {}
+        for root, _ in roots:
+            if root not in self._nothing:
+                numbers.setdefault(root, len(numbers))
+        place = np.array([numbers.get(root, -1) for root, _ in roots], np.int64)
+        return place, np.array([sign for _, sign in roots], np.int64)
+
+
+def _images(features: Features, symmetry: Symmetry) -> NDArray[np.int64]:
+    """(features) where each goes; -1 where there is no such feature."""
+    to = symmetry.fluents
+    images = np.full(features.n, -1, np.int64)
+    images[: features.n_fluents] = to
+    sets = [tuple(features.fact[begin:end].tolist()) for begin, end in _ranges(features.first)]
+    places = {frozenset(chosen): c for c, chosen in enumerate(sets)}
+    for c, chosen in enumerate(sets):
+        image = places.get(frozenset(to[list(chosen)].tolist()))
+        if image is not None:
+            images[features.column[c]] = features.column[image]
+    threat = dict(zip(features.fact.tolist(), features.threat.tolist(), strict=False))
+    for fact, place in threat.items():
+        images[place] = threat.get(int(to[fact]), -1)
+    pairs = {frozenset(pair): place for place, pair in enumerate(features.pair.tolist(), features.n_single)}
+    for pair, place in pairs.items():
+        images[place] = pairs.get(frozenset(to[list(pair)].tolist()), -1)
+    return images
+
+
+def _ranges(first: NDArray[np.int32]) -> list[tuple[int, int]]:
+    return list(zip(first[:-1].tolist(), first[1:].tolist(), strict=True))
+
+
+def symmetries_of(machine: CircuitMachine) -> list[Symmetry]:
+    """What generates the symmetries of a game, as far as they are found in a second."""
+    programs = machine.programs
+    inputs = sum(len(one.inputs) for one in (programs.legal, programs.next, programs.goal))
+    if inputs > MAX_INPUTS or is_cyclic(machine):
+        return []
+    circuit = unfactored(machine)
+    return [] if circuit is None else find_symmetries(circuit, seconds=SECONDS).generators

@@ -1,0 +1,77 @@
+"""What `inspect` finds out about a game."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.checking import insight
+from agent.checking.insight import proven_values, reached_by, stage_seconds
+from agent.sheet import load
+from games.gdl.compile import compile_rules
+from games.gdl.rules.check import CheckedRules, check
+from games.gdl.running.machine import CircuitMachine
+from protocol.kif import read_rulesheet
+
+LAMPS = """
+(role a)
+(lamp 1) (lamp 2)
+(init (off 1)) (init (off 2)) (init (step 0)) (after 0 1) (after 1 2) (after 2 3)
+(<= (legal a (press ?x)) (lamp ?x))
+(<= (legal a (smash ?x)) (lamp ?x) (true (step 9)))
+(<= (next (on ?x)) (does a (press ?x)))
+(<= (next (on ?x)) (true (on ?x)))
+(<= (next (off ?x)) (true (off ?x)) (not (does a (press ?x))))
+(<= (next (step ?n)) (true (step ?m)) (after ?m ?n))
+(<= terminal (true (step 3)))
+(<= (goal a 100) (true (on 1)) (true (on 2)))
+(<= (goal a 0) (not (true (on 1))))
+(<= (goal a 0) (not (true (on 2))))
+"""
+
+
+@pytest.fixture(scope="module")
+def checked() -> CheckedRules:
+    return check(read_rulesheet(LAMPS))
+
+
+@pytest.fixture(scope="module")
+def lamps(checked: CheckedRules) -> CircuitMachine:
+    return compile_rules(checked)
+
+
+def test_random_matches_show_latches(lamps: CircuitMachine) -> None:
+    """Lamps that are on stay on; steps come and go; what is off may never come back."""
+    reached = reached_by(lamps)
+    assert reached.latches.pop("step", 1) == 1  # the last one, with which the match ends
+    assert reached.latches == {"on": 2}
+    assert reached.facts == reached.possible_facts == len(lamps.game.fluents)
+    assert reached.moves == reached.possible_moves - sum(reached.never_legal.values())
+    assert set(reached.never_legal) <= {"smash"}
+
+
+def test_small_games_are_proven(lamps: CircuitMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proof ends the search: what each role gets if all play well."""
+    monkeypatch.setattr(insight, "PROOF_SECONDS", 600.0)
+    assert proven_values(lamps) == [100.0]
+    machine = load("tic_tac_toe").machine()
+    assert isinstance(machine, CircuitMachine)
+    assert proven_values(machine) == [50.0, 50.0]
+
+
+def test_large_games_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within the time."""
+    monkeypatch.setattr(insight, "PROOF_SECONDS", 0.01)
+    machine = load("connect_four").machine()
+    assert isinstance(machine, CircuitMachine)
+    assert proven_values(machine) is None
+
+
+def test_stages(checked: CheckedRules, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes its time; None where they do not come to an end."""
+    seconds = stage_seconds(checked)
+    assert seconds is not None
+    assert set(seconds) == {"grounding", "circuit", "layout"}
+    assert all(value >= 0 for value in seconds.values())
+    endless = check(read_rulesheet(LAMPS + "(<= (big (s ?x)) (big ?x)) (big 0) (<= (next (big ?x)) (big ?x))"))
+    monkeypatch.setattr(insight, "STAGES_BOUNDS", insight.Bounds(cpu_seconds=2, memory_bytes=8 << 30))
+    assert stage_seconds(endless) is None

@@ -1,0 +1,98 @@
+"""`ggp-agent validate`: many sheets, what is wrong with each, exit statuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agent.checking import validate as module
+from agent.checking.validate import validate
+from agent.cli import main
+from agent.commands.options import DIFFERENT, OK, WRONG_INPUT
+
+GOOD = """(role a)
+(init (f 1))
+(legal a go)
+(<= (next (f 2)) (does a go))
+(<= terminal (true (f 2)))
+(goal a 100)
+"""
+
+
+def sheet(folder: Path, name: str, text: str) -> Path:
+    """A file with the text."""
+    file = folder / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def test_folder_of_sheets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each is told of, those in sub-folders too, with line, column and caret; the worst decides the exit status."""
+    good = sheet(tmp_path, "good.kif", GOOD)
+    odd = sheet(tmp_path, "odd.gdl", GOOD + "; lost\n(<= (next (f 3)) (does a stop) (lost ?x))\n")
+    wrong = sheet(tmp_path, "below/wrong.kif", GOOD + "(<= (p ?x) (true (f 1)))\n(<= (next ?x) (p ?x))\n")
+    open_ended = sheet(tmp_path, "below/open.kif", GOOD + "  (init (f 1)\n")
+    result = tmp_path / "result.json"
+    assert main(["validate", str(good), "--strict"]) == OK
+    assert main(["validate", str(odd)]) == OK
+    assert main(["validate", str(odd), "--strict"]) == DIFFERENT
+    capsys.readouterr()
+    assert main(["validate", str(tmp_path), "--json", str(result)]) == DIFFERENT
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index(f"{odd}:8:33: warning: `lost` with 1 arguments is never true: no rule concludes it")
+    assert lines[at + 1 : at + 3] == [
+        "    (<= (next (f 3)) (does a stop) (lost ?x))",
+        "                                    ^",
+    ]
+    assert any(line.startswith(f"{open_ended}:7:3: error: ") for line in lines)
+    assert lines[-1] == "4 rulesheets: 1 well, 1 with warnings only, 2 with errors"
+    sheets = {entry["file"]: entry for entry in json.loads(result.read_text())["sheets"]}
+    assert set(sheets) == {str(good), str(odd), str(wrong), str(open_ended)}
+    assert sheets[str(good)]["roles"] == ["a"]
+    assert sheets[str(open_ended)]["remarks"][0]["line"] == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "severity", "message"),
+    [
+        (GOOD.replace("(legal a go)", "(<= (legal a go) (true (f 9)))"), "error", "a has no legal move after step 0"),
+        (GOOD.replace("(goal a 100)", "(<= (goal a 100) (true (f 1)))"), "error", "a has no goal value at the end"),
+        (GOOD.replace("(true (f 2))", "(true (f 3))"), "warning", "is not over after"),
+    ],
+)
+def test_random_matches_show_more(tmp_path: Path, text: str, severity: str, message: str) -> None:
+    """What no check of the rules alone can tell; each kind is told once."""
+    file = sheet(tmp_path, "sheet.kif", text)
+    (before,) = validate([file], matches=0, seed=1)
+    (verdict,) = validate([file], matches=3, seed=1)
+    shown = [remark for remark in verdict.remarks if remark not in before.remarks]
+    assert [(remark.severity, message in remark.message) for remark in shown] == [(severity, True)]
+    assert "random match 1" in shown[0].text
+
+
+def test_good_sheet_is_played(tmp_path: Path) -> None:
+    """All matches, and nothing to say."""
+    (verdict,) = validate([sheet(tmp_path, "sheet.kif", GOOD)], matches=3, seed=1)
+    assert verdict.remarks == ()
+    assert verdict.matches == 3
+
+
+def test_sheet_that_explodes_costs_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are checked all the same."""
+    endless = GOOD + "(<= (big (s ?x)) (big ?x)) (big 0) (<= (next (f 4)) (big 1) (does a go))\n"
+    monkeypatch.setattr(module, "SHEET_SECONDS", 2)
+    files = [sheet(tmp_path, "endless.kif", endless + "(<= (role ?x) (big ?x))"), sheet(tmp_path, "good.kif", GOOD)]
+    first, second = validate(files, matches=0, seed=1)
+    assert first.count("error") == 1
+    assert second.remarks == ()
+
+
+def test_nothing_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty folder, and a name that is none."""
+    assert main(["validate", str(tmp_path)]) == WRONG_INPUT
+    assert "no rulesheets in this folder" in capsys.readouterr().err
+    assert main(["validate", "nothing"]) == WRONG_INPUT
+    assert "no such file" in capsys.readouterr().err

@@ -1,0 +1,158 @@
+"""The worker's end never waits, whatever its broker does; answers to other questions do not count."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.errors import InputError
+from agent.helpers import link
+from agent.helpers.connection import NoClusterError, check_reachable
+from agent.helpers.link import ClusterTeam
+from tests.agent.helpers.counting import Counting, until
+
+MACHINE: Any = "a machine"
+FAKE = Path(__file__).with_name("fake_broker.py")
+
+Start = Callable[[str], ClusterTeam]
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Starts a team with a fake broker."""
+    monkeypatch.setattr(link, "FIRST_DELAY", 0.01)
+    teams: list[ClusterTeam] = []
+
+    def start(mode: str) -> ClusterTeam:
+        team = ClusterTeam("auto", 0, (sys.executable, str(FAKE), mode, str(tmp_path / "starts")))
+        teams.append(team)
+        team.play(MACHINE, 0)
+        return team
+
+    yield start
+    for team in teams:
+        team.close()
+
+
+def test_answers_are_left_for_the_engine(start: Start) -> None:
+    """The newest of each helper, to the present question; it hears them, and what it says to them is passed on."""
+    team = start("answers")
+    heard: list[object] = []
+
+    def hear(answer: object) -> object:
+        heard.append(answer)
+        return "a note" if len(heard) == 1 else None
+
+    team.ask(Counting(1), b"first", hear)
+    until(lambda: len(team.answers()) == 2)
+    assert team.size == 1
+    assert set(team.answers()) == {(b"first", True, True), "a note"}
+    assert heard == [(b"first", True, True), "a note"]
+
+
+def test_answers_to_other_questions_are_dropped(start: Start) -> None:
+    """Late ones, and those that cannot be read; nothing is known of a question that was just asked."""
+    team = start("answers")
+    setting = Counting(1)
+    team.ask(setting, b"first")
+    until(lambda: team.answers() == ((b"first", True, True),))
+    team.ask(setting, b"second")
+    until(lambda: team.answers() != ())
+    assert team.answers() == ((b"second", True, True),)
+
+
+def test_a_team_that_rests_keeps_its_answers(start: Start) -> None:
+    """To be asked the same again changes nothing about what is known."""
+    team = start("answers")
+    setting = Counting(1)
+    team.ask(setting, b"first")
+    until(lambda: team.answers() != ())
+    team.rest(setting)
+    until(lambda: team.answers() == ((b"first", False, True),))
+    team.ask(setting, b"first")
+    assert team.answers() != ()
+    until(lambda: team.answers() == ((b"first", True, True),))
+
+
+def test_nothing_is_heard_while_a_team_rests(start: Start) -> None:
+    """An engine that does not think is not disturbed."""
+    team = start("answers")
+    heard: list[object] = []
+    setting = Counting(1)
+    team.ask(setting, b"first", heard.append)
+    until(lambda: len(heard) == 1)
+    team.rest(setting)
+    until(lambda: team.answers() == ((b"first", False, True),))
+    assert len(heard) == 1
+
+
+def test_only_who_has_asked_sends_a_team_to_rest(start: Start) -> None:
+    """One search may come to its end when the next one has begun."""
+    team = start("answers")
+    first, second = Counting(1), Counting(2)
+    team.ask(first, b"first")
+    team.ask(second, b"second")
+    team.rest(first)
+    until(lambda: team.answers() == ((b"second", True, True),))
+    team.rest(second)
+    until(lambda: team.answers() == ((b"second", False, True),))
+
+
+def test_a_broker_that_dies_is_followed_by_another(start: Start, tmp_path: Path) -> None:
+    """It is told game, setting and question again."""
+    team = start("dies")
+    team.ask(Counting(1), b"first")
+    until(lambda: team.answers() == ((b"first", True, True),))
+    assert (tmp_path / "starts").read_text() == "xx"
+
+
+def test_without_ray_there_is_a_warning(start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """And a team that never answers."""
+    team = start("lacks")
+    until(lambda: "there is no Ray" in caplog.text)
+    team.ask(Counting(1), b"first")
+    assert team.answers() == ()
+    assert not team.wait(1, 0.01)
+    assert (tmp_path / "starts").read_text() == "x"
+
+
+def test_a_broker_that_hangs_keeps_nobody_waiting(start: Start) -> None:
+    """However much it has not read."""
+    team = start("hangs")
+    settings = [Counting(n) for n in range(2000)]
+    for setting in settings:
+        team.ask(setting, b"state " * 1000)
+    team.rest(settings[-1])
+    assert team.answers() == ()
+
+
+def test_a_program_that_is_missing_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """As on a machine that can start no more processes."""
+    with closing(ClusterTeam("auto", 0, ("/nonexistent/broker",))) as team:
+        until(lambda: "cannot be started" in caplog.text)
+        assert team.size == 0
+
+
+def test_the_game_comes_first(tmp_path: Path) -> None:
+    """Else helpers would not know what to search."""
+    command = (sys.executable, str(FAKE), "answers", str(tmp_path / "starts"))
+    with closing(ClusterTeam("auto", 0, command)) as team, pytest.raises(ValueError, match="game"):
+        team.ask(Counting(1), b"first")
+
+
+@pytest.mark.parametrize("address", ["", "here", "ray://127.0.0.1:10001", "127.0.0.1"])
+def test_bad_addresses_are_refused_at_once(address: str) -> None:
+    """Ray would try for minutes."""
+    with pytest.raises(InputError, match="HOST:PORT"):
+        check_reachable(address)
+
+
+def test_cluster_that_does_not_answer_may_do_so_later() -> None:
+    """Which is another matter than an address that is none."""
+    with pytest.raises(NoClusterError, match="refused"):
+        check_reachable("127.0.0.1:1")

@@ -1,0 +1,195 @@
+"""The executor on a Ray cluster of two nodes of one CPU each, both on this machine: simulated, as it were."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agent.cli import main
+from agent.commands.options import OK
+from agent.errors import InputError
+from agent.helpers.connection import connect
+from agent.lab.jobs.executor import Done, Started, Task
+from agent.lab.jobs.local import LocalExecutor
+from agent.lab.jobs.ray_executor import RayExecutor
+from agent.lab.training.reversi.campaign import ReversiCampaign, run
+from agent.search.reversi.training.self_play import SelfPlaySettings
+from tests.agent.lab.jobs.contract import check_losses, check_results
+from tests.agent.lab.jobs.jobs import Dice, dice, slower_each_time, thrown
+
+ray = pytest.importorskip("ray", reason="needs Ray (the extra `cluster`)")
+
+ROOT = Path(__file__).resolve().parents[3]
+
+pytestmark = [
+    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores"),
+    # Ray leaves processes and sockets to the collector.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+NODE = {"num_cpus": 1, "object_store_memory": 80 << 20}
+
+
+@dataclass
+class Nodes:
+    """A running cluster."""
+
+    cluster: Any
+    second: Any
+    """The node that may be killed."""
+
+    @property
+    def address(self) -> str:
+        return str(self.cluster.address)
+
+    def kill_second(self) -> None:
+        """As a power cut would: its processes end without a word."""
+        self.cluster.remove_node(self.second, allow_graceful=False)
+
+    def start_second(self) -> None:
+        """Starts another one in its place."""
+        self.second = self.cluster.add_node(**NODE)
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    """One cluster for all tests. Its sockets have names that may not be long, and its locks of cores are its own."""
+    from ray.cluster_utils import Cluster
+
+    folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("RAY_TMPDIR", "TMPDIR"):
+            patch.setenv(name, folder)
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
+        cluster = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
+        try:
+            yield Nodes(cluster, cluster.add_node(**NODE))
+        finally:
+            ray.shutdown()
+            cluster.shutdown()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def executor(nodes: Nodes) -> Iterator[RayExecutor]:
+    """Both nodes, without measuring how fast they are."""
+    with RayExecutor(nodes.address, calibrate=None) as executor:
+        yield executor
+
+
+def test_results_are_those_of_the_seeds(executor: RayExecutor, tmp_path: Path) -> None:
+    """As on this machine; the two nodes, which are on one machine here, use different cores."""
+    check_results(executor, tmp_path, 2)
+
+
+def test_lost_jobs_are_run_again_once(executor: RayExecutor, tmp_path: Path) -> None:
+    """As on this machine, where only a worker's process is lost and not its node."""
+    check_losses(executor, tmp_path)
+
+
+def test_jobs_that_no_node_has_the_cpus_for(executor: RayExecutor, tmp_path: Path) -> None:
+    """Are wrong input, not waited for."""
+    with pytest.raises(InputError, match="no machine of the cluster has 2 CPUs"):
+        executor.check(2)
+
+
+def test_machines_are_compared(nodes: Nodes, tmp_path: Path) -> None:
+    """Each is measured once, and who waits for results is told where they differ."""
+    told: list[str] = []
+    with RayExecutor(nodes.address, calibrate=slower_each_time) as executor:
+        for _ in range(2):
+            (tmp_path / "go").unlink(missing_ok=True)
+            tasks = [Task(Dice(seed, wait_for="begun")) for seed in range(2)]
+            started = 0
+            for event in executor.run(dice(tmp_path), tasks, told.append):
+                started += isinstance(event, Started)
+                if started == 2:
+                    (tmp_path / "go").touch()
+    assert sum("of the fastest" in line for line in told) == 4
+    assert sum("differ in speed" in line for line in told) == 2
+    assert len((Path(os.environ["TMPDIR"]) / "measured").read_text()) == 2
+
+
+def test_table_of_a_tournament_is_that_of_local_processes(nodes: Nodes, tmp_path: Path) -> None:
+    """The same players, games and seed, by the command; every match says where it was played."""
+    command = ["tournament", "tic_tac_toe", "--players", "random:1,random:2,legal", "--rounds", "2", "--opening", "1"]
+    local, spread = tmp_path / "local.json", tmp_path / "spread.json"
+    assert main([*command, "--jobs", "1", "--json", str(local)]) == OK
+    assert main([*command, "--cluster", nodes.address, "--json", str(spread)]) == OK
+    assert json.loads(spread.read_text()) == json.loads(local.read_text())
+
+
+def test_training_is_that_of_local_processes(executor: RayExecutor, tmp_path: Path) -> None:
+    """The same seeds give the same games and the same weights, wherever they are played."""
+    results = []
+    for name, where in (("local", LocalExecutor(1)), ("spread", executor)):
+        plan = ReversiCampaign(
+            "blocked", tmp_path / name, games=1000, play=SelfPlaySettings(depth=1, solve=6), epochs=1, match_games=2,
+            match_depth=1, error_positions=100, error_depth=4,
+        )  # fmt: skip
+        results.append(run(plan, where, lambda line: None))
+    assert results[0] == results[1]
+    for file in ("shard-0000.npz", "shard-0001.npz", "weights.npz"):
+        first, second = (arrays_of(tmp_path / name / "round-1" / file) for name in ("local", "spread"))
+        assert first == second
+
+
+def arrays_of(path: Path) -> dict[str, bytes]:
+    """What a file of arrays holds."""
+    with np.load(path) as arrays:
+        return {name: arrays[name].tobytes() for name in arrays.files}
+
+
+def test_node_that_is_killed_costs_nothing(nodes: Nodes, tmp_path: Path) -> None:
+    """What was under way there is played elsewhere, once more; another node that joins meanwhile takes part."""
+    told: list[str] = []
+    results: dict[int, list[int]] = {}
+    places: dict[str, int] = {}
+    killed = ""
+    tasks = [Task(Dice(seed, wait_for="begun" if seed < 2 else "")) for seed in range(40)]
+    with RayExecutor(nodes.address, calibrate=None) as executor:
+        for event in executor.run(dice(tmp_path), tasks, told.append):
+            if isinstance(event, Started):
+                places[event.place] = event.number
+                if len(places) == 2 and not killed:
+                    nodes.kill_second()
+                    killed = "yes"
+                    nodes.start_second()
+                    (tmp_path / "go").touch()
+            else:
+                assert isinstance(event, Done)
+                results.setdefault(event.number, []).append(event.result[1])
+    assert results == {seed: thrown(seed) for seed in range(40)}
+    assert sum("run again" in line for line in told) == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("127.0.0.1:9", "no head node of a Ray cluster answers there"),
+        ("ray://127.0.0.1:10001", "a cluster is `auto`, or HOST:PORT"),
+        ("head", "a cluster is `auto`, or HOST:PORT"),
+    ],
+)
+def test_cluster_that_is_not_there(address: str, message: str) -> None:
+    """Is said to be so at once, by its address."""
+    with pytest.raises(InputError, match=f"{address}: .*{message}"):
+        connect(address)
+
+
+def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has not installed it is told how to."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match=r"pip install 'ggp-agent\[cluster\]'"):
+        connect("auto")

@@ -1,0 +1,152 @@
+"""A short soak: a few matches, with faults, against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from subprocess import PIPE
+from types import SimpleNamespace
+
+from agent.lab.measuring.servers.soak import Match, SoakOptions, SoakReport, soak
+from agent.lab.measuring.servers.soak_faults import FAULTS, Undo
+from agent.lab.measuring.servers.soak_server import HOOKS
+from agent.sheet import load
+from games.gdl.interpreter.machine import Interpreter
+from protocol.compose import Style, compose
+from protocol.messages import Play, parse
+from protocol.terms import fold_keywords
+
+QUICK = ("server killed", "worker killed", "worker segmentation fault", "journal torn", "half a message", "junk")
+"""Faults that cost a turn no more than what it takes to start a process; others may last for most of a clock."""
+
+
+def test_matches_survive_faults() -> None:
+    """Every match is hit by a fault; no move is illegal. Clocks are long enough for any machine: turns of this game are
+    answered as soon as they are proven."""
+    heard: list[int] = []
+    options = SoakOptions(
+        games=("tic_tac_toe",),
+        turns=24,
+        seconds=240.0,
+        at_once=2,
+        start_clock=30,
+        play_clock=30,
+        faults=1.0,
+        faults_of=QUICK,
+        seed=3,
+    )
+    report = soak(options, lambda report: heard.append(report.matches))
+    assert report.turns >= 24
+    assert report.illegal == 0, report.illegal_moves
+    assert report.late == 0
+    assert report.faults
+    assert heard
+    assert json.loads(json.dumps(report.as_json()))["turns"] == report.turns
+
+
+def test_soak_that_is_ended_reports_what_it_has() -> None:
+    """SIGTERM lets the present turn end; figures of what was played until then are not lost, nor is the handler."""
+    before = signal.getsignal(signal.SIGTERM)
+    options = SoakOptions(("tic_tac_toe",), turns=100_000, seconds=3000.0, at_once=1, start_clock=30, play_clock=30)
+    report = soak(options, lambda report: signal.raise_signal(signal.SIGTERM))
+    assert report.matches >= 1
+    assert 0 < report.turns < 100
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_faults_are_inflicted_and_mended(tmp_path: Path) -> None:
+    """On a process that stands in for a server and its worker: each signal, limit and file is as the fault says."""
+    worker = subprocess.Popen([sys.executable, "-c", "import time; print(1, flush=True); time.sleep(600)"], stdout=PIPE)
+    assert worker.stdout is not None
+    worker.stdout.readline()
+    journal = tmp_path / "journal"
+    journal.mkdir()
+    (journal / "m.jsonl").write_text("{}\n")
+    server = SimpleNamespace(pid=worker.pid, workers=[worker.pid], journal=journal, port=9)
+    rng = Random(1)
+
+    async def inflict(name: str) -> Undo | None:
+        return await FAULTS[name].inflict(server, rng)  # type: ignore[arg-type]
+
+    async def course() -> None:
+        mend = await inflict("disk full")
+        assert resource.prlimit(worker.pid, resource.RLIMIT_FSIZE)[0] == 1
+        assert mend is not None
+        mend()
+        assert resource.prlimit(worker.pid, resource.RLIMIT_FSIZE) == resource.getrlimit(resource.RLIMIT_FSIZE)
+        await inflict("worker out of memory")
+        assert 0 < resource.prlimit(worker.pid, resource.RLIMIT_AS)[0] < 1 << 30
+        mend = await inflict("journal gone")
+        assert journal.is_file()
+        assert await inflict("journal gone") is None
+        assert mend is not None
+        mend()
+        await inflict("journal torn")
+        assert (journal / "m.jsonl").read_text() == '{}\n{"moves": ["le'
+        # Nobody listens: whoever sends half a message does not care.
+        await inflict("half a message")
+        await inflict("junk")
+        await inflict("worker segmentation fault")
+
+    asyncio.run(course())
+    assert worker.wait(120) == -signal.SIGSEGV
+    worker.stdout.close()
+
+
+def test_processes_of_a_server_hang_and_jump_on_request(tmp_path: Path) -> None:
+    """The hooks that Python imports first do what no signal does by itself; the time of day goes back and forth."""
+    (tmp_path / "sitecustomize.py").write_text(HOOKS)
+    code = (
+        "import os, signal, time; real = time.time; moved = [];"
+        " [(os.kill(os.getpid(), signal.SIGUSR2), moved.append(round((time.time() - real()) / 3600))) for _ in 'abc'];"
+        " print(moved, flush=True); os.kill(os.getpid(), signal.SIGUSR1); print('goes on', flush=True)"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=PIPE, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"[1, -1, 0]\n"
+    child.kill()
+    assert child.stdout.read() == b""
+    child.wait()
+    child.stdout.close()
+
+
+def test_managers_play_as_theirs_do() -> None:
+    """Of a reply that is no legal move, ggp-base's manager makes a random one, Dresden's the first; both scramble."""
+    sheet = load("tic_tac_toe")
+    styles: tuple[Style, ...] = ("ggp-base", "dresden")
+    for style in styles:
+        for seed in range(6):
+            match = Match("m", style, Interpreter(sheet.checked), sheet.rulesheet, Random(seed))
+            start = match.start(30, 15)
+            read, _ = parse(compose(start, style))
+            assert read == replace(start, rules=fold_keywords(start.rules))
+            assert match.message(Play) == Play("m", None)
+            assert match.read("((") is None
+            assert match.read("(no such move)") is None
+            first = [match.machine.legal(match.state, role)[0] for role in range(2)]
+            match.advance(None)
+            message = match.message(Play)
+            assert isinstance(message, Play)
+            assert message.moves is not None
+            assert len(message.moves) == 2
+            if style == "dresden":
+                assert match._last is not None
+                assert match._last[match._role] == first[match._role]
+
+
+def test_figures_of_a_report() -> None:
+    """Quantiles of how late replies left, and the longest outage."""
+    report = SoakReport(turns=4, lateness=[0.3, 0.1, 0.2, 0.4], outages=[0.5, 0.25], memory=[10, 14, 12])
+    figures = report.as_json()
+    assert figures["lateness"] == {"median": 0.3, "99%": 0.4, "99.9%": 0.4, "max": 0.4}
+    assert figures["outages"] == {"count": 2, "longest": 0.5}
+    assert figures["memory"] == {"first": 10, "last": 12, "most": 14}
+    assert SoakReport().as_json()["memory"] is None

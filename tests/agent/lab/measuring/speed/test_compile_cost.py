@@ -1,0 +1,90 @@
+"""What compiling the kernels costs, and its budget."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from numba import njit
+
+from agent.cli import main
+from agent.commands.options import DIFFERENT, OK, WRONG_INPUT
+from agent.kernels import state
+from agent.kernels.meter import Specialisation, metering
+from agent.kernels.progress import prepare
+from agent.lab.measuring.speed import compile_cost
+from agent.lab.measuring.speed.compile_cost import Budget, CompileCost, KernelCost, over_budget, recorded
+from agent.search.kernel_groups import kernel_groups
+
+COST = CompileCost([KernelCost("a.large", 2.0, 3.0, 2, 1000), KernelCost("a.small", 1.0, 1.0, 1, 500)], "a machine")
+
+
+def test_kernels_keep_their_budget() -> None:
+    """All kernels together have no more specialisations, and no more lines of LLVM IR, than the budget allows."""
+    prepare(tuple(kernel_groups())).close()
+    specialisations, ir_lines = recorded()
+    assert all(state.read(group).complete for group in kernel_groups())
+    assert over_budget(specialisations, ir_lines) == []
+    if ir_lines < 0.8 * compile_cost.BUDGET.ir_lines:
+        pytest.skip("some kernels were in the cache already: `ggp-agent bench --kernels --check` counts them all")
+
+
+def test_compilations_are_metered() -> None:
+    """Each specialisation is told once, callees before their callers, with a count of lines that is not nothing."""
+
+    @njit
+    def callee(x: int) -> int:
+        return x + 1
+
+    @njit
+    def caller(x: int) -> int:
+        return callee(x) + callee(x)
+
+    told: list[Specialisation] = []
+    with metering(told.append):
+        assert caller(1) == 4
+        assert caller(2) == 6
+        assert caller(1.5) == 5.0
+    assert [one.kernel.rpartition(".")[2] for one in told] == ["callee", "caller"] * 2
+    assert len({(one.kernel, one.signature) for one in told}) == 4
+    assert all(one.ir_lines > 10 for one in told)
+    assert all(0 < one.cpu_seconds <= one.cpu_seconds_with_callees for one in told)
+    assert told[1].cpu_seconds < told[1].cpu_seconds_with_callees
+
+
+def test_what_exceeds_the_budget_is_said() -> None:
+    """Each count is compared with its own limit; what reaches it exactly is within."""
+    assert over_budget(3, 1500, Budget(specialisations=3, ir_lines=1500)) == []
+    (line,) = over_budget(3, 1500, Budget(specialisations=2, ir_lines=1500))
+    assert "3 specialisations" in line
+    (line,) = over_budget(3, 1500, Budget(specialisations=3, ir_lines=1499))
+    assert "1,500 lines" in line
+
+
+def test_the_command_prints_kernels_and_sums(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line per kernel and one for all; the same as JSON; `--check` fails above the budget."""
+    monkeypatch.setattr(compile_cost, "measure", lambda: COST)
+    monkeypatch.setattr(compile_cost, "BUDGET", Budget(specialisations=2, ir_lines=1500))
+    result = tmp_path / "result.json"
+    assert main(["bench", "--kernels", "--json", str(result)]) == OK
+    table = capsys.readouterr().out
+    assert "a.large" in table
+    assert "1,500  all 2 kernels" in table
+    data = json.loads(result.read_text())
+    assert (data["total_cpu_seconds"], data["total_specialisations"], data["total_ir_lines"]) == (3.0, 3, 1500)
+    assert CompileCost.from_json(data) == COST
+    assert main(["bench", "--kernels", "--check"]) == DIFFERENT
+    assert "the budget is 2" in capsys.readouterr().out
+
+
+def test_options_that_make_no_sense_together_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Kernels are measured without games, and only they are checked; what has a budget of time is the simulation."""
+    assert main(["bench", "--check"]) == WRONG_INPUT
+    assert "--kernels" in capsys.readouterr().err
+    assert main(["bench", "tic_tac_toe", "--kernels"]) == WRONG_INPUT
+    assert "games" in capsys.readouterr().err
+    assert main(["bench", "tic_tac_toe", "--budget", "5"]) == WRONG_INPUT
+    assert "--helpers" in capsys.readouterr().err

@@ -1,0 +1,111 @@
+"""The table of a tournament."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from agent.lab.tally import wilson
+from agent.lab.tournament.contenders import parse_contenders
+from agent.lab.tournament.report import describe, duration, show, write_csv
+from agent.lab.tournament.results import MatchResult, Settings
+from agent.lab.tournament.standings import Standings
+
+CONTENDERS = parse_contenders(["a=random:1", "b=random:2", "c=legal"], [])
+
+
+def result(game: str, seats: str, goals: list[int | None], *errors: int, outcome: str = "finished") -> MatchResult:
+    """A match with those goals; `errors` are the seats of players that were late."""
+    late: list[dict[str, object]] = [{"seat": seat, "kind": "late"} for seat in errors]
+    roles = [f"role{number}" for number in range(len(seats))]
+    return MatchResult(game, 1, list(seats), list(seats), "", roles, outcome, goals, [], [], late, 1.0)
+
+
+RESULTS = [
+    result("two", "ab", [100, 0]),
+    result("two", "ba", [50, 50], 0, 0),
+    result("two", "bc", [0, None]),
+    result("three", "abc", [100, 0, 50]),
+    result("two", "cb", [], outcome="stalled"),
+]
+
+
+def line_of(standings: Standings, player: str) -> dict[str, object]:
+    """A player's line as data."""
+    settings = Settings(0, 0, 30, 5, "none", 1)
+    table = json.loads(json.dumps(standings.as_json(settings, 1)))["table"]
+    found: dict[str, object] = next(line for line in table if line["player"] == player)
+    return found
+
+
+def test_table() -> None:
+    """Goals are averaged, roles compared in pairs, errors counted; a match without a result counts for nothing else."""
+    standings = Standings(CONTENDERS, ["two", "three"], RESULTS)
+    a, b, c = (line_of(standings, player) for player in "abc")
+    assert a["goals"]["average"] == pytest.approx(83.33)  # type: ignore[index]
+    assert a["goals_by_game"]["three"]["average"] == 100.0  # type: ignore[index]
+    assert (a["wins"], a["draws"], a["losses"]) == (3, 1, 0)
+    # A role without a goal has 0 points.
+    assert b["against"] == {
+        "a": {"wins": 0, "draws": 1, "losses": 2},
+        "c": {"wins": 0, "draws": 1, "losses": 1},
+    }
+    assert b["errors"] == {"late": 2}
+    assert c["goals"]["seats"] == 2  # type: ignore[index]
+    assert standings.stalled == 1
+    assert [line.contender.label for line in standings.lines] == ["a", "c", "b"]
+
+
+def test_order_of_the_matches_plays_no_part() -> None:
+    """As they end in another order after an interruption, or with more processes."""
+    settings = Settings(0, 0, 30, 5, "none", 1)
+    expected = Standings(CONTENDERS, ["two", "three"], RESULTS).as_json(settings, 1)
+    for seed in range(5):
+        shuffled = random.Random(seed).sample(RESULTS, len(RESULTS))
+        assert Standings(CONTENDERS, ["two", "three"], shuffled).as_json(settings, 1) == expected
+
+
+def test_intervals_are_never_empty() -> None:
+    """Also where all goals are equal: a few matches prove little."""
+    standings = Standings(CONTENDERS, ["two"], [result("two", "ab", [100, 0])] * 4)
+    goals = line_of(standings, "a")["goals"]
+    low, high = wilson(1.0, 4)
+    assert goals == {"seats": 4, "average": 100.0, "low": round(100 * low, 2), "high": 100 * high}
+    assert low < 0.6
+
+
+def test_games_of_one_role_have_no_ratings(capsys: pytest.CaptureFixture[str]) -> None:
+    """There is nobody to be compared with; the best average comes first."""
+    standings = Standings(CONTENDERS, ["one"], [result("one", "a", [10]), result("one", "c", [90])])
+    assert [line.contender.label for line in standings.lines] == ["c", "a", "b"]
+    assert all(line.rating is None for line in standings.lines)
+    show(standings)
+    assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["c", "1", "90.0"]
+
+
+def test_printed_table_and_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One row per player, best first; plain text where there is no terminal."""
+    standings = Standings(CONTENDERS, ["two", "three"], RESULTS)
+    show(standings)
+    shown = capsys.readouterr().out
+    rows = [line.split() for line in shown.splitlines()]
+    assert [row[0] for row in rows[1:4]] == ["a", "c", "b"]
+    assert "2 late" in shown
+    assert "1 matches have no result" in shown
+    write_csv(tmp_path / "table.csv", standings)
+    with (tmp_path / "table.csv").open() as file:
+        table = list(csv.DictReader(file))
+    assert [row["player"] for row in table] == ["a", "c", "b"]
+    assert table[0]["average_three"] == "100.0"
+    assert table[2]["errors"] == "2"
+
+
+def test_lines_for_people() -> None:
+    """A match, and a time."""
+    assert describe(RESULTS[1], "here") == "two, round 1: role0 b 50, role1 a 50; errors of players: 2 [here]"
+    assert "stalled" in describe(RESULTS[4], "here")
+    assert [duration(seconds) for seconds in (12.3, 83.0, 7322.0)] == ["12 s", "1 min 23 s", "2 h 2 min"]

@@ -1,0 +1,241 @@
+"""Whole tournaments: resumed, killed, with players over HTTP and engines beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agent.cli import main
+from agent.commands.options import DIFFERENT, OK, WRONG_INPUT
+from agent.errors import InputError
+from agent.lab.jobs.inline import InlineExecutor
+from agent.lab.jobs.local import LocalExecutor
+from agent.lab.tournament.contenders import parse_contenders
+from agent.lab.tournament.engine_player import ENGINES
+from agent.lab.tournament.matches import MatchPlayer
+from agent.lab.tournament.results import Pairing, Settings
+from agent.lab.tournament.series import run_tournament
+from agent.sheet import load
+from tests.agent.lab.jobs.losing import Loser
+from tests.agent.terminal import shown_on_a_terminal
+
+ROOT = Path(__file__).resolve().parents[3]
+SETTINGS = Settings(seed=3, opening_plies=1, start_clock=600, play_clock=600, scramble="none", cores=1)
+
+RACE = """
+(role {first}) (role {second})
+(init (at {first} 0)) (init (at {second} 0)) (init (ply 0))
+(succ 0 1) (succ 1 2) (succ 2 3) (succ 3 4) (succ 4 5) (succ 5 6) (succ 6 7) (succ 7 8)
+(<= (legal ?r (step ?n)) (role ?r) (size ?n))
+(size 0) (size 1)
+(<= (next (at ?r ?x)) (does ?r (step 0)) (true (at ?r ?x)))
+(<= (next (at ?r ?y)) (does ?r (step 1)) (true (at ?r ?x)) (succ ?x ?y))
+(<= (next (ply ?m)) (true (ply ?n)) (succ ?n ?m))
+(<= terminal (true (ply {plies})))
+(<= (goal ?r 100) (true (at ?r ?x)) (true (at ?s ?y)) (distinct ?r ?s) (ahead ?x ?y))
+(<= (goal ?r 50) (true (at ?r ?x)) (true (at ?s ?x)) (distinct ?r ?s))
+(<= (goal ?r 0) (true (at ?r ?x)) (true (at ?s ?y)) (distinct ?r ?s) (ahead ?y ?x))
+(<= (ahead ?x ?y) (succ ?y ?x))
+(<= (ahead ?x ?y) (succ ?z ?x) (ahead ?z ?y))
+"""
+"""Both step at once, by 0 or 1; who has come further at the end has won."""
+
+
+@pytest.fixture
+def games(tmp_path: Path) -> list[str]:
+    """Four small rulesheets."""
+    files = []
+    for plies in range(3, 7):
+        file = tmp_path / f"race_{plies}.kif"
+        file.write_text(RACE.format(first=f"first{plies}", second=f"second{plies}", plies=plies))
+        files.append(str(file))
+    return files
+
+
+def test_killed_and_resumed_it_has_the_table_of_an_uninterrupted_one(tmp_path: Path, games: list[str]) -> None:
+    """3 players, 4 games, 2 rounds; killed in the middle by a signal that nothing can act on, and half a line lost."""
+    players = "random:1,random:2,legal"
+    command = ["tournament", *games, "--players", players, "--rounds", "2", "--opening", "1", "--seed", "5"]
+    whole, resumed, log = tmp_path / "whole.json", tmp_path / "resumed.json", tmp_path / "log"
+    assert main([*command, "--json", str(whole)]) == OK
+
+    process = subprocess.Popen(
+        [sys.executable, "-m", "agent.cli", *command, "--jobs", "1", "--log", str(log)],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    with process.stderr:
+        end = time.monotonic() + 300.0
+        while not (log.exists() and log.read_bytes().count(b"\n") >= 8):
+            assert process.poll() is None, process.stderr.read().decode()
+            assert time.monotonic() < end
+            time.sleep(0.001)
+        process.kill()
+        process.wait(120)
+    before = log.read_text().splitlines(keepends=True)
+    # Had it been so quick as to play on to its end, this would still be the middle.
+    before = before[:20]
+    log.write_text("".join(before[:-1]) + before[-1][:50])
+
+    assert main([*command, "--log", str(log), "--json", str(resumed)]) == OK
+    assert json.loads(resumed.read_text()) == json.loads(whole.read_text())
+    after = log.read_text().splitlines(keepends=True)
+    # Nothing is played again.
+    assert after[: len(before) - 1] == before[:-1]
+    pairings = [(row["game"], row["round"], *row["seats"]) for row in map(json.loads, after)]
+    assert len(pairings) == len(set(pairings)) == 48
+
+
+def test_rounds_players_and_games_may_be_added(tmp_path: Path, games: list[str]) -> None:
+    """A log goes on to count for a larger tournament, and for a smaller one."""
+    log = tmp_path / "log"
+
+    def run(players: list[str], games: list[str], rounds: int) -> int:
+        contenders = parse_contenders(players, list(ENGINES))
+        standings = run_tournament(contenders, games, SETTINGS, rounds=rounds, executor=LocalExecutor(1), log=log)
+        return len(standings.results)
+
+    assert run(["random", "legal"], games[:1], 1) == 2
+    assert run(["random", "legal", "x=random:4"], games[:2], 2) == 24
+    assert len(log.read_text().splitlines()) == 24
+    assert run(["random", "legal"], games[1:2], 1) == 2
+    assert len(log.read_text().splitlines()) == 24
+    with pytest.raises(InputError, match="random was random there, and is legal now"):
+        run(["legal", "random=legal"], games[:1], 1)
+    Path(games[0]).write_text(Path(games[0]).read_text() + "; changed\n")
+    with pytest.raises(InputError, match="the rules of race_3 have changed"):
+        run(["random", "legal"], games[:1], 1)
+
+
+def test_match_that_is_lost_twice_is_missing_from_the_table(tmp_path: Path, games: list[str]) -> None:
+    """The table says so, and the same tournament with the same log plays it."""
+    log = tmp_path / "log"
+    contenders = parse_contenders(["random", "legal"], list(ENGINES))
+    standings = run_tournament(contenders, games[:2], SETTINGS, rounds=1, executor=Loser(), log=log)
+    assert (len(standings.results), standings.lost) == (3, 1)
+    assert standings.as_json(SETTINGS, 1)["matches_lost"] == 1
+    standings = run_tournament(contenders, games[:2], SETTINGS, rounds=1, executor=InlineExecutor(), log=log)
+    assert (len(standings.results), standings.lost) == (4, 0)
+
+
+def test_matches_of_a_round_share_their_opening(games: list[str]) -> None:
+    """Whoever plays; other rounds have others."""
+    contenders = parse_contenders(["random", "legal"], list(ENGINES))
+    settings = Settings(seed=3, opening_plies=2, start_clock=600, play_clock=600, scramble="none", cores=1)
+    sheet = load(games[3])
+    player = MatchPlayer(settings, {c.label: c for c in contenders}, {sheet.name: sheet})
+    openings = []
+    for number in range(1, 9):
+        first, second = (
+            next(player.play(Pairing(sheet.name, number, seats))).opening
+            for seats in (("random", "legal"), ("legal", "random"))
+        )
+        assert first == second
+        assert len(first) == 2
+        openings.append(str(first))
+    assert len(set(openings)) > 1
+
+
+def test_engines_and_players_over_http_mix(tmp_path: Path) -> None:
+    """An engine in the process plays an agent in one of its own, and a player that is not there is counted as such."""
+    contenders = parse_contenders(["agent", "montecarlo@0.01", "gone=http://127.0.0.1:9"], list(ENGINES))
+    sheet = load("tic_tac_toe")
+    player = MatchPlayer(SETTINGS, {c.label: c for c in contenders}, {sheet.name: sheet})
+    try:
+        result = next(player.play(Pairing(sheet.name, 1, ("agent", "montecarlo@0.01"))))
+        assert result.outcome == "finished"
+        assert result.errors == []
+        assert result.goals[0] is not None
+        assert result.goals[0] >= 50
+        result = next(player.play(Pairing(sheet.name, 1, ("montecarlo@0.01", "gone"))))
+        assert {(error["seat"], error["kind"]) for error in result.errors} == {(1, "unreachable")}
+    finally:
+        player.close()
+
+
+def test_agents_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    """However it ends: a tournament that is killed leaves no agent thinking."""
+    script = (
+        "from agent.refereeing.agent_process import AgentProcess\n"
+        "import time\n"
+        "agent = AgentProcess()\n"
+        "print(agent._process.pid, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with process.stdout:
+        agent = int(process.stdout.readline())
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(120)
+    end = time.monotonic() + 120.0
+    while _runs(agent):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _runs(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_match_without_a_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A game in which nobody can move before its end is counted apart, with its own exit status."""
+    file = tmp_path / "dead_end.kif"
+    file.write_text(
+        "(role a) (init (f 1)) (<= (legal a go) (true (f 1))) (<= (next (f 2)) (does a go))\n"
+        "(<= terminal (true (f 3))) (goal a 0)"
+    )
+    assert main(["tournament", str(file), "--players", "legal", "--jobs", "1"]) == DIFFERENT
+    assert "1 matches have no result" in capsys.readouterr().out
+
+
+def test_bar_and_table_on_a_terminal(games: list[str]) -> None:
+    """How far it is and how long it still takes, each match as it ends, and a table with lines at the end."""
+    command = ["-m", "agent.cli", "tournament", games[0], "--players", "random,legal", "--jobs", "1"]
+    shown = shown_on_a_terminal(*command)
+    assert "left:" in shown
+    assert "2/2" in shown
+    assert "race_3, round 1: first3 random" in shown
+    assert "───" in shown
+
+
+def test_engine_that_does_not_play_a_game(capsys: pytest.CaptureFixture[str]) -> None:
+    """Is said to be so, with its name and that of the game."""
+    assert main(["tournament", "tic_tac_toe", "--players", "native@0.1,legal", "--jobs", "1"]) == WRONG_INPUT
+    assert "native@0.1, tic_tac_toe: the native engine does not play this game" in capsys.readouterr().err
+
+
+def test_address_without_a_player(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Is found before anything is played; a finished tournament does not need its players any more."""
+    log = tmp_path / "log"
+    command = ["tournament", "tic_tac_toe", "--players", "legal,gone=http://127.0.0.1:9", "--log", str(log)]
+    assert main(command) == WRONG_INPUT
+    assert "gone: no player answers at http://127.0.0.1:9" in capsys.readouterr().err
+    assert not log.exists()
+
+
+def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Unknown players, games of one name, more cores than there are, a log of something else."""
+    command = ["tournament", "tic_tac_toe", "--players", "random,legal"]
+    assert main([*command[:3], "robot,legal"]) == WRONG_INPUT
+    assert "robot: a player is" in capsys.readouterr().err
+    assert main([*command, "--jobs", "100000"]) == WRONG_INPUT
+    assert "cores are wanted" in capsys.readouterr().err
+    assert main(["tournament", "tic_tac_toe", "tic_tac_toe", "--players", "random,legal"]) == WRONG_INPUT
+    assert "same name" in capsys.readouterr().err
+    (tmp_path / "log").write_text("notes\n")
+    assert main([*command, "--log", str(tmp_path / "log")]) == WRONG_INPUT
+    assert "not a log" in capsys.readouterr().err
+    assert (tmp_path / "log").read_text() == "notes\n"

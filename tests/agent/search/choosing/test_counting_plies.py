@@ -1,0 +1,115 @@
+"""What is proven may still be won sooner, or lost later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from agent.search.choosing import general
+from agent.search.choosing.general import GeneralSearch
+from agent.search.engine import Opinion, limited
+from agent.search.evaluation.features import find_features
+from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, TREE, kernel_groups
+from agent.search.learning.learner import Learner
+from agent.search.tree.engine import TreeSearch
+from games.gdl.running.machine import CircuitMachine
+
+Compile = Callable[[str], CircuitMachine]
+
+WAYS = """
+    (role w) (role b) (init (at start)) (init (control w))
+    (succ 1 2) (succ 2 3) (succ 3 4) (succ 4 5)
+    (way {soon} 1) (way {later} 3) (way {last} 5)
+    (<= (legal w ?way) (true (at start)) (way ?way ?plies))
+    (<= (legal w go) (true (control w)) (not (true (at start))))
+    (<= (legal b noop) (true (control w)))
+    (<= (legal w noop) (true (control b)))
+    (<= (legal b {winning}) (true (control b)))
+    (<= (legal b {losing}) (true (control b)) (true (at 1)))
+    (<= (next (at ?plies)) (true (at start)) (does w ?way) (way ?way ?plies))
+    (<= (next (at ?n)) (true (at ?more)) (succ ?n ?more))
+    (<= (next (over {winner})) (true (at 1)) (does b {winning}))
+    (<= (next (over {loser})) (true (at 1)) (does b {losing}))
+    (<= (next (control b)) (true (control w)))
+    (<= (next (control w)) (true (control b)))
+    (<= terminal (true (over ?any)))
+    (<= (goal ?role 100) (role ?role) (true (over ?role)))
+    (<= (goal ?role 0) (role ?role) (not (true (over ?role))))
+"""
+"""`w` chooses after how many plies more `b` ends the match, by a move that says who wins."""
+ORDERS = [("aa", "bb", "cc"), ("cc", "bb", "aa"), ("bb", "aa", "cc")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _kernels() -> None:
+    for group in (CIRCUIT, TREE, ALPHA_BETA):
+        kernel_groups()[group].load()
+
+
+@pytest.fixture(autouse=True)
+def _turns_are_for_searching(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(general, "LATE_SHARE", 0.0)
+    monkeypatch.setattr(general, "GLANCE_SHARE", 0.0)
+
+
+def ways(machine_of: Compile, order: tuple[str, str, str], *, lost: bool) -> CircuitMachine:
+    """The game above, lost or won for `w`, with these names for the ways."""
+    soon, later, last = order
+    winner, loser = ("b", "w") if lost else ("w", "w")
+    text = WAYS.format(soon=soon, later=later, last=last, winning="go", losing="err", winner=winner, loser=loser)
+    return machine_of(text)
+
+
+def opinions_of(machine: CircuitMachine, *, race: bool = False, knowing: bool = True) -> list[Opinion]:
+    """What an engine says that tree search plays for, `knowing` an evaluation of the game or not."""
+    engine = GeneralSearch(machine, 0, threads=1, seed=5, memory_bytes=1 << 22, race=race)
+    engine.begin(machine.initial())
+    preparation = engine._preparation
+    preparation.suits = knowing
+    if knowing:
+        preparation.features = features = find_features(machine, 1)
+        start = LogisticEvaluation(np.zeros(features.n), 0.0)
+        preparation._learner = Learner(machine, features, start)
+        preparation.trials.points, preparation.trials.matches = 0.0, 12
+        assert not preparation.prefers_alpha_beta
+    found: list[Opinion] = []
+    with limited(np.zeros(1, np.uint8), 60.0) as stop:
+        engine.think(stop, lambda opinion: None if stop[0] else found.append(opinion), 60.0)
+    return found
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_who_has_lost_holds_out(machine_of: Compile, order: tuple[str, str, str]) -> None:
+    """The longer it takes the more often the other player may err. Nothing is called proven before that is known."""
+    opinions = opinions_of(ways(machine_of, order, lost=True))
+    last = opinions[-1]
+    assert (last.move, last.value, last.proven) == (order[2], 0.0, True)
+    assert not any(opinion.proven and opinion.move != order[2] for opinion in opinions)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_who_races_wins_soon(machine_of: Compile, monkeypatch: pytest.MonkeyPatch, order: tuple[str, str, str]) -> None:
+    """Whichever of the winning moves tree search would play."""
+    monkeypatch.setattr(
+        TreeSearch, "think", lambda self, stop, report, seconds: report(Opinion(order[2], 100.0, proven=True))
+    )
+    opinions = opinions_of(ways(machine_of, order, lost=False), race=True)
+    assert opinions[0].move == order[2]
+    last = opinions[-1]
+    assert (last.move, last.value, last.proven) == (order[0], 100.0, True)
+    assert not any(opinion.proven and opinion.move != order[0] for opinion in opinions)
+
+
+def test_a_win_is_a_win_for_who_does_not_race(machine_of: Compile) -> None:
+    """It is played at once, as is a loss of a game for which there is no evaluation."""
+    for machine, race, knowing in (
+        (ways(machine_of, ORDERS[0], lost=False), False, True),
+        (ways(machine_of, ORDERS[0], lost=False), True, False),
+        (ways(machine_of, ORDERS[0], lost=True), False, False),
+    ):
+        last = opinions_of(machine, race=race, knowing=knowing)[-1]
+        assert last.proven
+        assert "playouts" in last.info

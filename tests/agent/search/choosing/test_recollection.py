@@ -1,0 +1,201 @@
+"""What was learnt is known again whatever names the rules come with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agent.search.evaluation import features as finding
+from agent.search.evaluation.features import Features, find_features
+from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.learning import memory as memories
+from agent.search.learning.learner import Experience, Learner
+from agent.search.learning.memory import SheetMemory, Store
+from agent.search.learning.trial_points import NO_MATCHES, Tally
+from games import rulesheets
+from games.gdl import canonical
+from games.gdl.running.machine import CircuitMachine
+from games.machine import State, Term
+from protocol import kif
+from tests.agent.search.learning.remembering import entry
+from tests.games.gdl.disguise import disguised
+
+Compile = Callable[[str], CircuitMachine]
+Draw = Callable[[CircuitMachine, int], list[State]]
+
+
+def features_of(
+    machine: CircuitMachine, seed: int, known: Callable[[], np.ndarray[Any, np.dtype[np.int32]]] | None = None
+) -> Features:
+    """Without blockers, which depend on random matches."""
+    found = find_features(machine, seed, known)
+    none = np.zeros(len(found.first), np.int32)
+    return replace(found, blocked_first=none, blocker=np.zeros(0, np.int32))
+
+
+def experience_of(machine: CircuitMachine, states: Sequence[State]) -> Experience:
+    """States with targets that go from 0 to 1."""
+    bits = np.unpackbits(np.stack([machine.pack(state) for state in states]).view(np.uint8), axis=1, bitorder="little")
+    return Experience(bits[:, : len(machine.game.fluents)] != 0, np.linspace(0, 1, len(states)), 7)
+
+
+def values(
+    machine: CircuitMachine, states: list[State], features: Features, evaluation: LogisticEvaluation
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """What an evaluation says of states."""
+    return features.of(experience_of(machine, states).facts) @ evaluation.weights + evaluation.bias
+
+
+@pytest.mark.parametrize("own_weights", [finding.MAX_OWN_WEIGHTS, 0], ids=["own weights", "shared weights"])
+@pytest.mark.parametrize("name", ["tic_tac_toe", "connect_four", "breakthrough"])
+def test_evaluation_survives_scrambling(
+    own: Compile,
+    machine_of: Compile,
+    random_states: Draw,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    own_weights: int,
+) -> None:
+    """Of corresponding states the same is said, also by weights of conjunctions, shared or not."""
+    monkeypatch.setattr(finding, "MAX_OWN_WEIGHTS", own_weights)
+    machine = own(name)
+    statements = kif.read_rulesheet(rulesheets.text(name))
+    features = features_of(machine, 1)
+    assert features.n > features.n_fluents
+    assert (len(features.pair) > 0) == (name == "breakthrough")
+    evaluation = LogisticEvaluation(np.random.default_rng(1).normal(0, 0.3, features.n), -0.2)
+    memory = SheetMemory(Store(tmp_path), statements, machine.roles)
+    trials, variants = Tally(1.5, 2), {"one": Tally(0.5, 3), "other": Tally(2.0, 2)}
+    states = random_states(machine, 40)
+    known = experience_of(machine, states)
+    memory.keep(
+        machine.game.fluents,
+        features,
+        evaluation,
+        known,
+        generations=3,
+        matches=800,
+        trials=trials,
+        variants=variants,
+    )
+    expected = values(machine, states, features, evaluation)
+    assert expected.std() > 0.1
+    for seed in range(2):
+        disguise, roles = disguised(statements, machine.roles, "ggp-base", seed)
+        other = machine_of("\n".join(map(kif.write, disguise)))
+        facts: list[Term] = [fact for state in states for fact in sorted(machine.facts(state), key=str)]
+        _, scrambled = disguised(statements, facts, "ggp-base", seed)
+        renamed = dict(zip(facts, scrambled, strict=True))
+        others = [other.state({renamed[fact] for fact in machine.facts(state)}) for state in states]
+        remembering = SheetMemory(Store(tmp_path), disguise, roles)
+        found = remembering.read()
+        assert found is not None
+        assert (found.generations, found.matches) == (3, 800)
+        assert (found.trials, found.variants) == (trials, variants)
+        features2 = features_of(other, 2 + seed, partial(remembering.pairs, found, other.game.fluents))
+        remembered = remembering.evaluation(found, other.game.fluents, features2)
+        assert remembered is not None
+        np.testing.assert_allclose(values(other, others, features2, remembered), expected, atol=1e-4)
+        experience, wanted = remembering.experience(found, other.game.fluents), experience_of(other, others)
+        assert experience is not None
+        assert (experience.facts == wanted.facts).all()
+        np.testing.assert_allclose(experience.targets, wanted.targets, atol=1e-4)
+        assert experience.fresh == wanted.fresh
+
+
+def test_facts_that_are_alike_share_their_weight(own: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where names could not be told apart, the mean is kept."""
+    machine = own("tic_tac_toe")
+    features = features_of(machine, 1)
+    form = memories.canonical_form(kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
+    assert form is not None
+    labels = {**form.labels, "x": "#", "o": "#"}
+    monkeypatch.setattr(memories, "canonical_form", lambda *arguments: replace(form, labels=labels))
+    memory = SheetMemory(Store(tmp_path), (), machine.roles)
+    fluents = machine.game.fluents
+    cells = [fluents.index(("cell", place, place, mark)) for place in ("1", "2") for mark in ("x", "o")]
+    weights = np.zeros(features.n)
+    weights[cells] = 1.0, 2.0, -4.0, 0.0
+    none = experience_of(machine, [machine.initial()])
+    memory.keep(fluents, features, LogisticEvaluation(weights, 0.0), none, generations=1, matches=1, trials=NO_MATCHES)
+    found = memory.read()
+    assert found is not None
+    evaluation = memory.evaluation(found, fluents, features)
+    assert evaluation is not None
+    assert evaluation.weights[cells].tolist() == [1.5, 1.5, -2.0, -2.0]
+    assert memory.experience(found, fluents) is None
+
+
+def test_an_entry_that_knows_too_few_facts_does_not_fit(own: Compile, tmp_path: Path) -> None:
+    """A few that are new may be; their weights are 0."""
+    machine = own("tic_tac_toe")
+    fluents, features = machine.game.fluents, features_of(machine, 1)
+    memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
+    start = LogisticEvaluation(np.ones(features.n), 0.0)
+    states = experience_of(machine, [machine.initial()])
+    memory.keep(fluents, features, start, states, generations=1, matches=1, trials=NO_MATCHES)
+    found = memory.read()
+    assert found is not None
+    changed: list[Term] = list(fluents)
+    changed[0] = ("unheard", "of")
+    evaluation = memory.evaluation(found, changed, features)
+    assert evaluation is not None
+    experience = memory.experience(found, changed)
+    assert experience is not None
+    assert not experience.facts[:, 0].any()
+    assert (experience.facts[:, 1:] == states.facts[:, 1:]).all()
+    assert evaluation.weights[0] == 0.0
+    assert set(evaluation.weights[1 : features.n_fluents]) == {1.0}
+    changed[: len(changed) // 4] = [("unheard", str(i)) for i in range(len(changed) // 4)]
+    assert memory.evaluation(found, changed, features) is None
+
+
+def test_rules_without_a_canonical_form_are_not_remembered(
+    own: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is read or written."""
+    monkeypatch.setattr(canonical, "MAX_VERTICES", 20)
+    machine = own("tic_tac_toe")
+    features = features_of(machine, 1)
+    memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
+    start = LogisticEvaluation(np.zeros(features.n), 0.0)
+    states = experience_of(machine, [machine.initial()])
+    memory.keep(machine.game.fluents, features, start, states, generations=1, matches=1, trials=NO_MATCHES)
+    assert memory.read() is None
+    assert memory.evaluation(entry(), machine.game.fluents, features) is None
+    assert memory.experience(entry(), machine.game.fluents) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_newest_positions_are_kept(own: Compile, random_states: Draw, tmp_path: Path) -> None:
+    """As many as there is room for, or as the learner of the next match keeps."""
+    machine = own("tic_tac_toe")
+    fluents, features = machine.game.fluents, features_of(machine, 1)
+    states = random_states(machine, 12)
+    whole = experience_of(machine, states)
+    memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
+    start = LogisticEvaluation(np.ones(features.n), 0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memories, "MAX_FACT_BYTES", 5 * ((len(fluents) + 7) // 8))
+        memory.keep(fluents, features, start, whole, generations=0, matches=1, trials=NO_MATCHES)
+    found = memory.read()
+    assert found is not None
+    experience = memory.experience(found, fluents)
+    assert experience is not None
+    assert (experience.facts == whole.facts[-5:]).all()
+    learner = Learner(machine, features, start)
+    learner.resume(experience)
+    assert (learner.experience.facts == experience.facts).all()
+    assert (learner.experience.targets == experience.targets).all()
+    assert learner.experience.fresh == 7
+    learner._kept = 3
+    learner.resume(experience)
+    assert (learner.experience.facts == whole.facts[-3:]).all()
+    assert len(learner.experience.targets) == 3

@@ -1,0 +1,179 @@
+"""Matches that helpers play for a learner: what comes of them, and what may not."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from agent.search.evaluation.features import Features, find_features
+from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.learning import learner as learning
+from agent.search.learning.actors import Actors, Lessons, Players, SelfPlaySetting
+from agent.search.learning.learner import Learner
+from agent.search.learning.lessons import Lesson, Table
+from games.gdl.running.machine import CircuitMachine
+from tests.agent.search.stopping import StopWhen
+from tests.agent.search.teams import AssistedTeam, CannedTeam
+
+Compile = Callable[[str], CircuitMachine]
+
+
+@pytest.fixture
+def machine(own: Compile) -> CircuitMachine:
+    """Four in a row."""
+    return own("connect_four")
+
+
+@pytest.fixture
+def features(machine: CircuitMachine) -> Features:
+    """Its features."""
+    return find_features(machine, 1)
+
+
+def knows_nothing(features: Features) -> LogisticEvaluation:
+    """An evaluation."""
+    return LogisticEvaluation(np.zeros(features.n), 0.0)
+
+
+def test_a_learner_learns_from_matches_of_a_helper(
+    machine: CircuitMachine, features: Features, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It plays a part of each generation's matches itself; the helper goes by what was learnt, and rests in the end."""
+    monkeypatch.setattr(learning, "MATCHES", 96)
+    monkeypatch.setattr(learning, "GATE", 16)
+    own: list[Lesson] = []
+    helped: list[LogisticEvaluation] = []
+    record, team = Table.record, AssistedTeam(machine, 0)
+    learner = Learner(machine, features, knows_nothing(features), seed=3, team=team)
+
+    def recorded(table: Table, *arguments: object) -> Lesson | None:
+        lesson = record(table, *arguments)  # type: ignore[arg-type]
+        if lesson is not None and table in learner._tables:
+            own.append(lesson)
+        return lesson
+
+    monkeypatch.setattr(Table, "record", recorded)
+    set_evaluation = Table.set_evaluation
+
+    def set_down(table: Table, player: int, evaluation: LogisticEvaluation) -> None:
+        if table not in learner._tables:
+            helped.append(evaluation)
+        set_evaluation(table, player, evaluation)
+
+    monkeypatch.setattr(Table, "set_evaluation", set_down)
+    with StopWhen(lambda: learner.accepted >= 2) as stop:
+        learner.run(machine.pack(machine.initial()), stop.flag)
+    assert team.resting
+    assert team.asked == [machine.initial()]
+    assert 0 < len(own) < learner.matches
+    assert len(learner.experience.targets) > sum(len(lesson.targets) for lesson in own)
+    assert len({id(evaluation) for evaluation in helped}) > 1
+
+
+def test_a_learner_that_was_stopped_asks_nobody(machine: CircuitMachine, features: Features) -> None:
+    """Its helpers may be at work for a search already."""
+    team = CannedTeam()
+    learner = Learner(machine, features, knows_nothing(features), team=team)
+    learner.run(machine.pack(machine.initial()), np.ones(1, np.uint8))
+    assert team.asked == []
+
+
+def test_helpers_that_tell_nothing_are_not_waited_for(
+    machine: CircuitMachine, features: Features, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The learner plays a quarter of the matches however many helpers it has, and goes on with these."""
+    monkeypatch.setattr(learning, "MATCHES", 96)
+    monkeypatch.setattr(learning, "GATE", 16)
+    team = CannedTeam([None] * 63)
+    learner = Learner(machine, features, knows_nothing(features), seed=3, team=team)
+    with StopWhen(lambda: learner.generations >= 2) as stop:
+        learner.run(machine.pack(machine.initial()), stop.flag)
+    assert 40 <= learner.matches <= 3 * 24
+
+
+def test_an_assistant_plays_what_it_is_told(machine: CircuitMachine, features: Features) -> None:
+    """Setting, notes and answers can be sent; each match is told once."""
+    first = Players(knows_nothing(features), 1)
+    setting = pickle.loads(pickle.dumps(SelfPlaySetting(features.for_search, first)))
+    assistant = setting.assistant(machine, 0, 0)
+    assistant.begin(machine.initial())
+    assert assistant.answer() is None
+    told: list[Lessons] = []
+
+    def tells() -> bool:
+        answer = assistant.answer()
+        if answer is not None:
+            told.append(pickle.loads(pickle.dumps(answer)))
+        return sum(len(lessons.matches) for lessons in told) >= 20
+
+    with StopWhen(tells) as stop:
+        assistant.think(stop.flag)
+    assert all(lessons.fits(machine.words) for lessons in told)
+    states = np.concatenate([states for lessons in told for states, *_ in lessons.matches])
+    assert len({bytes(state) for state in states}) > len(states) / 2
+    results = {target for lessons in told for _, targets, *_ in lessons.matches for target in targets}
+    assert len(results) > 2
+    # What has ended since then is of the first players, too.
+    assistant.answer()
+    second = Players(LogisticEvaluation(np.ones(features.n), 0.5), 2)
+    assistant.take(pickle.loads(pickle.dumps(second)))
+    with StopWhen(lambda: assistant.answer() is not None) as stop:
+        assistant.think(stop.flag)
+    weights = np.round(features.fluent_weights(second.evaluation.in_units[0]))
+    assert all(np.array_equal(player.game.weights, weights) for player in assistant._table.players)
+
+
+def test_nonsense_is_not_learnt(machine: CircuitMachine, features: Features) -> None:
+    """Positions of another game, targets that are no chances; the newest players are passed on once."""
+    team = CannedTeam()
+    actors = Actors(team, machine, features)
+    start, better = knows_nothing(features), LogisticEvaluation(np.ones(features.n), 0.0)
+    good = Lesson(np.zeros((3, machine.words), np.uint64), np.array([0.0, 0.5, 1.0]), 9, 0.5)
+    bad = [
+        good._replace(states=np.zeros((3, machine.words + 1), np.uint64)),
+        good._replace(states=np.zeros((2, machine.words), np.uint64)),
+        good._replace(states=np.zeros((3, machine.words))),  # type: ignore[arg-type]
+        good._replace(targets=np.array([0.0, 0.5, 1.1])),
+        good._replace(targets=np.array([0.0, 0.5, np.nan])),
+        good._replace(result=1.1),
+    ]
+    with actors.playing(machine.pack(machine.initial()), start, 2):
+        hear = team.hear
+        assert hear is not None
+        assert [hear(answer) for answer in ("nonsense", None, *(Lessons((good, one)) for one in bad))] == [None] * 8
+        assert actors.lessons() == []
+        assert hear(Lessons((good, good))) is None
+        actors.go_by(start, 2)
+        assert hear(Lessons((good,))) is None
+        actors.go_by(better, 2)
+        players = hear(Lessons((good,)))
+        assert isinstance(players, Players)
+        assert (players.evaluation, players.depth) == (better, 2)
+        assert hear(Lessons((good,))) is None
+    assert len(actors.lessons()) == 5
+    assert actors.lessons() == []
+    assert team.resting
+    # Who is asked again begins with what the setting says.
+    with actors.playing(machine.pack(machine.initial()), better, 2):
+        assert isinstance(team.setting, SelfPlaySetting)
+        assert team.setting.players.evaluation is start
+        assert team.hear is not None
+        assert team.hear(Lessons((good,))) is players
+
+
+def test_without_a_team_nobody_is_asked(machine: CircuitMachine, features: Features) -> None:
+    """And nothing comes."""
+    actors = Actors(None, machine, features)
+    with actors.playing(machine.pack(machine.initial()), knows_nothing(features), 2):
+        assert (actors.size, actors.lessons()) == (0, [])
+
+
+def test_what_is_sent_of_features_is_what_a_search_needs(features: Features) -> None:
+    """What they have in common is only for learning."""
+    sent = features.for_search
+    assert (sent.n, sent.n_single) == (features.n, features.n_single)
+    assert sent.patterns.size == 0
+    assert sent.fact is features.fact

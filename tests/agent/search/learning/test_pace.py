@@ -1,0 +1,92 @@
+"""How many matches an evaluation is learnt from, and how deep they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.search.learning import pace as module
+from agent.search.learning.pace import SHALLOW_GENERATIONS, Pace
+
+
+@pytest.mark.parametrize(
+    ("seconds", "deep", "depths"),
+    [
+        # 1.0 s for 50 matches.
+        (0.005, 2, [2] * 50),
+        (0.015, 2, [2, 2] + [1] * 48),
+        (0.015, 4, [4, 4, 2, 2] + [1] * 46),
+        # At 30 ms each, those that were played count as well.
+        (0.03, 1, [1] * 35),
+        (0.05, 1, [1] * 22),
+        (1.0, 2, [2, 2] + [1] * 18),
+    ],
+)
+def test_matches_that_take_too_long(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, deep: int, depths: list[int]
+) -> None:
+    """Two of them show how long the rest would take, by a clock that goes on with each one, and faster with its depth;
+    20 have to be played in any case."""
+    clock = [0.0]
+    monkeypatch.setattr(module.time, "thread_time", lambda: clock[0])
+    monkeypatch.setattr(module, "EARLY_SECONDS", 4.0)
+    pace = Pace(0)
+    pace.depth, pace.seconds = deep, 6.0
+    played = []
+    for depth in pace.matches(50, 20):
+        played.append(depth)
+        clock[0] += seconds * depth
+    assert played == depths
+
+
+@pytest.mark.parametrize(
+    ("seconds", "depths"), [(0.005, [2] * 25), (0.015, [2, 2] + [1] * 23), (0.05, [2, 2] + [1] * 10)]
+)
+def test_a_share_of_the_matches(monkeypatch: pytest.MonkeyPatch, seconds: float, depths: list[int]) -> None:
+    """Where others play the rest, those here are as deep as if there were nobody else: 1.0 s for all 50, or 24."""
+    clock = [0.0]
+    monkeypatch.setattr(module.time, "thread_time", lambda: clock[0])
+    monkeypatch.setattr(module, "EARLY_SECONDS", 4.0)
+    pace = Pace(0)
+    pace.seconds = 6.0
+    played = []
+    for depth in pace.matches(50, 20, 0.5):
+        played.append(depth)
+        clock[0] += seconds * depth
+    assert played == depths
+
+
+def test_no_match_where_none_is_missing() -> None:
+    """All that a generation needs was recorded before."""
+    assert not list(Pace(0).matches(0, 0))
+
+
+def test_depth_grows_again() -> None:
+    """From one generation to the next to twice the depth at most, up to what it should have."""
+    pace = Pace(0)
+    assert pace.depth == 2
+    pace.played(1, 64, 1.0)
+    depths = []
+    for generation in (1, 2, SHALLOW_GENERATIONS, SHALLOW_GENERATIONS + 1):
+        pace.go_on(generation)
+        depths.append(pace.depth)
+    assert depths == [2, 2, 4, 4]
+
+
+def test_what_goes_on_begins_with_little_depth() -> None:
+    """After many earlier generations there is more time for one, but that deep matches would end is not known."""
+    pace = Pace(50)
+    assert pace.depth == 2
+    assert pace.limit > Pace(0).limit
+    pace.go_on(51)
+    assert pace.depth == 4
+
+
+@pytest.mark.parametrize(("matches", "seconds", "depth"), [(0, 10.0, 2), (0, 0.1, 4), (1, 10.0, 4)])
+def test_matches_that_never_end_become_shallower(matches: int, seconds: float, depth: int) -> None:
+    """But not where there was little time, or one did end."""
+    pace = Pace(0)
+    pace.played(4, matches, seconds)
+    assert pace.depth == depth
+    for _ in range(3):
+        pace.played(pace.depth, 0, 10.0)
+    assert pace.depth == 1

@@ -1,0 +1,102 @@
+"""Weights that symmetries make equal or opposite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from agent.search.evaluation.features import find_features
+from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.learning import learner as learning
+from agent.search.learning.learner import Learner
+from agent.search.learning.ties import Ties, symmetries_of
+from games.gdl.running.batches import facts_in
+from games.gdl.running.machine import CircuitMachine
+from tests.agent.search.stopping import StopWhen
+
+Compile = Callable[[str], CircuitMachine]
+
+
+@pytest.mark.parametrize(("name", "at_most"), [("tic_tac_toe", 0.25), ("connect_four", 0.3), ("breakthrough", 0.35)])
+def test_images_of_states_are_worth_as_much(own: Compile, name: str, at_most: float) -> None:
+    """The same for the same role, the opposite where roles are swapped; whatever the weights, pairs included."""
+    machine = own(name)
+    n = len(machine.game.fluents)
+    symmetries = symmetries_of(machine)
+    features = find_features(machine, 1)
+    # Random play has not shown of all images what stands in their way.
+    features = replace(features, blocked_first=np.zeros_like(features.first), blocker=features.blocker[:0])
+    ties = Ties(features, symmetries)
+    assert ties.n < at_most * features.n
+    assert ties.odd
+    weights = ties.expand(np.random.default_rng(1).normal(size=ties.n))
+    assert ties.mean(weights) == pytest.approx(ties.mean(ties.expand(ties.mean(weights))), abs=1e-5)
+    # Pairs that random play has shown of one side only have no image.
+    weights[features.n_single :] = 0
+    facts = facts_in(machine.random_matches(64, 1).states, n)
+    values = features.of(facts) @ weights
+    assert np.abs(values).max() > 1
+    swaps = set()
+    for one in symmetries:
+        images = np.zeros_like(facts)
+        images[:, one.fluents] = facts
+        swapped = bool((one.roles != np.arange(2)).any())
+        swaps.add(swapped)
+        assert features.of(images) @ weights == pytest.approx(-values if swapped else values, abs=1e-3)
+    assert swaps == {False, True}
+
+
+def test_tied_features_are_added_up(own: Compile) -> None:
+    """A state is worth the same by shared weights as by those of all features."""
+    machine = own("breakthrough")
+    features = find_features(machine, 1)
+    ties = Ties(features, symmetries_of(machine))
+    assert len(features.pair)
+    assert 0 < ties.n_single < ties.n
+    weights = np.random.default_rng(2).normal(size=ties.n)
+    x = features.of(facts_in(machine.random_matches(8, 1).states, features.n_fluents))
+    assert ties.reduce(x) @ weights == pytest.approx(x @ ties.expand(weights), abs=1e-3)
+
+
+def test_without_symmetries_all_weights_are_free(own: Compile) -> None:
+    features = find_features(own("breakthrough"), 1)
+    ties = Ties(features, [])
+    assert (ties.n, ties.n_single, ties.odd) == (features.n, features.n_single, False)
+    weights = np.arange(features.n, dtype=np.float64)
+    assert (ties.expand(ties.mean(weights)) == weights).all()
+    assert (ties.patterns(features.patterns) == features.patterns).all()
+
+
+def test_what_is_its_own_opposite_counts_for_nothing(own: Compile) -> None:
+    """As a fact that says nothing about who is ahead: it stays where it is when roles are swapped."""
+    machine = own("breakthrough")
+    features = find_features(machine, 1)
+    swap = next(one for one in symmetries_of(machine) if one.roles.tolist() == [1, 0])
+    still = [f for f in range(features.n_fluents) if swap.fluents[f] == f]
+    facing = type(swap)(np.arange(features.n_fluents), swap.moves, swap.roles, swap.used)
+    ties = Ties(features, [facing])
+    assert not still
+    assert ties.n_single == 0
+    assert not ties.expand(np.ones(ties.n)).any()
+
+
+def test_learner_keeps_to_the_symmetries(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it starts from an evaluation that does not; there is no constant term where roles can be swapped."""
+    monkeypatch.setattr(learning, "MATCHES", 32)
+    monkeypatch.setattr(learning, "GATE", 4)
+    machine = own("connect_four")
+    features = find_features(machine, 1)
+    symmetries = symmetries_of(machine)
+    ties = Ties(features, symmetries)
+    start = LogisticEvaluation(np.random.default_rng(1).normal(size=features.n), 0.7)
+    learner = Learner(machine, features, start, seed=1, symmetries=symmetries)
+    with StopWhen(lambda: learner.accepted >= 1) as stop:
+        learner.run(machine.pack(machine.initial()), stop.flag)
+    found = learner.evaluation
+    assert found.bias == 0
+    assert found.weights.any()
+    assert found.weights == pytest.approx(ties.expand(ties.mean(found.weights)), abs=1e-4)
+    assert learner.experience.facts.shape == (len(learner.experience.targets), features.n_fluents)
