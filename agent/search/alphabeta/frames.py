@@ -66,6 +66,23 @@ def start_moves(frame, count):
 
 
 @njit(inline="always")
+def select_move(frame, moves, scores):
+    """Move the highest of the `scores` of untried moves to place `frame.tried`, and its move with it; set `frame.move`.
+
+    Returns the place where it was, for what else the family lists of each move.
+    """
+    index = frame.tried
+    best = index
+    for other in range(index + 1, frame.count):
+        if scores[other] > scores[best]:
+            best = other
+    moves[index], moves[best] = moves[best], moves[index]
+    scores[index], scores[best] = scores[best], scores[index]
+    frame.move = moves[index]
+    return best
+
+
+@njit(inline="always")
 def lower_limit(frame):
     """What a move of a FRAME record's node has to exceed: alpha, raised to the best score so far."""
     return max(frame.alpha, frame.best)

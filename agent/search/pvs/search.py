@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numba import njit
 
-from agent.search.alphabeta.frames import FAMILY, NO_MOVE, set_window, start_moves
+from agent.search.alphabeta.frames import FAMILY, NO_MOVE, select_move, set_window, start_moves
 from agent.search.alphabeta.search import DESCEND, RETURN, SELECT
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.alphabeta.table import probe
@@ -277,15 +277,8 @@ def _resume(game, frames, ply):
 def _make_move(game, frames, ply):
     """`alphabeta.search.make_move` for a PvsGame, FRAME[PLIES] and int64: the most urgent move first."""
     frame, work = frames[ply], game.work
-    order, urgency = work.order[ply], work.urgency[ply]
     index = frame.tried
-    pick = index
-    for other in range(index + 1, frame.count):
-        if urgency[other] > urgency[pick]:
-            pick = other
-    order[index], order[pick] = order[pick], order[index]
-    urgency[index], urgency[pick] = urgency[pick], urgency[index]
-    frame.move = order[index]
+    select_move(frame, work.order[ply], work.urgency[ply])
     work.place[ply + 1, 0] = work.home[ply, 0]
     work.place[ply + 1, 1] = frame.move
     if frame.depth < LMR_DEPTH or index < LMR_MOVES or frame.best < -WON:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from agent.search.alphabeta.frames import FAMILY, new_frames, set_window, start_moves
+from agent.search.alphabeta.frames import FAMILY, new_frames, select_move, set_window, start_moves
 from agent.search.alphabeta.search import DESCEND, RESUME, RETURN, SELECT
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.alphabeta.table import probe
@@ -327,17 +327,11 @@ def _shallow_depth(depth, empties, wide):
 def _make_move(game, frames, ply):
     """`alphabeta.search.make_move` for a ReversiGame, FRAME[plies] and int64: highest score first, no reductions."""
     frame, work = frames[ply], game.work
-    scores, cells, turned_by = work.scores[ply], work.cells[ply], work.turned[ply]
+    turned_by = work.turned[ply]
     index = frame.tried
-    pick = index
-    for other in range(index + 1, frame.count):
-        if scores[other] > scores[pick]:
-            pick = other
-    scores[index], scores[pick] = scores[pick], scores[index]
-    cells[index], cells[pick] = cells[pick], cells[index]
-    turned_by[index], turned_by[pick] = turned_by[pick], turned_by[index]
-    frame.move = cells[index]
-    turned, bit = turned_by[index], _ONE << np.uint64(cells[index])
+    place = select_move(frame, work.cells[ply], work.scores[ply])
+    turned_by[index], turned_by[place] = turned_by[place], turned_by[index]
+    turned, bit = turned_by[index], _ONE << np.uint64(frame.move)
     work.positions[ply + 1, _PLAYER] = work.positions[ply, _OPPONENT] ^ turned
     work.positions[ply + 1, _OPPONENT] = work.positions[ply, _PLAYER] | turned | bit
     return 0

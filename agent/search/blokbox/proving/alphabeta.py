@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.alphabeta.frames import NO_MOVE, new_frames, set_window, start_moves
+from agent.search.alphabeta.frames import NO_MOVE, new_frames, select_move, set_window, start_moves
 from agent.search.alphabeta.search import RETURN, SELECT
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features, value_logit
@@ -263,15 +263,9 @@ def _make_move(game, frames, ply):
     The reductions are sound: a reduced search that says "better" is repeated at full depth.
     """
     frame, work, tables = frames[ply], game.work, game.tables
-    moves, order, position, child = work.moves[ply], work.order[ply], work.positions[ply], work.positions[ply + 1]
+    position, child = work.positions[ply], work.positions[ply + 1]
     index = frame.tried
-    best = index
-    for other in range(index + 1, frame.count):
-        if order[other] > order[best]:
-            best = other
-    moves[index], moves[best] = moves[best], moves[index]
-    order[index], order[best] = order[best], order[index]
-    frame.move = moves[index]
+    select_move(frame, work.moves[ply], work.order[ply])
     for word in range(POSITION_WORDS):
         child[word] = position[word]
     play(tables, child, frame.move)
