@@ -79,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Plays any game whose rules it is sent (General Game Playing), and runs matches between players.",
         epilog="`ggp-agent COMMAND --help` explains each command.",
     )
+    parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print the version, and end")
     add_completion(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     serve.add(commands)
@@ -92,6 +93,22 @@ def _parser() -> argparse.ArgumentParser:
     for command in LABORATORY:
         command.add(below)
     return parser
+
+
+class _PrintVersion(argparse.Action):
+    """Looks the version up when it is asked for: that takes longer than parsing."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        from importlib.metadata import version
+
+        print(f"{parser.prog} {version('ggp-agent')}")
+        parser.exit(0)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -306,3 +307,10 @@ def test_completion_knows_all_commands(shell: str, capsys: pytest.CaptureFixture
 def test_mistyped_name_of_a_game(capsys: pytest.CaptureFixture[str]) -> None:
     """The name that was probably meant is proposed."""
     assert "did you mean reversi?" in fails(["match", "reversy", "--players", "legal,legal"], capsys)
+
+
+def test_version_is_the_distributions(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--version` prints what is installed."""
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"ggp-agent {version('ggp-agent')}\n"
