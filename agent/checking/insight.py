@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
-from agent.search.engine import consider
+from agent.search.engine import Limit, consider
 from agent.search.tree.engine import TreeSearch
 from games.child_process import Bounds, ChildLostError, ChildProcess
 from games.gdl.circuit.circuit import build_circuit
@@ -114,8 +114,8 @@ def proven_values(machine: CircuitMachine) -> list[float] | None:
     for role in range(len(machine.roles)):
         engine = TreeSearch(machine, role)
         engine.begin(state)
-        opinion = consider(engine, machine.legal(state, role), PROOF_SECONDS)
-        if not opinion.proven or opinion.value is None:
+        opinion = consider(engine, machine.legal(state, role), Limit(PROOF_SECONDS))
+        if opinion.score is None or not opinion.score.proven:
             return None
-        values.append(round(opinion.value, 2))
+        values.append(round(opinion.score.goal, 2))
     return values

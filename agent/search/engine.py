@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -18,79 +19,107 @@ StopFlag: TypeAlias = npt.NDArray[np.uint8]
 """One byte, `uint8[1]`, shared with running kernels: 0 = think on, anything else = return within 5 ms."""
 
 
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The worth of a position or a move to one role: an estimate, or what is proven."""
+
+    goal: float
+    """Goal to expect, 0..100; where `proven`, the goal that best play brings."""
+    proven: bool = False
+    plies: int | None = None
+    """Where `proven`: plies until the end of the match, at most; None if they were not counted."""
+
+    @property
+    def estimate(self) -> Score:
+        """The same goal, claimed by nobody to be proven."""
+        return Score(self.goal)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How long a search may go on. Without any bound: until it is stopped, while others are to move (pondering)."""
+
+    seconds: float | None = None
+    """Length of the turn. Engines plan by it, and may go on after it: whoever waits for the answer stops them."""
+    nodes: int | None = None
+    """Playouts or nodes, as the engine counts them, after which it ends; some more, as it looks now and then."""
+    plies: int | None = None
+    """Depth after which an engine that deepens iteratively ends."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the search ends by itself, however fast the machine is."""
+        return self.nodes is not None or self.plies is not None
+
+
+UNLIMITED = Limit()
+
+
 @dataclass(frozen=True)
 class Candidate:
-    """A move that an engine has looked at, for whoever watches it."""
+    """A move that an engine has looked at, for pages."""
 
     move: Term
     """Legal for the engine's role at the root."""
-    value: float | None = None
-    """The goal that the engine expects after it, 0..100; None where it has no idea."""
+    score: Score | None = None
+    """None where the engine has no idea."""
     visits: int | None = None
-    """How often it was tried; None for engines that do not count."""
-    proven: bool = False
-    """Whether the value is proven."""
+    """Number of visits; None for engines that do not count them."""
 
 
 MOST_CANDIDATES = 5
-"""Candidates that an opinion names."""
+"""Candidates of an opinion."""
 
 LONGEST_LINE = 12
-"""Plies of the principal variation that an opinion names."""
-
+"""Plies of an opinion's principal variation."""
 
 WATCHED_SECONDS = 0.1
-"""After so many seconds of an alpha-beta search the principal variation is looked up. Set by hand; not tuned."""
+"""Seconds of an alpha-beta search before its principal variation is looked up."""
 
 START_SECONDS = 10.0
-"""What the start clock is taken to be where nobody says."""
+"""Start clock assumed where it is not known."""
 
 
 class Contenders:
-    """The moves that an alpha-beta search has held to be best, each with what it was worth then.
+    """The moves that an alpha-beta search has held to be best, each with its score then.
 
-    Of all others it only knows that they are no better.
+    Of the others it only knows that they are no better.
     """
 
     def __init__(self) -> None:
         self._found: dict[Term, Candidate] = {}
 
-    def add(self, move: Term, value: float | None, *, proven: bool = False) -> tuple[Candidate, ...]:
-        """Notes the best move; returns the last such ones, this one first."""
+    def add(self, move: Term, score: Score) -> tuple[Candidate, ...]:
+        """Notes a new best move; returns the latest ones, this one first."""
         self._found.pop(move, None)
-        self._found[move] = Candidate(move, value, None, proven)
+        self._found[move] = Candidate(move, score)
         return tuple(reversed(self._found.values()))[:MOST_CANDIDATES]
 
 
 @dataclass(frozen=True)
 class Opinion:
-    """What an engine holds to be best right now. Crosses from the worker to the server process: plain data only."""
+    """An engine's choice right now. Crosses from the worker to the server process: plain data only."""
 
     move: Term
     """A legal move of the engine's role at the root, spelled as the rulesheet spells it."""
-    value: float | None = None
-    """The goal that the engine expects for its role, 0..100; None where it has no idea."""
-    proven: bool = False
-    """Whether no further thinking can find a better move: the turn is answered without waiting for its deadline."""
+    score: Score | None = None
+    """Worth of the move to the role; None where the engine has no idea."""
+    final: bool = False
+    """Whether no further thinking can find a better move: the turn is answered before its deadline."""
     info: Mapping[str, object] = field(default_factory=dict)
-    """Whatever the engine counts (nodes, depth, playouts): for logs and pages, never for play."""
+    """Figures of the engine (nodes, depth, playouts), for logs and pages, never for play."""
     candidates: tuple[Candidate, ...] = ()
-    """The best moves that were looked at, best first, at most `MOST_CANDIDATES`: for pages."""
+    """The best moves that were looked at, best first, at most `MOST_CANDIDATES`. For pages."""
     line: tuple[Term, ...] = ()
-    """The principal variation: the moves of whoever has a choice, ply by ply, beginning with this one; at most
+    """The principal variation: the moves of whoever has a choice, ply by ply, from this move on; at most
     `LONGEST_LINE`. For pages."""
-
-    def unproven(self) -> Opinion:
-        """The same, with nothing held to be proven."""
-        candidates = tuple(replace(one, proven=False) for one in self.candidates)
-        return replace(self, proven=False, candidates=candidates)
 
 
 class limited:
-    """A stop flag that is set when another one is, or after some seconds."""
+    """A stop flag that is set when another one is, or after some seconds (None: never)."""
 
-    def __init__(self, stop: StopFlag, seconds: float) -> None:
-        self._stop, self._seconds = stop, seconds
+    def __init__(self, stop: StopFlag, seconds: float | None) -> None:
+        self._stop, self._seconds = stop, math.inf if seconds is None else seconds
         self._flag = np.zeros(1, np.uint8)
         self._over = threading.Event()
 
@@ -145,32 +174,31 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         """Search from the root and report better and better opinions: one at once, then one at every change.
 
-        Returns within 5 ms of `stop[0]` becoming non-zero, and earlier where nothing is gained by thinking on (the
-        result is proven). `seconds` is how long the turn lasts, for engines that plan their time; None while
-        pondering. A later call goes on where this one stopped.
+        Returns within 5 ms of `stop[0]` becoming non-zero, when the nodes or plies of `limit` are used up, and where
+        nothing is gained by thinking on. A later call goes on where this one stopped.
         """
 
-    def prepare(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
-        """As `think`, while the start clock runs: `seconds` is what is left of it, None where nobody knows."""
-        self.think(stop, report, seconds)
+    def prepare(self, stop: StopFlag, report: Report, limit: Limit) -> None:
+        """As `think`, while the start clock runs: the seconds of `limit` are what is left of it."""
+        self.think(stop, report, limit)
 
 
-def consider(engine: Engine, legal: Sequence[Term], seconds: float, stop: StopFlag | None = None) -> Opinion:
-    """The engine's opinion after so many seconds; earlier if it is proven, or when `stop` is set. The first of the
-    legal moves where it has none."""
+def consider(engine: Engine, legal: Sequence[Term], limit: Limit, stop: StopFlag | None = None) -> Opinion:
+    """The engine's opinion when the limit is reached, `stop` is set, or the opinion is final. The first of the legal
+    moves where it has none."""
     last = Opinion(legal[0])
-    with limited(np.zeros(1, np.uint8) if stop is None else stop, seconds) as halt:
+    with limited(np.zeros(1, np.uint8) if stop is None else stop, limit.seconds) as halt:
 
         def listen(opinion: Opinion) -> None:
             nonlocal last
-            if not last.proven:
+            if not last.final:
                 last = opinion
-                halt[0] |= opinion.proven
+                halt[0] |= opinion.final
 
-        engine.think(halt, listen, seconds)
+        engine.think(halt, listen, limit)
     return last
 
 

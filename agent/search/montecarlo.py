@@ -13,7 +13,7 @@ import random
 import time
 from contextlib import suppress
 
-from agent.search.engine import MOST_CANDIDATES, Candidate, Engine, Opinion, Report, StopFlag
+from agent.search.engine import MOST_CANDIDATES, Candidate, Engine, Limit, Opinion, Report, Score, StopFlag
 from games.machine import NO_MOVE, Interrupted, State, StateMachine, Term, points
 
 EXPLORATION = 0.7
@@ -102,7 +102,7 @@ class MonteCarlo(Engine):
         if self._root is None:
             self._root = Node(self._machine, state)
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         root = self._root
         if root is None or root.goals is not None:
             return
@@ -110,25 +110,28 @@ class MonteCarlo(Engine):
         if moves == [NO_MOVE]:
             return
         if len(moves) == 1:
-            report(Opinion(moves[0], proven=True))
+            report(Opinion(moves[0], final=True))
             return
         if not root.visits:
             report(Opinion(random.choice(moves)))
         # The machine may need seconds for one step.
         with self._machine.interruptible(lambda: bool(stop[0])), suppress(Interrupted):
-            while not stop[0]:
+            end = math.inf if limit.nodes is None else root.visits + limit.nodes
+            while not stop[0] and root.visits < end:
                 self._iterate(root, stop)
                 report(self._opinion(root))
 
     def _opinion(self, root: Node) -> Opinion:
         counts, totals = root.visits_of[self._role], root.totals[self._role]
         best = max(range(len(counts)), key=lambda i: (counts[i], totals[i]))
-        value = 100 * totals[best] / counts[best] if counts[best] else None
+        score = Score(100 * totals[best] / counts[best]) if counts[best] else None
         order = heapq.nlargest(MOST_CANDIDATES, range(len(counts)), key=lambda i: (counts[i], totals[i]))
         candidates = tuple(
-            Candidate(root.moves[self._role][i], 100 * totals[i] / counts[i], counts[i]) for i in order if counts[i]
+            Candidate(root.moves[self._role][i], Score(100 * totals[i] / counts[i]), counts[i])
+            for i in order
+            if counts[i]
         )
-        return Opinion(root.moves[self._role][best], value, info={"playouts": root.visits}, candidates=candidates)
+        return Opinion(root.moves[self._role][best], score, info={"playouts": root.visits}, candidates=candidates)
 
     def _iterate(self, root: Node, stop: StopFlag) -> None:
         """Descends to a new node, plays out from it, and takes the result back to the root."""

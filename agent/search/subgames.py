@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from agent.search.engine import START_SECONDS, Engine, Opinion, Report, StopFlag, limited
+from agent.search.engine import START_SECONDS, UNLIMITED, Engine, Limit, Opinion, Report, StopFlag, limited
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.subgames import Subgame
 from games.machine import State, Term
@@ -58,20 +58,20 @@ class SubgameSearch(Engine):
         if self._whole is not None:
             self._whole.advance(joint_move, state)
 
-    def prepare(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def prepare(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         legal = self._machine.legal(self._state, self._role)
         report(Opinion(legal[0]))
-        share = (seconds or START_SECONDS) / len(self._parts)
+        share = (limit.seconds or START_SECONDS) / len(self._parts)
         for _, engine in self._parts:
             with limited(stop, share) as halt:
-                engine.prepare(halt, _ignore, share)
+                engine.prepare(halt, _ignore, Limit(share))
         self.uses_start_clock = False
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         legal = self._machine.legal(self._state, self._role)
         if len(legal) == 1:
-            report(Opinion(legal[0], None, proven=True))
-        if seconds is None or len(legal) == 1:
+            report(Opinion(legal[0], final=True))
+        if limit == UNLIMITED or len(legal) == 1:
             self._ponder(stop)
             return
         engine = self._engine_for(legal)
@@ -79,18 +79,19 @@ class SubgameSearch(Engine):
             if self._whole is None:
                 self._whole = self._make_whole()
                 self._whole.begin(self._state)
-            self._whole.think(stop, report, seconds)
+            self._whole.think(stop, report, limit)
             self.name, self.reason = self._whole.name, self._whole.reason
             return
 
         def take(opinion: Opinion) -> None:
-            # Its line is one of the part alone.
-            report(replace(opinion.unproven(), line=()))
+            # Scores and lines are of the part alone; which win or loss is the latest shows when the turn is over.
+            report(_of_part(opinion))
 
-        engine.think(stop, take, seconds)
+        engine.think(stop, take, limit)
         self.name, self.reason = engine.name, self._reason_of(engine)
-        # What is known of this part for certain leaves time for the others.
-        self._ponder(stop)
+        if not limit.exact:
+            # A part that is solved leaves time for the others.
+            self._ponder(stop)
 
     def _reason_of(self, engine: Engine) -> str:
         return (
@@ -114,9 +115,15 @@ class SubgameSearch(Engine):
             self._next += 1
             begin = time.monotonic()
             with limited(stop, PONDER_SECONDS) as halt:
-                going[self._next % len(going)].think(halt, _ignore, None)
+                going[self._next % len(going)].think(halt, _ignore, UNLIMITED)
             if time.monotonic() - begin < IDLE_SECONDS:
                 time.sleep(IDLE_SECONDS)
+
+
+def _of_part(opinion: Opinion) -> Opinion:
+    """An opinion on a part as one on the game: nothing that it proves holds there."""
+    candidates = tuple(replace(one, score=one.score and one.score.estimate) for one in opinion.candidates)
+    return Opinion(opinion.move, opinion.score and opinion.score.estimate, info=opinion.info, candidates=candidates)
 
 
 def _ignore(opinion: Opinion) -> None:

@@ -42,7 +42,7 @@ class MatchTurn:
             return False
         if self.situation.terminal or len(self.situation.legal) <= 1:
             return True
-        return self.thought is not None and self.thought.opinion.proven
+        return self.thought is not None and self.thought.opinion.final
 
     def best_move(self) -> Term | None:
         """The engine's choice, or some legal move without one; None while no legal moves are known."""
@@ -59,9 +59,12 @@ class MatchTurn:
         if self.thought is None:
             return "no opinion"
         opinion = self.thought.opinion
-        value = "?" if opinion.value is None else f"{opinion.value:.1f}"
+        score = opinion.score
+        value = "?" if score is None else f"{score.goal:.1f}"
+        if score is not None and score.proven:
+            value += ", proven" if score.plies is None else f", proven, over in {score.plies} plies"
         details = "".join(f", {name} {what}" for name, what in opinion.info.items())
-        return f"{self.thought.engine}: value {value}{', proven' if opinion.proven else ''}{details}"
+        return f"{self.thought.engine}: value {value}{details}"
 
 
 def any_move(start: Start, latest: Situation | None, last: Received) -> Term:

@@ -11,7 +11,7 @@ from protocol.kif import read_one, write
 
 if TYPE_CHECKING:
     # With it comes NumPy, which a server is not to wait for.
-    from agent.search.engine import Opinion
+    from agent.search.engine import Opinion, Score
 
 Spelling: TypeAlias = Callable[[Term], Term]
 """From a player's spelling of a term to that of the page."""
@@ -52,12 +52,12 @@ class Thinking:
             # Another engine counts from zero, and judges in another way.
             self.samples.clear()
             self.first = self.rate = None
-        elif self.opinion is not None and not (opinion.candidates or opinion.line or opinion.proven):
+        elif self.opinion is not None and not (opinion.candidates or opinion.line or opinion.final):
             # Looked up now and then only.
             opinion = replace(opinion, candidates=self.opinion.candidates, line=self.opinion.line)
         self.engine, self.reason, self.opinion, self.seconds = engine, reason, opinion, seconds
-        if opinion.value is not None:
-            self.samples.append((seconds, opinion.value))
+        if opinion.score is not None:
+            self.samples.append((seconds, opinion.score.goal))
             if len(self.samples) > MOST_SAMPLES:
                 del self.samples[::2]
         count = _count(opinion.info)
@@ -74,7 +74,7 @@ class Thinking:
 
         None without values, and where the last one is proven.
         """
-        if self.opinion is not None and self.opinion.proven:
+        if self.opinion is not None and self.opinion.score is not None and self.opinion.score.proven:
             return None
         late = [value for seconds, value in self.samples if 2 * seconds >= self.seconds]
         return (min(late), max(late)) if late else None
@@ -89,8 +89,8 @@ class Thinking:
             "engine": self.engine,
             "reason": self.reason,
             "move": write(opinion.move),
-            "value": _rounded(opinion.value),
-            "proven": opinion.proven,
+            **_score_as_json(opinion.score),
+            "final": opinion.final,
             "spread": None if self.spread is None else [round(value, 2) for value in self.spread],
             "info": {name: _plain(what) for name, what in opinion.info.items()},
             "rate": None if self.rate is None or counted is None else {"of": counted[0], "value": round(self.rate, 1)},
@@ -98,9 +98,8 @@ class Thinking:
             "candidates": [
                 {
                     "move": write(candidate.move),
-                    "value": _rounded(candidate.value),
+                    **_score_as_json(candidate.score),
                     "visits": candidate.visits,
-                    "proven": candidate.proven,
                 }
                 for candidate in opinion.candidates
             ],
@@ -119,15 +118,15 @@ class Thinking:
 
         opinion = Opinion(
             read(data["move"]),
-            _number(data["value"]),
-            bool(data["proven"]),
+            _read_score(data),
+            # Release 0.1 wrote one word for both.
+            bool(data.get("final", data["proven"])),
             {str(name): _plain(what) for name, what in data["info"].items()},
             tuple(
                 Candidate(
                     read(one["move"]),
-                    _number(one["value"]),
+                    _read_score(one),
                     None if one["visits"] is None else int(one["visits"]),
-                    bool(one["proven"]),
                 )
                 for one in data["candidates"][:MOST_CANDIDATES]
             ),
@@ -156,13 +155,18 @@ def _plain(what: object) -> object:
     return what if isinstance(what, bool | int | float | None) else str(what)[:LONGEST_TEXT]
 
 
-def _number(data: object) -> float | None:
-    if data is None:
+def _score_as_json(score: Score | None) -> dict[str, Any]:
+    if score is None:
+        return {"value": None, "proven": False, "plies": None}
+    return {"value": round(float(score.goal), 2), "proven": score.proven, "plies": score.plies}
+
+
+def _read_score(data: Mapping[str, Any]) -> Score | None:
+    from agent.search.engine import Score
+
+    value, plies = data["value"], data.get("plies")
+    if value is None:
         return None
-    if not isinstance(data, int | float):
+    if not isinstance(value, int | float) or not isinstance(plies, int | None):
         raise ValueError("a value is no number")
-    return float(data)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(float(value), 2)
+    return Score(float(value), bool(data["proven"]), plies)

@@ -219,8 +219,8 @@ class Transcript:
         values = [None] * len(self.roles)
         for position in self.positions[-2:]:
             for role, thinking in list(position.thinking.items()):
-                if thinking.opinion is not None and thinking.opinion.value is not None:
-                    values[role] = round(thinking.opinion.value, 1)  # type: ignore[call-overload]
+                if thinking.opinion is not None and thinking.opinion.score is not None:
+                    values[role] = round(thinking.opinion.score.goal, 1)  # type: ignore[call-overload]
         return {
             "key": self.key,
             "game": self.game,

@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from agent.search.engine import Opinion, Report, StopFlag
+from agent.search.engine import Opinion, Report, Score, StopFlag
 from agent.worker.belief import Belief
 from games.machine import NO_MOVE, Interrupted, State, StateMachine, Term, points
 
@@ -49,7 +49,7 @@ class BeliefSearch:
         if not self._moves:
             return
         if len(self._moves) == 1:
-            report(Opinion(self._moves[0], proven=True))
+            report(Opinion(self._moves[0], final=True))
             return
         if not any(self._visits):
             report(Opinion(random.choice(self._moves)))
@@ -60,9 +60,9 @@ class BeliefSearch:
 
     def _opinion(self) -> Opinion:
         best = max(range(len(self._moves)), key=lambda i: (self._visits[i], self._totals[i]))
-        value = 100 * self._totals[best] / self._visits[best] if self._visits[best] else None
+        score = Score(100 * self._totals[best] / self._visits[best]) if self._visits[best] else None
         info = {"states": len(self._states), "playouts": sum(self._visits)}
-        return Opinion(self._moves[best], value, info=info)
+        return Opinion(self._moves[best], score, info=info)
 
     def _play_out(self, stop: StopFlag) -> None:
         machine = self._machine

@@ -7,11 +7,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from agent.search.engine import Engine, Opinion
+from agent.search.engine import Engine, Limit, Opinion
 from agent.worker.belief_search import NAME as BELIEF_SEARCH
 from agent.worker.belief_search import BeliefSearch
 from agent.worker.evidence import Perceive
@@ -47,12 +48,28 @@ IN_DOUBT = "several states fit what was told: the moves are compared in samples 
 """Why the search over beliefs thinks."""
 
 
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Functions that a gamer calls, in its own thread."""
+
+    send: Callable[[Report], None]
+    """Takes the gamer's reports."""
+    observed: Callable[[Observation], None] | None = None
+    """Takes the machine's word on each state of the match."""
+    settle: Settle = lambda seconds, stopped: True
+    """Waits until the states observed are found right or wrong, before a report that ends the turn or the match."""
+    ended: Callable[[], None] = lambda: None
+    """Called when the gamer plays no more."""
+    perceive: Perceive | None = None
+    """Gives the role's percepts in a game of imperfect information."""
+    engines: EngineChoice | None = None
+    """Gives the engines, best first; None for those of `agent.search.registry`."""
+
+
 class Gamer:
     """Follows the match, sends every turn's situation at once, then thinks until the next turn.
 
-    While the circuit is being compiled, a gamer with the interpreter already plays; then one with the circuit takes
-    over. A gamer that is no longer wanted may be stuck in a slow machine: its thread is a daemon, and what it still
-    sends is dropped.
+    A retired gamer may be stuck in a slow machine: its thread is a daemon, and its reports are dropped.
     """
 
     def __init__(
@@ -60,23 +77,17 @@ class Gamer:
         make_machine: Callable[[], StateMachine],
         role: Term,
         checkpoint: Checkpoint,
-        send: Callable[[Report], None],
+        hooks: Hooks,
         *,
         thinking: bool,
         seconds: float | None,
         start_ends: float | None = None,
-        engines: EngineChoice | None = None,
-        observed: Callable[[Observation], None] | None = None,
-        settle: Settle = lambda seconds, stopped: True,
-        ended: Callable[[], None] = lambda: None,
-        perceive: Perceive | None = None,
     ) -> None:
-        """`make_machine` runs in the gamer's thread. `thinking` is whether to think before the next turn begins,
-        `seconds` how long the present turn lasts where one is running, `start_ends` until when (`time.monotonic`) the
-        start clock may be used, `engines` the choice of engines, best first (None: those of `agent.search.registry`).
-        `observed` is told what the machine says of each state of the match; `settle` waits until it was found right or
-        wrong, before something is reported that ends the turn or the match. `ended` is called when the gamer plays no
-        more. `perceive` says what the role sees in a game of imperfect information."""
+        """`make_machine` runs in the gamer's thread. `thinking` says whether to think before the next turn begins.
+
+        `seconds` is the length of the present turn, if one is running; `start_ends` the time (`time.monotonic`) up to
+        which the start clock may be used.
+        """
         self.prepared = threading.Event()
         """Set when the first situation was sent and the engine is at work, or when the gamer has failed."""
         self.failed: str | None = None
@@ -84,7 +95,7 @@ class Gamer:
         self._make_machine = make_machine
         self._role_term = role
         self._checkpoint = checkpoint
-        self._send_report = send
+        self._hooks = hooks
         self._tasks: deque[Turn | Rewind] = deque()
         self._changed = threading.Condition()
         self._sending = threading.Lock()
@@ -99,11 +110,7 @@ class Gamer:
         """Whether the engine has nothing to gain from thinking on."""
         self._engine: Engine | None = None
         self._engines: Iterator[Engine] = iter(())
-        self._choose_engines = engines
-        self._observed = observed
-        self._settle = settle
-        self._ended = ended
-        self._perceive = perceive
+        self._choose_engines = hooks.engines
         self._doubt: BeliefSearch | None = None
         """What thinks in place of the engine while the state is in doubt."""
         self._opinions = Opinions(self._send_opinion, self._is_settled, self._stop)
@@ -125,7 +132,7 @@ class Gamer:
         """Whether the match should not begin yet: the engine thinks, and may find out all that it needs."""
         opinion = self._opinions.newest
         thoughtful = self._engine is not None and self._engine.uses_start_clock and self._thinking
-        return thoughtful and not (self._turned or self._exhausted or (opinion is not None and opinion.proven))
+        return thoughtful and not (self._turned or self._exhausted or (opinion is not None and opinion.final))
 
     def turn(self, turn: Turn) -> None:
         """Begins a turn: stops the present thoughts, follows the joint move, thinks on."""
@@ -174,7 +181,7 @@ class Gamer:
         try:
             machine = self._make_machine()
             role = machine.roles.index(self._role_term)
-            reference = Reference(machine, role, self._checkpoint, self._perceive)
+            reference = Reference(machine, role, self._checkpoint, self._hooks.perceive)
             self._announce(reference)
             if self._choose_engines is None:
                 # It imports all engines with their kernels: not before the legal moves are known.
@@ -194,7 +201,7 @@ class Gamer:
                 log.exception("the gamer fails")
         finally:
             self.prepared.set()
-            self._ended()
+            self._hooks.ended()
 
     def _play(self, reference: Reference) -> None:
         while True:
@@ -211,7 +218,7 @@ class Gamer:
                 if task.joint_move is not None:
                     self._follow(reference, task.joint_move, last=task.seconds is None)
             elif isinstance(task, Rewind):
-                reference = Reference(reference.machine, reference.role, Checkpoint(), self._perceive)
+                reference = Reference(reference.machine, reference.role, Checkpoint(), self._hooks.perceive)
                 self._announce(reference)
                 assert self._choose_engines is not None
                 self._engines = self._choose_engines(reference.machine, reference.role)
@@ -283,12 +290,13 @@ class Gamer:
     def _is_settled(self) -> bool:
         """Whether the present state may be acted on; waits for that, but not for long, nor when there is a new turn."""
         seconds = HOLD_SECONDS if self._seconds is None else min(HOLD_SECONDS, HOLD_SHARE * self._seconds)
-        return self._settle(seconds, lambda: self._retired or bool(self._tasks))
+        return self._hooks.settle(seconds, lambda: self._retired or bool(self._tasks))
 
     def _show_states(self, reference: Reference) -> None:
-        if self._observed is not None and not self._retired:
+        observed = self._hooks.observed
+        if observed is not None and not self._retired:
             for seen in reference.observations():
-                self._observed(seen)
+                observed(seen)
 
     def _next_engine(self, state: State) -> None:
         """Puts the next best engine to work; with none left, the match goes on with any legal move."""
@@ -325,10 +333,10 @@ class Gamer:
         while self._engine is not None and not self._stop[0]:
             try:
                 if self._turned or self._start_ends is None:
-                    self._engine.think(self._stop, self._opinions.report, self._seconds)
+                    self._engine.think(self._stop, self._opinions.report, Limit(self._seconds))
                 else:
                     left = self._start_ends - time.monotonic()
-                    self._engine.prepare(self._stop, self._opinions.report, left if left > 0 else None)
+                    self._engine.prepare(self._stop, self._opinions.report, Limit(left if left > 0 else None))
                 return
             except (BrokenPipeError, EOFError):
                 raise
@@ -346,4 +354,4 @@ class Gamer:
     def _send(self, report: Report) -> None:
         with self._sending:
             if not self._retired:
-                self._send_report(report)
+                self._hooks.send(report)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from agent.search.engine import Opinion, StopFlag
 from agent.worker.messages import Situation
@@ -64,7 +65,7 @@ class Opinions:
                 raise GameError(f"the engine wants {opinion.move}, which is not legal")
             before, at = self._sent
             wait = at + REPEAT_AFTER - time.monotonic()
-            if before is None or opinion.move != before.move or opinion.proven != before.proven or wait <= 0:
+            if before is None or opinion.move != before.move or opinion.final != before.final or wait <= 0:
                 self._send_now(situation, opinion)
                 return
             if self._kept is None:
@@ -85,10 +86,10 @@ class Opinions:
     def _send_now(self, situation: Situation, opinion: Opinion) -> None:
         before, _ = self._sent
         self._kept = None
-        if opinion.proven and not (before is not None and before.proven):
-            unproven = opinion.unproven()
-            self._sent = (unproven, time.monotonic())
-            self._send(situation.turn, unproven)
+        if opinion.final and not (before is not None and before.final):
+            pending = replace(opinion, final=False)
+            self._sent = (pending, time.monotonic())
+            self._send(situation.turn, pending)
             if not self._is_settled():
                 return
         self._sent = (opinion, time.monotonic())

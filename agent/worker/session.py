@@ -1,10 +1,9 @@
-"""A worker's part in one match, as its control thread sees it: who plays, what is compiled, and what is to be trusted.
+"""The control thread of a worker: chooses the gamer that plays the match.
 
-The thread does nothing that takes long; the game is followed and searched by a `Gamer`. One with the interpreter is
-there at once; the circuit is compiled in child processes, and a gamer with it takes over when it is ready. From then on
-the circuit is compared with the interpreter (`agent.worker.crosschecker`). Where they differ, the interpreter's word
-counts: it plays until a circuit of the rules as they stand, not rewritten before they are grounded, is there, and for
-good should that one differ as well.
+It does nothing slow itself; a `Gamer` follows and searches the game. A gamer with the interpreter plays at once. Child
+processes compile the circuit meanwhile, and a gamer with it takes over when it is ready. From then on the circuit is
+compared with the interpreter (`agent.worker.crosschecker`). Where they differ, the interpreter is right: it plays until
+a circuit of the unrewritten rules is ready, and for good should that one differ too.
 """
 
 from __future__ import annotations
@@ -15,12 +14,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from agent.worker.choice import choice_for, monte_carlo
 from agent.worker.evidence import Perceive
-from agent.worker.gamer import EngineChoice, Gamer, Settle
+from agent.worker.gamer import EngineChoice, Gamer, Hooks, Settle
 from agent.worker.messages import (
     PULSE,
     Alive,
@@ -43,41 +43,66 @@ from games.gdl.rules.terms import predicate
 from games.machine import StateMachine, Term
 
 if TYPE_CHECKING:
-    # A light worker does without kernels and child processes.
+    # A light worker imports neither kernels nor child processes.
     from agent.worker.crosschecker import CrossChecker, Finding
     from games.gdl.compile import Limits
 
 log = logging.getLogger("agent.worker")
 
 POLL = 0.005
-"""Seconds between two looks at a compilation. Set by hand; not tuned."""
+"""Seconds between two polls of a compilation."""
 
 USED_OF_START_CLOCK, LEFT_OF_START_CLOCK = 0.95, 0.5
-"""A game that is thought about before the match begins has this share of the start clock, less so many seconds: the
-server's margin is among what is left. Set by hand; not tuned."""
-
+"""Share of the start clock to think for, less the seconds. The server's margin is in the rest."""
 
 COMPILATIONS: tuple[tuple[str, ...] | None, ...] = (None, ("plain",))
-"""Which rewritings to race (None: all), by the number of circuits that were found wrong in the match: at last the rules
-as they stand, since most mistakes are in rewriting. After these the interpreter plays."""
+"""Rewritings to race (None: all), by the number of circuits found wrong in the match. Most mistakes are in rewriting,
+so the second circuit is of the rules as they stand. After these the interpreter plays."""
+
+
+class Phase(Enum):
+    """Machine that plays, and the one that is to take over."""
+
+    COMPILING = auto()
+    """The interpreter plays; a circuit is being compiled."""
+    JOINING = auto()
+    """The interpreter plays; the circuit's gamer, the successor, gets prepared."""
+    CIRCUIT = auto()
+    """The circuit plays."""
+    FALLING_BACK = auto()
+    """The circuit is distrusted; the interpreter's gamer, the successor, gets prepared. Another circuit may be being
+    compiled."""
+    INTERPRETER = auto()
+    """The interpreter plays; no circuit will come."""
+
+
+class Announcement(Enum):
+    """Progress of the report on what plays the match."""
+
+    OPEN = auto()
+    """It is not settled what plays."""
+    DUE = auto()
+    """It is settled, but the engine still uses the start clock."""
+    MADE = auto()
+    """It was reported what plays, or that nothing can."""
 
 
 class CompilationLike(Protocol):
-    """What a session needs of `games.gdl.compile.Compilation`."""
+    """Interface of `games.gdl.compile.Compilation`."""
 
     @property
     def failed(self) -> str | None:
-        """Why there will be no machine; None while there may be."""
+        """Reason why there will be no machine; None while there may be one."""
 
     def poll(self) -> StateMachine | None:
-        """The machine, as soon as it is there."""
+        """Returns the machine; None while it is being compiled."""
 
     def cancel(self) -> None:
-        """Gives up."""
+        """Ends the compilation."""
 
 
 class Session:
-    """The control thread's view of the match."""
+    """One match, as its control thread sees it."""
 
     def __init__(
         self,
@@ -88,9 +113,10 @@ class Session:
         engines: EngineChoice | None = None,
         light: bool = False,
     ) -> None:
-        """`compile` is `games.gdl.compile.start_compilation` and `engines` the choice of the registry unless said
-        otherwise. A light session has only the engine that needs no kernels, and leaves it to another worker to say
-        that the match is prepared."""
+        """`compile` defaults to `games.gdl.compile.start_compilation`, `engines` to the choice of the registry.
+
+        A light session has only the engine that needs no kernels; another worker reports that the match is prepared.
+        """
         self._channel = channel
         self._light = light
         self._engines = monte_carlo if light else engines or choice_for(begin)
@@ -99,26 +125,23 @@ class Session:
         self._received: list[Received] = list(begin.checkpoint.since)
         self._seconds = begin.seconds
         self._distrust = begin.distrust
-        """How many circuits were found to be wrong, or failed."""
+        """Number of circuits found wrong, or failed."""
         self._resting = begin.seconds is None and not begin.ponder
-        self._prepared = False
-        """Whether it was reported what plays the match, or that nothing can."""
-        self._chosen = False
-        """Whether what plays the match is still to be reported: it makes use of the start clock."""
+        self._phase = Phase.INTERPRETER
+        self._announcement = Announcement.OPEN
         self._gamer: Gamer | None = None
+        """The gamer that plays."""
         self._successor: Gamer | None = None
-        """The one that is to play instead, until it is prepared."""
-        self._circuit: Gamer | None = None
-        """The one of these whose machine is a circuit."""
+        """The gamer that takes over once it is prepared."""
         self._compilation: CompilationLike | None = None
         self._crosschecker: CrossChecker | None = None
         self._perceive: Perceive | None = None
-        self._over = False
-        """Whether the match is over and it was not yet said what was compared."""
+        self._summary_due = False
+        """Whether the match is over, but the comparison's summary was not logged yet."""
         self._started = time.monotonic()
 
     def run(self) -> None:
-        """Plays until the server closes the channel, and raises `EOFError` then; returns at once from a bad match."""
+        """Plays until the server closes the channel; raises `EOFError` then. Returns at once from a bad match."""
         try:
             checked = check_rules(self._begin.start)
             if isinstance(checked, Refused):
@@ -129,15 +152,14 @@ class Session:
                 from agent.worker.crosschecker import CrossChecker
 
                 # Processes are forked here, before any thread exists.
-                self._compilation = self._start_compilation(checked)
+                self._start_compilation(checked)
                 self._crosschecker = CrossChecker(checked, self._channel.wake)
                 self._crosschecker.start()
             self._gamer = self._start_gamer(lambda: Interpreter(checked), thinking=self._begin.seconds is not None)
             threading.Thread(target=self._beat, name="pulse", daemon=True).start()
             while True:
-                awaited = self._chosen or not self._prepared
-                changing = awaited or self._compilation is not None or self._successor is not None
-                command = self._channel.receive(POLL if changing else None)
+                settled = self._announcement is Announcement.MADE and self._phase in (Phase.CIRCUIT, Phase.INTERPRETER)
+                command = self._channel.receive(None if settled else POLL)
                 if isinstance(command, Turn):
                     self._turn(command)
                 elif isinstance(command, Rewind):
@@ -158,13 +180,13 @@ class Session:
                 self._channel.send(Alive())
                 time.sleep(PULSE)
 
-    def _start_compilation(self, checked: CheckedRules) -> CompilationLike:
+    def _start_compilation(self, checked: CheckedRules) -> None:
         from games.gdl.compile import Limits, start_compilation
 
         variants = COMPILATIONS[self._distrust]
-        return (self._compile or start_compilation)(
-            checked, Limits() if variants is None else Limits(variants=variants)
-        )
+        limits = Limits() if variants is None else Limits(variants=variants)
+        self._compilation = (self._compile or start_compilation)(checked, limits)
+        self._phase = Phase.COMPILING
 
     def _start_gamer(
         self,
@@ -178,15 +200,17 @@ class Session:
             make_machine,
             self._begin.start.role,
             replace(self._begin.checkpoint, since=tuple(self._received)),
-            self._channel.send,
+            Hooks(
+                self._channel.send,
+                observed=observed,
+                settle=settle,
+                ended=self._channel.wake,
+                perceive=self._perceive,
+                engines=self._engines,
+            ),
             thinking=thinking,
             seconds=self._seconds,
             start_ends=self._start_ends,
-            observed=observed,
-            settle=settle,
-            ended=self._channel.wake,
-            perceive=self._perceive,
-            engines=self._engines,
         )
         gamer.start()
         return gamer
@@ -212,9 +236,9 @@ class Session:
         return right
 
     def _conclude(self) -> None:
-        """Says what was compared, once, when the match is over: this process is, too, as soon as that is reported."""
-        if self._over and self._crosschecker is not None:
-            self._over = False
+        """Logs what was compared, once, when the match is over. The process ends as soon as the result is reported."""
+        if self._summary_due and self._crosschecker is not None:
+            self._summary_due = False
             log.info("%s", self._crosschecker.summary())
 
     def _turn(self, turn: Turn) -> None:
@@ -223,9 +247,9 @@ class Session:
         if self._crosschecker is not None:
             self._crosschecker.rest(False)
             if turn.joint_move is not None and turn.seconds is None:
-                # No answer is wanted. A circuit's gamer still has the last state compared.
-                self._over = True
-                if self._circuit is None or self._circuit is not self._gamer:
+                # The match is over. The circuit's gamer still has the last state compared.
+                self._summary_due = True
+                if self._phase is not Phase.CIRCUIT:
                     self._conclude()
         if turn.joint_move is not None:
             self._received.append(turn.joint_move)
@@ -250,8 +274,8 @@ class Session:
                 gamer.rest()
 
     def _check_circuit(self, checked: CheckedRules) -> None:
-        """Sees whether the circuit is still to be trusted, and lets the next more trustworthy way take over if not."""
-        if self._circuit is None:
+        """Replaces a circuit that was found wrong, or that failed while it played."""
+        if self._phase not in (Phase.JOINING, Phase.CIRCUIT):
             return
         finding = self._crosschecker.poll() if self._crosschecker is not None else None
         if finding is not None:
@@ -260,108 +284,120 @@ class Session:
                 checked.rules, place=lambda statement: place(self._begin.start, (statement,))
             )
             log.error("circuit and interpreter differ in a state of %s: %s", where, text)
-        elif self._circuit is self._gamer and self._circuit.failed:
-            log.error("the circuit cannot follow the match: %s", self._circuit.failed)
+        elif self._phase is Phase.CIRCUIT and self._gamer is not None and self._gamer.failed:
+            log.error("the circuit cannot follow the match: %s", self._gamer.failed)
         else:
             return
         self._replace_circuit(checked, finding)
 
     def _replace_circuit(self, checked: CheckedRules, finding: Finding | None) -> None:
         assert self._crosschecker is not None
-        assert self._circuit is not None
         self._crosschecker.watch(None)
         self._distrust += 1
-        # What joins the match later, or takes it up again after a restart, has to know.
+        # A worker that joins the match later, or takes it up after a restart, must know.
         self._channel.send(Distrusted(self._distrust))
-        if self._circuit is self._gamer:
-            if finding is None or finding.own:
-                # What it says of the present state is wrong; until the interpreter has followed, silence is better.
-                self._circuit.retire()
+        if self._phase is Phase.CIRCUIT:
+            if self._gamer is not None and (finding is None or finding.own):
+                # Its reports on the present state are wrong: better none until the interpreter has caught up.
+                self._gamer.retire()
             self._successor = self._start_gamer(lambda: Interpreter(checked), thinking=not self._resting)
         else:
-            # It has not taken over yet: the interpreter still plays.
-            self._circuit.retire()
+            # The circuit has not taken over yet: the interpreter still plays.
+            assert self._successor is not None
+            self._successor.retire()
             self._successor = None
-        self._circuit = None
         if self._distrust < len(COMPILATIONS):
             log.warning("the rules are compiled once more, as they stand")
-            self._compilation = self._start_compilation(checked)
+            self._start_compilation(checked)
         else:
             log.warning("no circuit can be trusted: played by the interpreter")
+            self._phase = Phase.INTERPRETER
+        if self._successor is not None:
+            self._phase = Phase.FALLING_BACK
 
     def _change_gamers(self) -> None:
-        """Lets a gamer that is prepared take over, or keeps the present one once it is clear that none comes."""
-        if self._successor is None and self._compilation is not None:
-            machine = self._compilation.poll()
-            if machine is not None:
-                self._compilation = None
-                self._successor = self._circuit = self._start_circuit(machine)
-            elif self._compilation.failed:
-                self._give_up_circuit(self._compilation.failed)
+        """Lets a prepared successor take over, and reports what plays once that is settled."""
+        if self._phase is Phase.COMPILING:
+            self._poll_compilation()
         if self._successor is not None:
             if self._successor.prepared.is_set():
                 self._take_over(self._successor)
-        elif self._compilation is None and not (self._prepared or self._chosen):
+        elif self._phase is Phase.INTERPRETER and self._announcement is Announcement.OPEN:
             assert self._gamer is not None
             if self._gamer.prepared.is_set():
                 self._settle_for(self._gamer)
-        if self._chosen and not self._thinks_before_the_match():
+        if self._announcement is Announcement.DUE and not self._thinks_before_the_match():
             self._report_prepared()
 
+    def _poll_compilation(self) -> None:
+        assert self._compilation is not None
+        machine = self._compilation.poll()
+        if machine is not None:
+            self._compilation = None
+            self._phase = Phase.JOINING
+            self._successor = self._start_circuit(machine)
+        elif self._compilation.failed:
+            self._give_up_circuit(self._compilation.failed)
+
     def _thinks_before_the_match(self) -> bool:
-        """Whether the gamer makes use of the start clock, and there is some left."""
+        """Whether the gamer uses the start clock, and some of it is left."""
         assert self._gamer is not None
         return self._gamer.uses_start_clock and time.monotonic() < self._start_ends
 
     @property
     def _start_ends(self) -> float:
-        """Until when the start clock may be used, by `time.monotonic`."""
+        """Time, by `time.monotonic`, up to which the start clock may be used."""
         return self._started + USED_OF_START_CLOCK * self._begin.start.start_clock - LEFT_OF_START_CLOCK
 
     def _take_over(self, successor: Gamer) -> None:
         self._successor = None
-        if successor.failed and successor is self._circuit:
+        joining = self._phase is Phase.JOINING
+        if joining and successor.failed:
             self._give_up_circuit(successor.failed)
             return
+        if joining:
+            self._phase = Phase.CIRCUIT
+        else:
+            self._phase = Phase.INTERPRETER if self._compilation is None else Phase.COMPILING
         if successor.failed:
             log.error("the interpreter cannot take the match over: %s", successor.failed)
             return
         assert self._gamer is not None
         self._gamer.retire()
         self._gamer = successor
-        # It may have thought before it took over, perhaps to a proof: what the other one said meanwhile is worth less.
+        # Its opinion, perhaps a proof, may be older than the retired gamer's last one, but counts for more.
         successor.repeat()
-        self._chosen = True
+        self._announcement = Announcement.DUE
 
     def _settle_for(self, gamer: Gamer) -> None:
-        """Plays with the interpreter, for want of anything else."""
+        """Plays with the interpreter, as no circuit will come."""
         if gamer.failed:
-            self._prepared = True
+            self._announcement = Announcement.MADE
             self._channel.send(Refused(f"neither circuit nor interpreter can play this: {gamer.failed}"))
             return
         if not self._resting:
             gamer.ponder()
-        self._chosen = True
+        self._announcement = Announcement.DUE
 
     def _give_up_circuit(self, reason: str) -> None:
         log.warning("no circuit (%s): played by the interpreter", reason)
         self._compilation = None
-        self._circuit = None
+        self._phase = Phase.INTERPRETER
         if self._crosschecker is not None:
             self._crosschecker.watch(None)
 
     def _report_prepared(self) -> None:
         assert self._gamer is not None
-        self._prepared, self._chosen = True, False
+        self._announcement = Announcement.MADE
         if self._light:
             return
         seconds = time.monotonic() - self._started
         log.info("ready after %.2f s, engine %s", seconds, self._gamer.engine_name)
-        self._channel.send(Prepared(self._gamer.engine_name, self._gamer is self._circuit))
+        self._channel.send(Prepared(self._gamer.engine_name, self._phase is Phase.CIRCUIT))
 
 
 def _perception(checked: CheckedRules, role: Term) -> Perceive | None:
-    """What the role perceives of a step; None in a game of perfect information."""
+    """Returns the function that gives the role's percepts; None in a game of perfect information."""
     if not any(predicate(rule.head) == ("sees", 2) for rule in checked.rules):
         return None
     from games.perception import Perception

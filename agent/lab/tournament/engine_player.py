@@ -12,7 +12,7 @@ from agent.errors import InputError
 from agent.lab.tournament.plain import make_plain_engine
 from agent.refereeing.local_player import LocalPlayer
 from agent.search.choosing import general
-from agent.search.engine import Engine, Opinion, StopFlag, consider, limited
+from agent.search.engine import Engine, Limit, Opinion, StopFlag, consider, limited
 from agent.search.montecarlo import MonteCarlo
 from agent.search.registry import native_factories, plugged_in
 from agent.search.team import Team
@@ -112,7 +112,7 @@ class EnginePlayer(LocalPlayer):
         self._start_seconds = start_seconds
         self._turn = turn or asyncio.Lock()
         self._plies = 0
-        self._proven_values: list[float] = []
+        self._proven_goals: list[float] = []
         self._broken: Exception | None = None
 
     async def start(self, state: State, seconds: float) -> None:
@@ -128,12 +128,12 @@ class EnginePlayer(LocalPlayer):
             return legal[0]
         async with self._turn:
             last = await self._in_thread(lambda stop: self._consider(legal, stop))
-        if not last.proven:
+        if last.score is None or not last.score.proven:
             self.proven_from = None
-        elif self.proven_from is None:
-            self.proven_from = self._plies + 1
-        if last.proven and last.value is not None:
-            self._proven_values.append(last.value)
+        else:
+            self._proven_goals.append(last.score.goal)
+            if self.proven_from is None:
+                self.proven_from = self._plies + 1
         return last.move
 
     async def follow(self, joint_move: tuple[Term, ...], state: State) -> None:
@@ -147,7 +147,7 @@ class EnginePlayer(LocalPlayer):
 
     def proofs_above(self, goal: int) -> int:
         """Turns at which more than this goal was held to be proven."""
-        return sum(value > goal + 0.5 for value in self._proven_values)
+        return sum(one > goal + 0.5 for one in self._proven_goals)
 
     async def _in_thread(self, think: Callable[[StopFlag], Opinion]) -> Opinion:
         stop = np.zeros(1, np.uint8)
@@ -159,12 +159,12 @@ class EnginePlayer(LocalPlayer):
 
     def _prepare(self, stop: StopFlag) -> Opinion:
         with limited(stop, self._start_seconds) as halt:
-            self._engine.prepare(halt, lambda opinion: None, self._start_seconds)
+            self._engine.prepare(halt, lambda opinion: None, Limit(self._start_seconds))
         return Opinion("")
 
     def _consider(self, legal: Sequence[Term], stop: StopFlag) -> Opinion:
         begin, cpu = time.monotonic(), time.process_time()
-        opinion = consider(self._engine, legal, self._seconds, stop)
+        opinion = consider(self._engine, legal, Limit(self._seconds), stop)
         seconds = time.monotonic() - begin
         self.cpu += time.process_time() - cpu
         self.thought += seconds

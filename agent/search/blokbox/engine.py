@@ -35,8 +35,10 @@ from agent.search.engine import (
     Candidate,
     Engine,
     EngineMismatchError,
+    Limit,
     Opinion,
     Report,
+    Score,
     StopFlag,
 )
 from games.gdl.running.machine import CircuitMachine
@@ -79,9 +81,10 @@ def make_engine(machine: StateMachine, role: int) -> BlokboxEngine | None:
     return None if binding is None else BlokboxEngine(machine, binding, role)
 
 
-def _value(proof: int, estimate: float) -> float:
-    """The goal to expect for the player who moved into a node, 0..100."""
-    return {MOVED_IN_WINS: 100.0, MOVED_IN_LOSES: 0.0}.get(proof, estimate)
+def _score(proof: int, estimate: float) -> Score:
+    """The worth of a node to the player who moved into it; `estimate` is 0..100."""
+    goal = {MOVED_IN_WINS: 100.0, MOVED_IN_LOSES: 0.0}.get(proof)
+    return Score(estimate) if goal is None else Score(goal, proven=True)
 
 
 def warm_kernels() -> None:
@@ -154,7 +157,7 @@ class BlokboxEngine(Engine):
             self._tree, self._spare = self._spare, self._tree
             self._forget_unsupported_proof()
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         self._join_helper()
         before = int(self._tree.visits[0])
         # The first visit expands the root, so that there is an opinion even where `stop` is set already.
@@ -167,13 +170,16 @@ class BlokboxEngine(Engine):
         self._helper = threading.Thread(target=self._help, args=(halt,), name="blokbox helper", daemon=True)
         self._helper.start()
         try:
-            while not stop[0] and not last.proven:
-                self._grow(0, VISITS_PER_CALL, stop)
+            left = 1 << 62 if limit.nodes is None else limit.nodes
+            while not stop[0] and not last.final and left > 0:
+                visits = min(VISITS_PER_CALL, left)
+                left -= visits
+                self._grow(0, visits, stop)
                 self._take_proofs()
                 opinion = self._opinion(before, stop)
                 now = time.monotonic()
-                changed = (opinion.move, opinion.proven) != (last.move, last.proven)
-                if stop[0] or changed or now - reported >= REPORT_SECONDS:
+                changed = (opinion.move, opinion.final) != (last.move, last.final)
+                if stop[0] or left <= 0 or changed or now - reported >= REPORT_SECONDS:
                     report(opinion)
                     reported = now
                 last = opinion
@@ -275,7 +281,7 @@ class BlokboxEngine(Engine):
         proof = int(tree.proof[0])
         if proof:
             value = 1.0 if (proof == MOVED_IN_WINS) != in_control else 0.0
-        return Opinion(move, 100.0 * value, bool(proof), info, candidates, line)
+        return Opinion(move, Score(100.0 * value, bool(proof)), bool(proof), info, candidates, line)
 
     def _candidates(self, best: int) -> tuple[Candidate, ...]:
         """The best child of the root, then the most visited ones."""
@@ -286,9 +292,8 @@ class BlokboxEngine(Engine):
         return tuple(
             Candidate(
                 terms[int(tree.move[child])],
-                _value(int(tree.proof[child]), 100.0 * float(tree.wins[child] / max(1, tree.visits[child]))),
+                _score(int(tree.proof[child]), 100.0 * float(tree.wins[child] / max(1, tree.visits[child]))),
                 int(tree.visits[child]),
-                bool(tree.proof[child]),
             )
             for child in order[:MOST_CANDIDATES]
         )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from agent.search.choosing.preparation import Preparation
-from agent.search.engine import START_SECONDS, Engine, Opinion, Report, StopFlag, limited
+from agent.search.engine import START_SECONDS, UNLIMITED, Engine, Limit, Opinion, Report, Score, StopFlag, limited
 from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.learning.memory import SheetMemory
 from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
@@ -38,9 +38,6 @@ ALPHA_BETA_SECONDS, TREE_SECONDS, IMPROVE_SECONDS = 0.5, 1.5, 4.0
 """While others think: how long is searched, by alpha-beta or by tree search, before that time is used for learning or
 for trial matches, where little is known; and how long that lasts before a search has its turn again. Longer by tree
 search: what it finds lasts for turns to come. Set by hand; not tuned."""
-SAME_GOAL = 0.01
-"""Goals that differ by less are the same, but for rounding."""
-
 
 class GeneralSearch(Engine):
     """Alpha-beta or tree search for one role of a game for two.
@@ -63,13 +60,12 @@ class GeneralSearch(Engine):
         seed: int | None = None,
         memory: SheetMemory | None = None,
         team: Team | None = None,
-        race: bool = False,
         **options: Any,
     ) -> None:
         random = Random(seed)
         threads = threads or len(os.sched_getaffinity(0))
         self._machine, self._role = machine, role
-        self._team, self._race = team, race
+        self._team = team
         self._tree = TreeSearch(
             machine, role, threads=threads, seed=random.getrandbits(63), team=team, setting=TreeSetting(), **options
         )
@@ -92,26 +88,30 @@ class GeneralSearch(Engine):
         self._state = state
         self._tree.advance(joint_move, state)
 
-    def prepare(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
-        proven = self._get_ready(stop, report, min(seconds or START_SECONDS, MOST_SECONDS), trial=True)
-        # The match may begin: what could be learnt is learnt, and searching goes on until the first turn.
+    def prepare(self, stop: StopFlag, report: Report, limit: Limit) -> None:
+        final = self._get_ready(stop, report, min(limit.seconds or START_SECONDS, MOST_SECONDS), trial=True)
+        # The match may begin now; searching goes on until the first turn.
         self.uses_start_clock = False
-        if not proven:
-            self._search(stop, report, seconds)
+        if not final:
+            self._search(stop, report, limit)
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
-        if seconds is None or len(self._machine.legal(self._state, self._role)) == 1:
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
+        if limit.exact:
+            # Learning and trial matches depend on time: they are left out where the result must not.
+            self._search(stop, report, limit)
+            return
+        if limit.seconds is None or len(self._machine.legal(self._state, self._role)) == 1:
             self._ponder(stop, report)
             return
-        end = time.monotonic() + seconds
-        if self._get_ready(stop, report, LATE_SHARE * seconds, trial=False):
+        end = time.monotonic() + limit.seconds
+        if self._get_ready(stop, report, LATE_SHARE * limit.seconds, trial=False):
             return
         if not self._improvable:
-            self._search(stop, report, seconds)
+            self._search(stop, report, limit)
             return
-        # The answer leaves then; what is left until the next turn is the others'.
+        # The answer leaves then; the time until the next turn may be used otherwise.
         with limited(stop, end - time.monotonic()) as halt:
-            self._search(halt, report, seconds)
+            self._search(halt, report, limit)
             goes_on = bool(halt[0])
         if goes_on:
             self._ponder(stop, report)
@@ -125,11 +125,11 @@ class GeneralSearch(Engine):
         """Searches, and finds out how to search better by turns, while nobody waits for an answer."""
         while not stop[0]:
             if not self._improvable:
-                self._search(stop, report, None)
+                self._search(stop, report, UNLIMITED)
                 return
             seconds = ALPHA_BETA_SECONDS if self._preparation.prefers_alpha_beta else TREE_SECONDS
             with limited(stop, seconds) as halt:
-                self._search(halt, report, None)
+                self._search(halt, report, UNLIMITED)
                 # Else there is nothing left to find out.
                 goes_on = bool(halt[0])
             if not goes_on:
@@ -139,7 +139,7 @@ class GeneralSearch(Engine):
                 self._start(self._preparation.improve)
                 self._finish(stop, end)
 
-    def _search(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def _search(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         if stop[0]:
             return
         preparation = self._preparation
@@ -147,55 +147,61 @@ class GeneralSearch(Engine):
             alpha_beta = self._alpha_beta_for(preparation.evaluation)
             self.name, self.reason = alpha_beta.name, alpha_beta.reason
             try:
-                alpha_beta.think(stop, report, seconds)
+                alpha_beta.think(stop, report, limit)
                 if not alpha_beta.helpless:
                     return
             except CannotSearchError:
                 pass
         self.name, self.reason = self._tree.name, self._tree_reason()
         preparation.trees.tune(self._tree)
-        settled: Opinion | None = None
+        proven: Opinion | None = None
 
         def take(opinion: Opinion) -> None:
-            nonlocal settled
-            if self._plies_matter(opinion):
-                settled, opinion = opinion, opinion.unproven()
+            nonlocal proven
+            if opinion.final and self._ends(opinion.score):
+                proven = opinion
+                if self._loses(opinion.score):
+                    # Which move loses latest is worth the rest of the turn.
+                    opinion = replace(opinion, final=False)
             report(opinion)
 
-        self._tree.think(stop, take, seconds)
-        if settled is not None and not stop[0]:
-            self._count_plies(settled, stop, report, seconds)
+        self._tree.think(stop, take, limit)
+        # A win is played at once: counting its plies is for parts of a game, and for pages, as long as the turn lasts.
+        if proven is not None and not stop[0] and (self._loses(proven.score) or limit.seconds is not None):
+            self._count_plies(proven, stop, report, limit)
 
-    def _plies_matter(self, opinion: Opinion) -> bool:
-        """Whether an opinion of tree search is a proof that is not all there is to say, and alpha-beta can say more."""
+    def _ends(self, score: Score | None) -> bool:
+        """Whether a proven score is the best or the worst there is, and alpha-beta can say how soon it comes."""
         goals = self._machine.game.goals[self._role]
-        if not (opinion.proven and goals and self._preparation.can_count_plies):
-            return False
-        ends = (min(goals), max(goals)) if self._race else (min(goals),)
-        return any(opinion.value is not None and abs(opinion.value - end) < SAME_GOAL for end in ends)
+        known = score is not None and score.proven and bool(goals) and self._preparation.can_count_plies
+        return known and score is not None and score.goal in (min(goals), max(goals))
 
-    def _count_plies(self, settled: Opinion, stop: StopFlag, report: Report, seconds: float | None) -> None:
-        """Looks for the move that loses latest, or wins soonest, where tree search has proven that the role does.
+    def _loses(self, score: Score | None) -> bool:
+        return score is not None and score.goal == min(self._machine.game.goals[self._role])
 
-        To tree search all such moves are alike. Who has lost may still win against somebody who does not see it, the
-        more so the longer it takes.
+    def _count_plies(self, proven: Opinion, stop: StopFlag, report: Report, limit: Limit) -> None:
+        """Looks for the move that wins soonest, or loses latest, where tree search has proven the result.
+
+        To tree search all such moves are alike. Whoever has lost may still win against somebody who does not see it,
+        the more so the longer it takes; and a part of a game that is won late may come too late.
         """
-        evaluation, best = self._preparation.evaluation, settled
+        evaluation, best = self._preparation.evaluation, proven
         assert evaluation is not None
-        assert settled.value is not None
-        lost = settled.value < min(self._machine.game.goals[self._role]) + SAME_GOAL
+        assert proven.score is not None
+        goal, lost = proven.score.goal, self._loses(proven.score)
 
         def take(opinion: Opinion) -> None:
             nonlocal best
-            # Of the moves of who has lost any may be taken; else what is not proven may lose.
-            if lost or (opinion.proven and opinion.value == 100):
-                best = replace(opinion, value=settled.value)
+            score = opinion.score
+            # In a lost position any move may be taken; in a won one, what is not proven may lose.
+            if score is not None and (lost or (score.proven and score.goal == 100)):
+                best = replace(opinion, score=Score(goal, proven=True, plies=score.plies), final=not lost)
                 report(best)
 
         with contextlib.suppress(CannotSearchError):
-            self._alpha_beta_for(evaluation).think(stop, take, seconds)
+            self._alpha_beta_for(evaluation).think(stop, take, limit)
         if not stop[0]:
-            report(replace(best, proven=True))
+            report(replace(best, final=True))
 
     def _alpha_beta_for(self, evaluation: LogisticEvaluation) -> AlphaBetaSearch:
         """Alpha-beta with an evaluation, at the present state."""
@@ -253,17 +259,17 @@ class GeneralSearch(Engine):
         self._halt[0] = 1
 
     def _glance(self, stop: StopFlag, report: Report, seconds: float) -> bool:
-        """Tree search for so many seconds, for a first opinion; returns whether that is proven."""
-        proven = False
+        """Searches the tree for a first opinion; returns whether that is final."""
+        final = False
 
         def take(opinion: Opinion) -> None:
-            nonlocal proven
-            proven |= opinion.proven
+            nonlocal final
+            final |= opinion.final
             report(opinion)
 
         with limited(stop, seconds) as halt:
-            self._tree.think(halt, take, seconds)
-        return proven
+            self._tree.think(halt, take, Limit(seconds))
+        return final
 
     def _wait(self, stop: StopFlag, end: float) -> None:
         """Waits for the thread that prepares until it ends, or until `stop` or `end` (`time.monotonic`)."""
@@ -288,5 +294,5 @@ def make_engine(
     if not subgames:
         return whole()
     share = MEMORY_BYTES // (len(subgames) + 1)
-    parts = [(part, GeneralSearch(part.machine, role, race=True, memory_bytes=share)) for part in subgames]
+    parts = [(part, GeneralSearch(part.machine, role, memory_bytes=share)) for part in subgames]
     return SubgameSearch(machine, role, parts, whole)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from agent.search.engine import StopFlag, consider
+from agent.search.engine import Limit, StopFlag, consider
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.move_averages import DRAWS
 from games.machine import State
@@ -34,7 +34,7 @@ def gain_by_averages(
         counts, totals = [], []
         for share in (LEARNING, 1.0 - LEARNING):
             # What it would play does not matter.
-            consider(tree, [()], share * seconds / 2, stop)
+            consider(tree, [()], Limit(share * seconds / 2), stop)
             count, total = tree.results()
             counts.append(count)
             totals.append(total)

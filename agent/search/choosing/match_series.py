@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
-from agent.search.engine import Engine, StopFlag, consider
+from agent.search.engine import Engine, Limit, StopFlag, consider
 from agent.search.learning.trial_points import Tally
 from agent.search.pvs.survey import MAX_PLIES, share_of_points
 from agent.search.tree.engine import TreeSearch
@@ -56,7 +56,7 @@ class TrialMatch:
                 if not moves:
                     self.void = True
                     return None
-                joint.append(consider(engine, moves, self.seconds, stop).move if len(moves) > 1 else moves[0])
+                joint.append(consider(engine, moves, Limit(self.seconds), stop).move if len(moves) > 1 else moves[0])
                 if stop[0]:
                     return None
             self._state = machine.next(self._state, joint)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from agent.search.choosing.match_series import MatchSeries, TrialMatch
-from agent.search.engine import Engine, StopFlag, consider, limited
+from agent.search.engine import Engine, Limit, StopFlag, consider, limited
 from agent.search.learning.trial_points import Tally
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
@@ -160,9 +160,9 @@ class Trials(MatchSeries):
         tree = self._make_tree(0, self._random)
         tree.begin(self._machine.initial())
         # What it would play does not matter.
-        consider(tree, [()], SET_UP_SHARE * seconds, stop)
+        consider(tree, [()], Limit(SET_UP_SHARE * seconds), stop)
         begin, before = time.monotonic(), tree.playouts
-        consider(tree, [()], (1.0 - SET_UP_SHARE) * seconds, stop)
+        consider(tree, [()], Limit((1.0 - SET_UP_SHARE) * seconds), stop)
         return PLAYOUTS * self.branching * (time.monotonic() - begin) / max(1, tree.playouts - before)
 
     def _count(self, match: TrialMatch, won: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from agent.search.engine import Report, StopFlag
+from agent.search.engine import Limit, Report, StopFlag
 from agent.search.planning.plan import Bound, Plan
 from agent.search.planning.process import PlannerProcess
 from agent.search.team import Setting, Team
@@ -53,11 +53,11 @@ class PuzzleSearch(TreeSearch):
             line = self.lines.best()
             self._planner.begin(state, -1 if line is None else round(100 * line.goal))
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         if not self.lines.solved:
             self._planner.go_on()
         try:
-            super().think(stop, report, seconds)
+            super().think(stop, report, limit)
         finally:
             self._planner.rest()
 

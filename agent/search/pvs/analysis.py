@@ -107,6 +107,8 @@ class Searcher:
         """(children) the moves of the root that was placed last, numbered over all roles."""
         self.root_keys = np.zeros(0, np.uint64)
         """(2 * children) the table's keys of its children, seen by role 0 and by role 1."""
+        self._last_node: int | None = None
+        """Number of nodes at which the search ends, between two moves of the root; None for no bound."""
         self.progress: Progress | None = None
         """How far the present iteration is; None before the first one."""
         self.urgent: int | None = None
@@ -143,6 +145,7 @@ class Searcher:
         stop: StopFlag,
         publish: Callable[[Verdict], None],
         max_depth: int = MAX_DEPTH,
+        max_nodes: int | None = None,
         *,
         confirm: bool = True,
     ) -> bool:
@@ -156,6 +159,7 @@ class Searcher:
         order = self.place(state)
         if not order:
             return False
+        self._last_node = None if max_nodes is None else self.nodes + max_nodes
         for depth in range(1, max_depth + 1):
             before = self._guesses
             found = self.iterate(order, depth, stop, publish)
@@ -231,6 +235,8 @@ class Searcher:
             child = waiting[0] if index == 0 else self._choose(waiting)
             waiting.remove(child)
             before = self.nodes
+            if self._last_node is not None and before >= self._last_node and depth > 1:
+                return None
             score = self.score(child, -WIN if index == 0 else best, WIN if index == 0 else best + 1, depth, stop)
             if score is not None and index > 0 and best < score < WIN:
                 score = self.score(child, best, WIN, depth, stop)
@@ -291,7 +297,12 @@ class Analyser:
             searcher.set_evaluation(weights, bias)
 
     def analyse(
-        self, state: NDArray[np.uint64], stop: StopFlag, publish: Callable[[Verdict], None], max_depth: int = MAX_DEPTH
+        self,
+        state: NDArray[np.uint64],
+        stop: StopFlag,
+        publish: Callable[[Verdict], None],
+        max_depth: int = MAX_DEPTH,
+        max_nodes: int | None = None,
     ) -> bool:
         """See `Searcher.analyse`."""
         main, *helpers = self.searchers
@@ -302,7 +313,7 @@ class Analyser:
                 for helper in helpers
             ]
             try:
-                found = main.analyse(state, stop, publish, max_depth)
+                found = main.analyse(state, stop, publish, max_depth, max_nodes)
             finally:
                 halt[0] = 1
         for helped in helping:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import time
 
-from agent.search.engine import WATCHED_SECONDS, Contenders, Engine, Opinion, Report, StopFlag
+from agent.search.engine import WATCHED_SECONDS, Contenders, Engine, Limit, Opinion, Report, Score, StopFlag
 from agent.search.evaluation.features import Features
 from agent.search.evaluation.logistic import LogisticEvaluation, probability
-from agent.search.evaluation.scale import MOST, WON
-from agent.search.pvs.analysis import Analyser, Verdict
+from agent.search.evaluation.scale import MOST, WIN, WON
+from agent.search.pvs.analysis import MAX_DEPTH, Analyser, Verdict
 from agent.search.pvs.splitting import Assistance
 from agent.search.pvs.variation import principal_variation
 from agent.search.team import Team
@@ -68,13 +68,13 @@ class AlphaBetaSearch(Engine):
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
         self._state = state
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         """See `Engine.think`. Raises `CannotSearchError` where the state is none for alpha-beta."""
         machine, role = self._machine, self._role
         moves = machine.legal(self._state, role)
         forced = len(moves) == 1
         if forced:
-            report(Opinion(moves[0], None, proven=True))
+            report(Opinion(moves[0], final=True))
 
         contenders, begun = Contenders(), time.monotonic()
 
@@ -83,25 +83,28 @@ class AlphaBetaSearch(Engine):
                 info = {"depth": verdict.depth, "score": verdict.score, "nodes": self._analyser.nodes}
                 info |= self._assistance.info
                 move = self._moves[verdict.move]
-                value = value_of(verdict)
-                candidates = contenders.add(move, value, proven=verdict.proven)
+                score = self._score(verdict)
+                candidates = contenders.add(move, score)
                 # Searches that are over sooner are not for watching.
                 line = self._line(move) if time.monotonic() - begun >= WATCHED_SECONDS else ()
-                report(Opinion(move, value, verdict.proven, info, candidates, line))
+                report(Opinion(move, score, score.proven, info, candidates, line))
 
         with self._assistance.asked(self._state, publish) as publish_first:
-            found = self._analyser.analyse(machine.pack(self._state), stop, publish_first)
+            found = self._analyser.analyse(
+                machine.pack(self._state), stop, publish_first, limit.plies or MAX_DEPTH, limit.nodes
+            )
         if not found:
             raise CannotSearchError("several roles choose at once, or one has too many moves")
+
+    def _score(self, verdict: Verdict) -> Score:
+        """The worth of a verdict to the role."""
+        if not verdict.proven:
+            return Score(100 * probability(verdict.score))
+        if abs(verdict.score) <= WON:
+            return Score(50 + 50 * verdict.score / MOST, proven=True)
+        return Score(100.0 * (verdict.score > 0), proven=True, plies=WIN - abs(verdict.score) + 1)
 
     def _line(self, move: Term) -> tuple[Term, ...]:
         """The principal variation that begins with a legal move."""
         analyser = self._analyser
         return principal_variation(self._machine, analyser.table, analyser.zobrist, self._state, self._role, move)
-
-
-def value_of(verdict: Verdict) -> float:
-    """The expected goal, 0..100: that of the ends to which a proof leads, else the chance to win."""
-    if verdict.proven and abs(verdict.score) <= WON:
-        return 50 + 50 * verdict.score / MOST
-    return 100 * probability(verdict.score)

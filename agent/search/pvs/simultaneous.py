@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from agent.search.engine import Opinion, Report, StopFlag
+from dataclasses import replace
+
+from agent.search.engine import Limit, Report, Score, StopFlag
+from agent.search.pvs.analysis import Verdict
 from agent.search.pvs.engine import AlphaBetaSearch
 from games.gdl.running.serialise import widen
 from games.machine import State, Term
@@ -24,13 +27,14 @@ class SimultaneousSearch(AlphaBetaSearch):
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
         super().advance(joint_move, widen(self._machine, state))
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         self.helpless = False
+        super().think(stop, report, limit)
 
-        def take(opinion: Opinion) -> None:
-            if opinion.proven and opinion.value is not None and opinion.value < 100:
-                self.helpless = opinion.value <= 0
-                opinion = opinion.unproven()
-            report(opinion)
-
-        super().think(stop, take, seconds)
+    def _score(self, verdict: Verdict) -> Score:
+        score = super()._score(verdict)
+        if not score.proven or score.goal == 100:
+            # A step of the game is two plies here.
+            return replace(score, plies=None if score.plies is None else (score.plies + 1) // 2)
+        self.helpless = score.goal <= 0
+        return score.estimate

@@ -111,11 +111,13 @@ class Analyser:
         publish: Callable[[Verdict], None],
         *,
         max_depth: int = 64,
+        max_nodes: int | None = None,
     ) -> bool:
         """Search a position that has a legal move until `stop[0]`, or until nothing is left to find out.
 
         Every change of the best move, and every finished iteration, is published. Returns whether the search is over
-        (rather than stopped). `max_depth` leaves out deeper iterations.
+        (rather than stopped). `max_depth` leaves out deeper iterations, `max_nodes` those that would begin after so
+        many nodes.
         """
         empty = self.variant.playable & ~(player | opponent)
         moves = self.variant.moves_of(player, opponent)
@@ -124,9 +126,9 @@ class Analyser:
             searcher.date = (searcher.date + 1) & 255
         main = self._searchers[0]
         main.stop = stop
-        score = 0
+        score, before = 0, self.nodes
         for step in schedule(empty.bit_count()):
-            if step.depth > max_depth or stop[0]:
+            if step.depth > max_depth or stop[0] or (max_nodes is not None and self.nodes - before >= max_nodes):
                 break
             self._help(player, opponent, step)
 

@@ -10,7 +10,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from agent.search.engine import WATCHED_SECONDS, Contenders, Engine, EngineMismatchError, Opinion, Report, StopFlag
+from agent.search.engine import (
+    WATCHED_SECONDS,
+    Contenders,
+    Engine,
+    EngineMismatchError,
+    Limit,
+    Opinion,
+    Report,
+    Score,
+    StopFlag,
+)
 from agent.search.reversi.analysis import Analyser, Verdict
 from agent.search.reversi.training.quick import learn_quickly
 from agent.search.reversi.variation import principal_variation
@@ -68,7 +78,7 @@ class ReversiEngine(Engine):
             raise EngineMismatchError(f"the board after {joint_move!r} is {after}, not {expected}")
         self._position = after
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         if self._learnt is not None:
             self._analyser.close()
             self._analyser, self._learnt = self._make_analyser(self._learnt), None
@@ -76,18 +86,21 @@ class ReversiEngine(Engine):
         if variant.terminal(position):
             return
         moves = variant.moves(position)
+        max_depth = self._max_depth if limit.plies is None else min(self._max_depth, limit.plies)
         if position.turn == self._role and moves:
             only = moves & (moves - 1) == 0
             first = self._binding.move(self._role, moves.bit_length() - 1)
-            report(Opinion(first, None, proven=only))
+            report(Opinion(first, final=only))
             publish = self._mover(report, only)
-            self._analyser.analyse(position.player, position.opponent, stop, publish, max_depth=self._max_depth)
+            self._analyser.analyse(
+                position.player, position.opponent, stop, publish, max_depth=max_depth, max_nodes=limit.nodes
+            )
             return
         # Nothing to decide: think about what follows, so that the next turn starts from a warm table.
         idle = self._binding.passes if position.turn == self._role else self._binding.waits
-        report(Opinion(idle[self._role], None, proven=True))
+        report(Opinion(idle[self._role], final=True))
         player, opponent = (position.player, position.opponent) if moves else (position.opponent, position.player)
-        self._analyser.analyse(player, opponent, stop, lambda verdict: None, max_depth=self._max_depth)
+        self._analyser.analyse(player, opponent, stop, lambda verdict: None, max_depth=max_depth, max_nodes=limit.nodes)
 
     def _make_analyser(self, weights: WeightSet) -> Analyser:
         evaluation, coefficients = weights.evaluation, weights.coefficients
@@ -113,17 +126,16 @@ class ReversiEngine(Engine):
 
         def publish(verdict: Verdict) -> None:
             info = {"depth": verdict.step.depth, "level": verdict.step.level, "score": verdict.score}
-            value = (
-                float(goals[1 + int(np.sign(verdict.score))])
-                if verdict.proven
-                else expected_goal(verdict.score, empties, goals)
-            )
+            if verdict.proven:
+                score = Score(float(goals[1 + int(np.sign(verdict.score))]), proven=True)
+            else:
+                score = Score(expected_goal(verdict.score, empties, goals))
             move = self._binding.move(self._role, verdict.cell)
-            candidates = contenders.add(move, value, proven=verdict.proven)
+            candidates = contenders.add(move, score)
             # Searches that are over sooner are not for watching.
             line = self._line(verdict.cell) if time.monotonic() - begun >= WATCHED_SECONDS else ()
-            proven = verdict.proven or only
-            report(Opinion(move, value, proven, {**info, "nodes": verdict.nodes}, candidates, line))
+            info["nodes"] = verdict.nodes
+            report(Opinion(move, score, verdict.proven or only, info, candidates, line))
 
         return publish
 

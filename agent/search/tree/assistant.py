@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.search.engine import StopFlag
+from agent.search.engine import UNLIMITED, StopFlag
 from agent.search.team import Assistant, Setting
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.root_parallelism import Judgement, RootReport
@@ -49,7 +49,7 @@ class TreeAssistant(Assistant):
             self._begun = True
 
     def think(self, stop: StopFlag) -> None:
-        self._search.think(stop, lambda opinion: None, None)
+        self._search.think(stop, lambda opinion: None, UNLIMITED)
 
     def answer(self) -> RootReport | None:
         return self._search.report_root()

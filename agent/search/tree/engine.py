@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.engine import Engine, Opinion, Report, StopFlag
+from agent.search.engine import Engine, Limit, Opinion, Report, Score, StopFlag
 from agent.search.evaluation import fit
 from agent.search.team import Setting, Team
 from agent.search.tree.best_lines import BestLines
@@ -163,15 +163,16 @@ class TreeSearch(Engine):
             if not (followed and self.lines.solved):
                 self._scheduler.enumerate_from(state)
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         root = int(self._tree.counts[ROOT])
         if self._tree.stats["n_edges"][root, self._role] == 0:
             return
         if not self._scheduler.exploration_scaled:
             report(self._opinion())
             self._scheduler.scale_exploration(stop)
+        end = None if limit.nodes is None else int(self._tree.counts[N_PLAYOUTS]) + limit.nodes
         with self._parallelism.asked(self._machine.unpack(self._tree.state[root])):
-            while self._search_with_all_threads(stop, report):
+            while self._search_with_all_threads(stop, report, end):
                 forget_least_visited(self._tree)
                 # Where hardly anything can go, the search goes on with the nodes that there are.
                 self._growing = filled(self._tree) < CROWDED
@@ -217,8 +218,11 @@ class TreeSearch(Engine):
 
     # -- searching ----------------------------------------------------------------------------------------------------
 
-    def _search_with_all_threads(self, stop: StopFlag, report: Report) -> bool:
-        """Searches until it is told to stop, nothing is left to find out, or the tree is full: True only then."""
+    def _search_with_all_threads(self, stop: StopFlag, report: Report, end: int | None) -> bool:
+        """Searches until it is stopped, there are `end` playouts, nothing is left to find out, or the tree is full.
+
+        True where the tree is full.
+        """
         done = np.zeros(1, np.uint8)
         helpers = [
             threading.Thread(target=self._help, args=(thread, stop, done), daemon=True)
@@ -227,7 +231,7 @@ class TreeSearch(Engine):
         for helper in helpers:
             helper.start()
         try:
-            return self._search_and_report(stop, report)
+            return self._search_and_report(stop, report, end)
         finally:
             done[0] = 1
             for helper in helpers:
@@ -235,23 +239,26 @@ class TreeSearch(Engine):
             for workspace in self._workspaces:
                 finish(self._machine.programs, self._tree, workspace, self._parameters)
 
-    def _search_and_report(self, stop: StopFlag, report: Report) -> bool:
+    def _search_and_report(self, stop: StopFlag, report: Report, end: int | None) -> bool:
         """What the first thread does; returns whether it ends because the tree is full."""
         last: Opinion | None = None
         reported, detailed = 0.0, time.monotonic()
         while not stop[0] and self._open():
             if self._growing and filled(self._tree) >= FULL:
                 return True
-            self._scheduler.run_slice(0, stop)
+            left = None if end is None else end - int(self._tree.counts[N_PLAYOUTS])
+            if left is not None and left <= 0:
+                break
+            self._scheduler.run_slice(0, stop, left)
             opinion = self._opinion()
             now = time.monotonic()
-            if last is None or opinion.move != last.move or opinion.proven or now - reported >= REPORT_SECONDS:
+            if last is None or opinion.move != last.move or opinion.final or now - reported >= REPORT_SECONDS:
                 # What is for watchers only is not worth while more often, nor in a search that is over sooner.
-                if opinion.proven or now - detailed >= REPORT_SECONDS:
+                if opinion.final or now - detailed >= REPORT_SECONDS:
                     opinion, detailed = self._opinion(details=True), now
                 report(opinion)
                 last, reported = opinion, now
-            if opinion.proven:
+            if opinion.final:
                 break
         return False
 
@@ -283,7 +290,8 @@ class TreeSearch(Engine):
         move = int(root.moves[choice.edge]) - int(self._machine.programs.role_start[role])
         return Opinion(
             self._machine.game.moves[role][move],
-            100 * choice.value,
+            # A proven goal is exact but for the rounding of the tree.
+            Score(round(100 * choice.value, 4) if choice.proven else 100 * choice.value, choice.proven),
             choice.proven,
             {"playouts": int(tree.counts[N_PLAYOUTS]), "nodes": int(tree.counts[N_NODES])} | self._parallelism.info,
             candidates(root, choice.edge, self._moves) if details else (),

@@ -29,7 +29,7 @@ def note_proven_child(tree, node, edges, child):
         tree.edge[edges[chooser]].proven = tree.stats[child, chooser].goal
 
 
-SAME_GOAL = 1e-6
+ROUNDING = 1e-6
 """Goals that differ by less are the same: edges keep them as 32-bit floats."""
 
 
@@ -58,10 +58,10 @@ def _guaranteed(tree, node, role, worst_goal, sum_of_goals, edges):
             goal = worst_goal[role]
             if child >= 0 and tree.node[child].status == PROVEN:
                 goal = tree.stats[child, role].goal
-                if abs(goal + tree.stats[child, other].goal - sum_of_goals) > SAME_GOAL:
+                if abs(goal + tree.stats[child, other].goal - sum_of_goals) > ROUNDING:
                     return -1.0
             least = min(least, goal)
-            if least <= max(worst_goal[role], best - SAME_GOAL):
+            if least <= max(worst_goal[role], best - ROUNDING):
                 break
         tree.edge[edge].proven = least
         best = max(best, least)
@@ -77,13 +77,13 @@ def _prove_contested(tree, node, best_goal, worst_goal, edges, goals):
     sum_of_goals = best_goal[0] + worst_goal[1]
     if tree.stats[node, 0].n_edges * tree.stats[node, 1].n_edges > MAX_JOINT_MOVES:
         return False
-    if abs(sum_of_goals - worst_goal[0] - best_goal[1]) > SAME_GOAL:
+    if abs(sum_of_goals - worst_goal[0] - best_goal[1]) > ROUNDING:
         return False
     own = (edges[0], edges[1])
     for role in range(2):
         goals[role] = _guaranteed(tree, node, role, worst_goal, sum_of_goals, edges)
     edges[0], edges[1] = own
-    if min(goals[0], goals[1]) < 0.0 or goals[0] + goals[1] < sum_of_goals - SAME_GOAL:
+    if min(goals[0], goals[1]) < 0.0 or goals[0] + goals[1] < sum_of_goals - ROUNDING:
         return False
     set_proven(tree, node, goals)
     return True
@@ -131,14 +131,14 @@ def prove(tree, node, best_goal, worst_goal, random_role, edges, goals):
                 goals[role] += tree.stats[tree.edge[edge].child, role].goal / (end - begin)
         set_proven(tree, node, goals)
         return True
-    if best < 0 or not (complete or best_value >= best_goal[chooser] - SAME_GOAL):
+    if best < 0 or not (complete or best_value >= best_goal[chooser] - ROUNDING):
         return False
     for role in range(roles):
         goals[role] = tree.stats[best, role].goal
     for edge in range(begin, end):
-        if tree.edge[edge].proven >= best_value - SAME_GOAL:
+        if tree.edge[edge].proven >= best_value - ROUNDING:
             for role in range(roles):
-                if abs(tree.stats[tree.edge[edge].child, role].goal - goals[role]) > SAME_GOAL:
+                if abs(tree.stats[tree.edge[edge].child, role].goal - goals[role]) > ROUNDING:
                     return False
     set_proven(tree, node, goals)
     return True

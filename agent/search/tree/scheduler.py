@@ -128,7 +128,7 @@ class Scheduler:
             self._enumeration.begin(state)
             self._enumerating = True
 
-    def run_slice(self, thread: int, stop: StopFlag) -> None:
+    def run_slice(self, thread: int, stop: StopFlag, most: int | None = None) -> None:
         """One slice of work for a thread (0 .. number of workspaces - 1), about `SLICE_SECONDS` long."""
         if thread == 0 and self._trainer is not None and self._learning_debt >= 0.0:
             begin = time.monotonic()
@@ -139,7 +139,7 @@ class Scheduler:
             done = self._enumerate(self._workspaces[thread], stop)
             self._enumeration_budget = _next_budget(self._enumeration_budget, done, time.monotonic() - begin)
         else:
-            budget = self._budgets[thread]
+            budget = self._budgets[thread] if most is None else min(self._budgets[thread], most)
             done = search(self._machine.programs, self._tree, self._workspaces[thread], self._parameters, stop, budget)
             self._budgets[thread] = _next_budget(budget, done, time.monotonic() - begin)
         if thread == 0:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agent.search.engine import LONGEST_LINE, MOST_CANDIDATES, Candidate
+from agent.search.engine import LONGEST_LINE, MOST_CANDIDATES, Candidate, Score
 from agent.search.tree.root_policy import RootStatistics
 from agent.search.tree.store import ROOT, SearchTree
 from games.machine import Term
@@ -21,13 +21,17 @@ def candidates(root: RootStatistics, edge: int, moves: Sequence[Term]) -> tuple[
     return tuple(
         Candidate(
             moves[int(root.moves[one])],
-            100 * float(root.proven_goals[one] if root.proven_goals[one] >= 0 else root.means[one]),
+            _score(root, one),
             int(root.visits[one]),
-            bool(root.proven_goals[one] >= 0),
         )
         for one in order[:MOST_CANDIDATES]
         if one == edge or root.visits[one] > 0 or root.proven_goals[one] >= 0
     )
+
+
+def _score(root: RootStatistics, edge: int) -> Score:
+    proven = bool(root.proven_goals[edge] >= 0)
+    return Score(100 * float(root.proven_goals[edge] if proven else root.means[edge]), proven)
 
 
 def principal_variation(tree: SearchTree, role: int, edge: int, moves: Sequence[Term]) -> tuple[Term, ...]:

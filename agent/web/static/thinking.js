@@ -15,7 +15,7 @@ const NAMES = {
 export function thinkingPanel(role, index, thought, answer) {
   const value = thought.value;
   const certainty = thought.proven
-    ? "proven"
+    ? proof(thought)
     : thought.spread && thought.spread[1] - thought.spread[0] >= 0.5
       ? `${Math.round(thought.spread[0])} to ${Math.round(thought.spread[1])} lately`
       : "not proven";
@@ -48,6 +48,10 @@ export function thinkingPanel(role, index, thought, answer) {
     figures(thought),
     thought.reason ? h("p", { class: "reason quiet" }, thought.reason) : null,
   );
+}
+
+function proof({ value, plies }) {
+  return plies ? `${value >= 50 ? "wins" : "loses"} in ${plies} ${plies === 1 ? "ply" : "plies"}` : "proven";
 }
 
 function candidates(thought) {

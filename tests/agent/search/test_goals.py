@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from agent.search.engine import Engine, Opinion
+from agent.search.engine import UNLIMITED, Engine, Opinion
 from agent.search.evaluation.sampling import in_lanes, make_sampling_workspace, packed_states, play_batch
 from agent.search.montecarlo import MonteCarlo
 from agent.search.tree.breadth import BreadthFirst
@@ -77,7 +77,7 @@ def last_opinion(engine: Engine, machine: StateMachine, reports: int | None = No
     opinions: list[Opinion] = []
     engine.begin(machine.initial())
     with StopWhen(lambda: reports is not None and len(opinions) >= reports) as stop:
-        engine.think(stop.flag, opinions.append, None)
+        engine.think(stop.flag, opinions.append, UNLIMITED)
     return opinions[-1]
 
 
@@ -119,7 +119,7 @@ def test_the_tree_backs_up_no_points() -> None:
     """The move with one value is proven best, though the sheet names a higher one."""
     machine = circuit_of(WATCHED)
     opinion = last_opinion(TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1), machine)
-    assert (opinion.move, opinion.value, opinion.proven) == (("take", "one"), pytest.approx(40.0), True)
+    assert (opinion.move, opinion.score.goal, opinion.final) == (("take", "one"), pytest.approx(40.0), True)
 
 
 def test_breadth_first_search_counts_no_points() -> None:
@@ -142,7 +142,7 @@ def test_monte_carlo_counts_no_points() -> None:
     engine = MonteCarlo(machine, 0)
     opinion = last_opinion(engine, machine, 1000)
     assert opinion.move == ("take", "one")
-    assert opinion.value == pytest.approx(40.0)
+    assert opinion.score.goal == pytest.approx(40.0)
     root = engine._root
     assert root is not None
     assert sum(sum(totals) for totals in root.totals) == pytest.approx(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from agent.search.engine import Opinion, StopFlag
+from agent.search.engine import UNLIMITED, Limit, Opinion, StopFlag
 from agent.search.montecarlo import MonteCarlo
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
@@ -57,14 +57,7 @@ def think(engine: MonteCarlo, playouts: int) -> list[Opinion]:
     """All opinions of an engine that makes some playouts, always the same, or stops by itself."""
     random.seed(1)
     opinions: list[Opinion] = []
-    stop = np.zeros(1, np.uint8)
-
-    def report(opinion: Opinion) -> None:
-        opinions.append(opinion)
-        if opinion.info.get("playouts", 0) >= playouts:
-            stop[0] = 1
-
-    engine.think(stop, report, None)
+    engine.think(np.zeros(1, np.uint8), opinions.append, Limit(nodes=playouts))
     return opinions
 
 
@@ -75,7 +68,7 @@ def test_better_end_is_found() -> None:
     engine.begin(game.initial())
     best = think(engine, 300)[-1]
     assert best.move == "right"
-    assert best.value == pytest.approx(100)
+    assert best.score.goal == pytest.approx(100)
 
 
 def test_forced_move_is_proven() -> None:
@@ -84,7 +77,7 @@ def test_forced_move_is_proven() -> None:
     engine = MonteCarlo(game, 0)
     engine.begin(game.initial())
     engine.advance(("left",), game.next(game.initial(), ("left",)))
-    assert think(engine, 300) == [Opinion("on", proven=True)]
+    assert think(engine, 300) == [Opinion("on", final=True)]
 
 
 def test_tree_is_kept_when_the_match_goes_on() -> None:
@@ -108,8 +101,8 @@ def test_simultaneous_moves_are_played() -> None:
         engine.begin(game.initial())
         best = think(engine, 300)[-1]
         assert best.move in ("heads", "tails")
-        assert best.value is not None
-        assert 20 < best.value < 80
+        assert best.score is not None
+        assert 20 < best.score.goal < 80
 
 
 def test_search_stops_when_it_is_told() -> None:
@@ -153,7 +146,7 @@ def test_search_stops_in_the_middle_of_a_playout(successors: int) -> None:
     game = Asked(rulesheets.text("tic_tac_toe"), stop, successors)
     engine = MonteCarlo(game, 0)
     engine.begin(game.initial())
-    engine.think(stop, lambda opinion: None, None)
+    engine.think(stop, lambda opinion: None, UNLIMITED)
     assert game.asked_after == 0
 
 
@@ -194,7 +187,7 @@ def test_search_stops_in_the_middle_of_a_step() -> None:
     engine = MonteCarlo(game, 0)
     engine.begin(game.initial())
     opinions: list[Opinion] = []
-    engine.think(stop, opinions.append, None)
+    engine.think(stop, opinions.append, UNLIMITED)
     assert opinions[-1].move in ("left", "right")
     assert game.polled_after == 0
     assert game.legal(game.initial(), 0) == ["left", "right"]

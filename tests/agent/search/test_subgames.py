@@ -11,7 +11,7 @@ import pytest
 
 from agent.search import subgames as playing
 from agent.search.choosing.general import GeneralSearch, make_engine
-from agent.search.engine import Candidate, Engine, Opinion, Report, StopFlag, limited
+from agent.search.engine import UNLIMITED, Candidate, Engine, Limit, Opinion, Report, Score, StopFlag, limited
 from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, TREE, kernel_groups
 from agent.search.subgames import SubgameSearch
 from games.gdl.running.machine import CircuitMachine
@@ -42,7 +42,7 @@ class Noting(Engine):
         self._machine, self._role = machine, role
         self.states: list[State] = []
         self.joint_moves: list[Sequence[Term]] = []
-        self.seconds: list[float | None] = []
+        self.limits: list[Limit] = []
 
     def begin(self, state: State) -> None:
         self.states.append(state)
@@ -51,10 +51,11 @@ class Noting(Engine):
         self.joint_moves.append(joint_move)
         self.states.append(state)
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
-        self.seconds.append(seconds)
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
+        self.limits.append(limit)
         move = self._machine.legal(self.states[-1], self._role)[-1]
-        report(Opinion(move, 70.0, True, {}, (Candidate(move, 70.0, None, True),), (move,)))
+        proven = Score(70.0, proven=True)
+        report(Opinion(move, proven, True, {}, (Candidate(move, proven),), (move,)))
 
 
 def noting(machine: CircuitMachine, role: int) -> tuple[SubgameSearch, list[Noting], Noting]:
@@ -67,10 +68,10 @@ def noting(machine: CircuitMachine, role: int) -> tuple[SubgameSearch, list[Noti
     return search, engines, whole
 
 
-def think(search: Engine, seconds: float | None, most: float = 0.2) -> list[Opinion]:
+def think(search: Engine, limit: Limit, most: float = 0.2) -> list[Opinion]:
     found: list[Opinion] = []
     with limited(np.zeros(1, np.uint8), most) as stop:
-        search.think(stop, found.append, seconds)
+        search.think(stop, found.append, limit)
     return found
 
 
@@ -81,48 +82,49 @@ def test_each_part_is_played_well(heaps: CircuitMachine, role: int) -> None:
     assert isinstance(search, SubgameSearch)
     search.begin(heaps.initial())
     with limited(np.zeros(1, np.uint8), 2.0) as stop:
-        search.prepare(stop, lambda opinion: None, 1.0)
+        search.prepare(stop, lambda opinion: None, Limit(1.0))
     assert not search.uses_start_clock
-    opinions = think(search, 0.3)
+    opinions = think(search, Limit(0.3))
     assert opinions[-1].move == ("take", str(1 + role), "1")
-    assert not any(opinion.proven for opinion in opinions)
+    assert not any(opinion.final for opinion in opinions)
     assert "2 parts" in search.reason
 
 
 def test_the_turn_says_which_part(heaps: CircuitMachine) -> None:
     """All follow each joint move, one answers; what it has proven is proven of its part alone."""
     search, engines, whole = noting(heaps, 0)
-    (opinion,) = think(search, 0.1)
+    (opinion,) = think(search, Limit(0.1))
     assert opinion.move == heaps.legal(heaps.initial(), 0)[-1]
-    assert (opinion.value, opinion.proven, opinion.candidates[0].proven, opinion.line) == (70.0, False, False, ())
-    assert 0.1 in engines[0].seconds
-    assert set(engines[1].seconds) == {None}
+    assert (opinion.score, opinion.final, opinion.line) == (Score(70.0), False, ())
+    assert [one.score for one in opinion.candidates] == [Score(70.0)]
+    assert Limit(0.1) in engines[0].limits
+    assert set(engines[1].limits) == {UNLIMITED}
     joint = (("take", "1", "2"), ("take", "2", "1"))
     state = heaps.next(heaps.initial(), joint)
     search.advance(joint, state)
     assert [engine.joint_moves for engine in engines] == [[(joint[0], "(wait)")], [("(wait)", joint[1])]]
-    (opinion,) = think(search, 0.1)
+    (opinion,) = think(search, Limit(0.1))
     assert opinion.move == heaps.legal(state, 0)[-1]
     assert opinion.move[1] == "2"
-    assert 0.1 in engines[1].seconds
-    assert not whole.seconds
+    assert Limit(0.1) in engines[1].limits
+    assert not whole.limits
 
 
 def test_parts_are_pondered_by_turns(heaps: CircuitMachine, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for those that are over, and no longer than until the stop."""
     monkeypatch.setattr(playing, "IDLE_SECONDS", 0.001)
     search, engines, _ = noting(heaps, 0)
-    assert think(search, None) == []
-    counts = [len(engine.seconds) for engine in engines]
+    assert think(search, UNLIMITED) == []
+    counts = [len(engine.limits) for engine in engines]
     assert abs(counts[0] - counts[1]) <= 1 < counts[0]
     # The first heap is empty: the match is over, and so is that part.
     state = heaps.state([("heap", "1", "0"), ("heap", "2", "3"), ("turn", "w", "2"), ("turn", "b", "1")])
     search.begin(state)
     begin = time.monotonic()
-    think(search, None, 0.1)
+    think(search, UNLIMITED, 0.1)
     assert time.monotonic() - begin < 10
-    assert len(engines[0].seconds) == counts[0]
-    assert len(engines[1].seconds) > counts[1]
+    assert len(engines[0].limits) == counts[0]
+    assert len(engines[1].limits) > counts[1]
 
 
 class Elsewhere:
@@ -149,10 +151,10 @@ def test_whole_game_is_searched_where_no_part_can_tell(heaps: CircuitMachine) ->
     search.begin(heaps.initial())
     assert not made
     for _ in range(2):
-        (opinion,) = think(search, 0.1)
-        assert opinion.proven
+        (opinion,) = think(search, Limit(0.1))
+        assert opinion.final
         assert (search.name, search.reason) == ("noting", "it was asked to")
-    assert (made, whole.states, whole.seconds) == ([whole], [heaps.initial()], [0.1, 0.1])
+    assert (made, whole.states, whole.limits) == ([whole], [heaps.initial()], [Limit(0.1), Limit(0.1)])
     joint = (("take", "1", "2"), ("take", "2", "1"))
     state = heaps.next(heaps.initial(), joint)
     search.advance(joint, state)

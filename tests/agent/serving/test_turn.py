@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.search.engine import Opinion
+from agent.search.engine import Opinion, Score
 from agent.serving.turn import MatchTurn
 from agent.worker.messages import Checkpoint, Situation, Thought
 from games.machine import Term
@@ -15,7 +15,7 @@ def situation(*legal: Term, terminal: bool = False) -> Situation:
 
 def test_nothing_follows_from_nothing() -> None:
     """Without the reference state, nothing is decided and no move is known, whatever an engine thinks."""
-    turn = MatchTurn(3, thought=Thought(3, Opinion("a", proven=True), "engine"))
+    turn = MatchTurn(3, thought=Thought(3, Opinion("a", final=True), "engine"))
     assert not turn.decided
     assert turn.best_move() is None
 
@@ -32,9 +32,9 @@ def test_legal_opinion_is_the_answer() -> None:
     """The engine's move is taken if it is legal, the first legal one otherwise; a proof ends the thinking."""
     turn = MatchTurn(3, situation=situation("a", "b"))
     assert (turn.decided, turn.best_move(), turn.reasons()) == (False, "a", "no opinion")
-    turn.thought = Thought(3, Opinion("b", 75.0), "engine")
+    turn.thought = Thought(3, Opinion("b", Score(75.0)), "engine")
     assert (turn.decided, turn.best_move(), turn.reasons()) == (False, "b", "engine: value 75.0")
-    turn.thought = Thought(3, Opinion("b", 100.0, proven=True, info={"depth": 4}), "engine")
+    turn.thought = Thought(3, Opinion("b", Score(100.0, proven=True), final=True, info={"depth": 4}), "engine")
     assert (turn.decided, turn.reasons()) == (True, "engine: value 100.0, proven, depth 4")
     turn.thought = Thought(3, Opinion("c"), "engine")
     assert turn.best_move() == "a"

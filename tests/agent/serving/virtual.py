@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pytest
 
-from agent.search.engine import Opinion
+from agent.search.engine import Opinion, Score
 from agent.serving import clock
 from agent.worker.messages import (
     PULSE,
@@ -122,7 +122,7 @@ class FakeWorker:
         elif isinstance(command, Turn) and command.joint_move is not None:
             self._turn += 1
         self._report(Situation(self._turn, 0, ("a", "b"), False, None, Checkpoint(self._turn), False))
-        self._report(Thought(self._turn, Opinion("b", 60.0, proven=self._proves), self._engine))
+        self._report(Thought(self._turn, Opinion("b", Score(60.0), final=self._proves), self._engine))
 
     def distrust(self, circuits: int) -> None:
         """Finds one more circuit wrong."""

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from agent.search.engine import Candidate, Opinion
+from agent.search.engine import Candidate, Opinion, Score
 from agent.web.gallery import Gallery
 from agent.web.hosting import serve_here
 from agent.web.records import Records
@@ -168,9 +168,9 @@ class Course:
         moves = self._random.sample(legal, min(5, len(legal)))
         value = 50 + 40 * self._random.random()
         for spread in (-6.0, 4.0, 0.0):
-            candidates = tuple(Candidate(move, value - 7 * i, 9000 >> i) for i, move in enumerate(moves))
+            candidates = tuple(Candidate(move, Score(value - 7 * i), 9000 >> i) for i, move in enumerate(moves))
             info = {"playouts": 250_000 + 1000 * spread, "depth": 14}
-            opinion = Opinion(moves[0], value + spread, False, info, candidates, tuple(moves))
+            opinion = Opinion(moves[0], Score(value + spread), False, info, candidates, tuple(moves))
             self.transcript.think(role, opinion, "tree search", "the rules are compiled to a circuit")
 
     def step(self, *moves: Term) -> None:

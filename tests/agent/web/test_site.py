@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 from yarl import URL
 
-from agent.search.engine import Opinion
+from agent.search.engine import Opinion, Score
 from agent.serving.page import Page
 from agent.web.access import Access, is_loopback, own_name
 from agent.web.gallery import Gallery
@@ -145,7 +145,7 @@ async def test_matches_are_kept_as_records(tmp_path: Path, caplog: pytest.LogCap
     gallery = Gallery()
     async with player(gallery, tmp_path / "records") as (address, session):
         transcript = small_match(gallery)
-        transcript.think(0, Opinion(("go", "1"), 60.0), "engine", "")
+        transcript.think(0, Opinion(("go", "1"), Score(60.0)), "engine", "")
         transcript.end("finished", [100, 0])
         while transcript.record_key is None:
             await asyncio.sleep(0.01)

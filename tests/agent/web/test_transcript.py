@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.search.engine import Candidate, Opinion
+from agent.search.engine import Candidate, Opinion, Score
 from agent.web import transcript as transcripts
 from agent.web.feed import Feed
 from agent.web.gallery import Gallery
@@ -22,9 +22,11 @@ from .conftest import served
 GO, STAY = ("go", "1"), ("stay",)
 
 
-def opinion(value: float | None, nodes: int = 0, *, proven: bool = False) -> Opinion:
+def opinion(value: float, nodes: int = 0, *, proven: bool = False) -> Opinion:
     """What some engine holds."""
-    return Opinion(GO, value, proven, {"nodes": nodes}, (Candidate(GO, value, 7), Candidate(STAY, 1.0, 2)), (GO, STAY))
+    score = Score(value, proven)
+    candidates = Candidate(GO, score, 7), Candidate(STAY, Score(1.0), 2)
+    return Opinion(GO, score, proven, {"nodes": nodes}, candidates, (GO, STAY))
 
 
 def new_transcript(key: str = "key", game: str = "game") -> Transcript:
@@ -58,7 +60,7 @@ def test_candidates_stay_until_there_are_newer_ones() -> None:
     """Engines look them up now and then only."""
     thinking = Thinking("engine")
     thinking.add(opinion(50.0), "engine", "", 0.0)
-    thinking.add(Opinion(STAY, 51.0), "engine", "", 0.1)
+    thinking.add(Opinion(STAY, Score(51.0)), "engine", "", 0.1)
     assert thinking.opinion is not None
     assert thinking.opinion.move == STAY
     assert len(thinking.opinion.candidates) == 2
@@ -171,7 +173,7 @@ async def test_feed_takes_over_what_a_scrambled_player_thinks() -> None:
     ours.add(shown)
     for _ in range(3):
         shown.move((GO, STAY))
-    hidden = Opinion(scrambler.scramble(GO), 70.0, line=(scrambler.scramble(STAY),))
+    hidden = Opinion(scrambler.scramble(GO), Score(70.0), line=(scrambler.scramble(STAY),))
     assert hidden.move != GO
     async with served(theirs) as address:
         feed = Feed(address.rstrip("/"), 1, shown, ours, scrambler.unscramble)
@@ -184,7 +186,7 @@ async def test_feed_takes_over_what_a_scrambled_player_thinks() -> None:
                 changed.clear()
             taken = shown.positions[2].thinking[1].opinion
             assert taken is not None
-            assert (taken.move, taken.value, taken.line) == (GO, 70.0, (STAY,))
+            assert (taken.move, taken.score.goal, taken.line) == (GO, 70.0, (STAY,))
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
         remote.move((GO, STAY))

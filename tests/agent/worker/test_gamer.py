@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agent.search.engine import Engine, EngineMismatchError, Opinion, Report, StopFlag
-from agent.worker.gamer import Gamer
+from agent.search.engine import Engine, EngineMismatchError, Limit, Opinion, Report, Score, StopFlag
+from agent.worker.gamer import Gamer, Hooks
 from agent.worker.messages import Checkpoint, Situation, Thought, Turn
 from agent.worker.messages import Report as WorkerReport
 from agent.worker.opinions import REPEAT_AFTER
@@ -57,15 +57,15 @@ class Scripted(Engine):
         if self.failing == "advance":
             raise EngineMismatchError("seen otherwise")
 
-    def prepare(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
-        self.prepared.append(seconds)
-        super().prepare(stop, report, seconds)
+    def prepare(self, stop: StopFlag, report: Report, limit: Limit) -> None:
+        self.prepared.append(limit.seconds)
+        super().prepare(stop, report, limit)
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         if self.failing == "think":
             raise ValueError("lost")
         self.idle.clear()
-        self.asked.append(seconds)
+        self.asked.append(limit.seconds)
         self.thoughts += 1
         while not stop[0]:
             report(Opinion(self.move))
@@ -93,13 +93,10 @@ class Watched:
             lambda: Interpreter(rules),
             "solo",
             Checkpoint(),
-            self._report,
+            Hooks(self._report, observed=self._observe, settle=self._settle, engines=choose),
             thinking=thinking,
             seconds=None,
             start_ends=start_ends,
-            engines=choose,
-            observed=self._observe,
-            settle=self._settle,
         )
         self.gamer.start()
 
@@ -144,8 +141,8 @@ def test_situation_comes_before_any_thought() -> None:
 class Sure(Scripted):
     """Has proven its move at once."""
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
-        report(Opinion(self.move, proven=True))
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
+        report(Opinion(self.move, final=True))
 
 
 def test_state_is_compared_before_anything_ends_on_its_word() -> None:
@@ -185,7 +182,7 @@ def test_move_counts_as_proven_once_its_state_was_compared(right: bool) -> None:
     watched = Watched(Sure("sure", "walk"), right=right)
     assert watched.thought() == Thought(0, Opinion("walk"), "sure")
     if right:
-        assert watched.thought() == Thought(0, Opinion("walk", proven=True), "sure")
+        assert watched.thought() == Thought(0, Opinion("walk", final=True), "sure")
     watched.gamer.turn(Turn(("walk",), 1.0))
     assert watched.thought() == Thought(1, Opinion("walk"), "sure")
     watched.gamer.retire()
@@ -272,16 +269,16 @@ def test_resting_gamer_reports_nothing() -> None:
 class Quick(Scripted):
     """Has proven its move as soon as it is asked."""
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
-        report(Opinion(self.move, proven=True))
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
+        report(Opinion(self.move, final=True))
 
 
 def test_newest_opinion_is_repeated_on_request() -> None:
     """A gamer that takes over has the last word; one that is retired has none."""
     watched = Watched(Quick("good", "walk"))
-    assert not watched.thought().opinion.proven
+    assert not watched.thought().opinion.final
     proven = watched.thought()
-    assert proven.opinion.proven
+    assert proven.opinion.final
     watched.gamer.repeat()
     assert watched.thought() == proven
     watched.gamer.retire()
@@ -296,9 +293,9 @@ class Hasty(Scripted):
         super().__init__(name, move)
         self.said = threading.Event()
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         for value in (10.0, 20.0, 30.0):
-            report(Opinion(self.move, value))
+            report(Opinion(self.move, Score(value)))
         self.said.set()
         while not stop[0]:
             time.sleep(0.001)
@@ -307,7 +304,7 @@ class Hasty(Scripted):
 def test_last_opinion_is_told_though_it_came_too_fast() -> None:
     """What is kept back because the move is the same is sent a little later."""
     watched = Watched(Hasty("good", "walk"))
-    assert [watched.thought().opinion.value for _ in range(2)] == [10.0, 30.0]
+    assert [watched.thought().opinion.score.goal for _ in range(2)] == [10.0, 30.0]
     watched.gamer.turn(Turn(("walk",), 1.0))
     assert watched.situation().turn == 1
     assert [watched.thought().turn for _ in range(2)] == [1, 1]
@@ -324,7 +321,7 @@ def test_opinion_that_was_kept_back_during_a_rest_holds_up_no_later_one() -> Non
     while not watched.reports.empty():
         watched.reports.get()
     watched.gamer.ponder()
-    while watched.thought().opinion.value != 30.0:
+    while watched.thought().opinion.score.goal != 30.0:
         pass
     watched.gamer.retire()
 

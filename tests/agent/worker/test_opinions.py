@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from agent.search.engine import Opinion
+from agent.search.engine import Opinion, Score
 from agent.worker import opinions as module
 from agent.worker.messages import Checkpoint, Situation
 from agent.worker.opinions import Opinions
@@ -44,11 +44,11 @@ class Sent:
         self.opinions.begin(situation(3))
 
     def _send(self, turn: int, opinion: Opinion) -> None:
-        self.values.append((turn, opinion.value, opinion.proven))
+        self.values.append((turn, opinion.score.goal, opinion.final))
 
-    def report(self, value: float, move: str = "left", *, proven: bool = False) -> None:
+    def report(self, value: float, move: str = "left", *, final: bool = False) -> None:
         """An opinion of the engine's."""
-        self.opinions.report(Opinion(move, value, proven=proven))
+        self.opinions.report(Opinion(move, Score(value), final=final))
 
 
 def situation(turn: int, *legal: str) -> Situation:
@@ -76,7 +76,7 @@ def test_same_move_is_not_told_again_at_once(sent: Sent) -> None:
     for timer in timers:
         timer.fire()
     assert sent.values[2:] == [(3, 50.0, False)]
-    assert sent.opinions.newest == Opinion("right", 50.0)
+    assert sent.opinions.newest == Opinion("right", Score(50.0))
 
 
 def test_opinion_that_is_late_is_told_at_once(sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,6 +125,6 @@ def test_what_was_kept_back_when_thinking_stopped_is_dropped(sent: Sent) -> None
 def test_proof_counts_once_its_state_was_compared(sent: Sent, settled: bool) -> None:
     """Until then it is an opinion like others."""
     sent.settled = settled
-    sent.report(100.0, proven=True)
+    sent.report(100.0, final=True)
     assert sent.values == [(3, 100.0, False), (3, 100.0, True)][: 1 + settled]
-    assert sent.opinions.newest == Opinion("left", 100.0, proven=settled)
+    assert sent.opinions.newest == Opinion("left", Score(100.0), final=settled)

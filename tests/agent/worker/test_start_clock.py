@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.search.engine import Engine, Opinion, StopFlag
-from agent.worker.gamer import Gamer
+from agent.search.engine import Engine, Limit, Opinion, Score, StopFlag
+from agent.worker.gamer import Gamer, Hooks
 from agent.worker.messages import Begin, Checkpoint, Prepared, Thought
 from agent.worker.session import Session
 from games.machine import State, Term
@@ -46,12 +46,12 @@ class Pensive(Engine):
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
         """Nothing."""
 
-    def think(self, stop: StopFlag, report: Callable[[Opinion], None], seconds: float | None) -> None:
+    def think(self, stop: StopFlag, report: Callable[[Opinion], None], limit: Limit) -> None:
         """Until it is sure, or stopped."""
         report(Opinion("on"))
         while not stop[0]:
             if self._sure.wait(0.001):
-                report(Opinion("on", 50.0, proven=True))
+                report(Opinion("on", Score(50.0, proven=True), final=True))
                 return
 
 
@@ -87,7 +87,12 @@ def test_a_match_that_is_under_way_is_not_held_up() -> None:
     """Who joins during a turn is prepared at once, whatever the engine."""
     for seconds, checkpoint in ((5.0, Checkpoint()), (None, Checkpoint(since=(("on",),)))):
         gamer = Gamer(
-            lambda: pytest.fail("not started"), "x", checkpoint, lambda report: None, thinking=True, seconds=seconds
+            lambda: pytest.fail("not started"),
+            "x",
+            checkpoint,
+            Hooks(lambda report: None),
+            thinking=True,
+            seconds=seconds,
         )
         gamer._engine = Pensive(threading.Event())
         assert not gamer.uses_start_clock

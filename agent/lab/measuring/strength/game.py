@@ -10,7 +10,7 @@ from agent.lab.tournament.engine_player import EnginePlayer, make_named_engine
 from agent.lab.tournament.matches import play_locally
 from agent.lab.tournament.openings import Opening, after, draw_opening
 from agent.refereeing.referee import Participant
-from agent.search.engine import consider
+from agent.search.engine import Limit, consider
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term, points
 from protocol.kif import write
@@ -141,7 +141,8 @@ def pair_opening(machine: CircuitMachine, series: Series, pair: int) -> Opening:
         engine = make_named_engine(series.engines[0], machine, 0)
         state = after(machine, opening)
         engine.begin(state)
-        value = consider(engine, machine.legal(state, 0), JUDGING_SECONDS).value
+        score = consider(engine, machine.legal(state, 0), Limit(JUDGING_SECONDS)).score
+        value = None if score is None else score.goal
         return value is not None and BALANCE[0] <= value <= BALANCE[1]
 
     accept = is_balanced if series.balanced else lambda opening: True

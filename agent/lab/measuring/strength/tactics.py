@@ -12,7 +12,7 @@ from agent.console import print_table
 from agent.errors import InputError
 from agent.lab.measuring.strength.tactics_suite import Prover, Tactic, after, is_tactical, make_tactics, wins_after
 from agent.lab.tournament.engine_player import make_named_engine
-from agent.search.engine import Engine, consider, limited
+from agent.search.engine import Engine, Limit, consider, limited
 from agent.sheet import load
 from games.gdl.compile import compile_rules
 from games.gdl.running.machine import CircuitMachine
@@ -107,17 +107,18 @@ def _solve(
     if not legal:
         raise InputError(f"{tactic.sheet}: role {tactic.role} has no move in a position of the suite")
     engine.begin(state)
-    opinion = consider(engine, legal, seconds)
+    opinion = consider(engine, legal, Limit(seconds))
     if tactic.won:
         right = wins_after(machine, prover, after(machine, state, tactic.role, opinion.move), tactic.role, proof)
         score.wins += 1
         score.wins_found += right
     else:
-        right = opinion.value is not None and opinion.value <= LOST_VALUE
+        right = opinion.score is not None and opinion.score.goal <= LOST_VALUE
         score.losses += 1
         score.losses_seen += right
     if not right:
-        score.missed.append({**asdict(tactic), "move": write(opinion.move), "value": opinion.value})
+        value = None if opinion.score is None else opinion.score.goal
+        score.missed.append({**asdict(tactic), "move": write(opinion.move), "value": value})
 
 
 def _prepared(engine: Engine, machine: CircuitMachine, seconds: float) -> Engine:
@@ -125,7 +126,7 @@ def _prepared(engine: Engine, machine: CircuitMachine, seconds: float) -> Engine
     engine.begin(machine.initial())
     if seconds > 0:
         with limited(np.zeros(1, np.uint8), seconds) as stop:
-            engine.prepare(stop, lambda opinion: None, seconds)
+            engine.prepare(stop, lambda opinion: None, Limit(seconds))
     return engine
 
 

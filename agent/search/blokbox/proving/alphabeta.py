@@ -18,7 +18,6 @@ from agent.search.alphabeta.frames import NO_MOVE, new_frames, select_move, set_
 from agent.search.alphabeta.search import RETURN, SELECT
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features, value_logit
-from agent.search.blokbox.guiding.evaluation import room as room_in
 from agent.search.blokbox.guiding.priors import N_BOARDS, describe, divide
 from agent.search.blokbox.guiding.priors import N_FEATURES as N_PRIORS
 from agent.search.blokbox.proving.regions import TerritoryWorkspace, new_territory_workspace
@@ -99,8 +98,8 @@ class ProverWorkspace(NamedTuple):
     """[1]: positions visited, never reset by the search."""
 
 
-class ProverTools(NamedTuple):
-    """What the searches of one thread work with."""
+class BlokboxGame(NamedTuple):
+    """Everything that the searches of one thread read and write."""
 
     tables: VariantTables
     weights: NDArray[np.float64]
@@ -108,25 +107,14 @@ class ProverTools(NamedTuple):
     prior_weights: NDArray[np.float64]
     """[N_PRIORS]: see `priors`."""
     room: int
-    """That of the first position of the match (see `evaluation.room`)."""
+    """Room of the first position of the match (see `evaluation.room`)."""
     table: NDArray[Any]
     """ENTRY[entries]"""
     work: ProverWorkspace
-
-
-class BlokboxGame(NamedTuple):
-    """What the search's steps work with."""
-
-    tables: VariantTables
-    weights: NDArray[np.float64]
-    prior_weights: NDArray[np.float64]
-    room: int
-    table: NDArray[Any]
-    work: ProverWorkspace
-    verdict_moves: int
-    """VERDICT_MOVES, or 0 where it is too early for territories."""
     lost: NDArray[np.uint8]
     """[moves]: becomes 1 for root moves that are found to lose."""
+    verdict_moves: int = VERDICT_MOVES
+    """VERDICT_MOVES, or 0 while it is too early for territories (see `VERDICT_ROOM`)."""
 
 
 def new_table(entries: int) -> NDArray[Any]:
@@ -302,22 +290,18 @@ def _finish(game, frames, ply):
 
 
 @njit(**KERNEL)
-def search(tools, root, depth, lost, stop):
+def search(game, root, depth, stop):
     """Search the position `root` (uint64[POSITION_WORDS]) to `depth` >= 1; returns whether it was finished.
 
-    `tools` is a ProverTools; `lost` (uint8[moves]) becomes 1 for every root move that is found to lose. The first of
-    its frames holds the result: `value` is the score and `best_move` a move that has it (NO_MOVE where there is none);
-    of an unfinished search, `best` and `best_move` are those of the moves that were finished. `stop` is uint8[1].
+    `game` is a BlokboxGame, `stop` uint8[1]. The first frame holds the result: `value` is the score, `best_move` a move
+    that has it (NO_MOVE where there is none). After an unfinished search `best` and `best_move` stand for the moves
+    that were finished.
     """
-    work = tools.work
-    verdict_moves = VERDICT_MOVES if room_in(root) <= VERDICT_ROOM * tools.room else 0
-    game = BlokboxGame(
-        tools.tables, tools.weights, tools.prior_weights, tools.room, tools.table, work, verdict_moves, lost
-    )
+    work = game.work
     for word in range(POSITION_WORDS):
         work.positions[0, word] = root[word]
     for player in range(2):
-        work.live[0, player] = len(tools.tables.piece)
+        work.live[0, player] = len(game.tables.piece)
     set_window(work.frames[0], -WIN - 1, WIN + 1, depth)
     start_moves(work.frames[0], 0)
     # A move that wins for certain makes the others needless even at the root, whose window is wider.

@@ -11,8 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.alphabeta.frames import NO_MOVE
+from agent.search.blokbox.guiding.evaluation import room
 from agent.search.blokbox.guiding.tuning import Tuning
-from agent.search.blokbox.proving.alphabeta import MAX_DEPTH, WIN, ProverTools, new_table, new_workspace, search
+from agent.search.blokbox.proving.alphabeta import (
+    MAX_DEPTH,
+    VERDICT_MOVES,
+    VERDICT_ROOM,
+    WIN,
+    BlokboxGame,
+    new_table,
+    new_workspace,
+    search,
+)
 from agent.search.engine import StopFlag
 from games.native.blokbox.variant import BlokboxVariant
 
@@ -24,14 +34,6 @@ class Prover:
     """Searches one root position at a time; the table is kept from one to the next."""
 
     def __init__(self, variant: BlokboxVariant, tuning: Tuning, *, entries: int = TABLE_ENTRIES) -> None:
-        self._tools = ProverTools(
-            variant.tables,
-            tuning.evaluation,
-            tuning.prior_weights,
-            tuning.room,
-            new_table(entries),
-            new_workspace(variant),
-        )
         self.lost: NDArray[np.uint8] = np.zeros(len(variant.tables.effects), np.uint8)
         """[moves]: 1 for root moves that are proven to lose; written while the search runs."""
         self.best_move = NO_MOVE
@@ -40,11 +42,20 @@ class Prover:
         """Its score (see `alphabeta`); `WIN` and `-WIN` are proofs."""
         self.depth = 0
         """The last iteration that was finished."""
+        self._game = BlokboxGame(
+            variant.tables,
+            tuning.evaluation,
+            tuning.prior_weights,
+            tuning.room,
+            new_table(entries),
+            new_workspace(variant),
+            self.lost,
+        )
 
     @property
     def nodes(self) -> int:
         """Positions visited so far."""
-        return int(self._tools.work.nodes[0])
+        return int(self._game.work.nodes[0])
 
     @property
     def proven(self) -> bool:
@@ -58,11 +69,13 @@ class Prover:
 
     def run(self, root: NDArray[np.uint64], stop: StopFlag, *, max_depth: int = MAX_DEPTH) -> None:
         """Deepen until the result is proven or `max_depth` is reached; return soon after `stop[0]` is set (1 ms)."""
-        work = self._tools.work
+        early = room(root) > VERDICT_ROOM * self._game.room
+        game = self._game._replace(verdict_moves=0 if early else VERDICT_MOVES)
+        work = game.work
         work.history[:] = 0
         work.killers[:] = -1
         while not (self.proven or stop[0]) and self.depth < max_depth:
-            finished = search(self._tools, root, self.depth + 1, self.lost, stop)
+            finished = search(game, root, self.depth + 1, stop)
             result = work.frames[0]
             score = int(result["value"] if finished else result["best"])
             if result["best_move"] != NO_MOVE and (finished or score == WIN):

@@ -9,7 +9,7 @@ import pytest
 
 from agent.search.blokbox import engine as blokbox_engine
 from agent.search.blokbox.engine import BlokboxEngine, make_engine, warm_kernels
-from agent.search.engine import EngineMismatchError, Opinion
+from agent.search.engine import UNLIMITED, EngineMismatchError, Limit, Opinion
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.grounding.ground import ground
 from games.gdl.interpreter.machine import Interpreter
@@ -19,7 +19,7 @@ from games.machine import State
 from games.native.blokbox.binding import BlokboxBinding
 from games.native.blokbox.recognise import propose
 from protocol.kif import read_rulesheet
-from tests.agent.search.stopping import StopWhen
+from tests.agent.search.stopping import StopWhen, never
 
 SHEET = Path(__file__).parents[4] / "games" / "rulesheets" / "blokbox.kif"
 CAPACITY = 300_000
@@ -40,9 +40,8 @@ def binding(machine: CircuitMachine) -> BlokboxBinding:
 def think(engine: BlokboxEngine, visits: int | None = None) -> list[Opinion]:
     """All opinions of an engine that makes some visits (or a few more), or thinks until the result is proven."""
     opinions: list[Opinion] = []
-    enough = engine._tree.visits[0] + (visits or 0)
-    with StopWhen(lambda: visits is not None and bool(engine._tree.visits[0] >= enough)) as stop:
-        engine.think(stop.flag, opinions.append, None)
+    with StopWhen(never) as stop:
+        engine.think(stop.flag, opinions.append, Limit(nodes=visits))
     return opinions
 
 
@@ -62,9 +61,9 @@ def test_match_between_two_engines(machine: CircuitMachine, binding: BlokboxBind
         opinions = [think(engine, 200)[-1] for engine in engines]
         joint = opinions[0].move, opinions[1].move
         assert all(joint[role] in machine.legal(state, role) for role in (0, 1))
-        if opinions[0].proven and opinions[1].proven:
-            assert opinions[0].value is not None
-            assert opinions[1].value == 100 - opinions[0].value
+        if opinions[0].final and opinions[1].final:
+            assert opinions[0].score is not None
+            assert opinions[1].score.goal == 100 - opinions[0].score.goal
         state = machine.next(state, joint)
         if not machine.terminal(state):
             for engine in engines:
@@ -79,7 +78,7 @@ def test_one_opinion_even_if_stopped_before(machine: CircuitMachine, binding: Bl
         engine = BlokboxEngine(machine, binding, role, capacity=CAPACITY)
         engine.begin(state)
         opinions: list[Opinion] = []
-        engine.think(stop, opinions.append, None)
+        engine.think(stop, opinions.append, UNLIMITED)
         assert opinions
         assert opinions[-1].move in machine.legal(state, role)
 
@@ -92,9 +91,9 @@ def test_endings_are_solved(machine: CircuitMachine, binding: BlokboxBinding) ->
         engine = BlokboxEngine(machine, binding, role, capacity=CAPACITY)
         engine.begin(state)
         opinions = think(engine)
-        assert opinions[-1].proven
-        assert opinions[-1].value == (100 if wins(machine, state, role) else 0)
-        if opinions[-1].value == 100:
+        assert opinions[-1].final
+        assert opinions[-1].score.goal == (100 if wins(machine, state, role) else 0)
+        if opinions[-1].score.goal == 100:
             joint = [machine.legal(state, other)[0] for other in (0, 1)]
             joint[role] = opinions[-1].move
             assert not wins(machine, machine.next(state, joint), 1 - role)
@@ -124,7 +123,7 @@ def test_stop_is_obeyed(
     for _ in range(5):
         enough = visits[0] + 100
         with StopWhen(lambda enough=enough: bool(visits[0] >= enough), lambda: int(visits[0])) as stop:
-            engine.think(stop.flag, lambda opinion: None, None)
+            engine.think(stop.flag, lambda opinion: None, UNLIMITED)
             engine._join_helper()
         assert stop.counted is not None
         # The second thread goes on until the first one has returned.

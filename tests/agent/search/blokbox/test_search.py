@@ -19,7 +19,7 @@ from agent.lab.training.blokbox.regression import fit
 from agent.lab.training.blokbox.self_play import SelfPlaySamples, self_play
 from agent.search.blokbox.guiding import evaluation
 from agent.search.blokbox.guiding.tuning import GeneralWeights, tuning_for
-from agent.search.blokbox.proving.alphabeta import WIN, ProverTools, new_table, new_workspace, search
+from agent.search.blokbox.proving.alphabeta import WIN, BlokboxGame, new_table, new_workspace, search
 from agent.search.blokbox.proving.prover import Prover
 from agent.search.blokbox.tree import (
     MOVED_IN_LOSES,
@@ -139,8 +139,8 @@ def test_one_ply_search_is_the_best_evaluation() -> None:
     position = VARIANT.start
     lost = np.zeros(len(TABLES.effects), np.uint8)
     workspace = new_workspace(VARIANT)
-    tools = ProverTools(TABLES, WEIGHTS.evaluation, WEIGHTS.priors, TUNING.room, new_table(64), workspace)
-    assert search(tools, position, 1, lost, GO)
+    game = BlokboxGame(TABLES, WEIGHTS.evaluation, WEIGHTS.priors, TUNING.room, new_table(64), workspace, lost)
+    assert search(game, position, 1, GO)
     result = workspace.frames[0]
     scratch = new_placement_workspace(VARIANT, 2)
     shapes = np.tile(np.arange(len(VARIANT.shapes)), (2, 1))

@@ -9,7 +9,7 @@ import pytest
 
 from agent.search.choosing import general
 from agent.search.choosing.general import GeneralSearch
-from agent.search.engine import Opinion, limited
+from agent.search.engine import Limit, Opinion, Score, limited
 from agent.search.evaluation.features import find_features
 from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, TREE, kernel_groups
@@ -63,9 +63,9 @@ def ways(machine_of: Compile, order: tuple[str, str, str], *, lost: bool) -> Cir
     return machine_of(text)
 
 
-def opinions_of(machine: CircuitMachine, *, race: bool = False, knowing: bool = True) -> list[Opinion]:
+def opinions_of(machine: CircuitMachine, *, knowing: bool = True) -> list[Opinion]:
     """What an engine says that tree search plays for, `knowing` an evaluation of the game or not."""
-    engine = GeneralSearch(machine, 0, threads=1, seed=5, memory_bytes=1 << 22, race=race)
+    engine = GeneralSearch(machine, 0, threads=1, seed=5, memory_bytes=1 << 22)
     engine.begin(machine.initial())
     preparation = engine._preparation
     preparation.suits = knowing
@@ -77,39 +77,35 @@ def opinions_of(machine: CircuitMachine, *, race: bool = False, knowing: bool = 
         assert not preparation.prefers_alpha_beta
     found: list[Opinion] = []
     with limited(np.zeros(1, np.uint8), 60.0) as stop:
-        engine.think(stop, lambda opinion: None if stop[0] else found.append(opinion), 60.0)
+        engine.think(stop, lambda opinion: None if stop[0] else found.append(opinion), Limit(60.0))
     return found
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_who_has_lost_holds_out(machine_of: Compile, order: tuple[str, str, str]) -> None:
-    """The longer it takes the more often the other player may err. Nothing is called proven before that is known."""
+    """The longer it takes the more often the other player may err. The turn lasts until that is known."""
     opinions = opinions_of(ways(machine_of, order, lost=True))
     last = opinions[-1]
-    assert (last.move, last.value, last.proven) == (order[2], 0.0, True)
-    assert not any(opinion.proven and opinion.move != order[2] for opinion in opinions)
+    assert (last.move, last.score, last.final) == (order[2], Score(0.0, proven=True, plies=6), True)
+    assert not any(opinion.final and opinion.move != order[2] for opinion in opinions)
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_who_races_wins_soon(machine_of: Compile, monkeypatch: pytest.MonkeyPatch, order: tuple[str, str, str]) -> None:
-    """Whichever of the winning moves tree search would play."""
-    monkeypatch.setattr(
-        TreeSearch, "think", lambda self, stop, report, seconds: report(Opinion(order[2], 100.0, proven=True))
-    )
-    opinions = opinions_of(ways(machine_of, order, lost=False), race=True)
-    assert opinions[0].move == order[2]
+def test_the_soonest_win_is_found(machine_of: Compile, monkeypatch: pytest.MonkeyPatch, order: tuple[str, ...]) -> None:
+    """Whichever of the winning moves tree search would play, and is free to: the turn does not wait for it."""
+    slowest = Opinion(order[2], Score(100.0, proven=True), final=True)
+    monkeypatch.setattr(TreeSearch, "think", lambda self, stop, report, limit: report(slowest))
+    opinions = opinions_of(ways(machine_of, order, lost=False))
+    assert opinions[0] == slowest
     last = opinions[-1]
-    assert (last.move, last.value, last.proven) == (order[0], 100.0, True)
-    assert not any(opinion.proven and opinion.move != order[0] for opinion in opinions)
+    assert (last.move, last.score, last.final) == (order[0], Score(100.0, proven=True, plies=2), True)
+    assert all(opinion.final for opinion in opinions)
 
 
-def test_a_win_is_a_win_for_who_does_not_race(machine_of: Compile) -> None:
-    """It is played at once, as is a loss of a game for which there is no evaluation."""
-    for machine, race, knowing in (
-        (ways(machine_of, ORDERS[0], lost=False), False, True),
-        (ways(machine_of, ORDERS[0], lost=False), True, False),
-        (ways(machine_of, ORDERS[0], lost=True), False, False),
-    ):
-        last = opinions_of(machine, race=race, knowing=knowing)[-1]
-        assert last.proven
-        assert "playouts" in last.info
+@pytest.mark.parametrize("lost", [False, True])
+def test_without_an_evaluation_a_proof_is_the_last_word(machine_of: Compile, lost: bool) -> None:
+    """Alpha-beta cannot count plies then."""
+    last = opinions_of(ways(machine_of, ORDERS[0], lost=lost), knowing=False)[-1]
+    assert last.final
+    assert last.score == Score(0.0 if lost else 100.0, proven=True)
+    assert "playouts" in last.info

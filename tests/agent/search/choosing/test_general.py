@@ -15,7 +15,7 @@ from agent.search.choosing import general
 from agent.search.choosing import preparation as preparing
 from agent.search.choosing import trial as trying
 from agent.search.choosing.general import GeneralSearch, make_engine
-from agent.search.engine import Engine, Opinion
+from agent.search.engine import UNLIMITED, Engine, Limit, Opinion
 from agent.search.learning.warming import warm_kernels
 from agent.search.montecarlo import MonteCarlo
 from agent.search.pvs.survey import survey
@@ -78,7 +78,7 @@ def think(engine: GeneralSearch, opinions: int = 12) -> list[Opinion]:
             if len(found) >= opinions:
                 stop.flag[0] = 1
 
-        engine.think(stop.flag, report, None)
+        engine.think(stop.flag, report, UNLIMITED)
     return found
 
 
@@ -115,7 +115,7 @@ def test_wins_what_can_be_won(machine_of: Compile) -> None:
         rng, certain = random.Random(3), False
         while not machine.terminal(state):
             last = think(engine, 10_000)[-1]
-            certain |= last.proven and last.value == 100
+            certain |= last.final and last.score.goal == 100
             other = rng.choice(machine.legal(state, 1 - role))
             joint = (last.move, other) if role == 0 else (other, last.move)
             state = machine.next(state, joint)
@@ -132,11 +132,11 @@ def test_small_games_are_not_prepared_for(own: Compile, monkeypatch: pytest.Monk
     engine = new_engine(own("tic_tac_toe"), role)
     opinions: list[Opinion] = []
     with StopWhen(never) as stop:
-        engine.prepare(stop.flag, opinions.append, 10_000.0)
-        assert (opinions[-1].proven, opinions[-1].value) == (True, 50)
+        engine.prepare(stop.flag, opinions.append, Limit(10_000.0))
+        assert (opinions[-1].final, opinions[-1].score.goal) == (True, 50)
         opinions.clear()
-        engine.think(stop.flag, opinions.append, 10_000.0)
-        assert opinions[-1].proven
+        engine.think(stop.flag, opinions.append, Limit(10_000.0))
+        assert opinions[-1].final
     assert engine._preparation.suits is None
 
 
@@ -145,7 +145,7 @@ def test_drawn_game_is_proven_before_it_begins(own: Compile) -> None:
     engine = new_engine(own("tic_tac_toe"))
     prepare(engine)
     last = think(engine, 10_000)[-1]
-    assert (last.proven, last.value) == (True, 50)
+    assert (last.final, last.score.goal) == (True, 50)
 
 
 @pytest.fixture
@@ -170,14 +170,14 @@ def test_stop_is_obeyed_while_a_step_takes_long(own: Compile, blocked: tuple[thr
     engine = new_engine(machine)
     opinions: list[Opinion] = []
     with StopWhen(begun.is_set) as stop:
-        engine.prepare(stop.flag, opinions.append, 1000.0)
+        engine.prepare(stop.flag, opinions.append, Limit(1000.0))
     assert stop.flag[0]
     thread = engine._preparing
     assert thread is not None
     assert thread.is_alive()
     assert {opinion.move in machine.legal(machine.initial(), 0) for opinion in opinions} == {True}
     begun.clear()
-    engine.think(np.zeros(1, np.uint8) + 1, opinions.append, 1000.0)
+    engine.think(np.zeros(1, np.uint8) + 1, opinions.append, Limit(1000.0))
     assert engine._preparing is thread
     assert not begun.is_set()
     end.set()
@@ -195,9 +195,9 @@ def test_step_that_takes_long_does_not_take_the_turn(
     engine = new_engine(own("tic_tac_toe"))
     opinions: list[Opinion] = []
     with StopWhen(never) as stop:
-        engine.think(stop.flag, opinions.append, 0.01)
+        engine.think(stop.flag, opinions.append, Limit(0.01))
     assert engine.name == "tree search"
-    assert opinions[-1].proven
+    assert opinions[-1].final
 
 
 @pytest.mark.parametrize("phase", ["step", "run", "_play_some"])
@@ -223,7 +223,7 @@ def test_stop_is_obeyed_in_every_phase(own: Compile, monkeypatch: pytest.MonkeyP
     engine = new_engine(machine)
     opinions: list[Opinion] = []
     with StopWhen(reached.is_set) as stop:
-        engine.prepare(stop.flag, opinions.append, 1000.0)
+        engine.prepare(stop.flag, opinions.append, Limit(1000.0))
     assert stop.flag[0]
     assert {opinion.move for opinion in opinions} <= set(machine.legal(machine.initial(), 0))
     if engine._preparing is not None:
@@ -245,8 +245,8 @@ def test_says_nothing_where_it_has_no_move(machine_of: Compile) -> None:
     )
     engine = new_engine(machine, 1)
     opinions: list[Opinion] = []
-    engine.prepare(np.zeros(1, np.uint8), opinions.append, 0.01)
-    engine.think(np.zeros(1, np.uint8), opinions.append, 0.01)
+    engine.prepare(np.zeros(1, np.uint8), opinions.append, Limit(0.01))
+    engine.think(np.zeros(1, np.uint8), opinions.append, Limit(0.01))
     assert opinions == []
 
 
@@ -286,19 +286,19 @@ def test_start_clock_is_for_all_phases_and_a_turn_for_a_part(own: Compile, monke
             method(stop.flag, lambda opinion: None, seconds)
     assert asked == [(general.MOST_SECONDS, True), (general.START_SECONDS, True), (1000 * general.LATE_SHARE, False)]
     with StopWhen(lambda: engine._tree.playouts > 100) as stop:
-        engine.think(stop.flag, lambda opinion: None, None)
+        engine.think(stop.flag, lambda opinion: None, UNLIMITED)
     waiting = new_engine(machine, 1)
     with StopWhen(lambda: waiting._tree.playouts > 100) as stop:
-        waiting.think(stop.flag, lambda opinion: None, 1000.0)
+        waiting.think(stop.flag, lambda opinion: None, Limit(1000.0))
     assert len(asked) == 3
 
 
 @pytest.mark.parametrize(
-    ("role", "seconds"), [(1, 1000.0), (0, 0.1), (1, None)], ids=["no choice", "answer given", "before the match"]
+    ("role", "limit"),
+    [(1, Limit(1000.0)), (0, Limit(0.1)), (1, UNLIMITED)],
+    ids=["no choice", "answer given", "before the match"],
 )
-def test_learns_while_others_think(
-    own: Compile, monkeypatch: pytest.MonkeyPatch, role: int, seconds: float | None
-) -> None:
+def test_learns_while_others_think(own: Compile, monkeypatch: pytest.MonkeyPatch, role: int, limit: Limit) -> None:
     """Until enough was learnt; then the time is for searching alone. What was learnt is used at the next turn.
 
     Others think where there is no choice, and once the own clock is over.
@@ -315,7 +315,7 @@ def test_learns_while_others_think(
     assert not preparation.undecided
     opinions: list[Opinion] = []
     with StopWhen(lambda: preparation.generations > before + 1) as stop:
-        engine.think(stop.flag, opinions.append, seconds)
+        engine.think(stop.flag, opinions.append, limit)
     assert stop.counted is not None
     assert engine.name == "alpha-beta"
     if engine._preparing is not None:
@@ -328,7 +328,7 @@ def test_learns_while_others_think(
     assert alpha_beta is not None
     before = alpha_beta._analyser.nodes
     with StopWhen(lambda: alpha_beta._analyser.nodes > before + 1000) as stop:
-        engine.think(stop.flag, opinions.append, None)
+        engine.think(stop.flag, opinions.append, UNLIMITED)
     assert not begun
     assert alpha_beta._evaluation is learnt
 
@@ -348,7 +348,7 @@ def test_tree_search_takes_over_where_alpha_beta_does_worse(own: Compile, monkey
     preparation.trials.points = preparation.trials.matches = 2
     assert preparation.prefers_alpha_beta
     with StopWhen(lambda: not preparation.undecided and engine._tree.playouts > 100) as stop:
-        engine.think(stop.flag, lambda opinion: None, 1000.0)
+        engine.think(stop.flag, lambda opinion: None, Limit(1000.0))
     assert not preparation.prefers_alpha_beta
     assert engine.name == "tree search"
 
@@ -412,5 +412,5 @@ def test_the_match_may_begin_once_all_is_prepared(own: Compile) -> None:
     """Whoever is prepared does not hold the match up until the start clock is over."""
     engine = new_engine(own("tic_tac_toe"), 0)
     assert engine.uses_start_clock
-    engine.prepare(np.zeros(1, np.uint8), lambda opinion: None, 2.0)
+    engine.prepare(np.zeros(1, np.uint8), lambda opinion: None, Limit(2.0))
     assert not engine.uses_start_clock

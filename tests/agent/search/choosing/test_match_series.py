@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from agent.search.choosing.match_series import TrialMatch
-from agent.search.engine import Engine, Opinion, Report, StopFlag
+from agent.search.engine import Engine, Limit, Opinion, Report, StopFlag
 from agent.search.pvs.engine import CannotSearchError
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
@@ -37,7 +37,7 @@ class Scripted(Engine):
         assert self._machine.next(self.states[-1], joint_move) == state
         self.states.append(state)
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         if self._error is not None:
             raise self._error
         report(Opinion(self._machine.legal(self.states[-1], self._role)[self._pick]))
@@ -71,8 +71,8 @@ def test_interrupted_trial_goes_on(own: Compile) -> None:
     stop = np.zeros(1, np.uint8)
 
     class Stopping(Scripted):
-        def think(self, halt: StopFlag, report: Report, seconds: float | None) -> None:
-            super().think(halt, report, seconds)
+        def think(self, halt: StopFlag, report: Report, limit: Limit) -> None:
+            super().think(halt, report, limit)
             stop[0] = len(self.states) == 3
 
     first = Stopping(machine, 0, 0)

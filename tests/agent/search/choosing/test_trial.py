@@ -19,7 +19,7 @@ from agent.search.choosing.trial import (
     SPEED_SHARE,
     TRIAL_SECONDS,
 )
-from agent.search.engine import Engine, Report, StopFlag
+from agent.search.engine import Engine, Limit, Report, StopFlag
 from agent.search.learning.trial_points import Tally
 from games.machine import State
 from tests.agent.search.choosing.timeless import FakeMatch, role_of_alpha_beta, run
@@ -162,7 +162,7 @@ def test_moves_take_longer_where_tree_search_is_slow(
         def begin(self, state: State) -> None:
             pass
 
-        def think(self, stop: StopFlag, report: Report, seconds: float) -> None:
+        def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
             self.playouts += playouts
             while not stop[0]:
                 time.sleep(0.001)

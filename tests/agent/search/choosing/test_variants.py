@@ -26,7 +26,7 @@ from agent.search.choosing.variants import (
     Variant,
     VariantTrials,
 )
-from agent.search.engine import Engine
+from agent.search.engine import Engine, Limit
 from agent.search.evaluation.fit import LinearEvaluation
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.move_averages import DRAWS
@@ -221,7 +221,7 @@ def test_the_tree_is_searched_with_what_was_found(own: Compile) -> None:
     def halt(opinion: object) -> None:
         stop[0] = 1
 
-    search.think(stop, halt, 1.0)
+    search.think(stop, halt, Limit(1.0))
     assert draws(search._tree) == [DRAWS, DRAWS]
     used = weights(search._tree)
     search._tree.explore(1.0)

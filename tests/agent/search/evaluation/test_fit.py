@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from agent.search.engine import Opinion
+from agent.search.engine import UNLIMITED, Opinion
 from agent.search.evaluation.fit import EvaluationTrainer, LinearEvaluation, shared_patterns
 from agent.search.evaluation.sampling import add_normal_equations, make_sampling_workspace, packed_states, play_batch
 from agent.search.tree.engine import TreeSearch
@@ -106,7 +106,7 @@ def test_searches_with_what_it_has_learnt(own: Compile) -> None:
         return bool(learnt_at) and tree.counts[N_PLAYOUTS] > learnt_at[0] + 5_000
 
     with StopWhen(has_judged) as stop:
-        engine.think(stop.flag, lambda opinion: None, None)
+        engine.think(stop.flag, lambda opinion: None, UNLIMITED)
     root = int(tree.counts[ROOT])
     totals, visits = tree.stats[root]["total"], tree.node[root]["visits"]
     assert 0.0 < totals[0] / visits < 1.0

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from agent.search.engine import Opinion
+from agent.search.engine import UNLIMITED, Opinion
 from agent.search.planning.engine import PuzzleSearch, make_engine
 from agent.search.registry import engines_for
 from games import rulesheets
@@ -27,7 +27,7 @@ def _think(engine: PuzzleSearch) -> Opinion:
     stop = np.zeros(1, np.uint8)
     timer = threading.Timer(PATIENCE, lambda: stop.fill(1))
     timer.start()
-    engine.think(stop, opinions.append, None)
+    engine.think(stop, opinions.append, UNLIMITED)
     timer.cancel()
     return opinions[-1]
 
@@ -40,8 +40,8 @@ def test_plays_a_plan_to_its_end(machine_of: Compile) -> None:
     engine.begin(state)
     while not machine.terminal(state):
         opinion = _think(engine)
-        assert opinion.proven
-        assert opinion.value == 100
+        assert opinion.final
+        assert opinion.score.goal == 100
         state = machine.next(state, [opinion.move])
         engine.advance((opinion.move,), state)
     engine.close()
@@ -60,8 +60,8 @@ def test_plans_anew_where_the_match_leaves_the_plan(machine_of: Compile) -> None
     engine.advance((other,), state)
     opinion = _think(engine)
     engine.close()
-    assert opinion.proven
-    assert opinion.value == 100
+    assert opinion.final
+    assert opinion.score.goal == 100
 
 
 def test_does_not_think_on_where_nothing_better_is_possible(machine_of: Compile) -> None:
@@ -71,8 +71,8 @@ def test_does_not_think_on_where_nothing_better_is_possible(machine_of: Compile)
     engine.begin(machine.initial())
     opinion = _think(engine)
     engine.close()
-    assert opinion.proven
-    assert opinion.value == 20
+    assert opinion.final
+    assert opinion.score.goal == 20
 
 
 def test_goes_on_without_its_planner(machine_of: Compile) -> None:
@@ -83,7 +83,7 @@ def test_goes_on_without_its_planner(machine_of: Compile) -> None:
     engine._planner._child.end()
     opinion = _think(engine)
     assert opinion.move in machine.legal(machine.initial(), 0)
-    assert opinion.value == 20
+    assert opinion.score.goal == 20
 
 
 @pytest.mark.parametrize(("game", "one_player"), [("eight_puzzle", True), ("tic_tac_toe", False)])

@@ -10,7 +10,7 @@ import pytest
 from agent.search.choosing.general import GeneralSearch
 from agent.search.choosing.preparation import Preparation
 from agent.search.choosing.trial import CLEAR_LEAD, Trials
-from agent.search.engine import Opinion
+from agent.search.engine import Limit, Opinion
 from agent.search.learning.foresight import Foresight
 from agent.search.learning.learner import Learner
 from agent.search.pvs.simultaneous import SimultaneousSearch
@@ -44,7 +44,7 @@ def place(machine: CircuitMachine, white: int, black: int, *tired: str) -> State
 def opinions_of(search: SimultaneousSearch, state: State) -> list[Opinion]:
     found: list[Opinion] = []
     search.begin(state)
-    search.think(GO, found.append, 1.0)
+    search.think(GO, found.append, Limit(1.0))
     return found
 
 
@@ -55,13 +55,13 @@ def test_wins_that_nothing_stops_are_proven(race: CircuitMachine, role: int) -> 
     search = prepared(race, role).alpha_beta(role, threads=1, megabytes=1)
     assert isinstance(search, SimultaneousSearch)
     last = opinions_of(search, state)[-1]
-    assert (last.move, last.proven, last.value) == ("run", True, 100)
+    assert (last.move, last.final, last.score.goal) == ("run", True, 100)
     assert not search.helpless
     losing = prepared(race, 1 - role).alpha_beta(1 - role, threads=1, megabytes=1)
     assert isinstance(losing, SimultaneousSearch)
     found = opinions_of(losing, state)
     assert found
-    assert not any(opinion.proven or any(one.proven for one in opinion.candidates) for opinion in found)
+    assert not any(opinion.final or any(one.score.proven for one in opinion.candidates) for opinion in found)
     assert losing.helpless
 
 
@@ -69,7 +69,7 @@ def test_what_the_other_one_could_answer_is_no_loss(race: CircuitMachine) -> Non
     """White would win by guessing what black does; where black sees it first it never does, which proves nothing."""
     search = prepared(race, 0).alpha_beta(0, threads=1, megabytes=1)
     assert isinstance(search, SimultaneousSearch)
-    assert not any(opinion.proven and opinion.value != 100 for opinion in opinions_of(search, place(race, 2, 2)))
+    assert not any(opinion.final and opinion.score.goal != 100 for opinion in opinions_of(search, place(race, 2, 2)))
 
 
 def test_it_plays_where_it_leads(race: CircuitMachine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def test_helpless_alpha_beta_leaves_the_turn_to_tree_search(race: CircuitMachine
     search.begin(race.initial())
     search._search(GO, found.append, None)
     assert search.name == "alpha-beta"
-    assert not found[-1].proven
+    assert not found[-1].final
     search.begin(place(race, 2, 0, "b"))
     search._search(GO, found.append, 0.2)
     assert search.name == "tree search"

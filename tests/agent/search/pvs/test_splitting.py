@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from agent.search.alphabeta.table import read_entries
-from agent.search.engine import Opinion, StopFlag
+from agent.search.engine import UNLIMITED, Opinion, StopFlag
 from agent.search.evaluation.features import find_features
 from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.evaluation.scale import WIN
@@ -155,8 +155,8 @@ def test_a_search_with_a_helper_proves_what_is_true(machine_of: Compile, random_
         engine.begin(state)
         said: list[Opinion] = []
         with StopWhen(never) as stop:
-            engine.think(stop.flag, said.append, None)
-        assert said[-1].proven
+            engine.think(stop.flag, said.append, UNLIMITED)
+        assert said[-1].final
         children = dict(plain.children(state))
         best = max(-plain.score(child, 1 - side, 99) for child in children.values())
         index = machine.move_index(side, said[-1].move) + int(machine.programs.role_start[side])
@@ -284,7 +284,7 @@ def test_the_engine_leaves_for_last_what_a_helper_is_at(own: Compile, monkeypatc
 
     monkeypatch.setattr(searcher, "score", score)
     with StopWhen(lambda: 6 in searched) as stop:
-        engine.think(stop.flag, lambda opinion: None, None)
+        engine.think(stop.flag, lambda opinion: None, UNLIMITED)
     for depth, place in ((4, -1), (5, 1)):
         assert set(searched[depth]) == set(orders[depth])
         assert searched[depth][place] == orders[depth][1]
@@ -298,7 +298,7 @@ def test_garbage_is_left_out(own: Compile) -> None:
     engine.begin(machine.initial())
     said: list[Opinion] = []
     with StopWhen(lambda: len(said) > 4) as stop:
-        engine.think(stop.flag, said.append, None)
+        engine.think(stop.flag, said.append, UNLIMITED)
     assert team.resting
     assert team.hear is not None
     searcher = engine._analyser.searchers[0]
@@ -322,7 +322,7 @@ def test_garbage_is_left_out(own: Compile) -> None:
         assert team.hear(bad) is None
     assert len(said) == before
     assert isinstance(team.hear(good), Guide)
-    assert said[-1].proven
+    assert said[-1].final
 
 
 def test_the_decision_never_falls_back() -> None:

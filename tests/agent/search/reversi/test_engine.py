@@ -14,7 +14,7 @@ from agent.lab.tally import Score
 from agent.lab.training.reversi.campaign import ReversiCampaign, run
 from agent.lab.training.reversi.matches import Limited, compare, openings
 from agent.search.alphabeta.table import new_table
-from agent.search.engine import EngineMismatchError, Opinion
+from agent.search.engine import UNLIMITED, EngineMismatchError, Opinion
 from agent.search.registry import engines_for
 from agent.search.reversi.analysis import Analyser
 from agent.search.reversi.engine import ReversiEngine, expected_goal, make_engine
@@ -59,7 +59,7 @@ def think(engine: ReversiEngine) -> list[Opinion]:
     """What the engine reports until it stops by itself."""
     opinions: list[Opinion] = []
     with StopWhen(never) as stop:
-        engine.think(stop.flag, opinions.append, None)
+        engine.think(stop.flag, opinions.append, UNLIMITED)
     return opinions
 
 
@@ -83,9 +83,9 @@ def test_plays_a_whole_match(machine: CircuitMachine) -> None:
             opinions = think(engine)
             assert all(opinion.move in legal for opinion in opinions)
             joint.append(opinions[-1].move)
-            if opinions[-1].proven and len(legal) > 1:
-                assert certain[role] in (None, opinions[-1].value)
-                certain[role] = opinions[-1].value
+            if opinions[-1].final and len(legal) > 1:
+                assert certain[role] in (None, opinions[-1].score.goal)
+                certain[role] = opinions[-1].score.goal
         state = machine.next(state, joint)
         for engine in engines:
             engine.advance(tuple(joint), state)
@@ -110,7 +110,7 @@ def test_only_move_is_certain_at_once(machine: CircuitMachine) -> None:
     engine = engine_of(machine, 1, 4)
     engine.begin(machine.initial())
     opinions = think(engine)
-    assert opinions[0].proven
+    assert opinions[0].final
     assert opinions[0].move == machine.legal(machine.initial(), 1)[0]
     assert engine._analyser.nodes > 0
 

@@ -45,8 +45,8 @@ def test_a_line_with_the_best_goal_ends_the_search(machine_of: Compile, think: T
     engine.lines.add(line, 1.0)
     for move in line[:5]:
         opinion = think(engine)
-        assert opinion.proven
-        assert opinion.value == 100
+        assert opinion.final
+        assert opinion.score.goal == 100
         assert opinion.move == machine.game.moves[0][move]
         state = machine.next(state, [opinion.move])
         engine.advance((opinion.move,), state)
@@ -63,7 +63,7 @@ def test_a_limit_that_is_reached_ends_the_search(machine_of: Compile, think: Thi
     engine.begin(machine.next(machine.initial(), [wrong]))
     engine.lines.limit(0.1)
     opinion = think(engine)
-    assert opinion.proven
-    assert opinion.value == 10
+    assert opinion.final
+    assert opinion.score.goal == 10
     engine.begin(machine.initial())
     assert not engine.lines.solved

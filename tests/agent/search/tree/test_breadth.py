@@ -111,7 +111,7 @@ def test_the_engine_plays_the_line_that_was_found(machine_of: Compile, think: Th
     engine.begin(state)
     while not machine.terminal(state):
         opinion = think(engine)
-        assert opinion.proven
+        assert opinion.final
         state = machine.next(state, [opinion.move])
         engine.advance((opinion.move,), state)
     assert machine.goal(state, 0) == 60

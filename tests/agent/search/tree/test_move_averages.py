@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from agent.search.engine import UNLIMITED
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.move_averages import FADING, UNKNOWN
 from games.gdl.running.machine import CircuitMachine
@@ -34,7 +35,7 @@ def searched(search: TreeSearch, machine: CircuitMachine, playouts: int = 2000) 
     """The search after so many playouts from the initial state."""
     search.begin(machine.initial())
     with StopWhen(lambda: search.playouts >= playouts) as stop:
-        search.think(stop.flag, lambda opinion: None, None)
+        search.think(stop.flag, lambda opinion: None, UNLIMITED)
     return search
 
 

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from agent.search.engine import Opinion
+from agent.search.engine import UNLIMITED, Opinion
 from agent.search.team import Setting
 from agent.search.tree.assistant import TreeSetting
 from agent.search.tree.engine import TreeSearch
@@ -100,7 +100,7 @@ def test_helpers_may_vanish_and_return(own: Compile) -> None:
     search.begin(machine.initial())
     said: list[Opinion] = []
     with StopWhen(lambda: search.playouts >= 500) as stop:
-        search.think(stop.flag, said.append, None)
+        search.think(stop.flag, said.append, UNLIMITED)
     assert team.asked == [machine.initial()]
     assert team.resting
     alone = read_root(search._tree, 0, -1)
@@ -127,8 +127,8 @@ def test_a_helper_that_proves_ends_the_search(own: Compile) -> None:
     search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20, seed=1, team=team)
     search.begin(machine.initial())
     said: list[Opinion] = []
-    search.think(np.zeros(1, np.uint8), said.append, None)
-    assert said[-1].proven
+    search.think(np.zeros(1, np.uint8), said.append, UNLIMITED)
+    assert said[-1].final
     assert said[-1].move == machine.game.moves[0][int(known.moves[3])]
 
 
@@ -150,7 +150,7 @@ def test_an_assistant_searches_and_judges_like_the_engine(own: Compile) -> None:
         )
 
     with StopWhen(helped) as stop:
-        search.think(stop.flag, lambda opinion: None, None)
+        search.think(stop.flag, lambda opinion: None, UNLIMITED)
     (given,) = team.answers()
     assert isinstance(given, RootReport)
     own_visits = read_root(search._tree, 0, -1).visits.sum()
@@ -172,14 +172,14 @@ def test_helpers_count_where_there_is_no_choice(own: Compile) -> None:
 
     said: list[Opinion] = []
     with StopWhen(helped) as stop:
-        search.think(stop.flag, said.append, None)
+        search.think(stop.flag, said.append, UNLIMITED)
     (given,) = team.answers()
     assert isinstance(given, RootReport)
     own_root = read_root(search._tree, 0, -1)
     together = search._parallelism.add(own_root, search.lines)
     assert together.results == own_root.results + given.results
     assert min(own_root.value, given.value) <= together.value <= max(own_root.value, given.value)
-    assert said[-1].value > 0
+    assert said[-1].score.goal > 0
 
 
 def test_plans_of_helpers_are_followed(machine_of: Compile) -> None:
@@ -203,7 +203,7 @@ def test_plans_of_helpers_are_followed(machine_of: Compile) -> None:
     team.given = [replace(known, line=(plan, 1.0))]
     assert search._opinion().move == ("dial", "3")
     team.given = []
-    assert (search._opinion().move, search._opinion().value) == (("dial", "3"), 100)
+    assert (search._opinion().move, search._opinion().score.goal) == (("dial", "3"), 100)
 
 
 def test_settings_can_be_sent() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from agent.search.engine import Opinion
+from agent.search.engine import UNLIMITED, Opinion
 from agent.search.tree.compaction import keep_reachable
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.root_policy import read_root
@@ -156,7 +156,7 @@ def test_proves_a_mate_in_one(own: Compile, opinion_at: OpinionAt, board: Board)
     """The winning move is found, proven, and reported without waiting for the flag."""
     machine = own("tic_tac_toe")
     opinion = opinion_at(machine, board("xx.", "oo.", "...", turn="x"), 0)
-    assert (opinion.move, opinion.value, opinion.proven) == (mark(3, 1), 100.0, True)
+    assert (opinion.move, opinion.score.goal, opinion.final) == (mark(3, 1), 100.0, True)
 
 
 def test_proves_a_mate_in_two(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
@@ -164,10 +164,10 @@ def test_proves_a_mate_in_two(own: Compile, opinion_at: OpinionAt, board: Board)
     machine = own("tic_tac_toe")
     fork = board("x..", ".o.", "o.x", turn="x")
     opinion = opinion_at(machine, fork, 0)
-    assert (opinion.move, opinion.value, opinion.proven) == (mark(3, 1), 100.0, True)
+    assert (opinion.move, opinion.score.goal, opinion.final) == (mark(3, 1), 100.0, True)
     lost = machine.next(fork, [mark(3, 1), "noop"])
     opinion = opinion_at(machine, lost, 1)
-    assert (opinion.value, opinion.proven) == (0.0, True)
+    assert (opinion.score.goal, opinion.final) == (0.0, True)
 
 
 def test_proves_the_only_defence(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
@@ -176,13 +176,13 @@ def test_proves_the_only_defence(own: Compile, opinion_at: OpinionAt, board: Boa
     opinion = opinion_at(machine, board("xx.", ".o.", "...", turn="o"), 1)
     assert opinion.move == mark(3, 1)
     opinion = opinion_at(machine, machine.initial(), 0)
-    assert (opinion.value, opinion.proven) == (50.0, True)
+    assert (opinion.score.goal, opinion.final) == (50.0, True)
 
 
 def test_waits_with_an_opinion_where_it_has_no_choice(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
     """With one legal move that move is reported, with the value of what follows."""
     opinion = opinion_at(own("tic_tac_toe"), board("xx.", "oo.", "...", turn="x"), 1)
-    assert (opinion.move, opinion.value) == ("noop", 0.0)
+    assert (opinion.move, opinion.score.goal) == ("noop", 0.0)
 
 
 def play_alone(machine: CircuitMachine, think: Think) -> tuple[int | None, list[bool]]:
@@ -193,7 +193,7 @@ def play_alone(machine: CircuitMachine, think: Think) -> tuple[int | None, list[
     proven = []
     while not machine.terminal(state):
         opinion = think(engine)
-        proven.append(opinion.proven)
+        proven.append(opinion.final)
         state = machine.next(state, [opinion.move])
         engine.advance((opinion.move,), state)
     return machine.goal(state, 0), proven
@@ -213,13 +213,13 @@ def test_keeps_its_best_line_when_a_puzzle_is_not_proven(machine_of: Compile, th
     engine.begin(machine.initial())
     engine._parameters.best_goal[0] = 1.0  # as if the rules named a goal that no line reaches
     first = think(engine)
-    assert first.value == 80.0
+    assert first.score.goal == 80.0
     state = machine.next(machine.initial(), [first.move])
     engine.advance((first.move,), state)
     stop = np.ones(1, np.uint8)
     opinions: list[Opinion] = []
-    engine.think(stop, opinions.append, None)
-    assert opinions[-1].value == 80.0
+    engine.think(stop, opinions.append, UNLIMITED)
+    assert opinions[-1].score.goal == 80.0
 
 
 def test_mixes_where_any_fixed_choice_would_lose(machine_of: Compile, think: Think) -> None:
@@ -231,9 +231,9 @@ def test_mixes_where_any_fixed_choice_would_lose(machine_of: Compile, think: Thi
         engine.begin(machine.initial())
         opinion = think(engine, 20_000)
         moves.add(opinion.move)
-        assert opinion.value is not None
-        assert 30 < opinion.value < 70
-        assert not opinion.proven
+        assert opinion.score is not None
+        assert 30 < opinion.score.goal < 70
+        assert not opinion.final
     assert moves == {"heads", "tails"}
 
 
@@ -262,7 +262,7 @@ def test_proves_a_saddle_point_of_a_simultaneous_game(machine_of: Compile, opini
     machine = machine_of(CHICKEN_RUN)
     for role in (0, 1):
         opinion = opinion_at(machine, machine.initial(), role)
-        assert (opinion.move, opinion.value, opinion.proven) == ("hold", 50.0, True)
+        assert (opinion.move, opinion.score.goal, opinion.final) == ("hold", 50.0, True)
 
 
 def test_three_players_each_look_after_themselves(own: Compile, opinion_at: OpinionAt) -> None:
@@ -272,7 +272,7 @@ def test_three_players_each_look_after_themselves(own: Compile, opinion_at: Opin
     facts += [("cell", "2", "5", "blue")]
     state = machine.state([*facts, ("turn", "red")])
     opinion = opinion_at(machine, state, 0)
-    assert (opinion.move, opinion.value, opinion.proven) == (("mark", "3", "1"), 100.0, True)
+    assert (opinion.move, opinion.score.goal, opinion.final) == (("mark", "3", "1"), 100.0, True)
     state = machine.state([fact for fact in facts if "red" not in fact] + [("turn", "red")])
     assert opinion_at(machine, state, 0, 20_000).move == ("mark", "3", "3")
 
@@ -282,7 +282,7 @@ def test_the_random_role_plays_at_random(machine_of: Compile, opinion_at: Opinio
     machine = machine_of(LOTTERY)
     opinion = opinion_at(machine, machine.initial(), 0, 50_000)
     assert opinion.move == ("buy", "bold")
-    assert opinion.value == pytest.approx(60, abs=8)
+    assert opinion.score.goal == pytest.approx(60, abs=8)
 
 
 @pytest.mark.parametrize("name", ["breakthrough", "reversi", "eight_puzzle"])
@@ -295,7 +295,7 @@ def test_stops_soon_after_the_flag(name: str, own: Compile) -> None:
         engine._scheduler._budgets[0] = 1 << 40
         begin = work(engine)
         with StopWhen(lambda begin=begin: work(engine) > begin + 500, lambda: work(engine)) as stop:
-            engine.think(stop.flag, lambda opinion: None, None)
+            engine.think(stop.flag, lambda opinion: None, UNLIMITED)
         assert stop.counted is None or work(engine) - stop.counted <= 512
 
 
@@ -429,7 +429,7 @@ def test_ends_in_a_full_tree_when_nothing_better_is_possible(own: Compile, think
     line = engine.lines.best()
     assert line is not None
     engine.lines.limit(line.goal)
-    assert think(engine).proven
+    assert think(engine).final
 
 
 def test_another_path_is_no_reason_to_look_at_all_children(own: Compile, think: Think) -> None:
@@ -458,7 +458,7 @@ def test_several_threads_search_one_tree(own: Compile, think: Think) -> None:
     engine = TreeSearch(own("tic_tac_toe"), 0, threads=2, memory_bytes=1 << 24, seed=1)
     engine.begin(own("tic_tac_toe").initial())
     opinion = think(engine)
-    assert (opinion.value, opinion.proven) == (50.0, True)
+    assert (opinion.score.goal, opinion.final) == (50.0, True)
 
 
 def result(machine: CircuitMachine, role: int, think: Think, playouts: int, rng: random.Random) -> int | None:
@@ -488,5 +488,5 @@ def test_says_nothing_where_it_has_no_move(own: Compile, board: Board) -> None:
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20)
     engine.begin(state)
     opinions: list[Opinion] = []
-    engine.think(np.zeros(1, np.uint8), opinions.append, None)
+    engine.think(np.zeros(1, np.uint8), opinions.append, UNLIMITED)
     assert opinions == []

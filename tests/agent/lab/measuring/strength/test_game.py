@@ -17,7 +17,7 @@ from agent.lab.measuring.strength.game import GameRecord, Series, pair_opening, 
 from agent.lab.tournament import plain
 from agent.lab.tournament.engine_player import ENGINES, Maker
 from agent.lab.tournament.openings import random_opening
-from agent.search.engine import Engine, Opinion, Report, StopFlag
+from agent.search.engine import Engine, Limit, Opinion, Report, Score, StopFlag
 from agent.search.reversi.engine import ReversiEngine
 from games import rulesheets
 from games.gdl.circuit.circuit import build_circuit
@@ -60,10 +60,10 @@ class Scripted(Engine):
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
         self._state = state
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         value, proven = self._opinions(self._turn)
         self._turn += 1
-        report(Opinion(self._machine.legal(self._state, self._role)[0], value, proven))
+        report(Opinion(self._machine.legal(self._state, self._role)[0], Score(value, proven), proven))
         while not stop[0]:
             time.sleep(0.001)
 
@@ -199,7 +199,7 @@ def test_balanced_openings_are_those_that_the_first_contender_does_not_judge(
         assert engine is not None
         engine.begin(state)
         opinions: list[Opinion] = []
-        engine.think(np.zeros(1, np.uint8), opinions.append, 600.0)
-        assert opinions[-1].proven
-        state_values.add(opinions[-1].value)
+        engine.think(np.zeros(1, np.uint8), opinions.append, Limit(600.0))
+        assert opinions[-1].final
+        state_values.add(opinions[-1].score.goal)
     assert state_values == {50.0}

@@ -22,7 +22,7 @@ from agent.lab.measuring.strength.tactics_suite import (
     read_suite,
     wins_after,
 )
-from agent.search.engine import Engine, Opinion, Report, StopFlag
+from agent.search.engine import Engine, Limit, Opinion, Report, Score, StopFlag
 from agent.sheet import load
 from games.gdl.compile import compile_rules
 from games.gdl.running.machine import CircuitMachine
@@ -150,14 +150,14 @@ class First(Engine):
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
         self._state = state
 
-    def think(self, stop: StopFlag, report: Report, seconds: float | None) -> None:
+    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         machine, role = self._machine, self._role
         move, *others = machine.legal(self._state, role)
         for other in others if self._prover is not None else ():
             assert self._prover is not None
             if wins_after(machine, self._prover, after(machine, self._state, role, other), role, LONG):
                 move = other
-        report(Opinion(move, self._value))
+        report(Opinion(move, None if self._value is None else Score(self._value)))
 
 
 def test_wins_are_found_and_losses_seen(monkeypatch: pytest.MonkeyPatch) -> None:
