@@ -14,7 +14,7 @@ from agent.search.blokbox.guiding.evaluation import room
 from agent.search.blokbox.guiding.judgement import hardest_move
 from agent.search.blokbox.guiding.tuning import tuning_for
 from agent.search.blokbox.proving.alphabeta import WIN
-from agent.search.blokbox.proving.prover import Prover
+from agent.search.blokbox.proving.prover import BlokboxProver
 from agent.search.blokbox.tree import (
     LEAF,
     MOVED_IN_LOSES,
@@ -99,7 +99,7 @@ def warm_kernels() -> None:
     grow(variant.tables, variant.start, tree, 0, tuning, 4, _GO, workspace)
     keep_subtree(tree, best_child(tree), spare)
     hardest_move(variant.tables, variant.start, tuning, _GO, workspace.scratch, workspace.network)
-    Prover(variant, tuning, entries=2).run(variant.start, _GO)
+    BlokboxProver(variant, tuning, entries=2).run(variant.start, _GO)
 
 
 class BlokboxEngine(Engine):
@@ -128,7 +128,7 @@ class BlokboxEngine(Engine):
         cores = threads or len(os.sched_getaffinity(0))
         self._workspaces = [new_tree_workspace(binding.variant, secrets.randbits(63)) for _ in range(min(2, cores))]
         self._helper: threading.Thread | None = None
-        self._prover = Prover(binding.variant, self._tuning)
+        self._prover = BlokboxProver(binding.variant, self._tuning)
         self._tree = new_tree(capacity, len(self._workspaces))
         self._spare: PuctTree = new_tree(capacity, len(self._workspaces))
         self._position = binding.variant.start.copy()

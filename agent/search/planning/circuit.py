@@ -29,7 +29,7 @@ class Block(NamedTuple):
     """Slots of signals in positive cycles, each with the slot of its definition; they hold as far as they have to."""
 
 
-class Circuit(NamedTuple):
+class PlanningCircuit(NamedTuple):
     """The three programs of a one-player game, and where their inputs and outputs stand."""
 
     legal: list[Block]
@@ -53,13 +53,13 @@ class Circuit(NamedTuple):
     """Whether there are loops."""
 
 
-def read_circuit(machine: CircuitMachine) -> Circuit:
+def read_circuit(machine: CircuitMachine) -> PlanningCircuit:
     """The circuit of a machine with one role."""
     programs = machine.programs
     start, slots = programs.set_start.tolist(), programs.set_slot.tolist()
     n_moves = len(programs.legal_slot)
     legal, following, goal = read_program(programs.legal), read_program(programs.next), read_program(programs.goal)
-    return Circuit(
+    return PlanningCircuit(
         legal,
         following,
         goal,

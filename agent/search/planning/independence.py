@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.planning.circuit import FALSE, OPEN, TRUE, Circuit, Gate, evaluate, new_slots
+from agent.search.planning.circuit import FALSE, OPEN, TRUE, Gate, PlanningCircuit, evaluate, new_slots
 from agent.search.tree.clock import clock_fluents
 from games.gdl.running.batches import facts_in
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
@@ -37,7 +37,7 @@ class Reachable:
     """Those that may be legal in any."""
 
 
-def reachable(circuit: Circuit, state: list[int]) -> Reachable:
+def reachable(circuit: PlanningCircuit, state: list[int]) -> Reachable:
     """What can be reached from a state (0 or 1 per fluent)."""
     values = list(state)
     gates = sum(len(block.gates) for block in circuit.legal + circuit.next)
@@ -80,7 +80,7 @@ class Independence:
         )
 
 
-def find_independence(machine: CircuitMachine, circuit: Circuit, within: Reachable) -> Independence | None:
+def find_independence(machine: CircuitMachine, circuit: PlanningCircuit, within: Reachable) -> Independence | None:
     """The independence of the moves in the states that can be reached.
 
     None where moves depend on how many were made before.
@@ -97,7 +97,7 @@ def bits(word: int) -> Iterator[int]:
 
 
 class _Analysis:
-    def __init__(self, machine: CircuitMachine, circuit: Circuit, within: Reachable) -> None:
+    def __init__(self, machine: CircuitMachine, circuit: PlanningCircuit, within: Reachable) -> None:
         self._circuit = circuit
         self._within = within
         self._gate: dict[int, Gate] = {gate.out: gate for block in circuit.legal + circuit.next for gate in block.gates}

@@ -29,7 +29,7 @@ SLICE_SECONDS = 0.05
 """How long rollouts go on at a time; set by hand, not tuned."""
 
 
-class _Task(NamedTuple):
+class _PlanTask(NamedTuple):
     """Plan from a state."""
 
     number: int
@@ -46,7 +46,7 @@ class _GoOn(NamedTuple):
     """Go on with what was interrupted by a rest."""
 
 
-class _Found(NamedTuple):
+class _PlanFound(NamedTuple):
     task: int
     finding: Plan | Bound
 
@@ -82,7 +82,7 @@ class PlannerProcess:
         """Plans from this state from now on, for more than the goal `known`; not before `go_on`."""
         self.drop()
         self._resting = True
-        self._send(_Task(self._task, state, known))
+        self._send(_PlanTask(self._task, state, known))
 
     def rest(self) -> None:
         """Uses no time until `go_on`."""
@@ -108,7 +108,7 @@ class PlannerProcess:
             except (ChildLostError, LimitError, OSError) as error:
                 self._lose(error)
 
-    def _receive(self, found: _Found) -> None:
+    def _receive(self, found: _PlanFound) -> None:
         with self._changing:
             if found.task == self._task:
                 self._found(found.finding)
@@ -130,7 +130,7 @@ def _listen(child: ChildProcess, owner: weakref.ref[PlannerProcess]) -> None:
                 process._lose(error)
             return
         process = owner()
-        if process is None or not isinstance(message, _Found):
+        if process is None or not isinstance(message, _PlanFound):
             return
         process._receive(message)
         del process
@@ -152,7 +152,7 @@ def _work(pipe: Connection, machine: CircuitMachine) -> None:
         while searches and inbox.proceed():
             search = min(searches, key=lambda search: search.used)
             for finding in search.run(pipe.poll):
-                pipe.send(_Found(task.number, finding))
+                pipe.send(_PlanFound(task.number, finding))
             if search.over:
                 searches.remove(search)
 
@@ -187,10 +187,10 @@ class _Inbox:
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
-        self._next: _Task | None = None
+        self._next: _PlanTask | None = None
         self._resting = True
 
-    def take(self) -> _Task:
+    def take(self) -> _PlanTask:
         """Waits for a task, and until it may be worked on."""
         while self._next is None or self._resting:
             self._read()
@@ -205,7 +205,7 @@ class _Inbox:
 
     def _read(self) -> None:
         message = self._pipe.recv()
-        if isinstance(message, _Task):
+        if isinstance(message, _PlanTask):
             self._next, self._resting = message, True
         else:
             self._resting = isinstance(message, _Rest)

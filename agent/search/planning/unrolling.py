@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 
-from agent.search.planning.circuit import Block, Circuit
+from agent.search.planning.circuit import Block, PlanningCircuit
 from agent.search.planning.formula import FALSE, TRUE, Formula, Literal
 from agent.search.planning.independence import Independence, Reachable, bits
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
@@ -20,7 +20,7 @@ from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
 class Unrolling(ABC):
     """A formula whose models are plans from a state: moves of steps 0, 1, ... that may be made."""
 
-    def __init__(self, circuit: Circuit, state: Sequence[int]) -> None:
+    def __init__(self, circuit: PlanningCircuit, state: Sequence[int]) -> None:
         """`state` is 0 or 1 per fluent."""
         self.formula = Formula()
         self.steps: list[dict[int, Literal]] = []
@@ -66,7 +66,7 @@ class Unrolling(ABC):
 class Sequential(Unrolling):
     """One move a step; a match that is over has no more moves."""
 
-    def __init__(self, circuit: Circuit, state: Sequence[int]) -> None:
+    def __init__(self, circuit: PlanningCircuit, state: Sequence[int]) -> None:
         super().__init__(circuit, state)
         self._slots = self._legal_slots()
         self._over: list[tuple[Literal, list[Literal]]] = []
@@ -125,7 +125,7 @@ class Parallel(Unrolling):
 
     def __init__(
         self,
-        circuit: Circuit,
+        circuit: PlanningCircuit,
         state: Sequence[int],
         within: Reachable,
         independence: Independence,
@@ -228,7 +228,7 @@ def _spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
     return spans
 
 
-def _cones(circuit: Circuit) -> list[tuple[list[int], list[Block]]]:
+def _cones(circuit: PlanningCircuit) -> list[tuple[list[int], list[Block]]]:
     """Per fluent, the move sets that its next value depends on, and the blocks of the next program that compute it."""
     of_slot: dict[int, tuple[int, int]] = {}
     for b, block in enumerate(circuit.next):

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from agent.search.alphabeta.table import new_table
 from agent.search.alphabeta.windows import search_around
 from agent.search.reversi.evaluation import BoardRules, PatternEvaluation
-from agent.search.reversi.search import STOPPED, Searcher
+from agent.search.reversi.search import STOPPED, ReversiSearcher
 from agent.search.reversi.selectivity import EXACT, Coefficients, margins
 from games.native.reversi.rules import ReversiVariant, cells_of, play
 
@@ -44,7 +44,7 @@ class DeepeningStep(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ReversiVerdict:
     """The best move known, from the side to move."""
 
     cell: int
@@ -67,7 +67,7 @@ def schedule(empties: int) -> Iterator[DeepeningStep]:
     yield DeepeningStep(empties, EXACT, False)
 
 
-class Analyser:
+class ReversiAnalyser:
     """Searches positions of one variant; keeps its transposition table from one search to the next."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Analyser:
         self.variant = variant
         self.table = table
         """The transposition table: uint64[entries, 2]."""
-        self._searchers = [Searcher(*shared) for _ in range(threads)]
+        self._searchers = [ReversiSearcher(*shared) for _ in range(threads)]
         self._halt = np.zeros(1, np.uint8)
         for helper in self._searchers[1:]:
             helper.stop = self._halt
@@ -108,7 +108,7 @@ class Analyser:
         player: int,
         opponent: int,
         stop: npt.NDArray[np.uint8],
-        publish: Callable[[Verdict], None],
+        publish: Callable[[ReversiVerdict], None],
         *,
         max_depth: int = 64,
         max_nodes: int | None = None,
@@ -133,7 +133,7 @@ class Analyser:
             self._help(player, opponent, step)
 
             def tell(cell: int, value: int, step: DeepeningStep = step, sure: bool = False) -> None:
-                publish(Verdict(cell, value, step, sure, self.nodes))
+                publish(ReversiVerdict(cell, value, step, sure, self.nodes))
 
             try:
                 found = self._window_search(main, children, step, score, tell)
@@ -152,7 +152,7 @@ class Analyser:
 
     def _window_search(
         self,
-        searcher: Searcher,
+        searcher: ReversiSearcher,
         children: list[tuple[int, int, int]],
         step: DeepeningStep,
         guess: int,
@@ -169,7 +169,7 @@ class Analyser:
 
     @staticmethod
     def _root(
-        searcher: Searcher,
+        searcher: ReversiSearcher,
         children: list[tuple[int, int, int]],
         step: DeepeningStep,
         alpha: int,

@@ -21,7 +21,7 @@ from agent.search.engine import (
     Score,
     StopFlag,
 )
-from agent.search.reversi.analysis import Analyser, Verdict
+from agent.search.reversi.analysis import ReversiAnalyser, ReversiVerdict
 from agent.search.reversi.training.quick import learn_quickly
 from agent.search.reversi.variation import principal_variation
 from agent.search.reversi.weights.shipped import HEURISTIC, WeightSet, weights_for
@@ -102,9 +102,9 @@ class ReversiEngine(Engine):
         player, opponent = (position.player, position.opponent) if moves else (position.opponent, position.player)
         self._analyser.analyse(player, opponent, stop, lambda verdict: None, max_depth=max_depth, max_nodes=limit.nodes)
 
-    def _make_analyser(self, weights: WeightSet) -> Analyser:
+    def _make_analyser(self, weights: WeightSet) -> ReversiAnalyser:
         evaluation, coefficients = weights.evaluation, weights.coefficients
-        return Analyser(
+        return ReversiAnalyser(
             self._binding.variant, evaluation, coefficients, threads=self._threads, megabytes=self._megabytes
         )
 
@@ -118,13 +118,13 @@ class ReversiEngine(Engine):
         except UnknownFactError as error:
             raise EngineMismatchError(str(error)) from error
 
-    def _mover(self, report: Report, only: bool) -> Callable[[Verdict], None]:
+    def _mover(self, report: Report, only: bool) -> Callable[[ReversiVerdict], None]:
         """What reports the verdicts of a search for the side that is to move."""
         goals = self._binding.goals[self._role]
         empties = self._binding.variant.empty(self._position).bit_count()
         contenders, begun = Contenders(), time.monotonic()
 
-        def publish(verdict: Verdict) -> None:
+        def publish(verdict: ReversiVerdict) -> None:
             info = {"depth": verdict.step.depth, "level": verdict.step.level, "score": verdict.score}
             if verdict.proven:
                 score = Score(float(goals[1 + int(np.sign(verdict.score))]), proven=True)
@@ -156,7 +156,7 @@ def warm_kernels() -> None:
     verify.warm_kernels()
     variant = ReversiVariant()
     weights = weights_for(variant)
-    analyser = Analyser(variant, weights.evaluation, weights.coefficients, megabytes=1)
+    analyser = ReversiAnalyser(variant, weights.evaluation, weights.coefficients, megabytes=1)
     start = variant.initial()
     analyser.analyse(start.player, start.opponent, np.zeros(1, np.uint8), lambda verdict: None, max_depth=8)
 

@@ -370,7 +370,7 @@ def search(tools, stop, player, opponent, alpha, beta, depth, level, date):
     return work.frames[0].value if done else STOPPED
 
 
-class Searcher:
+class ReversiSearcher:
     """One variant's search: its tables, one thread's memory, and a table shared with others."""
 
     def __init__(

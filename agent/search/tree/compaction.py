@@ -13,7 +13,7 @@ from games.bits.compiling import KERNEL
 from games.bits.inner import step
 
 
-class _Workspace(NamedTuple):
+class _CompactionWorkspace(NamedTuple):
     """What a compaction works on."""
 
     first_joint: NDArray[np.int64]
@@ -36,7 +36,7 @@ def keep_reachable(tree: SearchTree, root: int, least_visits: int = 0) -> int:
     keep their order, statistics and edges. Nobody may be searching.
     """
     nodes = int(tree.counts[N_NODES])
-    workspace = _Workspace(
+    workspace = _CompactionWorkspace(
         first_joint=np.full(nodes, -1, np.int64),
         next_joint=np.empty(len(tree.joint_node), np.int64),
         reached=np.zeros(nodes, np.bool_),
@@ -62,7 +62,7 @@ def forget_least_visited(tree: SearchTree) -> None:
 def _mark_reachable(tree, root, least_visits, workspace):
     """Sets `workspace.reached` for all nodes of a `SearchTree` that are to be kept, see `keep_reachable`.
 
-    `workspace` is a `_Workspace`.
+    `workspace` is a `_CompactionWorkspace`.
     """
     first_joint, next_joint = workspace.first_joint, workspace.next_joint
     for slot in range(len(tree.joint_node)):
@@ -103,7 +103,7 @@ def _compact(tree, root, least_visits, workspace):
     """Moves the nodes to be kept, and their edges, to the front of a `SearchTree`.
 
     `root` and `least_visits` (int64) are as in `keep_reachable`. Builds the state table anew; joint children are left
-    to the caller. `workspace` is a `_Workspace`.
+    to the caller. `workspace` is a `_CompactionWorkspace`.
     """
     _mark_reachable(tree, root, least_visits, workspace)
     reached, number = workspace.reached, workspace.number

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from agent.search.alphabeta.table import new_table
 from agent.search.alphabeta.windows import search_around
 from agent.search.reversi.evaluation import BoardRules
-from agent.search.reversi.search import Searcher
+from agent.search.reversi.search import ReversiSearcher
 from agent.search.reversi.selectivity import EXACT, margins
 from agent.search.reversi.weights.shipped import weights_for
 from games.native.reversi.rules import ReversiVariant
@@ -71,7 +71,7 @@ def solve(problem: Problem, *, megabytes: int = 256) -> Solution:
     variant = ReversiVariant()
     weights = weights_for(variant)
     board = BoardRules.of(variant)
-    searcher = Searcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(megabytes))
+    searcher = ReversiSearcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(megabytes))
     begin = time.perf_counter()
     score = 0
     for depth in range(2, max(3, problem.empties - 8), 2):
@@ -81,7 +81,7 @@ def solve(problem: Problem, *, megabytes: int = 256) -> Solution:
     return Solution(score, searcher.nodes, time.perf_counter() - begin)
 
 
-def _around(searcher: Searcher, problem: Problem, guess: int, level: int) -> int:
+def _around(searcher: ReversiSearcher, problem: Problem, guess: int, level: int) -> int:
     """The score by a search to the end that begins with a narrow window around a guess."""
     score = search_around(
         guess,

@@ -22,9 +22,9 @@ from agent.lab.tally import Score
 from agent.lab.training.reversi.errors import MIN_EMPTIES, fit_errors, measure
 from agent.lab.training.reversi.matches import Limited, compare
 from agent.search.alphabeta.table import new_table
-from agent.search.reversi.analysis import Analyser
+from agent.search.reversi.analysis import ReversiAnalyser
 from agent.search.reversi.evaluation import BoardRules, PatternEvaluation, pattern_set
-from agent.search.reversi.search import Searcher
+from agent.search.reversi.search import ReversiSearcher
 from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, margins
 from agent.search.reversi.training.fit import Design, finished, fit, held_out_error
 from agent.search.reversi.training.self_play import LabelledPositions, SelfPlaySettings, play_games
@@ -164,13 +164,13 @@ def _weights_to_begin_with(plan: ReversiCampaign, number: int) -> WeightSet:
     return weights_for(variant)
 
 
-def _searcher(variant: ReversiVariant, weights: WeightSet) -> Searcher:
+def _searcher(variant: ReversiVariant, weights: WeightSet) -> ReversiSearcher:
     board = BoardRules.of(variant)
-    return Searcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(_TABLE_MEGABYTES))
+    return ReversiSearcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(_TABLE_MEGABYTES))
 
 
 def _contender(plan: ReversiCampaign, variant: ReversiVariant, weights: WeightSet) -> Limited:
-    analyser = Analyser(variant, weights.evaluation, weights.coefficients, megabytes=_TABLE_MEGABYTES)
+    analyser = ReversiAnalyser(variant, weights.evaluation, weights.coefficients, megabytes=_TABLE_MEGABYTES)
     return Limited(analyser, depth=plan.match_depth)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from agent.search.reversi.search import Searcher
+from agent.search.reversi.search import ReversiSearcher
 from agent.search.reversi.selectivity import EXACT, Coefficients, probe_depth
 from agent.search.reversi.training.self_play import LabelledPositions
 
@@ -15,7 +15,7 @@ _MIN_SAMPLES = 12
 
 
 def measure(
-    searcher: Searcher, positions: LabelledPositions, max_depth: int
+    searcher: ReversiSearcher, positions: LabelledPositions, max_depth: int
 ) -> list[tuple[float, int, int, float, int]]:
     """(empty cells, depth, probe depth, standard deviation in discs, samples) of searches of the given positions.
 

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from agent.lab.tally import Score
-from agent.search.reversi.analysis import Analyser, Verdict
+from agent.search.reversi.analysis import ReversiAnalyser, ReversiVerdict
 from games.native.reversi.rules import ReversiPosition, ReversiVariant, cells_of
 
 OPENING_PLIES = 8
@@ -29,14 +29,14 @@ class Contender(Protocol):
 class Limited:
     """An analyser with a limit on its time, its depth, or both."""
 
-    analyser: Analyser
+    analyser: ReversiAnalyser
     seconds: float | None = None
     depth: int = 64
 
     def choose(self, player: int, opponent: int) -> int:
         """The analyser's best move within the limits."""
         stop = np.zeros(1, np.uint8)
-        found: list[Verdict] = []
+        found: list[ReversiVerdict] = []
         timer = threading.Timer(self.seconds, lambda: stop.__setitem__(0, 1)) if self.seconds is not None else None
         if timer is not None:
             timer.start()

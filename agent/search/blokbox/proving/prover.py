@@ -30,7 +30,7 @@ TABLE_ENTRIES = 1 << 22
 """Entries of the transposition table, 16 bytes each."""
 
 
-class Prover:
+class BlokboxProver:
     """Searches one root position at a time; the table is kept from one to the next."""
 
     def __init__(self, variant: BlokboxVariant, tuning: Tuning, *, entries: int = TABLE_ENTRIES) -> None:

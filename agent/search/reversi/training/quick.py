@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from agent.search.alphabeta.table import new_table
 from agent.search.reversi.evaluation import BoardRules
-from agent.search.reversi.search import Searcher
+from agent.search.reversi.search import ReversiSearcher
 from agent.search.reversi.selectivity import margins
 from agent.search.reversi.training.fit import Design, finished, fit
 from agent.search.reversi.training.self_play import LabelledPositions, SelfPlaySettings, play_games
@@ -36,7 +36,7 @@ def learn_quickly(
     board = BoardRules.of(variant)
     table = new_table(4)
     for number, (play, games) in enumerate(rounds):
-        searcher = Searcher(board, weights.evaluation.tables, margins(weights.coefficients), table)
+        searcher = ReversiSearcher(board, weights.evaluation.tables, margins(weights.coefficients), table)
         searcher.stop = stop
         parts = []
         for seed in range(0, games, _SHARD):

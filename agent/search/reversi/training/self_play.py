@@ -16,7 +16,7 @@ from numba import njit
 
 from agent.search.alphabeta.table import probe
 from agent.search.reversi.endings import INFINITE, SMALL
-from agent.search.reversi.search import Searcher, search
+from agent.search.reversi.search import ReversiSearcher, search
 from agent.search.reversi.selectivity import EXACT
 from agent.search.reversi.table import NO_MOVE, first_move, position_key
 from games.bits.board8x8 import flips
@@ -145,7 +145,7 @@ def _play_games(tools, stop, seed, games, start, settings, players, opponents, s
 
 
 def play_games(
-    variant: ReversiVariant, searcher: Searcher, play: SelfPlaySettings, games: int, seed: int
+    variant: ReversiVariant, searcher: ReversiSearcher, play: SelfPlaySettings, games: int, seed: int
 ) -> LabelledPositions:
     """Play that many games, fewer if the searcher is stopped; the positions after the random opening plies."""
     room = games * (variant.cells + 1)

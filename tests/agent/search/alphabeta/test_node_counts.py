@@ -16,10 +16,10 @@ from agent.lab.training.blokbox.matches import MoveLister
 from agent.search.alphabeta.table import new_table
 from agent.search.blokbox.guiding.tuning import tuning_for
 from agent.search.blokbox.proving.alphabeta import MAX_DEPTH, WIN
-from agent.search.blokbox.proving.prover import Prover
+from agent.search.blokbox.proving.prover import BlokboxProver
 from agent.search.blokbox.weights import general
 from agent.search.reversi.evaluation import BoardRules
-from agent.search.reversi.search import Searcher
+from agent.search.reversi.search import ReversiSearcher
 from agent.search.reversi.selectivity import EXACT, margins
 from agent.search.reversi.weights.shipped import TRAINED, weights_for
 from games.native.blokbox.rules import play
@@ -93,7 +93,7 @@ def test_blokbox(
     lost: int,
 ) -> None:
     """Deepening from random positions to a depth or to the proof visits exactly these nodes."""
-    prover = Prover(blokbox, tuning_for(blokbox, general.load()), entries=1 << 16)
+    prover = BlokboxProver(blokbox, tuning_for(blokbox, general.load()), entries=1 << 16)
     prover.run(after_random_plies(blokbox, seed, plies), np.zeros(1, np.uint8), max_depth=max_depth)
     found = prover.depth, prover.nodes, prover.score, prover.best_move, int(prover.lost.sum())
     assert found == (depth, nodes, score, best_move, lost)
@@ -124,6 +124,6 @@ def test_reversi(name: str, seed: int, plies: int, depth: int, level: int, nodes
             position = ReversiPosition(position.discs, 1 - position.turn)
     weights = weights_for(variant)
     board = BoardRules.of(variant)
-    searcher = Searcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(1))
+    searcher = ReversiSearcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(1))
     assert searcher.score(position.player, position.opponent, -64, 64, depth, level) == score
     assert searcher.nodes == nodes

@@ -20,7 +20,7 @@ from agent.lab.training.blokbox.self_play import SelfPlaySamples, self_play
 from agent.search.blokbox.guiding import evaluation
 from agent.search.blokbox.guiding.tuning import GeneralWeights, tuning_for
 from agent.search.blokbox.proving.alphabeta import WIN, BlokboxGame, new_table, new_workspace, search
-from agent.search.blokbox.proving.prover import Prover
+from agent.search.blokbox.proving.prover import BlokboxProver
 from agent.search.blokbox.tree import (
     MOVED_IN_LOSES,
     MOVED_IN_WINS,
@@ -112,7 +112,7 @@ def positions() -> list[Position]:
 def test_prover_finds_what_exhaustive_play_finds(entries: int, positions: list[Position]) -> None:
     """The prover's result is the true one, and a won position's best move keeps it won; with a tiny table, too."""
     for position in positions:
-        prover = Prover(VARIANT, TUNING, entries=entries)
+        prover = BlokboxProver(VARIANT, TUNING, entries=entries)
         prover.run(position, GO)
         assert prover.proven
         assert (prover.score == WIN) == won(position.tobytes())
@@ -157,7 +157,7 @@ def test_one_ply_search_is_the_best_evaluation() -> None:
 
 def test_stopped_search_is_not_finished() -> None:
     """With the stop flag set, the prover comes back without a proof."""
-    prover = Prover(VARIANT, TUNING, entries=1 << 12)
+    prover = BlokboxProver(VARIANT, TUNING, entries=1 << 12)
     prover.run(VARIANT.start, np.ones(1, np.uint8))
     assert not prover.proven
     assert prover.depth == 0

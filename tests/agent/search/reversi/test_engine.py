@@ -16,10 +16,10 @@ from agent.lab.training.reversi.matches import Limited, compare, openings
 from agent.search.alphabeta.table import new_table
 from agent.search.engine import UNLIMITED, EngineMismatchError, Opinion
 from agent.search.registry import engines_for
-from agent.search.reversi.analysis import Analyser
+from agent.search.reversi.analysis import ReversiAnalyser
 from agent.search.reversi.engine import ReversiEngine, expected_goal, make_engine
 from agent.search.reversi.evaluation import UNIT, BoardRules
-from agent.search.reversi.search import Searcher
+from agent.search.reversi.search import ReversiSearcher
 from agent.search.reversi.selectivity import margins
 from agent.search.reversi.training.fit import Design, held_out_error
 from agent.search.reversi.training.quick import learn_quickly
@@ -126,9 +126,9 @@ def test_trained_weights_beat_rules_of_thumb() -> None:
     """At equal depth the shipped evaluation mostly wins against an untrained one."""
     variant = ReversiVariant()
     weights = weights_for(variant)
-    trained = Analyser(variant, weights.evaluation, weights.coefficients, megabytes=4)
+    trained = ReversiAnalyser(variant, weights.evaluation, weights.coefficients, megabytes=4)
     plain = weights_for(variant, Path("nowhere"))
-    untrained = Analyser(variant, plain.evaluation, plain.coefficients, megabytes=4)
+    untrained = ReversiAnalyser(variant, plain.evaluation, plain.coefficients, megabytes=4)
     score = compare(variant, Limited(trained, depth=5), Limited(untrained, depth=5), 40)
     assert score.games == 40
     assert score.share > 0.6
@@ -142,7 +142,7 @@ def test_quick_learning_explains_games() -> None:
     learnt = learn_quickly(variant, begin, np.zeros(1, np.uint8), [(play, 1000)])
     assert learnt is not None
     board = BoardRules.of(variant)
-    searcher = Searcher(board, learnt.evaluation.tables, margins(learnt.coefficients), new_table(1))
+    searcher = ReversiSearcher(board, learnt.evaluation.tables, margins(learnt.coefficients), new_table(1))
     positions = play_games(variant, searcher, play, 100, 77)
     errors = [
         held_out_error(

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from agent.search.alphabeta.table import new_table
-from agent.search.reversi.analysis import Analyser, Verdict
+from agent.search.reversi.analysis import ReversiAnalyser, ReversiVerdict
 from agent.search.reversi.endings import SMALL, small_stack, solve_small
 from agent.search.reversi.evaluation import BoardRules, PatternEvaluation, evaluate, pattern_set, pattern_workspace
-from agent.search.reversi.search import Searcher
+from agent.search.reversi.search import ReversiSearcher
 from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, EXACT, margins
 from agent.search.reversi.stability import stable_discs
 from agent.search.reversi.weights.shipped import INNER_CORNERS, TRAINED, weights_for
@@ -55,11 +55,11 @@ def random_position(variant: ReversiVariant, empties: int, generator: random.Ran
             return position
 
 
-def searcher_for(variant: ReversiVariant, megabytes: int = 4) -> Searcher:
+def searcher_for(variant: ReversiVariant, megabytes: int = 4) -> ReversiSearcher:
     """A searcher with the weights of the variant."""
     weights = weights_for(variant)
     board = BoardRules.of(variant)
-    return Searcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(megabytes))
+    return ReversiSearcher(board, weights.evaluation.tables, margins(weights.coefficients), new_table(megabytes))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -191,8 +191,8 @@ def test_search_stops_when_told(threads: int) -> None:
     """A search of the first position, which never ends, returns with the node that it is at; so do its helpers."""
     variant = ReversiVariant()
     weights = weights_for(variant)
-    analyser = Analyser(variant, weights.evaluation, weights.coefficients, threads=threads, megabytes=4)
-    verdicts: list[Verdict] = []
+    analyser = ReversiAnalyser(variant, weights.evaluation, weights.coefficients, threads=threads, megabytes=4)
+    verdicts: list[ReversiVerdict] = []
     start = variant.initial()
     main = analyser._searchers[0]
 
@@ -212,11 +212,11 @@ def test_analysis_proves_the_result() -> None:
     generator = random.Random(6)
     for variant in VARIANTS[:2]:
         weights = weights_for(variant)
-        analyser = Analyser(variant, weights.evaluation, DEFAULT_COEFFICIENTS, megabytes=4)
+        analyser = ReversiAnalyser(variant, weights.evaluation, DEFAULT_COEFFICIENTS, megabytes=4)
         position = random_position(variant, 13, generator)
         while not variant.moves(position):
             position = random_position(variant, 13, generator)
-        verdicts: list[Verdict] = []
+        verdicts: list[ReversiVerdict] = []
         stop = np.zeros(1, np.uint8)
         assert analyser.analyse(position.player, position.opponent, stop, verdicts.append)
         true = searcher_for(variant).score(position.player, position.opponent, -64, 64, 64)

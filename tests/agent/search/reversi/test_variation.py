@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from agent.search.reversi.analysis import Analyser
+from agent.search.reversi.analysis import ReversiAnalyser
 from agent.search.reversi.table import NO_MOVE, position_key
 from agent.search.reversi.variation import best_known, key_of, principal_variation
 from agent.search.reversi.weights.shipped import weights_for
@@ -26,7 +26,7 @@ def test_line_of_a_solved_board_leads_to_its_value() -> None:
     variant = central_start(4, 4, rectangle(4, 4))
     position = variant.initial()
     weights = weights_for(variant)
-    analyser = Analyser(variant, weights.evaluation, weights.coefficients, megabytes=1)
+    analyser = ReversiAnalyser(variant, weights.evaluation, weights.coefficients, megabytes=1)
     verdicts: list = []
     assert analyser.analyse(position.player, position.opponent, np.zeros(1, np.uint8), verdicts.append)
     assert verdicts[-1].proven
