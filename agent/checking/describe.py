@@ -14,7 +14,7 @@ from agent.checking.timing import timed
 from agent.console import console, print_fields, print_remarks
 from agent.search.registry import engines_for
 from agent.sheet import Sheet, load
-from games.families import FAMILIES
+from games import families
 from games.gdl.running.machine import CircuitMachine
 from games.machine import StateMachine
 from protocol.kif import write
@@ -130,7 +130,7 @@ def _family(machine: StateMachine) -> tuple[str | None, dict[str, str]]:
     """The family that it belongs to; where there is none, why not, by title."""
     refusals: dict[str, str] = {}
     if isinstance(machine, CircuitMachine):
-        for family in FAMILIES:
+        for family in families.FAMILIES:
             refusal = family.refusal(machine)
             if refusal is None:
                 return family.name, {}

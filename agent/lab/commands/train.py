@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from agent.commands.options import OK, add_command, count
 from agent.lab.commands.options import add_cluster_option, executor
 from agent.search.kernel_groups import CIRCUIT
-from games.families import FAMILIES
+from games import families
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
@@ -30,7 +30,7 @@ def add(commands: Commands) -> None:
         "rounds. On a cluster, its machines play, and the one where this runs learns.",
     )
     families = parser.add_subparsers(metavar="FAMILY", required=True)
-    for family in FAMILIES:
+    for family in families.FAMILIES:
         if family.trainer is None:
             continue
         module = import_module(f"{family.trainer}.command")
