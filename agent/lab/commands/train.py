@@ -29,14 +29,16 @@ def add(commands: Commands) -> None:
         "error on held-out positions. The folder keeps everything: run again to go on after an interruption or to add "
         "rounds. On a cluster, its machines play, and the one where this runs learns.",
     )
-    families = parser.add_subparsers(metavar="FAMILY", required=True)
+    below_train = parser.add_subparsers(metavar="FAMILY", required=True)
     for family in families.FAMILIES:
         if family.trainer is None:
             continue
         module = import_module(f"{family.trainer}.command")
         run = partial(_run, module.train)
         kernels = (CIRCUIT, family.name)
-        below = add_command(families, family.name, run, f"of {family.title}", parser.description or "", kernels=kernels)
+        below = add_command(
+            below_train, family.name, run, f"of {family.title}", parser.description or "", kernels=kernels
+        )
         module.add_options(below)
         below.add_argument("folder", type=Path, metavar="DIR", help="where games and weights are kept")
         below.add_argument("--rounds", type=int, default=3, metavar="N", help="(default: %(default)s)")
