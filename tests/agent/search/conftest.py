@@ -1,4 +1,4 @@
-"""Compiled games."""
+"""Compiled games and states of random matches; engines that think for a number of playouts; compiled kernels."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ from functools import cache
 
 import pytest
 
+from agent.search.engine import Limit, Opinion
+from agent.search.learning.warming import warm_kernels as warm_alpha_beta
+from agent.search.tree.engine import TreeSearch
+from agent.search.tree.engine import warm_kernels as warm_tree
+from games import rulesheets
 from games.gdl.circuit.circuit import build_circuit
+from games.gdl.compile import warm_kernels as warm_circuits
 from games.gdl.grounding.ground import ground
 from games.gdl.rules.check import check
 from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.machine import State
 from protocol import kif
+from tests.agent.search.stopping import StopWhen, never
 
 Compile = Callable[[str], CircuitMachine]
+Think = Callable[..., Opinion]
 
 
 @cache
@@ -26,3 +35,51 @@ def _machine_of(text: str) -> CircuitMachine:
 def machine_of() -> Compile:
     """The circuit of a rulesheet's text."""
     return _machine_of
+
+
+@pytest.fixture(scope="session")
+def own(machine_of: Compile) -> Compile:
+    """The circuit of one of the package's sheets, by its name."""
+    return lambda name: machine_of(rulesheets.text(name))
+
+
+@pytest.fixture(scope="session")
+def random_states() -> Callable[[CircuitMachine, int], list[State]]:
+    """Different states of random matches in which the match goes on, in a random order that is always the same."""
+
+    def draw(machine: CircuitMachine, most: int) -> list[State]:
+        positions = machine.random_matches(16, 5)
+        states = dict.fromkeys(machine.unpack(words) for words in positions.states[~positions.terminal])
+        found = [state for state in states if all(machine.legal(state, role) for role in (0, 1))]
+        return sorted(found, key=hash_of)[:most]
+
+    def hash_of(state: State) -> int:
+        assert isinstance(state, bytes)
+        return int.from_bytes(state, "little") * 0x9E3779B97F4A7C15 % (1 << 61)
+
+    return draw
+
+
+@pytest.fixture(scope="session")
+def think() -> Think:
+    """The last opinion of an engine that makes some playouts (or a few more), or thinks until it stops by itself."""
+
+    def run(engine: TreeSearch, playouts: int | None = None) -> Opinion:
+        opinions: list[Opinion] = []
+        with StopWhen(never) as stop:
+            engine.think(stop.flag, opinions.append, Limit(nodes=playouts))
+        return opinions[-1]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def tree_kernels() -> None:
+    """The kernels of tree search, compiled."""
+    warm_tree(warm_circuits())
+
+
+@pytest.fixture(scope="session")
+def alpha_beta_kernels(tree_kernels: None) -> None:
+    """The kernels of alpha-beta and of learning, compiled."""
+    warm_alpha_beta(warm_circuits())
