@@ -1,9 +1,9 @@
-"""Planning for games of one player: what a tree search hardly finds, a goal at the end of a long line.
+"""Planning for games of one player: finds goals at the end of long lines, which tree search hardly reaches.
 
-`circuit` reads a compiled game as lists of gates; `independence` finds moves whose order does not matter; `unrolling`
-states plans as a `formula` for clasp, clingo's solver; `planner` has it solved for more and more steps. `rollouts` are
-nested rollouts whose policy adapts. Both find a `plan`, and run by turns in a `process` of their own; `engine` plays
-what they find out, with a tree search beside them. Imports `tree`, nothing else of `agent.search` but the contract.
+`planner` solves formulas with more and more steps: `circuit` reads a game as lists of gates, `independence` finds moves
+whose order does not matter, `unrolling` states plans as a `formula` for clasp, clingo's solver. `rollouts` are nested
+rollouts with an adapting policy. Both yield a `plan` and share a `process`; `engine` plays the plans, with a tree
+search beside it.
 """
 
 from __future__ import annotations

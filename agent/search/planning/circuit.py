@@ -1,7 +1,4 @@
-"""A game's circuit as the planner reads it: plain lists of gates, evaluated over any kind of value.
-
-Kernels evaluate slots a word at a time; here a slot may hold a literal of a formula or one of three truth values.
-"""
+"""A game's circuit as plain lists of gates, whose slots hold literals of a formula or one of three truth values."""
 
 from __future__ import annotations
 
@@ -15,22 +12,22 @@ class Gate(NamedTuple):
     """An AND gate, or its negation."""
 
     out: int
-    """The slot that it fills."""
+    """Slot of the output."""
     flip: bool
     inputs: tuple[int, ...]
     """Slots."""
 
 
 class Block(NamedTuple):
-    """Gates in the order of their evaluation; with loops, one cyclic component."""
+    """Gates in the order of evaluation; with loops, one cyclic component."""
 
     gates: list[Gate]
     loops: list[tuple[int, int]]
-    """Slots of signals in positive cycles, each with the slot of its definition; they hold as far as they have to."""
+    """Slots of signals in positive cycles, each with the slot of its definition; their least solution holds."""
 
 
 class PlanningCircuit(NamedTuple):
-    """The three programs of a one-player game, and where their inputs and outputs stand."""
+    """The three programs of a one-player game, and the slots of their inputs and outputs."""
 
     legal: list[Block]
     next: list[Block]
@@ -38,7 +35,7 @@ class PlanningCircuit(NamedTuple):
     n_slots: int
     n_goal_slots: int
     n_fluents: int
-    """Fluents are the slots from FIRST_FLUENT on, in both sets of slots."""
+    """Fluents fill the slots from FIRST_FLUENT on, in both sets of slots."""
     n_moves: int
     legal_slot: list[int]
     terminal_slot: int
@@ -46,7 +43,7 @@ class PlanningCircuit(NamedTuple):
     first_set: int
     n_sets: int
     sets_of: list[list[int]]
-    """Per move, the move sets that it is in, by number from 0."""
+    """Per move, its move sets, numbered from 0."""
     goal_slot: list[int]
     goal_value: list[int]
     cyclic: bool
@@ -84,7 +81,7 @@ def read_program(program: GateProgram) -> list[Block]:
     runs, inputs = program.runs.tolist(), program.inputs.tolist()
     blocks: list[Block] = []
     inner = 0
-    """Runs of the present cyclic component that are still to come."""
+    """Runs left of the present cyclic component."""
     for run in runs:
         arity, flip, count, at, out = (run[i] for i in (ARITY, FLIP, COUNT, FIRST, OUT))
         if arity == 0:
@@ -105,7 +102,7 @@ def read_program(program: GateProgram) -> list[Block]:
 
 
 FALSE, TRUE, OPEN = 0, 1, 2
-"""Truth values of `evaluate`: open is either."""
+"""Truth values of `evaluate`; OPEN is either."""
 
 
 def new_slots(n_slots: int, fluents: list[int]) -> list[int]:
@@ -117,7 +114,7 @@ def new_slots(n_slots: int, fluents: list[int]) -> list[int]:
 
 
 def evaluate(blocks: list[Block], slots: list[int]) -> None:
-    """Fills the slots of a program with truth values, open ones as far as open inputs matter (Kleene's logic)."""
+    """Fills the slots of a program with truth values, by Kleene's three-valued logic."""
     for block in blocks:
         for loop, _ in block.loops:
             slots[loop] = FALSE

@@ -15,10 +15,10 @@ from games.machine import State, StateMachine, Term
 
 
 class PuzzleSearch(TreeSearch):
-    """Tree search for a single player, which plays out the plans that a planner finds at the same time.
+    """Tree search for a single player, with a planner in a process beside it.
 
-    The planner is a process that runs while the engine thinks, so that on one core each has half of it. What it finds
-    is one more line of the tree's best ones: the first to find a match with the best goal ends the search.
+    The planner runs while the engine thinks; on one core each gets half. Its plans join the tree's best lines: the
+    first match with the best goal ends the search.
     """
 
     name = "puzzle search"
@@ -37,7 +37,7 @@ class PuzzleSearch(TreeSearch):
             else:
                 owner.lines.limit(found.goal / 100)
 
-        # Forked before the tree's memory becomes part of what is copied.
+        # Forked before the tree's memory exists: it would be copied.
         self._planner = PlannerProcess(machine, note)
         super().__init__(machine, role, **options)
 
@@ -62,7 +62,7 @@ class PuzzleSearch(TreeSearch):
             self._planner.rest()
 
     def close(self) -> None:
-        """Ends the planner's process, which ends with the engine anyway."""
+        """Ends the planner's process early; it ends with the engine anyway."""
         self._planner.close()
 
 

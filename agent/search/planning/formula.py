@@ -1,7 +1,7 @@
-"""A propositional formula that grows as a circuit is unrolled: literals, definitions and constraints, given to clasp.
+"""A propositional formula for clasp: literals, definitions and constraints.
 
-Literals are integers as clingo has them: an atom, or minus an atom. Atom 1 is true. What is defined twice by the same
-literals is one atom, and constants are folded.
+Literals are clingo's: an atom, or minus an atom. Atom 1 is true. Equal definitions share an atom, and constants are
+folded.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ TRUE: Literal = 1
 FALSE: Literal = -1
 
 OPTIONS = ("--warn=none",)
-"""Of clingo. The solver keeps its standard settings: no other configuration was better on most of ten puzzles, and with
-`jumpy` and `handy` a pocket cube took more than twice as long."""
+"""clingo's options. Its standard settings were no worse than other configurations (see docs/experiments.md)."""
 
 
 class Formula:
@@ -28,10 +27,10 @@ class Formula:
         self.size = 0
         """Literals in all bodies: a measure of memory."""
         self._rules: list[tuple[int, Sequence[Literal]]] = [(TRUE, ())]
-        """Head (0: none, the body must not hold) and body."""
+        """Head and body; head 0 forbids the body."""
         self._choices: list[tuple[int, Sequence[Literal]]] = []
         self._bounds: list[tuple[int, int, Sequence[Literal]]] = []
-        """Head (0: none), how many literals at least, of which."""
+        """Head, least number of true literals, and the literals."""
         self._known: dict[tuple[Literal, ...], int] = {}
         self._counted: dict[tuple[int, ...], int] = {}
 
@@ -49,9 +48,9 @@ class Formula:
         return atom
 
     def define(self, atom: Literal, body: Iterable[Literal]) -> None:
-        """The atom holds where all of these do; with several definitions, where any of them does.
+        """Makes the atom true where all of these hold; several definitions are alternatives.
 
-        Definitions may go in circles without negation: atoms hold only where there is a reason that ends.
+        Definitions may be cyclic, without negation: the least solution counts.
         """
         kept = self._simplified(body)
         if kept is not None:
@@ -86,14 +85,14 @@ class Formula:
         return self.any_of((self.all_of((condition, then)), self.all_of((-condition, otherwise))))
 
     def forbid(self, literals: Iterable[Literal]) -> None:
-        """Not all of these may hold."""
+        """Forbids that all of these hold."""
         kept = self._simplified(literals)
         if kept is not None:
             self._rules.append((0, kept))
             self.size += len(kept) + 1
 
     def at_least(self, count: int, literals: Sequence[Literal]) -> Literal:
-        """Whether at least `count` of these (that are different) hold."""
+        """Whether at least `count` of these different literals hold."""
         certain = sum(literal == TRUE for literal in literals)
         open_ones = [literal for literal in literals if abs(literal) != TRUE]
         count -= certain
@@ -112,7 +111,7 @@ class Formula:
         return atom
 
     def at_most_one(self, literals: Sequence[Literal]) -> None:
-        """No two of these may hold."""
+        """Forbids that two of these hold."""
         two = self.at_least(2, literals)
         self.forbid((two,))
 
@@ -130,7 +129,7 @@ class Formula:
 
     @staticmethod
     def _simplified(literals: Iterable[Literal]) -> list[Literal] | None:
-        """Without repeats and what is true; None where something is false, or holds along with its negation."""
+        """The literals without repeats and true ones; None where the conjunction is false."""
         kept: dict[Literal, None] = {}
         for literal in literals:
             if literal == TRUE:

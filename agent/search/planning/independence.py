@@ -1,9 +1,8 @@
-"""Which moves of a one-player game are independent, so that a plan may make them in any order, or all at once.
+"""Finds independent moves of a one-player game: a plan may make them in any order, or all at once.
 
-A move *affects* a fluent that it may change, and *reads* the fluents on which its legality and its effects depend. Two
-moves are independent if neither affects what the other one reads. In most puzzles in which something is filled in, most
-pairs of moves are. What a move may change is over-estimated; that two fluents never hold together is concluded from
-random matches, so plans that rest on it have to be tried out.
+A move *affects* the fluents that it may change, and *reads* those on which its legality and effects depend. Two moves
+are independent if neither affects what the other reads; in fill-in puzzles most pairs are. Effects are over-estimated.
+Which fluents exclude each other is concluded from random matches, so plans have to be tried out.
 """
 
 from __future__ import annotations
@@ -21,24 +20,24 @@ from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
 from games.gdl.running.machine import CircuitMachine
 
 _SAMPLES, _SAMPLED_PLIES = 128, 200
-"""Random matches, and plies of each, from which it is concluded which fluents never hold together. Set by hand."""
+"""Random matches, and plies of each, that show which fluents hold together."""
 
 _REACHABILITY_GATES = 3_000_000
-"""Gates evaluated at most to find out what can still change; else everything may. Set by hand; not tuned."""
+"""Most gates to evaluate in order to find what can change; beyond them everything may."""
 
 
 @dataclass(frozen=True)
 class Reachable:
-    """What can be true in the states that can be reached from one, over-estimated."""
+    """What may be true in the states reachable from one, over-estimated."""
 
     fluents: list[int]
-    """Per fluent a truth value: what it is in all of them, or open."""
+    """Per fluent, its truth value in all of them, or OPEN."""
     moves: list[int]
-    """Those that may be legal in any."""
+    """Moves that may be legal in any of them."""
 
 
 def reachable(circuit: PlanningCircuit, state: list[int]) -> Reachable:
-    """What can be reached from a state (0 or 1 per fluent)."""
+    """The states reachable from a state (0 or 1 per fluent)."""
     values = list(state)
     gates = sum(len(block.gates) for block in circuit.legal + circuit.next)
     for _ in range(max(2, _REACHABILITY_GATES // max(gates, 1))):
@@ -61,17 +60,17 @@ def reachable(circuit: PlanningCircuit, state: list[int]) -> Reachable:
 
 @dataclass(frozen=True)
 class Independence:
-    """What moves affect and read, of the fluents that can change and are no clock; sets of fluents are bits of ints."""
+    """Fluents that moves affect and read, as bit sets, without constant ones and clocks."""
 
     clock: list[bool]
-    """Per fluent, whether its value depends only on how many moves have been made."""
+    """Per fluent, whether its value depends only on the number of moves made."""
     affects: dict[int, int]
     """Per move that may be legal."""
     reads: dict[int, int]
-    """What it affects is also read."""
+    """Per move; includes the fluents that it affects."""
 
     def independent_pairs(self) -> int:
-        """How many pairs of moves are independent."""
+        """Number of independent pairs of moves."""
         moves = list(self.affects)
         return sum(
             not (self.affects[a] & self.reads[b] or self.affects[b] & self.reads[a])
@@ -81,15 +80,12 @@ class Independence:
 
 
 def find_independence(machine: CircuitMachine, circuit: PlanningCircuit, within: Reachable) -> Independence | None:
-    """The independence of the moves in the states that can be reached.
-
-    None where moves depend on how many were made before.
-    """
+    """The independence of moves in the reachable states; None where moves depend on the number of moves made."""
     return _Analysis(machine, circuit, within).result()
 
 
 def bits(word: int) -> Iterator[int]:
-    """The numbers of the bits that are set."""
+    """The indices of the bits that are set."""
     while word:
         low = word & -word
         yield low.bit_length() - 1
@@ -108,7 +104,7 @@ class _Analysis:
         evaluate(circuit.legal, self._constant)
         evaluate(circuit.next, self._constant)
         self._users: list[list[int]] = [[] for _ in range(circuit.n_sets)]
-        """Per move set, the fluents whose next value depends on it."""
+        """Per move set, the open fluents whose next value depends on it."""
         for f, slot in enumerate(circuit.next_slot):
             if within.fluents[f] == OPEN:
                 for s in bits(self._sets[slot]):
@@ -118,9 +114,9 @@ class _Analysis:
         self._alive = [
             (alive[slot],) if (slot := FIRST_FLUENT + f) in alive else (FALSE, TRUE) for f in range(circuit.n_fluents)
         ]
-        """Per fluent, the values that it may have while the match is not over."""
+        """Per fluent, its possible values while the match is not over."""
         self._changing: dict[tuple[int, int, tuple[int, ...]], bool] = {}
-        """What `_changes` has found, by fluent, move sets that are true, and values."""
+        """Results of `_changes`, by fluent, true move sets, and values."""
 
     def result(self) -> Independence | None:
         circuit = self._circuit
@@ -129,7 +125,7 @@ class _Analysis:
         no_move = {circuit.first_set + s: FALSE for s in range(circuit.n_sets)}
         open_ones = [f for f, value in enumerate(self._within.fluents) if value == OPEN and not clock[f]]
         restless = [f for f in open_ones if self._changes(f, no_move, 0, 0, self._alive[f])]
-        """Fluents that moves change without being named."""
+        """Fluents that change although no move names them."""
         affects: dict[int, int] = {}
         reads: dict[int, int] = {}
         for m in self._within.moves:
@@ -162,7 +158,7 @@ class _Analysis:
         return fluents, sets
 
     def _effects(self, move: int, restless: Iterable[int]) -> tuple[int, int]:
-        """What a move affects and reads; it changes restless fluents unless it is named."""
+        """Fluents that a move affects and reads; restless ones change unless the move names them."""
         circuit = self._circuit
         given = self._implied(circuit.legal_slot[move], TRUE)
         implied = {s - FIRST_FLUENT: v for s, v in given.items() if self._is_fluent(s)}
@@ -194,7 +190,7 @@ class _Analysis:
         return FIRST_FLUENT <= slot < FIRST_FLUENT + self._circuit.n_fluents
 
     def _implied(self, slot: int, value: int) -> dict[int, int]:
-        """What slots have to be for this one to have a value, as far as single gates say."""
+        """Values of slots that follow from this slot's value, gate by gate."""
         values: dict[int, int] = {}
         stack = [(slot, value)]
         while stack:
@@ -211,9 +207,9 @@ class _Analysis:
         return values
 
     def _changes(self, fluent: int, given: dict[int, int], fluents: int, sets: int, values: tuple[int, ...]) -> bool:
-        """Whether a fluent that has one of these values may have another one next.
+        """Whether a fluent with one of these values may have another one next.
 
-        `given` are the known slots, `fluents` the fluents among them, `sets` the move sets that the move is in.
+        `given` are the known slots, `fluents` the fluents among them, `sets` the move's sets.
         """
         slot = self._circuit.next_slot[fluent]
         alone = not self._fluents[slot] & fluents & ~(1 << fluent)
@@ -233,9 +229,9 @@ class _Analysis:
         return changing
 
     def _value(self, slot: int, known: dict[int, int], fluents: int) -> int:
-        """The truth value of a slot, where some are known, among them these fluents.
+        """The truth value of a slot, given the `known` slots, which include these fluents.
 
-        Move sets that are not known are false. Cyclic components count as open.
+        Unknown move sets are false, cyclic components open.
         """
         value = known.get(slot)
         if value is not None:
@@ -263,7 +259,7 @@ class _Analysis:
 
 
 def _together(machine: CircuitMachine) -> NDArray[np.bool_]:
-    """(fluents, fluents): whether two fluents have been seen to hold at once in random matches."""
+    """(fluents, fluents): whether two fluents held at once in random matches."""
     n = len(machine.game.fluents)
     states = machine.random_matches(_SAMPLES, 1, max_plies=_SAMPLED_PLIES).states
     states = np.unique(states, axis=0)

@@ -1,4 +1,4 @@
-"""What planning finds out about a one-player game."""
+"""Findings of the planning of a one-player game."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import NamedTuple, TypeAlias
 
 
 class Plan(NamedTuple):
-    """A match that a single player can play to its end."""
+    """Moves that lead a single player to the end of the match."""
 
     moves: list[int]
-    """By index."""
+    """Indices of moves."""
     goal: int
 
 
 class Bound(NamedTuple):
-    """What has been proven of a state: no match from there ends with a better goal."""
+    """A proof that no match from the state ends with a better goal."""
 
     goal: int
 
 
 @dataclass
 class Known:
-    """What several searches for plans know together."""
+    """Knowledge that several searches for plans share."""
 
     goal: int = -1
-    """That of the best match found; -1 without one."""
+    """Goal of the best match found; -1 without one."""
 
 
 Findings: TypeAlias = Iterator[Plan | Bound | None]
-"""What a search finds: plans, each better than what was known before, and bounds; None where it may be interrupted."""
+"""Plans, each better than the last known one, and bounds; None wherever the search may be interrupted."""

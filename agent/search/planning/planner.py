@@ -1,8 +1,7 @@
-"""Finds plans: formulas with more and more steps, solved by clasp in turns, until one has a model.
+"""Finds plans: clasp solves formulas with more and more steps until one has a model.
 
-Which number of steps suffices is not known, and to refute a formula with too few can take far longer than to solve one
-with a few more. So several are worked on by turns (algorithm B of Rintanen, Heljanko and Niemela, 2006), with longer
-and longer turns. Each plan is tried out on the machine before it is believed.
+Refuting a formula with too few steps can take far longer than solving one with a few more. So several formulas take
+turns, which grow longer (algorithm B of Rintanen, Heljanko and Niemela, 2006). Each plan is tried out on the machine.
 """
 
 from __future__ import annotations
@@ -23,41 +22,41 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import State, points
 
 MOST_GATE_INPUTS = 150_000
-"""Larger circuits are not to be unrolled: one step would take seconds. Set by hand; not tuned."""
+"""Size of the largest circuit to unroll: one step of a larger one would take seconds."""
 
 MOST_LITERALS = 3_000_000
-"""Size of all formulas together at most: about a gigabyte. Set by hand; not tuned."""
+"""Largest size of all formulas together: about a gigabyte."""
 
 FIRST_TURN, LONGER = 0.25, 1.3
-"""Seconds of the first round's turns, and the factor from one round to the next. Set by hand; not tuned."""
+"""Seconds of the first round's turns, and the factor from one round to the next."""
 
 MOST_STEPS = 400
-"""Set by hand; not tuned."""
+"""Most steps of a formula."""
 
 LENGTHENING = 1.25
-"""Factor between the numbers of steps of one formula and the next, but at least one more. Set by hand; not tuned."""
+"""Factor from one formula's number of steps to the next one's, which grows by at least one."""
 
 MORE_THAN_ANY = 101
 """A goal that no match has."""
 
 MOST_TURNS = 6
-"""Formulas that are worked on at once; the one with the fewest steps gives way. Set by hand; not tuned."""
+"""Formulas that take turns; the one with the fewest steps gives way."""
 
 ROUNDS_FOR_THE_BEST = 4
-"""Rounds before plans for lower goals are looked for, too. Set by hand; not tuned."""
+"""Rounds before lower goals are sought, too."""
 
 FAILED_TRIALS = 4
-"""Plans with several moves a step that may turn out not to work before they are given up. Set by hand; not tuned."""
+"""Plans that may fail when tried out before a way is given up."""
 
 _POLL = 0.01
 """Seconds between looks at whether to stop."""
 
 Wanted: TypeAlias = Callable[[], bool]
-"""Whether to interrupt what is done: it is asked often."""
+"""Whether to interrupt the search; asked often."""
 
 
 class _Formula:
-    """An unrolling with so many steps, and a solver that works on it from time to time."""
+    """An unrolling with a number of steps, and its solver."""
 
     def __init__(self, unrolling: Unrolling, goals: Sequence[int]) -> None:
         """`goals` are ascending."""
@@ -70,14 +69,14 @@ class _Formula:
             better = formula.any_of((better, ends.get(goal, FALSE)))
             self._at_least[goal] = better
         self.refuted = next((goal for goal in goals if self._at_least[goal] == FALSE), MORE_THAN_ANY)
-        """The lowest goal that is known not to be reached in so many steps."""
+        """Lowest goal proven out of reach in this number of steps."""
         self._steps = unrolling.steps
         self._formula: Formula | None = formula
         self._control: clingo.Control | None = None
         self.size = formula.size
 
     def solve(self, goal: int, seconds: float, wanted: Wanted) -> list[list[int]] | None:
-        """Works for this long on a plan for a goal or a better one; the moves of each step where there is one."""
+        """Seeks a plan for a goal or a better one for some seconds; returns the moves of each step."""
         if self._control is None:
             assert self._formula is not None
             self._control = self._formula.control()
@@ -99,7 +98,7 @@ class _Formula:
 
 
 class _Way:
-    """One way to state plans as formulas, with more and more steps."""
+    """A way to state plans as formulas, with more and more steps."""
 
     def __init__(self, start: Callable[[], Unrolling], *, exact: bool) -> None:
         """`exact` is whether every match is a plan."""
@@ -111,7 +110,7 @@ class _Way:
         self._refuted = MORE_THAN_ANY
         self._formulas: list[_Formula] = []
         self._longest: _Formula | None = None
-        """The last one made."""
+        """Newest formula."""
         self._failures = 0
 
     @property
@@ -120,11 +119,11 @@ class _Way:
         return self._whole and not self._formulas
 
     def impossible(self) -> int:
-        """The lowest goal that is known not to be reached by any match."""
+        """Lowest goal proven out of reach."""
         return self._refuted if self._exact else MORE_THAN_ANY
 
     def formulas(self, goals: Sequence[int], wanted: Wanted) -> list[_Formula]:
-        """What to work on: one formula more than the last time, as long as there are."""
+        """The formulas that take turns: one more each time, while there are more."""
         while not self._whole and not wanted():
             formula = self._next(goals)
             if formula is None:
@@ -138,7 +137,7 @@ class _Way:
         return list(self._formulas)
 
     def _next(self, goals: Sequence[int]) -> _Formula | None:
-        """The next formula; None where it is plain that nothing is to be found with so many steps."""
+        """The next formula; None where it is refuted without solving."""
         self._n_steps = max(self._n_steps + 1, int(self._n_steps * LENGTHENING))
         unrolling = self._start()
         while len(unrolling.steps) < self._n_steps and not self._whole:
@@ -153,14 +152,14 @@ class _Way:
         return formula if formula.refuted > goals[0] else None
 
     def refute(self, formula: _Formula, goals: Sequence[int]) -> None:
-        """Takes note of what a formula's solver has refuted, given the goals that are still of interest."""
+        """Takes note of the goals that a formula's solver has refuted; `goals` are those still wanted."""
         if self._whole and formula is self._longest:
             self._refuted = min(self._refuted, formula.refuted)
         if formula.refuted <= goals[0]:
             self._leave(formula)
 
     def fail(self, formula: _Formula) -> None:
-        """Takes note of a plan that does not work."""
+        """Takes note of a plan that failed."""
         self._leave(formula)
         self._failures += 1
         if self._failures >= FAILED_TRIALS:
@@ -173,7 +172,7 @@ class _Way:
 
 
 class Planner:
-    """Looks for plans from one state after the other."""
+    """Finds plans by solving formulas."""
 
     def __init__(self, machine: CircuitMachine) -> None:
         self._machine = machine
@@ -183,7 +182,8 @@ class Planner:
     def plans(self, state: State, known: Known, wanted: Wanted) -> Findings:
         """Better and better plans from a state, all better than the worst goal, and bounds.
 
-        None after each turn, and soon when `wanted` says so. Ends when there is no better plan, or nothing to try.
+        Yields None after each turn, and soon when `wanted` says so. Ends when no better plan exists or nothing is left
+        to try.
         """
         machine = self._machine
         if machine.terminal(state):
@@ -239,7 +239,7 @@ class Planner:
         return [int(fact) for fact in facts_in(self._machine.pack(state), self._circuit.n_fluents)]
 
     def _clocks(self, state: State, independence: Independence) -> list[list[int]]:
-        """The fluents after 0, 1, ... moves, of which the clock's are right, as long as they change."""
+        """The fluents after 0, 1, ... moves, while the clock changes; only its fluents are right."""
         machine = self._machine
         clock = [f for f, is_clock in enumerate(independence.clock) if is_clock]
         states = [self._fluents(state)]
@@ -258,7 +258,7 @@ class Planner:
         return states
 
     def _try_out(self, state: State, steps: Sequence[Sequence[int]]) -> Plan | None:
-        """Plays the moves, those of one step in an order that works; None where there is none, or no end."""
+        """Plays the moves, each step's in an order that works; None where no order does, or the match goes on."""
         machine = self._machine
         moves = machine.game.moves[0]
         played: list[int] = []

@@ -1,4 +1,4 @@
-"""Planning in a process of its own, bounded in memory, since a solver cannot be interrupted at any moment."""
+"""Planning in a process of its own with bounded memory: a solver cannot be interrupted at any moment."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from games.machine import LimitError, State
 log = logging.getLogger(__name__)
 
 MEMORY_BYTES = 1 << 30
-"""Address space that the planner gets beyond what it has of its parent. Set by hand; not tuned."""
+"""Address space of the planner beyond its parent's."""
 
 PLANNER_SHARE = 0.6
-"""Of the time, while both it and the rollouts have something to do. Set by hand; not tuned."""
+"""The planner's share of the time, while rollouts run as well."""
 
 SLICE_SECONDS = 0.05
-"""How long rollouts go on at a time; set by hand, not tuned."""
+"""Time slice of each search."""
 
 
 class _PlanTask(NamedTuple):
@@ -35,7 +35,7 @@ class _PlanTask(NamedTuple):
     number: int
     state: State
     known: int
-    """The goal of the best match that is known; -1 without one."""
+    """Goal of the best known match; -1 without one."""
 
 
 class _Rest(NamedTuple):
@@ -43,7 +43,7 @@ class _Rest(NamedTuple):
 
 
 class _GoOn(NamedTuple):
-    """Go on with what was interrupted by a rest."""
+    """Go on after a rest."""
 
 
 class _PlanFound(NamedTuple):
@@ -52,16 +52,18 @@ class _PlanFound(NamedTuple):
 
 
 class PlannerProcess:
-    """Looks for plans from the state that it was given last, except while it rests.
+    """Looks for plans from the last given state, except while it rests.
 
-    A planner that runs out of memory, or fails in any other way, finds nothing more.
+    After a failure, such as too little memory, it finds nothing more.
     """
 
     def __init__(
         self, machine: CircuitMachine, found: Callable[[Plan | Bound], None], memory_bytes: int = MEMORY_BYTES
     ) -> None:
-        """`found` is called, in a thread of its own, with each plan from the present state, better than the one before,
-        and with what is proven of it; never with what concerns another state, once `begin` or `drop` has returned."""
+        """`found` takes, in a thread of its own, each better plan from the present state, and bounds.
+
+        Once `begin` or `drop` has returned, it gets no findings of earlier states.
+        """
         child = ChildProcess(_work, machine, bounds=Bounds(memory_bytes=memory_bytes))
         self._child = child
         self._found = found
@@ -69,23 +71,23 @@ class PlannerProcess:
         self._task = 0
         self._resting = False
         self.lost = False
-        """Whether it has failed: there will be no more plans."""
+        """Whether the process has failed: no more plans will come."""
         self._end = weakref.finalize(self, child.end)
         threading.Thread(target=_listen, args=(child, weakref.ref(self)), daemon=True).start()
 
     def drop(self) -> None:
-        """Nothing that is found before `begin` counts any more."""
+        """Ignores all findings until `begin`."""
         with self._changing:
             self._task += 1
 
     def begin(self, state: State, known: int = -1) -> None:
-        """Plans from this state from now on, for more than the goal `known`; not before `go_on`."""
+        """Makes this the state to plan from, for more than the goal `known`; starts at `go_on`."""
         self.drop()
         self._resting = True
         self._send(_PlanTask(self._task, state, known))
 
     def rest(self) -> None:
-        """Uses no time until `go_on`."""
+        """Pauses until `go_on`."""
         if not self._resting:
             self._resting = True
             self._send(_Rest())
@@ -106,33 +108,35 @@ class PlannerProcess:
             try:
                 self._child.send(message)
             except (ChildLostError, LimitError, OSError) as error:
-                self._lose(error)
+                self.lose(error)
 
-    def _receive(self, found: _PlanFound) -> None:
+    def receive(self, found: _PlanFound) -> None:
+        """Passes a finding on if it is of the present task."""
         with self._changing:
             if found.task == self._task:
                 self._found(found.finding)
 
-    def _lose(self, error: Exception) -> None:
+    def lose(self, error: Exception) -> None:
+        """Takes note of a failure of the process."""
         if not self.lost:
             log.warning("no more plans: %s", error)
             self.lost = True
 
 
 def _listen(child: ChildProcess, owner: weakref.ref[PlannerProcess]) -> None:
-    """What a thread does as long as there is a child and somebody whom its plans interest."""
+    """Passes messages on while the child and the owner live."""
     while True:
         try:
             message = child.receive()
         except Exception as error:
             process = owner()
             if process is not None:
-                process._lose(error)
+                process.lose(error)
             return
         process = owner()
         if process is None or not isinstance(message, _PlanFound):
             return
-        process._receive(message)
+        process.receive(message)
         del process
 
 
@@ -158,18 +162,18 @@ def _work(pipe: Connection, machine: CircuitMachine) -> None:
 
 
 class _Share:
-    """A search with its share of the time."""
+    """A search and its share of the time."""
 
     def __init__(self, findings: Findings, share: float) -> None:
         self.used = 0.0
         """CPU seconds, divided by the share."""
         self.over = False
-        """Whether there is nothing more to do."""
+        """Whether the search has ended."""
         self._findings = findings
         self._share = share
 
     def run(self, wanted: Callable[[], bool]) -> Iterator[Plan | Bound]:
-        """Goes on for a while."""
+        """Searches for one time slice."""
         begin = time.process_time()
         while not self.over and time.process_time() - begin < SLICE_SECONDS and not wanted():
             try:
@@ -183,7 +187,7 @@ class _Share:
 
 
 class _Inbox:
-    """The messages that reach the planner."""
+    """Messages to the planner."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
@@ -191,14 +195,14 @@ class _Inbox:
         self._resting = True
 
     def take(self) -> _PlanTask:
-        """Waits for a task, and until it may be worked on."""
+        """Waits for a task and for the end of its rest."""
         while self._next is None or self._resting:
             self._read()
         task, self._next = self._next, None
         return task
 
     def proceed(self) -> bool:
-        """Whether to go on with what is worked on; waits while there is a rest."""
+        """Whether to go on with the present task; waits during a rest."""
         while self._resting or self._pipe.poll():
             self._read()
         return self._next is None

@@ -1,10 +1,8 @@
-"""Nested rollouts with a policy that adapts to the best one: what finds good matches where the best is out of reach.
+"""Nested rollout policy adaptation (Rosin 2011): finds good matches where the best is out of reach.
 
-Nested rollout policy adaptation (Rosin: Nested rollout policy adaptation for Monte Carlo tree search, 2011): a rollout
-draws its moves with probabilities in proportion to weights; after each round, those of the best sequence so far are
-raised. Here a round is 64 rollouts, one in each lane (like the stabilized version of Cazenave and Teytaud, 2020), and a
-move's weight is the product of one for the move and one for the move at this ply: in some puzzles what counts is what
-is done, in others when.
+A rollout draws its moves in proportion to weights; after each round the weights of the best sequence so far are raised.
+A round is 64 rollouts, one in each lane (like the stabilized version of Cazenave and Teytaud, 2020). A move's weight is
+the product of two: of the move, and of the move at this ply.
 """
 
 from __future__ import annotations
@@ -31,19 +29,19 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 
 ROUNDS = 50
-"""Rounds of each level. Set by hand; not tuned."""
+"""Rounds of a level."""
 
 LEVELS = 3
-"""How often rounds are nested. Set by hand; not tuned."""
+"""Depth of nesting."""
 
 RATE = 1.0
-"""How much a move's logit is raised by one adaptation (alpha of Rosin's)."""
+"""Rise of a move's logit by one adaptation (Rosin's alpha)."""
 
 MOST_PLIES = 500
-"""Longer matches are given up. Set by hand; not tuned."""
+"""Plies after which a match is given up."""
 
 MOST_WEIGHTS = 1 << 18
-"""Of moves at plies; games with more moves are rolled out for fewer plies. Set by hand; not tuned."""
+"""Most weights of moves at plies; games with many moves are rolled out for fewer plies."""
 
 _WIDTH = WIDTHS[1]
 _EMPTY, _UNFINISHED = -2.0, -1.0
@@ -59,7 +57,7 @@ class _Policy(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """What rollouts work on."""
+    """Memory of the rollouts."""
 
     root: NDArray[np.uint64]
     """(fluents) 0 or all ones."""
@@ -68,19 +66,19 @@ class _Work(NamedTuple):
     following: NDArray[np.uint64]
     """(fluents) the next state."""
     keep: NDArray[np.uint64]
-    """(1) all lanes: none begins again when states advance."""
+    """(1) all lanes: none restarts when states advance."""
     wanted: NDArray[np.int64]
-    """Goal slots that have to be true for the best goal: how many are decides between rollouts with the same goal."""
+    """Goal slots that the best goal needs; their number that holds breaks ties of rollouts with the same goal."""
     candidates: NDArray[np.int64]
-    """(moves) those that are legal in any lane."""
+    """(moves) moves that are legal in any lane."""
     total: NDArray[np.float64]
-    """(64) per lane, the weights of its legal moves; then what is left to draw from."""
+    """(64) per lane, the weights of its legal moves; then the rest to draw from."""
     move: NDArray[np.int32]
-    """(64, plies) the moves that were made."""
+    """(64, plies) moves made."""
     length: NDArray[np.int64]
-    """(64) how many; 0 for a rollout without an end."""
+    """(64) number of moves; 0 for a rollout without an end."""
     score: NDArray[np.float64]
-    """(64) the goal, and less than one point more for what was nearly reached."""
+    """(64) the goal, and less than one point for `wanted` slots."""
     goals: NDArray[np.float64]
     """(1)"""
     rng: NDArray[np.uint64]
@@ -119,7 +117,7 @@ class Rollouts:
         self._best_goal = int(programs.goal_value.max())
 
     def plans(self, state: State, known: Known) -> Findings:
-        """Better and better matches from a state, for as long as there may be any; None after each round."""
+        """Better and better matches from a state, until the best goal is found; None after each round."""
         facts = facts_in(self._machine.pack(state), len(self._work.root))
         self._work.root[:] = np.where(facts, ALL, ZERO)
         if self._machine.terminal(state):
@@ -137,7 +135,7 @@ class Rollouts:
                     return
 
     def _search(self, level: int) -> Iterator[_Sequence]:
-        """The best sequence so far after each of the innermost rounds; the last one is the best of this level."""
+        """The best sequence so far after each innermost round; the last one is the best of this level."""
         policy = self._policies[level]
         best = _Sequence(np.zeros(0, np.int32), _EMPTY)
         for _ in range(ROUNDS):
@@ -155,6 +153,11 @@ class Rollouts:
             if len(best.moves):
                 _adapt(self._machine.programs, self._work, policy, best.moves, RATE)
 
+    def warm_up(self) -> None:
+        """Makes this process compile the kernels, or load them from the cache, by one round."""
+        found = self._roll(self._policies[0])
+        _adapt(self._machine.programs, self._work, self._policies[0], found.moves, RATE)
+
     def _roll(self, policy: _Policy) -> _Sequence:
         work = self._work
         _roll(self._machine.programs, work, policy)
@@ -163,7 +166,7 @@ class Rollouts:
 
 
 def _parts_of_best_goal(programs: CircuitPrograms) -> list[int]:
-    """The goal slots that all have to be true for the best goal, as far as that can be seen."""
+    """Goal slots that the best goal needs, as far as AND gates tell."""
     gates = {gate.out: gate for block in read_program(programs.goal) for gate in block.gates}
     parts: set[int] = set()
     stack = [int(programs.goal_slot[programs.goal_value.argmax()])]
@@ -188,7 +191,7 @@ def _start(root, slots, goal_slots):
 
 @njit(**KERNEL)
 def _roll(programs, work, policy):
-    """Plays a match in each lane, moves drawn by the policy, into `move`, `length` and `score` of `work`.
+    """Plays a match in each lane by the policy; fills `move`, `length` and `score` of `work`.
 
     `programs` is a `CircuitPrograms`, `work` a `_Work`, `policy` a `_Policy`.
     """
@@ -242,7 +245,7 @@ def _roll(programs, work, policy):
             while word != ZERO:
                 lane = lowest(word)
                 word &= word - ONE
-                # The last legal move is kept for whom rounding leaves without one.
+                # The last legal move stays for lanes that rounding leaves without one.
                 move[lane, ply] = m
                 total[lane] -= weight
                 if total[lane] < 0.0:
@@ -302,6 +305,4 @@ def _adapt(programs, work, policy, moves, rate):
 
 def warm_kernels(machine: CircuitMachine) -> None:
     """Makes this process compile the kernels, or load them from the cache, by a round on a small game."""
-    rollouts = Rollouts(machine)
-    found = rollouts._roll(rollouts._policies[0])
-    _adapt(machine.programs, rollouts._work, rollouts._policies[0], found.moves, RATE)
+    Rollouts(machine).warm_up()

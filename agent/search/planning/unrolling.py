@@ -1,9 +1,8 @@
 """Plans as formulas: the circuit unrolled over time, with one move a step or with independent moves at once.
 
-The first is planning as satisfiability (Kautz and Selman, 1992); the second has a step for moves that can be made in
-any order ("for all" steps; Rintanen, Heljanko and Niemela: Planning as satisfiability: parallel plans and algorithms
-for plan search, 2006), so that puzzles in which things are filled in need only a few steps, and the order in which that
-is done is no part of the search.
+The first is planning as satisfiability (Kautz and Selman, 1992). The second makes moves whose order does not matter in
+one step ("for all" steps; Rintanen, Heljanko and Niemela: Planning as satisfiability: parallel plans and algorithms for
+plan search, 2006): fill-in puzzles need few steps, and no search for an order.
 """
 
 from __future__ import annotations
@@ -18,23 +17,23 @@ from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
 
 
 class Unrolling(ABC):
-    """A formula whose models are plans from a state: moves of steps 0, 1, ... that may be made."""
+    """A formula whose models are plans from a state."""
 
     def __init__(self, circuit: PlanningCircuit, state: Sequence[int]) -> None:
         """`state` is 0 or 1 per fluent."""
         self.formula = Formula()
         self.steps: list[dict[int, Literal]] = []
-        """Per step, the literals that say which moves are made."""
+        """Per step, the literals of the moves, true where the move is made."""
         self._circuit = circuit
         self._fluents = [TRUE if value else FALSE for value in state]
 
     @abstractmethod
     def extend(self) -> bool:
-        """Adds a step; False where there is none to add, since every match is over by now."""
+        """Adds a step; returns False where every match is over by now."""
 
     @abstractmethod
     def ends(self) -> dict[int, Literal]:
-        """Per goal value, whether a match made of these moves ends with it. To be asked for once, after all steps."""
+        """Per goal value, whether the match ends with it. To be called once, after all steps."""
 
     def _state_slots(self, n_slots: int) -> list[Literal]:
         slots = [FALSE] * n_slots
@@ -49,7 +48,7 @@ class Unrolling(ABC):
         return slots
 
     def _goals(self) -> dict[int, Literal]:
-        """Per goal value, whether the present state is worth it."""
+        """Per goal value, whether it is the present state's."""
         slots = self._state_slots(self._circuit.n_goal_slots)
         unroll(self.formula, self._circuit.goal, slots)
         holds: dict[int, list[Literal]] = {}
@@ -64,7 +63,7 @@ class Unrolling(ABC):
 
 
 class Sequential(Unrolling):
-    """One move a step; a match that is over has no more moves."""
+    """An unrolling with one move a step; finished matches have no more moves."""
 
     def __init__(self, circuit: PlanningCircuit, state: Sequence[int]) -> None:
         super().__init__(circuit, state)
@@ -83,7 +82,7 @@ class Sequential(Unrolling):
         if not legal:
             return False
         if len(legal) == 1:
-            # No more than "if it is legal" is lost: a plan that goes wrong here is found out when it is tried.
+            # Drops "if it is legal": a plan that goes wrong here fails when it is tried out.
             made = {legal[0][0]: TRUE}
             formula.forbid((-over, -legal[0][1]))
         else:
@@ -121,7 +120,7 @@ class Sequential(Unrolling):
 
 
 class Parallel(Unrolling):
-    """Independent moves in one step, or none; `clocks` says what the clock fluents are after so many moves."""
+    """An unrolling with any independent moves in a step; `clocks` has the clock fluents by number of moves."""
 
     def __init__(
         self,
@@ -173,7 +172,7 @@ class Parallel(Unrolling):
         return True
 
     def _next_of(self, fluent: int, slots: list[Literal], made: dict[int, Literal], writers: set[int]) -> Literal:
-        """The fluent's next value where one of the writers is made: only those count as members of move sets."""
+        """The fluent's next value where one of the writers is made; only writers count in move sets."""
         own = list(slots)
         sets, blocks = self._by_cone[fluent]
         for s in sets:
@@ -188,7 +187,7 @@ class Parallel(Unrolling):
         fluents = self._fluents
         clock = [f for f, is_clock in enumerate(self._independence.clock) if is_clock]
         counts: dict[int, dict[Literal, list[int]]] = {}
-        """Per goal value, what has to hold at the end, and after how many moves."""
+        """Per goal value, conditions at the end, with the numbers of moves for which they suffice."""
         for count, values in enumerate(self._clocks):
             self._fluents = list(fluents)
             for f in clock:
@@ -201,7 +200,7 @@ class Parallel(Unrolling):
             if over == TRUE:
                 break
         if not clock:
-            # However many moves there are.
+            # The number of moves does not matter.
             return {value: formula.any_of(ends) for value, ends in counts.items()}
         moves = [literal for made in self.steps for literal in made.values()]
 
@@ -229,7 +228,7 @@ def _spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _cones(circuit: PlanningCircuit) -> list[tuple[list[int], list[Block]]]:
-    """Per fluent, the move sets that its next value depends on, and the blocks of the next program that compute it."""
+    """Per fluent, the move sets and the blocks of the next program that its next value depends on."""
     of_slot: dict[int, tuple[int, int]] = {}
     for b, block in enumerate(circuit.next):
         for g, gate in enumerate(block.gates):
@@ -284,13 +283,13 @@ def unroll(formula: Formula, blocks: list[Block], slots: list[Literal]) -> None:
 
 
 def _unroll_cycle(formula: Formula, block: Block, slots: list[Literal]) -> None:
-    """The same for a cyclic component: atoms that hold only as far as they have to.
+    """`unroll` for a cyclic component, by atoms with their least solution.
 
-    For that, definitions must not go through negation: what falls as the cycle's signals rise (an AND of negations) is
-    the negation of an atom that is defined by alternatives.
+    Their definitions must not go through negation: an AND of negations becomes the negation of an atom defined by
+    alternatives.
     """
     inner: set[int] = set()
-    """Slots that depend on the cycle's signals."""
+    """Slots that depend on the signals of the cycle."""
     for loop, _ in block.loops:
         slots[loop] = formula.atom()
         inner.add(loop)
