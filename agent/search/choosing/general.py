@@ -1,4 +1,4 @@
-"""`GeneralSearch`: what plays compiled games of two players: alpha-beta or tree search, whichever does better."""
+"""`GeneralSearch` plays compiled games of two players: by alpha-beta or tree search, whichever does better."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from games.machine import State, StateMachine, Term
 from games.roles import is_random_role
 
 MOST_SECONDS = 60.0
-"""Longer start clocks are not used up: whoever has set them for people should not wait. Set by hand; not tuned."""
+"""Longest preparation. People who set long start clocks should not have to wait."""
 GLANCE_SHARE = 0.05
-"""Share of the time before preparing for tree search, which proves small games at once. Set by hand; not tuned."""
+"""Share of the time for a glance by tree search, which proves small games at once."""
 LATE_SHARE = 0.3
-"""Share of a turn's time for learning where the start clock was too short for it. Set by hand; not tuned."""
+"""Share of a turn for learning, where the start clock was too short for it."""
 ALPHA_BETA_SECONDS, TREE_SECONDS, IMPROVE_SECONDS = 0.5, 1.5, 4.0
 """While others think: how long is searched, by alpha-beta or by tree search, before that time is used for learning or
 for trial matches, where little is known; and how long that lasts before a search has its turn again. Longer by tree
 search: what it finds lasts for turns to come. Set by hand; not tuned."""
 
+
 class GeneralSearch(Engine):
     """Alpha-beta or tree search for one role of a game for two.
 
-    While the start clock runs an evaluation is learnt, and tried out in matches of both searches (see
-    `pvs.preparation`). It goes on learning and trying out while others think, until the evaluation is a good one and
-    the choice is certain. `threads` is the number of cores if it is None, `memory` what earlier matches of the game
-    have left, `team` searches the same states elsewhere, and `race` is whether what wins soon is better than what wins
-    late, as where something else may end the match before; further options are those of `TreeSearch`.
+    During the start clock it learns an evaluation and tries it out in matches of both searches (see `preparation`). While
+    others think it goes on, until the evaluation is good and the choice certain. `threads` defaults to the number of
+    cores; `memory` holds what was learnt in earlier matches; a `team` searches the same states elsewhere; other options
+    are those of `TreeSearch`.
     """
 
     uses_start_clock = True
@@ -76,7 +76,7 @@ class GeneralSearch(Engine):
         )
         self._preparing: threading.Thread | None = None
         self._halt = np.zeros(1, np.uint8)
-        """Stops it."""
+        """Stop flag of that thread."""
         self._state = machine.initial()
         self.name, self.reason = self._tree.name, self._tree.reason
 
@@ -118,11 +118,11 @@ class GeneralSearch(Engine):
 
     @property
     def _improvable(self) -> bool:
-        """Whether there is something better to do with time that nobody waits for than to search."""
+        """Whether learning or trial matches may still change how the game is played."""
         return self._preparation.immature or self._preparation.undecided
 
     def _ponder(self, stop: StopFlag, report: Report) -> None:
-        """Searches, and finds out how to search better by turns, while nobody waits for an answer."""
+        """Searches and improves the search by turns, while nobody waits for an answer."""
         while not stop[0]:
             if not self._improvable:
                 self._search(stop, report, UNLIMITED)
@@ -130,7 +130,7 @@ class GeneralSearch(Engine):
             seconds = ALPHA_BETA_SECONDS if self._preparation.prefers_alpha_beta else TREE_SECONDS
             with limited(stop, seconds) as halt:
                 self._search(halt, report, UNLIMITED)
-                # Else there is nothing left to find out.
+                # A search that ends by itself has nothing left to find out.
                 goes_on = bool(halt[0])
             if not goes_on:
                 return
@@ -171,7 +171,7 @@ class GeneralSearch(Engine):
             self._count_plies(proven, stop, report, limit)
 
     def _ends(self, score: Score | None) -> bool:
-        """Whether a proven score is the best or the worst there is, and alpha-beta can say how soon it comes."""
+        """Whether a score is a proven win or loss of which alpha-beta can count the plies."""
         goals = self._machine.game.goals[self._role]
         known = score is not None and score.proven and bool(goals) and self._preparation.can_count_plies
         return known and score is not None and score.goal in (min(goals), max(goals))
@@ -180,10 +180,10 @@ class GeneralSearch(Engine):
         return score is not None and score.goal == min(self._machine.game.goals[self._role])
 
     def _count_plies(self, proven: Opinion, stop: StopFlag, report: Report, limit: Limit) -> None:
-        """Looks for the move that wins soonest, or loses latest, where tree search has proven the result.
+        """Looks for the soonest win or the latest loss where tree search has proven the result.
 
-        To tree search all such moves are alike. Whoever has lost may still win against somebody who does not see it,
-        the more so the longer it takes; and a part of a game that is won late may come too late.
+        To tree search all winning moves are alike, and all losing ones. The longer a loss takes the more often the other
+        player errs; a part of a game that is won late may be won too late.
         """
         evaluation, best = self._preparation.evaluation, proven
         assert evaluation is not None
@@ -204,7 +204,7 @@ class GeneralSearch(Engine):
             report(replace(best, final=True))
 
     def _alpha_beta_for(self, evaluation: LogisticEvaluation) -> AlphaBetaSearch:
-        """Alpha-beta with an evaluation, at the present state."""
+        """Alpha-beta with this evaluation, at the present state."""
         if self._alpha_beta is None:
             self._alpha_beta = self._preparation.alpha_beta(self._role, threads=self._threads, team=self._team)
         self._alpha_beta.use(evaluation)
@@ -212,10 +212,10 @@ class GeneralSearch(Engine):
         return self._alpha_beta
 
     def _tree_reason(self) -> str:
-        """Why it is tree search that plays."""
+        """Why tree search plays."""
         preparation = self._preparation
         if preparation.suits is False:
-            return "the rules are compiled to a circuit, and are none that alpha-beta suits"
+            return "the rules are compiled to a circuit, and do not suit alpha-beta"
         if preparation.evaluation is None or preparation.features is None:
             return f"{self._tree.reason}; no evaluation for alpha-beta is learnt (yet)"
         if self._alpha_beta is not None and self._alpha_beta.helpless:
@@ -223,10 +223,10 @@ class GeneralSearch(Engine):
         return "alpha-beta with the evaluation that was learnt did worse in trial matches"
 
     def _get_ready(self, stop: StopFlag, report: Report, seconds: float, *, trial: bool) -> bool:
-        """Prepares for so many seconds at most, if that is worth while; returns whether that has proven a move.
+        """Prepares for at most `seconds`, if that is worth while; returns whether an opinion is final.
 
-        In a thread of its own, as some steps go on for longer than a search may after `stop`. One that is still in such
-        a step is waited for, within the same time.
+        In a thread of its own, since some steps do not end within 5 ms of `stop`. An earlier thread in such a step is
+        waited for, within the same time.
         """
         if not self._preparation.worth_while:
             return False
@@ -238,7 +238,7 @@ class GeneralSearch(Engine):
         return False
 
     def _may_prepare(self, stop: StopFlag, end: float) -> bool:
-        """Waits for the thread that prepares, until `stop` or `end` (`time.monotonic`); whether a new one may begin."""
+        """Waits for the preparing thread until `stop` or `end` (`time.monotonic`); returns whether a new one may start."""
         self._wait(stop, end)
         return not stop[0] and self._preparing is None
 
@@ -248,13 +248,13 @@ class GeneralSearch(Engine):
         self._finish(stop, end)
 
     def _start(self, work: Callable[[StopFlag], None]) -> None:
-        """Has a thread do what ends by itself or, a while after it is told to, by its own stop flag."""
+        """Starts a thread for work that ends by itself, or a while after its stop flag is set."""
         self._halt = np.zeros(1, np.uint8)
         self._preparing = threading.Thread(target=work, args=(self._halt,), name="preparation", daemon=True)
         self._preparing.start()
 
     def _finish(self, stop: StopFlag, end: float) -> None:
-        """Tells the thread to end, at `stop` or at `end` (`time.monotonic`), if it has not by then."""
+        """Waits for the preparing thread until `stop` or `end` (`time.monotonic`), then sets its stop flag."""
         self._wait(stop, end)
         self._halt[0] = 1
 
@@ -272,7 +272,7 @@ class GeneralSearch(Engine):
         return final
 
     def _wait(self, stop: StopFlag, end: float) -> None:
-        """Waits for the thread that prepares until it ends, or until `stop` or `end` (`time.monotonic`)."""
+        """Waits until the preparing thread ends, `stop` is set, or `end` (`time.monotonic`)."""
         while self._preparing is not None and not stop[0] and time.monotonic() < end:
             self._preparing.join(0.002)
             if not self._preparing.is_alive():
@@ -282,10 +282,9 @@ class GeneralSearch(Engine):
 def make_engine(
     machine: StateMachine, role: int, memory: SheetMemory | None = None, team: Team | None = None
 ) -> Engine | None:
-    """The engine for a compiled game of two players, nature being none; None for any other.
+    """The engine for a compiled game of two players without chance; None for any other.
 
-    One for each part where the game falls apart; those neither remember nor have helpers, and race: whichever part is
-    won first may end the match.
+    A game that falls apart gets one for each part, without memory and helpers.
     """
     if not isinstance(machine, CircuitMachine) or len(machine.roles) != 2 or any(map(is_random_role, machine.roles)):
         return None

@@ -123,7 +123,7 @@ class MatchSeries(ABC):
             share = match.play(stop)
             with self._lock:
                 if share is not None:
-                    self._count(match, share if role == 0 else 1 - share)
+                    self.count(match, share if role == 0 else 1 - share)
                 elif not match.void:
                     self._interrupted.append((role, match))
                     break
@@ -137,7 +137,7 @@ class MatchSeries(ABC):
     def _begin(self, role: int, random: Random) -> TrialMatch:
         """A match in which the one that is judged has this role."""
 
-    def _count(self, match: TrialMatch, won: float) -> None:
+    def count(self, match: TrialMatch, won: float) -> None:
         """Takes a match to the end of which the one that is judged got so much, 0..1."""
         self.points += won
         self.matches += 1

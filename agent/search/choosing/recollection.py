@@ -13,7 +13,7 @@ from agent.search.choosing.variants import VariantTrials
 from agent.search.evaluation.features import Features, find_features
 from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.learning.learner import Experience, Learner
-from agent.search.learning.memory import Entry, SheetMemory
+from agent.search.learning.memory import MemoryEntry, SheetMemory
 from agent.search.learning.trial_points import NO_MATCHES
 from games.gdl.running.machine import CircuitMachine
 
@@ -39,7 +39,7 @@ class Recollection:
         """Without a memory, nothing is recalled or kept."""
         self._memory = memory
         self._trials, self._variants = trials, variants
-        self._entry: Entry | None = None
+        self._entry: MemoryEntry | None = None
         """What was recalled."""
         self._kept = (0, 0, 0)
         """Generations and trial matches of what is on disk, and matches of this learner that it was learnt from."""

@@ -165,14 +165,14 @@ class Trials(MatchSeries):
         consider(tree, [()], Limit((1.0 - SET_UP_SHARE) * seconds), stop)
         return PLAYOUTS * self.branching * (time.monotonic() - begin) / max(1, tree.playouts - before)
 
-    def _count(self, match: TrialMatch, won: float) -> None:
+    def count(self, match: TrialMatch, won: float) -> None:
         # One that went on when there was more time was as quick as it had begun.
         enough = self._share(match.seconds)
         if enough < 1:
             self.hurried += 1
             if won > 0.5 and not self.too_slow:
                 won = 0.5 + enough**HURRY * (won - 0.5)
-        super()._count(match, won)
+        super().count(match, won)
 
     def _begin(self, role: int, random: Random) -> TrialMatch:
         machine = self._machine

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Features
 from agent.search.evaluation.logistic import LogisticEvaluation
-from agent.search.learning.lessons import Lesson, Table
+from agent.search.learning.lessons import Lesson, LessonTable
 from agent.search.team import Assistant, Setting, Team
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
@@ -88,7 +88,7 @@ class SelfPlayAssistant(Assistant):
         # Helpers must not play the same matches, nor must one that is asked again.
         chosen = np.random.default_rng()
         zobrist = chosen.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
-        self._table = Table(machine, setting.features, int(chosen.integers(1 << 62)), zobrist)
+        self._table = LessonTable(machine, setting.features, int(chosen.integers(1 << 62)), zobrist)
         self._players = setting.players
         self._root = machine.pack(machine.initial())
         self._played = _Box()

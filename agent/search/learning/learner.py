@@ -22,8 +22,8 @@ from agent.search.evaluation.features import Features
 from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.learning.actors import Actors
 from agent.search.learning.foresight import Foresight
-from agent.search.learning.lessons import Lesson, Table
-from agent.search.learning.pace import FEWEST_MATCHES, MATCHES, Pace
+from agent.search.learning.lessons import Lesson, LessonTable
+from agent.search.learning.pace import FEWEST_MATCHES, MATCHES, LearningPace
 from agent.search.learning.ties import Ties
 from agent.search.team import Team
 from games.gdl.running.batches import facts_in
@@ -100,14 +100,14 @@ class Learner:
         """Matches since the last evaluation was fitted."""
         self.foresight = Foresight(machine, seed)
         """What was foreseen of matches before they were learnt from."""
-        self._pace = Pace(earlier)
+        self._pace = LearningPace(earlier)
         self._candidate: LogisticEvaluation | None = None
         """One that is being tried out: what a stop interrupts goes on the next time."""
         self._points, self._played = 0.0, 0
         """What it has won so far, and in how many matches."""
         self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, ties.n))
         zobrist = np.random.default_rng(seed).integers(0, 1 << 64, n, np.uint64)
-        self._tables = [Table(machine, features, seed + i, zobrist) for i in range(threads)]
+        self._tables = [LessonTable(machine, features, seed + i, zobrist) for i in range(threads)]
         self._actors = Actors(team, machine, features)
         self._lock = threading.Lock()
 
@@ -226,9 +226,9 @@ class Learner:
             self._targets = np.concatenate([self._targets, *(lesson.targets for lesson in lessons)])[-self._kept :]
 
     def _record(
-        self, table: Table, root: NDArray[np.uint64], most: int, fewest: int, stop: StopFlag
+        self, table: LessonTable, root: NDArray[np.uint64], most: int, fewest: int, stop: StopFlag
     ) -> tuple[list[Lesson], int]:
-        """Plays matches (see `Pace.matches`); what they teach, and how deep the last ones were."""
+        """Plays matches (see `LearningPace.matches`); what they teach, and how deep the last ones were."""
         lessons = []
         depth, own = self._pace.depth, len(self._tables)
         share = max(OWN_SHARE, own / (own + self._actors.size))
@@ -254,7 +254,7 @@ class Learner:
         x, prior, weights = x[:, :used], self._prior[:used, :used], ties.mean(old.weights)[:used]
         base = x @ weights.astype(np.float32)
         # The change of the weights, the same in multiples of the prior, and that of the odds; and the bias.
-        now = _Step(np.zeros(used), np.zeros(used), np.zeros(len(x)), old.bias)
+        now = _LearningStep(np.zeros(used), np.zeros(used), np.zeros(len(x)), old.bias)
         loss = now.loss(base, y)
         for _ in range(NEWTON_STEPS):
             odds = base + now.odds + now.bias
@@ -276,7 +276,7 @@ class Learner:
             residual = (importance * (wanted - centre)).astype(np.float32)
             multiples = np.linalg.solve(inner, residual @ x)
             change = prior @ multiples
-            whole = _Step(change, multiples, x @ change.astype(np.float32), centre - float(mean @ change))
+            whole = _LearningStep(change, multiples, x @ change.astype(np.float32), centre - float(mean @ change))
             for halvings in range(MOST_HALVINGS + 1):
                 step = now.towards(whole, 0.5**halvings)
                 reached = step.loss(base, y)
@@ -296,7 +296,7 @@ def _chances(odds: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     return chances
 
 
-class _Step(NamedTuple):
+class _LearningStep(NamedTuple):
     """Where a fit is."""
 
     change: NDArray[np.float64]
@@ -307,9 +307,9 @@ class _Step(NamedTuple):
     """(n) what the change adds to the log odds of each position."""
     bias: float
 
-    def towards(self, other: _Step, share: float) -> _Step:
+    def towards(self, other: _LearningStep, share: float) -> _LearningStep:
         """Part of the way to another one."""
-        return _Step(
+        return _LearningStep(
             self.change + share * (other.change - self.change),
             self.multiples + share * (other.multiples - self.multiples),
             self.odds + share * (other.odds - self.odds),

@@ -15,7 +15,7 @@ from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Features
 from agent.search.evaluation.logistic import LogisticEvaluation, points_of, probability
 from agent.search.learning.selfplay import NO_RESULT, play_match
-from agent.search.pvs.analysis import Searcher
+from agent.search.pvs.analysis import PvsSearcher
 from agent.search.pvs.survey import MAX_PLIES
 from games.gdl.running.machine import CircuitMachine
 
@@ -46,11 +46,11 @@ class Lesson(NamedTuple):
     """What role 0 got, 0..1."""
 
 
-class Table:
+class LessonTable:
     """One thread's pair of players."""
 
     def __init__(self, machine: CircuitMachine, features: Features, seed: int, zobrist: NDArray[np.uint64]) -> None:
-        self.players = [Searcher(machine, features, new_table(1), zobrist, QUIET_PLIES) for _ in range(2)]
+        self.players = [PvsSearcher(machine, features, new_table(1), zobrist, QUIET_PLIES) for _ in range(2)]
         self._random = np.random.default_rng(seed)
         self._rng = np.array([seed], np.uint64)
         self._states = np.zeros((MAX_PLIES, machine.words), np.uint64)

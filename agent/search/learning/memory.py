@@ -73,7 +73,7 @@ class Positions:
 
 
 @dataclass(frozen=True)
-class Entry:
+class MemoryEntry:
     """What is kept of a game."""
 
     weights: Mapping[int, float]
@@ -100,7 +100,7 @@ class Store:
         self._folder = folder
         self._max_entries, self._max_bytes = max_entries, max_bytes
 
-    def read(self, digest: str) -> Entry | None:
+    def read(self, digest: str) -> MemoryEntry | None:
         """The entry of the rules with this digest (hexadecimal); None where there is none that can be used."""
         path = self._path(digest)
         try:
@@ -117,7 +117,7 @@ class Store:
             os.utime(path)
         return entry
 
-    def write(self, digest: str, entry: Entry) -> None:
+    def write(self, digest: str, entry: MemoryEntry) -> None:
         """Replaces the entry of these rules, and removes others as bounds demand. Raises `OSError`."""
         path = self._path(digest)
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -167,11 +167,11 @@ class SheetMemory:
     def _form(self) -> CanonicalForm | None:
         return canonical_form(self._rulesheet, self._roles)
 
-    def read(self) -> Entry | None:
+    def read(self) -> MemoryEntry | None:
         """What was kept of these rules; None where there is nothing."""
         return self._store.read(self._form.digest) if self._form is not None else None
 
-    def pairs(self, entry: Entry, fluents: Sequence[Term]) -> NDArray[np.int32]:
+    def pairs(self, entry: MemoryEntry, fluents: Sequence[Term]) -> NDArray[np.int32]:
         """The pairs (n, 2) of these fluents that an entry has weights for: random play would show others."""
         if self._form is None:
             return np.zeros((0, 2), np.int32)
@@ -179,7 +179,7 @@ class SheetMemory:
         found = [pair for pair in combinations(range(len(fluents)), 2) if _pair_key(keys, pair) in entry.weights]
         return np.array(found, np.int32).reshape(-1, 2)
 
-    def evaluation(self, entry: Entry, fluents: Sequence[Term], features: Features) -> LogisticEvaluation | None:
+    def evaluation(self, entry: MemoryEntry, fluents: Sequence[Term], features: Features) -> LogisticEvaluation | None:
         """The evaluation of an entry, for these features of a game with these fluents; None where it does not fit."""
         if self._form is None:
             return None
@@ -193,7 +193,7 @@ class SheetMemory:
         weights = np.bincount(columns[known], values[known], features.n) / np.maximum(members, 1)
         return LogisticEvaluation(weights, entry.bias)
 
-    def experience(self, entry: Entry, fluents: Sequence[Term]) -> Experience | None:
+    def experience(self, entry: MemoryEntry, fluents: Sequence[Term]) -> Experience | None:
         """What an entry has for learning on; None where that does not fit. Facts that are new count as not true."""
         positions, form = entry.positions, self._form
         place = {key: column for column, key in enumerate(positions.keys)}
@@ -223,7 +223,7 @@ class SheetMemory:
         trials: Tally,
         variants: Mapping[str, Tally] | None = None,
     ) -> None:
-        """Keeps an evaluation, and what led to it (see `Entry`), for later matches. Raises `OSError`."""
+        """Keeps an evaluation, and what led to it (see `MemoryEntry`), for later matches. Raises `OSError`."""
         if self._form is None:
             return
         keys, columns = _keys(self._form, fluents, features)
@@ -233,7 +233,7 @@ class SheetMemory:
             shared.setdefault(key, []).append(float(evaluation.weights[column]))
         weights = {key: sum(values) / len(values) for key, values in shared.items()}
         positions = _positions(keys[: len(fluents)], experience)
-        entry = Entry(weights, evaluation.bias, generations, matches, trials, positions, variants or {})
+        entry = MemoryEntry(weights, evaluation.bias, generations, matches, trials, positions, variants or {})
         self._store.write(self._form.digest, entry)
 
 
@@ -279,7 +279,7 @@ def _positions(keys: Sequence[int], experience: Experience) -> Positions:
     return Positions(tuple(keys), rows[-most:].tobytes(), targets.tobytes(), experience.fresh)
 
 
-def _encode(digest: str, entry: Entry) -> bytes:
+def _encode(digest: str, entry: MemoryEntry) -> bytes:
     data = {
         "version": VERSION,
         "rules": digest,
@@ -301,7 +301,7 @@ def _encode(digest: str, entry: Entry) -> bytes:
     return hashlib.sha256(body).hexdigest().encode() + b"\n" + body + b"\n"
 
 
-def _decode(content: bytes, digest: str) -> Entry:
+def _decode(content: bytes, digest: str) -> MemoryEntry:
     """Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` for what is no entry of these rules."""
     checksum, _, body = content.partition(b"\n")
     body = body.removesuffix(b"\n")
@@ -321,7 +321,7 @@ def _decode(content: bytes, digest: str) -> Entry:
     variants = {name: Tally(float(points), int(n)) for name, (points, n) in data["variants"].items()}
     if not all(0 <= tally.points <= tally.matches for tally in (trials, *variants.values())):
         raise ValueError("points out of bounds")
-    return Entry(weights, bias, generations, matches, trials, _decode_positions(data["positions"]), variants)
+    return MemoryEntry(weights, bias, generations, matches, trials, _decode_positions(data["positions"]), variants)
 
 
 def _decode_positions(data: Any) -> Positions:

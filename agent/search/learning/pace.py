@@ -32,7 +32,7 @@ TRIED = 2
 """Matches at the beginning that show how long all of them would take. Set by hand; not tuned."""
 
 
-class Pace:
+class LearningPace:
     """Of the generations of one learner."""
 
     def __init__(self, earlier: int) -> None:

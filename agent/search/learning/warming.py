@@ -6,14 +6,14 @@ import numpy as np
 
 from agent.search.evaluation.features import find_features
 from agent.search.learning.selfplay import play_match
-from agent.search.pvs.analysis import Analyser
+from agent.search.pvs.analysis import PvsAnalyser
 from games.gdl.running.machine import CircuitMachine
 
 
 def warm_kernels(machine: CircuitMachine) -> None:
     """Makes this process compile the kernels of alpha-beta and of learning, or load them from the cache."""
     root, stop = machine.pack(machine.initial()), np.zeros(1, np.uint8)
-    searcher = Analyser(machine, find_features(machine, 1), megabytes=1).searchers[0]
+    searcher = PvsAnalyser(machine, find_features(machine, 1), megabytes=1).searchers[0]
     searcher.analyse(root, stop, lambda verdict: None, 2)
     rng, states, scores = np.ones(1, np.uint64), np.zeros((4, machine.words), np.uint64), np.zeros(4, np.int64)
     play_match(searcher.game, searcher.game, root, 1, 0, 0, rng, states, scores, stop)

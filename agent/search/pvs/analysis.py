@@ -46,7 +46,7 @@ QUIET_PLIES = 6
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PvsVerdict:
     """The best move known, from the side that chooses."""
 
     move: int
@@ -60,7 +60,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Progress:
+class SearchProgress:
     """How far an iteration is."""
 
     depth: int
@@ -74,7 +74,7 @@ class Progress:
     """The children as they are searched: the best one of the last iteration, then those that took most nodes."""
 
 
-class Searcher:
+class PvsSearcher:
     """One thread's search of a game."""
 
     def __init__(
@@ -109,7 +109,7 @@ class Searcher:
         """(2 * children) the table's keys of its children, seen by role 0 and by role 1."""
         self._last_node: int | None = None
         """Number of nodes at which the search ends, between two moves of the root; None for no bound."""
-        self.progress: Progress | None = None
+        self.progress: SearchProgress | None = None
         """How far the present iteration is; None before the first one."""
         self.urgent: int | None = None
         """A child that is to be searched next: somebody else holds it to be better than the best one."""
@@ -143,7 +143,7 @@ class Searcher:
         self,
         state: NDArray[np.uint64],
         stop: StopFlag,
-        publish: Callable[[Verdict], None],
+        publish: Callable[[PvsVerdict], None],
         max_depth: int = MAX_DEPTH,
         max_nodes: int | None = None,
         *,
@@ -168,7 +168,7 @@ class Searcher:
             if confirm and self._guesses == before:
                 score = self._confirmed(state, order, depth, stop)
                 if score is not None:
-                    publish(Verdict(int(work.move[ROOT_CHILDREN, order[0]]), score, depth, proven=True))
+                    publish(PvsVerdict(int(work.move[ROOT_CHILDREN, order[0]]), score, depth, proven=True))
                     break
         return True
 
@@ -219,7 +219,7 @@ class Searcher:
         order: list[int],
         depth: int,
         stop: StopFlag,
-        publish: Callable[[Verdict], None] = lambda verdict: None,
+        publish: Callable[[PvsVerdict], None] = lambda verdict: None,
     ) -> int | None:
         """Searches all root moves, best first, and sorts them for the next iteration; returns the score.
 
@@ -227,7 +227,7 @@ class Searcher:
         """
         best, best_child = -WIN - 1, order[0]
         expected = self.progress.score if self.progress else 0
-        self.progress = Progress(depth, best_child, expected, known=False, order=tuple(order))
+        self.progress = SearchProgress(depth, best_child, expected, known=False, order=tuple(order))
         effort: dict[int, int] = {}
         waiting = list(order)
         for index in range(len(order)):
@@ -245,7 +245,7 @@ class Searcher:
             effort[child] = self.nodes - before
             if score > best:
                 best, best_child = score, child
-                self.progress = Progress(depth, best_child, best, known=True, order=tuple(order))
+                self.progress = SearchProgress(depth, best_child, best, known=True, order=tuple(order))
                 if index > 0 or depth == 1:
                     publish(self._verdict(child, best, depth, finished=False))
                 if best > WON:
@@ -267,12 +267,12 @@ class Searcher:
         score = int(search(self.game, ROOT_CHILDREN, child, -beta, -alpha, depth - 1, stop))
         return None if score == STOPPED else -score
 
-    def _verdict(self, child: int, score: int, depth: int, *, finished: bool) -> Verdict:
+    def _verdict(self, child: int, score: int, depth: int, *, finished: bool) -> PvsVerdict:
         move = int(self.work.move[ROOT_CHILDREN, child])
-        return Verdict(move, score, depth, score > WON or (finished and score < -WON))
+        return PvsVerdict(move, score, depth, score > WON or (finished and score < -WON))
 
 
-class Analyser:
+class PvsAnalyser:
     """Searches on several cores; keeps its transposition table from one search to the next."""
 
     def __init__(
@@ -282,7 +282,7 @@ class Analyser:
         self.zobrist = self._random.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
         """(fluents) random words that keys of the table are made of, others for each evaluation."""
         self.table = new_table(megabytes)
-        self.searchers = [Searcher(machine, features, self.table, self.zobrist) for _ in range(threads)]
+        self.searchers = [PvsSearcher(machine, features, self.table, self.zobrist) for _ in range(threads)]
 
     @property
     def nodes(self) -> int:
@@ -290,7 +290,7 @@ class Analyser:
         return sum(searcher.nodes for searcher in self.searchers)
 
     def set_evaluation(self, weights: NDArray[np.float64], bias: int) -> None:
-        """See `Searcher.set_evaluation`; forgets what was searched with another one."""
+        """See `PvsSearcher.set_evaluation`; forgets what was searched with another one."""
         # Nothing that the table holds is found under these. To clear it would take longer than may pass after `stop`.
         self.zobrist[:] = self._random.integers(0, 1 << 64, len(self.zobrist), np.uint64)
         for searcher in self.searchers:
@@ -300,11 +300,11 @@ class Analyser:
         self,
         state: NDArray[np.uint64],
         stop: StopFlag,
-        publish: Callable[[Verdict], None],
+        publish: Callable[[PvsVerdict], None],
         max_depth: int = MAX_DEPTH,
         max_nodes: int | None = None,
     ) -> bool:
-        """See `Searcher.analyse`."""
+        """See `PvsSearcher.analyse`."""
         main, *helpers = self.searchers
         halt = np.zeros(1, np.uint8)
         with ThreadPoolExecutor(len(self.searchers), "alpha-beta") as pool:

@@ -1,4 +1,4 @@
-"""`AlphaBetaSearch`: alpha-beta for two-player games with turns, on any circuit."""
+"""`AlphaBetaSearch`: alpha-beta for two-player games with turns, on circuits."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from agent.search.engine import WATCHED_SECONDS, Contenders, Engine, Limit, Opin
 from agent.search.evaluation.features import Features
 from agent.search.evaluation.logistic import LogisticEvaluation, probability
 from agent.search.evaluation.scale import MOST, WIN, WON
-from agent.search.pvs.analysis import MAX_DEPTH, Analyser, Verdict
-from agent.search.pvs.splitting import Assistance
+from agent.search.pvs.analysis import MAX_DEPTH, PvsAnalyser, PvsVerdict
+from agent.search.pvs.splitting import RootSplitting
 from agent.search.pvs.variation import principal_variation
 from agent.search.team import Team
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 
 TABLE_MEGABYTES = 256
-"""What the transposition table of a match takes."""
+"""Size of a match's transposition table."""
 
 
 class CannotSearchError(Exception):
-    """The state is none that alpha-beta can search: several roles choose at once, or too many moves."""
+    """Alpha-beta cannot search the state: several roles choose at once, or there are too many moves."""
 
 
 class AlphaBetaSearch(Engine):
-    """Alpha-beta for one role of a two-player game with turns; see `survey` for which games these are.
+    """Alpha-beta for one role of a two-player game with turns (see `survey`).
 
-    `threads` is the number of cores if it is None; `megabytes` bounds the transposition table. A `team` searches moves
-    of the same root elsewhere.
+    `threads` defaults to the number of cores; `megabytes` bounds the transposition table; a `team` searches moves of the
+    same root elsewhere.
     """
 
     name = "alpha-beta"
@@ -46,21 +46,21 @@ class AlphaBetaSearch(Engine):
         team: Team | None = None,
     ) -> None:
         self._machine, self._role, self._features = machine, role, features
-        self._assistance = Assistance(team)
+        self._splitting = RootSplitting(team)
         threads = threads or len(os.sched_getaffinity(0))
-        self._analyser = Analyser(machine, features, threads=threads, megabytes=megabytes, seed=seed)
+        self._analyser = PvsAnalyser(machine, features, threads=threads, megabytes=megabytes, seed=seed)
         self._state = machine.initial()
         self._moves = [move for moves in machine.game.moves for move in moves]
         self._evaluation: LogisticEvaluation | None = None
         self.helpless = False
-        """Whether the last `think` has ended although another search may find better."""
+        """Whether the last `think` ended with a proof that another search may better."""
 
     def use(self, evaluation: LogisticEvaluation) -> None:
-        """Judges leaves by another evaluation from now on."""
+        """Evaluates leaves by this evaluation from now on."""
         if evaluation is not self._evaluation:
             self._evaluation = evaluation
             self._analyser.set_evaluation(*evaluation.in_units)
-            self._assistance.search_like(self._features, evaluation, self._analyser)
+            self._splitting.search_like(self._features, evaluation, self._analyser)
 
     def begin(self, state: State) -> None:
         self._state = state
@@ -69,7 +69,7 @@ class AlphaBetaSearch(Engine):
         self._state = state
 
     def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
-        """See `Engine.think`. Raises `CannotSearchError` where the state is none for alpha-beta."""
+        """See `Engine.think`. Raises `CannotSearchError`."""
         machine, role = self._machine, self._role
         moves = machine.legal(self._state, role)
         forced = len(moves) == 1
@@ -78,25 +78,25 @@ class AlphaBetaSearch(Engine):
 
         contenders, begun = Contenders(), time.monotonic()
 
-        def publish(verdict: Verdict) -> None:
+        def publish(verdict: PvsVerdict) -> None:
             if not forced:
                 info = {"depth": verdict.depth, "score": verdict.score, "nodes": self._analyser.nodes}
-                info |= self._assistance.info
+                info |= self._splitting.info
                 move = self._moves[verdict.move]
-                score = self._score(verdict)
+                score = self.score_of(verdict)
                 candidates = contenders.add(move, score)
-                # Searches that are over sooner are not for watching.
+                # A shorter search is not watched.
                 line = self._line(move) if time.monotonic() - begun >= WATCHED_SECONDS else ()
                 report(Opinion(move, score, score.proven, info, candidates, line))
 
-        with self._assistance.asked(self._state, publish) as publish_first:
+        with self._splitting.asked(self._state, publish) as publish_first:
             found = self._analyser.analyse(
                 machine.pack(self._state), stop, publish_first, limit.plies or MAX_DEPTH, limit.nodes
             )
         if not found:
             raise CannotSearchError("several roles choose at once, or one has too many moves")
 
-    def _score(self, verdict: Verdict) -> Score:
+    def score_of(self, verdict: PvsVerdict) -> Score:
         """The worth of a verdict to the role."""
         if not verdict.proven:
             return Score(100 * probability(verdict.score))
@@ -105,6 +105,6 @@ class AlphaBetaSearch(Engine):
         return Score(100.0 * (verdict.score > 0), proven=True, plies=WIN - abs(verdict.score) + 1)
 
     def _line(self, move: Term) -> tuple[Term, ...]:
-        """The principal variation that begins with a legal move."""
+        """The principal variation after a legal move."""
         analyser = self._analyser
         return principal_variation(self._machine, analyser.table, analyser.zobrist, self._state, self._role, move)

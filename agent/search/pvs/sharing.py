@@ -18,12 +18,12 @@ from agent.search.pvs.table import DATE_AT, DEPTH_AT, EXACT, KIND_AT, LOWER, VAL
 from agent.search.pvs.workspace import STORED
 
 if TYPE_CHECKING:
-    from agent.search.pvs.analysis import Searcher
+    from agent.search.pvs.analysis import PvsSearcher
 
 _BYTE = np.uint64(0xFF)
 
 
-def newest_entries(searcher: Searcher) -> NDArray[np.uint64]:
+def newest_entries(searcher: PvsSearcher) -> NDArray[np.uint64]:
     """(n, 2): the entries of `SHARED_DEPTH` plies or more that a search, which may be running, has stored last.
 
     As they are in the table, so that one that is torn by being written meanwhile is of no position.
@@ -32,7 +32,7 @@ def newest_entries(searcher: Searcher) -> NDArray[np.uint64]:
     return recent[: min(int(searcher.work.counts[STORED]), len(recent))].copy()
 
 
-def write_entries(searcher: Searcher, keys: NDArray[np.uint64], data: NDArray[np.uint64]) -> None:
+def write_entries(searcher: PvsSearcher, keys: NDArray[np.uint64], data: NDArray[np.uint64]) -> None:
     """Puts data of entries for keys (n each; 0: none) into the table of a search, which may be running, where they say
     more than those that are there."""
     table, date = searcher.game.table, np.uint64(searcher.date)

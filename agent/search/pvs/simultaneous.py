@@ -1,25 +1,24 @@
-"""Alpha-beta for games in which both players choose at once: as if the other one saw what this one chooses."""
+"""Alpha-beta where both players choose at once: as if the other player saw this one's move."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from agent.search.engine import Limit, Report, Score, StopFlag
-from agent.search.pvs.analysis import Verdict
+from agent.search.pvs.analysis import PvsVerdict
 from agent.search.pvs.engine import AlphaBetaSearch
 from games.gdl.running.serialise import widen
 from games.machine import State, Term
 
 
 class SimultaneousSearch(AlphaBetaSearch):
-    """`AlphaBetaSearch` on the game that `serialise` has made for this role: that is its machine. States are those of
-    the game itself.
+    """`AlphaBetaSearch` on the game that `serialise` makes for this role. States are those of the game itself.
 
-    What it proves to be won is won. All else is only the least that the role can have: where that is nothing, it is
-    `helpless`, and another search may know better.
+    A proven win is a win. Any other proof is a lower bound; where that is 0 the search is `helpless`, and another one may
+    find better.
     """
 
-    reason = "two players choose at once; it goes by what the other one could answer if it saw the move"
+    reason = "two players choose at once; it assumes that the other one sees the move"
 
     def begin(self, state: State) -> None:
         super().begin(widen(self._machine, state))
@@ -31,8 +30,8 @@ class SimultaneousSearch(AlphaBetaSearch):
         self.helpless = False
         super().think(stop, report, limit)
 
-    def _score(self, verdict: Verdict) -> Score:
-        score = super()._score(verdict)
+    def score_of(self, verdict: PvsVerdict) -> Score:
+        score = super().score_of(verdict)
         if not score.proven or score.goal == 100:
             # A step of the game is two plies here.
             return replace(score, plies=None if score.plies is None else (score.plies + 1) // 2)

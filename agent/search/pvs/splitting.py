@@ -29,13 +29,13 @@ from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Features
 from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.evaluation.scale import WIN, WON
-from agent.search.pvs.analysis import MAX_DEPTH, Analyser, Progress, Searcher, Verdict
+from agent.search.pvs.analysis import MAX_DEPTH, PvsAnalyser, PvsSearcher, PvsVerdict, SearchProgress
 from agent.search.pvs.sharing import newest_entries, write_entries
 from agent.search.team import Assistant, Setting, Team
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 
-Publish: TypeAlias = Callable[[Verdict], None]
+Publish: TypeAlias = Callable[[PvsVerdict], None]
 
 HELPER_MEGABYTES = 128
 """Of a helper's transposition table: a node of a cluster may have many cores and little memory. Set by hand; not
@@ -52,7 +52,7 @@ ENGINE = -1
 class Guide:
     """What helpers are told of the engine's search."""
 
-    progress: Progress
+    progress: SearchProgress
     entries: NDArray[np.uint64]
     newest: NDArray[np.uint64]
     """See `Findings` for both."""
@@ -67,7 +67,7 @@ class Findings:
     moves: NDArray[np.int32]
     """(children) the root's moves, numbered over all roles: what tells one root from another."""
     entries: NDArray[np.uint64]
-    """(2 * children) data of the table's entries of the root's children, in the order of `Searcher.root_keys`; 0 for
+    """(2 * children) data of the table's entries of the root's children, in the order of `PvsSearcher.root_keys`; 0 for
     none."""
     newest: NDArray[np.uint64]
     """(n, 2) other entries of the table, see `sharing`."""
@@ -112,13 +112,13 @@ class SplitAssistant(Assistant):
     def __init__(self, setting: SplitSetting, machine: CircuitMachine, rank: int) -> None:
         table = new_table(HELPER_MEGABYTES)
         self._machine = machine
-        self._searcher = Searcher(machine, setting.features, table, setting.zobrist)
+        self._searcher = PvsSearcher(machine, setting.features, table, setting.zobrist)
         self._searcher.set_evaluation(*setting.evaluation.in_units)
         self._rank = rank
         self._state = machine.pack(machine.initial())
         self._order: list[int] = []
         self._depth = 1
-        self._guide: Progress | None = None
+        self._guide: SearchProgress | None = None
         self._searched: dict[int, tuple[int, int]] = {}
         """As in the newest guide."""
         self._better: tuple[int, int, int] | None = None
@@ -159,7 +159,7 @@ class SplitAssistant(Assistant):
             self._searched = note.searched
             self._guide = note.progress
 
-    def _search_others(self, guide: Progress, stop: StopFlag) -> bool:
+    def _search_others(self, guide: SearchProgress, stop: StopFlag) -> bool:
         """Searches all moves but the best; returns whether it is done with them at this depth.
 
         The engine's score of a depth may turn out to be lower than that of the last one, by which this begins: what was
@@ -182,7 +182,7 @@ class SplitAssistant(Assistant):
             if searched > newest.score:
                 self._better = (child, searched, self._depth)
 
-    def _choose(self, newest: Progress, shown: dict[int, int]) -> int | None:
+    def _choose(self, newest: SearchProgress, shown: dict[int, int]) -> int | None:
         """The next move to search, of those that nobody else is at; None if there is none.
 
         From the end, where moves are small: the engine comes from the other side, so that what is not known yet of
@@ -195,27 +195,27 @@ class SplitAssistant(Assistant):
         free = (child for child in others[first:] + others[:first] if child not in busy)
         return next((child for child in free if self._is_due(child, newest, shown)), None)
 
-    def _is_due(self, child: int, newest: Progress, shown: dict[int, int]) -> bool:
+    def _is_due(self, child: int, newest: SearchProgress, shown: dict[int, int]) -> bool:
         """Whether a move is to be searched; `shown` is by what score, if it was at this depth."""
         if child == newest.child:
             return False
         return child not in shown or (newest.depth == self._depth and newest.score < shown[child])
 
 
-class Assistance:
+class RootSplitting:
     """What an alpha-beta search has of its helpers; without a team, nothing."""
 
     def __init__(self, team: Team | None) -> None:
         self._team = team
         self._setting: SplitSetting | None = None
-        self._searcher: Searcher | None = None
+        self._searcher: PvsSearcher | None = None
         self._lock = threading.RLock()
         """Held while a verdict is published: it may come from the search, or from a helper."""
-        self._latest: Verdict | None = None
+        self._latest: PvsVerdict | None = None
         self._searched: dict[int, tuple[int, int]] = {}
         """The child that each helper is at and the depth, by its rank."""
 
-    def search_like(self, features: Features, evaluation: LogisticEvaluation, analyser: Analyser) -> None:
+    def search_like(self, features: Features, evaluation: LogisticEvaluation, analyser: PvsAnalyser) -> None:
         """From now on helpers search as `analyser` does, which judges by this evaluation."""
         if self._team is not None:
             self._searcher = analyser.searchers[0]
@@ -238,7 +238,7 @@ class Assistance:
         self._searched = {}
         asked = False
 
-        def publish_own(verdict: Verdict) -> None:
+        def publish_own(verdict: PvsVerdict) -> None:
             nonlocal asked
             if not asked:
                 # Not before the root is placed: what helpers say of it would be taken for what was there before.
@@ -251,7 +251,7 @@ class Assistance:
         finally:
             team.rest(setting)
 
-    def _publish(self, verdict: Verdict, publish: Publish) -> None:
+    def _publish(self, verdict: PvsVerdict, publish: Publish) -> None:
         with self._lock:
             latest = self._latest
             if latest is not None and not verdict.proven:
@@ -277,7 +277,7 @@ class Assistance:
             child, score, depth = answer.better
             best = score > WON or (depth == progress.depth and progress.known and score > progress.score)
             if best:
-                self._publish(Verdict(int(searcher.root_moves[child]), score, depth, score > WON), publish)
+                self._publish(PvsVerdict(int(searcher.root_moves[child]), score, depth, score > WON), publish)
             if depth >= progress.depth and child != progress.child:
                 searcher.urgent = child
         at = dict(self._searched)
@@ -286,7 +286,7 @@ class Assistance:
         return Guide(progress, read_entries(searcher.game.table, searcher.root_keys), newest_entries(searcher), at)
 
 
-def _take_over(searcher: Searcher, told: Findings | Guide) -> None:
+def _take_over(searcher: PvsSearcher, told: Findings | Guide) -> None:
     """Puts the entries that were told into the table of a search."""
     write_entries(searcher, searcher.root_keys, told.entries)
     data = told.newest[:, 1]

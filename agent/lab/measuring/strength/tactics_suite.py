@@ -19,7 +19,7 @@ from agent.search.engine import limited
 from agent.search.evaluation.features import find_features
 from agent.search.evaluation.scale import WIN, WON
 from agent.search.learning.selfplay import play_match
-from agent.search.pvs.analysis import Searcher, Verdict
+from agent.search.pvs.analysis import PvsSearcher, PvsVerdict
 from agent.search.pvs.survey import survey
 from agent.search.pvs.workspace import SIDE
 from protocol.kif import read_one, write
@@ -67,12 +67,12 @@ class Prover:
     def __init__(self, machine: CircuitMachine) -> None:
         zobrist = np.random.default_rng(1).integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
         self._machine = machine
-        self.searcher = Searcher(machine, find_features(machine, 1), new_table(MEGABYTES), zobrist)
+        self.searcher = PvsSearcher(machine, find_features(machine, 1), new_table(MEGABYTES), zobrist)
 
     def plies(self, state: State, role: int, seconds: float) -> int | None:
         """Plies in which a role has won, or, negative, has lost; None where that is not proven in so many seconds, and
         `MOST_PLIES`."""
-        found: list[Verdict] = []
+        found: list[PvsVerdict] = []
         with limited(np.zeros(1, np.uint8), seconds) as stop:
             self.searcher.analyse(self._machine.pack(state), stop, found.append, MOST_PLIES, confirm=False)
         if not found or not found[-1].proven or abs(found[-1].score) <= WON:
@@ -126,7 +126,7 @@ def after(machine: CircuitMachine, state: State, role: int, move: object) -> Sta
     return machine.next(state, joint)  # type: ignore[arg-type]
 
 
-def _match(machine: CircuitMachine, searcher: Searcher, seed: int) -> list[State]:
+def _match(machine: CircuitMachine, searcher: PvsSearcher, seed: int) -> list[State]:
     """The last positions of a match that somebody has won, without those in which a ply or two decide."""
     states = np.zeros((LONGEST, machine.words), np.uint64)
     scores, rng = np.zeros(LONGEST, np.int64), np.array([seed], np.uint64)

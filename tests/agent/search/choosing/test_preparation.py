@@ -20,7 +20,7 @@ from agent.search.learning.foresight import Foresight
 from agent.search.learning.learner import Learner
 from agent.search.learning.lessons import Lesson
 from agent.search.learning.trial_points import Tally
-from agent.search.pvs.analysis import Analyser
+from agent.search.pvs.analysis import PvsAnalyser
 from agent.search.pvs.engine import CannotSearchError
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.choosing.timeless import FakeMatch, role_of_alpha_beta, run
@@ -193,7 +193,7 @@ def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.Monke
     )
     assert centre[0] > edge[0]
     assert centre[1] < edge[1]
-    analyser = Analyser(machine, features, megabytes=1)
+    analyser = PvsAnalyser(machine, features, megabytes=1)
     analyser.set_evaluation(*evaluation.in_units)
     state = machine.next(machine.initial(), [machine.legal(machine.initial(), role)[0] for role in (0, 1)])
     facts = bits_of(machine, state)

@@ -13,7 +13,7 @@ from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.learning import learner as learning
 from agent.search.learning.actors import Actors, Lessons, Players, SelfPlaySetting
 from agent.search.learning.learner import Learner
-from agent.search.learning.lessons import Lesson, Table
+from agent.search.learning.lessons import Lesson, LessonTable
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.stopping import StopWhen
 from tests.agent.search.teams import AssistedTeam, CannedTeam
@@ -46,24 +46,24 @@ def test_a_learner_learns_from_matches_of_a_helper(
     monkeypatch.setattr(learning, "GATE", 16)
     own: list[Lesson] = []
     helped: list[LogisticEvaluation] = []
-    record, team = Table.record, AssistedTeam(machine, 0)
+    record, team = LessonTable.record, AssistedTeam(machine, 0)
     learner = Learner(machine, features, knows_nothing(features), seed=3, team=team)
 
-    def recorded(table: Table, *arguments: object) -> Lesson | None:
+    def recorded(table: LessonTable, *arguments: object) -> Lesson | None:
         lesson = record(table, *arguments)  # type: ignore[arg-type]
         if lesson is not None and table in learner._tables:
             own.append(lesson)
         return lesson
 
-    monkeypatch.setattr(Table, "record", recorded)
-    set_evaluation = Table.set_evaluation
+    monkeypatch.setattr(LessonTable, "record", recorded)
+    set_evaluation = LessonTable.set_evaluation
 
-    def set_down(table: Table, player: int, evaluation: LogisticEvaluation) -> None:
+    def set_down(table: LessonTable, player: int, evaluation: LogisticEvaluation) -> None:
         if table not in learner._tables:
             helped.append(evaluation)
         set_evaluation(table, player, evaluation)
 
-    monkeypatch.setattr(Table, "set_evaluation", set_down)
+    monkeypatch.setattr(LessonTable, "set_evaluation", set_down)
     with StopWhen(lambda: learner.accepted >= 2) as stop:
         learner.run(machine.pack(machine.initial()), stop.flag)
     assert team.resting

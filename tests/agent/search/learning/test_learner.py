@@ -15,7 +15,7 @@ from agent.search.evaluation.scale import MOST, WIN
 from agent.search.learning import learner as learning
 from agent.search.learning import lessons, pace
 from agent.search.learning.learner import Learner
-from agent.search.learning.lessons import LAMBDA, Table
+from agent.search.learning.lessons import LAMBDA, LessonTable
 from agent.search.learning.selfplay import NO_RESULT, play_match
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.pvs.plain import Plain, new_searcher
@@ -139,14 +139,14 @@ def test_matches_to_learn_from_are_against_itself(
     used: list[list[float]] = []
     record = learner._record
 
-    def recorded(table: Table, *arguments: object) -> object:
+    def recorded(table: LessonTable, *arguments: object) -> object:
         used.append([float(np.abs(player.game.weights).sum()) for player in table.players])
         return record(table, *arguments)  # type: ignore[arg-type]
 
     start = learner.evaluation
     learner.evaluation = LogisticEvaluation(start.weights + 0.1, 0.0)
     learner._record = recorded  # type: ignore[assignment, method-assign]
-    monkeypatch.setattr(Table, "compare", lambda *arguments: (0.0, 16))
+    monkeypatch.setattr(LessonTable, "compare", lambda *arguments: (0.0, 16))
     with StopWhen(lambda: learner.generations >= 2) as stop:
         learner.run(root, stop.flag)
     assert learner.accepted == 0
@@ -218,7 +218,7 @@ def test_stopped_trial_of_an_evaluation_goes_on(
     """However short each call is, what was fitted once gets through its trial matches in the end."""
     root = own("connect_four").pack(own("connect_four").initial())
     fits, pairs = [], []
-    fit, compare = learner._fit, Table.compare
+    fit, compare = learner._fit, LessonTable.compare
 
     def fitted(*arguments: object) -> object:
         fits.append(arguments)
@@ -233,7 +233,7 @@ def test_stopped_trial_of_an_evaluation_goes_on(
         return found
 
     learner._fit = fitted  # type: ignore[assignment, method-assign]
-    monkeypatch.setattr(Table, "compare", compared)
+    monkeypatch.setattr(LessonTable, "compare", compared)
     for _ in range(3):
         assert learner.generations == 0
         with ThreadPoolExecutor(1) as pool:

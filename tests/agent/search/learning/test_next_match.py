@@ -13,7 +13,7 @@ from agent.search.choosing import preparation as preparing
 from agent.search.choosing.general import GeneralSearch
 from agent.search.choosing.preparation import Preparation
 from agent.search.choosing.trial import MOST_REMEMBERED
-from agent.search.learning.lessons import Table
+from agent.search.learning.lessons import LessonTable
 from agent.search.learning.memory import SheetMemory, Store
 from agent.search.learning.trial_points import Tally
 from agent.worker.choice import choice_for
@@ -98,17 +98,17 @@ def test_matches_too_short_for_a_generation_add_up(
     machine_of: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What each of them records is there for the next one, until there is enough for an evaluation."""
-    machine, play = machine_of(SHEET), Table.play
+    machine, play = machine_of(SHEET), LessonTable.play
     stop, played = np.zeros(1, np.uint8), 0
 
-    def play_some(table: Table, *arguments: Any) -> tuple[int, int]:
+    def play_some(table: LessonTable, *arguments: Any) -> tuple[int, int]:
         nonlocal played
         played += 1
         if played == 160:
             stop[0] = arguments[-1][0] = 1
         return play(table, *arguments)
 
-    monkeypatch.setattr(Table, "play", play_some)
+    monkeypatch.setattr(LessonTable, "play", play_some)
     found: list[tuple[int, int]] = []
     for seed in range(2):
         stop[0] = played = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.search.learning import pace as module
-from agent.search.learning.pace import SHALLOW_GENERATIONS, Pace
+from agent.search.learning.pace import SHALLOW_GENERATIONS, LearningPace
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_matches_that_take_too_long(
     clock = [0.0]
     monkeypatch.setattr(module.time, "thread_time", lambda: clock[0])
     monkeypatch.setattr(module, "EARLY_SECONDS", 4.0)
-    pace = Pace(0)
+    pace = LearningPace(0)
     pace.depth, pace.seconds = deep, 6.0
     played = []
     for depth in pace.matches(50, 20):
@@ -46,7 +46,7 @@ def test_a_share_of_the_matches(monkeypatch: pytest.MonkeyPatch, seconds: float,
     clock = [0.0]
     monkeypatch.setattr(module.time, "thread_time", lambda: clock[0])
     monkeypatch.setattr(module, "EARLY_SECONDS", 4.0)
-    pace = Pace(0)
+    pace = LearningPace(0)
     pace.seconds = 6.0
     played = []
     for depth in pace.matches(50, 20, 0.5):
@@ -57,12 +57,12 @@ def test_a_share_of_the_matches(monkeypatch: pytest.MonkeyPatch, seconds: float,
 
 def test_no_match_where_none_is_missing() -> None:
     """All that a generation needs was recorded before."""
-    assert not list(Pace(0).matches(0, 0))
+    assert not list(LearningPace(0).matches(0, 0))
 
 
 def test_depth_grows_again() -> None:
     """From one generation to the next to twice the depth at most, up to what it should have."""
-    pace = Pace(0)
+    pace = LearningPace(0)
     assert pace.depth == 2
     pace.played(1, 64, 1.0)
     depths = []
@@ -74,9 +74,9 @@ def test_depth_grows_again() -> None:
 
 def test_what_goes_on_begins_with_little_depth() -> None:
     """After many earlier generations there is more time for one, but that deep matches would end is not known."""
-    pace = Pace(50)
+    pace = LearningPace(50)
     assert pace.depth == 2
-    assert pace.limit > Pace(0).limit
+    assert pace.limit > LearningPace(0).limit
     pace.go_on(51)
     assert pace.depth == 4
 
@@ -84,7 +84,7 @@ def test_what_goes_on_begins_with_little_depth() -> None:
 @pytest.mark.parametrize(("matches", "seconds", "depth"), [(0, 10.0, 2), (0, 0.1, 4), (1, 10.0, 4)])
 def test_matches_that_never_end_become_shallower(matches: int, seconds: float, depth: int) -> None:
     """But not where there was little time, or one did end."""
-    pace = Pace(0)
+    pace = LearningPace(0)
     pace.played(4, matches, seconds)
     assert pace.depth == depth
     for _ in range(3):

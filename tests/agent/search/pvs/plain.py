@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 from agent.search.alphabeta.table import new_table
 from agent.search.evaluation.features import find_features
 from agent.search.evaluation.scale import MOST, WIN
-from agent.search.pvs.analysis import Searcher
+from agent.search.pvs.analysis import PvsSearcher
 from agent.search.pvs.search import MOST_FORCED
 from agent.search.pvs.workspace import BOTH, CHANGES, NOBODY, PLIES, QUIET, UNKNOWN
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 
 
-def new_searcher(machine: CircuitMachine, seed: int, *, quiescence: bool = False) -> Searcher:
+def new_searcher(machine: CircuitMachine, seed: int, *, quiescence: bool = False) -> PvsSearcher:
     """A searcher with a random evaluation; without quiescence no change of it is taken to be large."""
     rng = np.random.default_rng(seed)
     features = find_features(machine, 1)
     zobrist = rng.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
-    searcher = Searcher(machine, features, new_table(1), zobrist)
+    searcher = PvsSearcher(machine, features, new_table(1), zobrist)
     searcher.set_evaluation(rng.integers(-300, 300, features.n).astype(np.int32), int(rng.integers(-300, 300)))
     if not quiescence:
         searcher.work.counts[CHANGES] = 1 << 60
@@ -40,7 +40,7 @@ class Plain:
     """Scores of one game by exhaustive search; the evaluation is the searcher's."""
 
     machine: CircuitMachine
-    searcher: Searcher
+    searcher: PvsSearcher
     known: dict[tuple[State, int, int, int], int] = field(default_factory=dict)
 
     def evaluation(self, state: State) -> int:

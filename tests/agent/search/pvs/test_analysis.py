@@ -9,7 +9,7 @@ import pytest
 
 from agent.search.evaluation.features import find_features
 from agent.search.evaluation.scale import WIN, WON
-from agent.search.pvs.analysis import Analyser, Searcher, Verdict
+from agent.search.pvs.analysis import PvsAnalyser, PvsSearcher, PvsVerdict
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.workspace import CHANGES
 from games.gdl.running.machine import CircuitMachine
@@ -23,10 +23,10 @@ States = Callable[[CircuitMachine, int], list[State]]
 
 
 def verdicts_of(
-    searcher: Searcher | Analyser, machine: CircuitMachine, state: State, max_depth: int = 88
-) -> list[Verdict]:
+    searcher: PvsSearcher | PvsAnalyser, machine: CircuitMachine, state: State, max_depth: int = 88
+) -> list[PvsVerdict]:
     """All that a search says that ends by itself."""
-    found: list[Verdict] = []
+    found: list[PvsVerdict] = []
     with StopWhen(never) as stop:
         assert searcher.analyse(machine.pack(state), stop.flag, found.append, max_depth)
     return found
@@ -121,7 +121,7 @@ def test_root_moves_are_searched_in_windows(own: Compile, monkeypatch: pytest.Mo
         return max(alpha, min(beta, exact[child]))
 
     monkeypatch.setattr(searcher, "score", score)
-    found: list[Verdict] = []
+    found: list[PvsVerdict] = []
     order = [0, 1, 2, 3]
     assert searcher.iterate(order, 3, np.zeros(1, np.uint8), found.append) == 70
     again = [(1, loss - 2, loss - 1), (1, loss - 2, WIN), (2, loss, loss + 1), (2, loss, WIN)]
@@ -162,7 +162,7 @@ def test_simultaneous_choice_cannot_be_analysed(own: Compile) -> None:
 def test_helpers_find_the_same(machine_of: Compile) -> None:
     """Several threads share a table and prove what one proves; none goes on afterwards."""
     machine = machine_of(heap(13))
-    analyser = Analyser(machine, find_features(machine, 1), threads=3, megabytes=1)
+    analyser = PvsAnalyser(machine, find_features(machine, 1), threads=3, megabytes=1)
     last = verdicts_of(analyser, machine, machine.initial())[-1]
     plain = Plain(machine, analyser.searchers[0])
     assert last.proven
@@ -177,7 +177,7 @@ def test_helpers_find_the_same(machine_of: Compile) -> None:
 def test_helper_that_fails_is_not_overlooked(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a helper raises is raised again when the search is over."""
     machine = own("tic_tac_toe")
-    analyser = Analyser(machine, find_features(machine, 1), threads=2, megabytes=1)
+    analyser = PvsAnalyser(machine, find_features(machine, 1), threads=2, megabytes=1)
 
     def fail(*arguments: object, **options: object) -> bool:
         raise MemoryError("helper")
@@ -191,7 +191,7 @@ def test_new_evaluation_forgets_the_old_scores(own: Compile) -> None:
     """What was searched with another evaluation is not found any more."""
     machine = own("connect_four")
     features = find_features(machine, 1)
-    analyser, fresh = (Analyser(machine, features, megabytes=1) for _ in range(2))
+    analyser, fresh = (PvsAnalyser(machine, features, megabytes=1) for _ in range(2))
     weights = np.random.default_rng(5).integers(-200, 200, features.n).astype(np.int32)
     analyser.set_evaluation(-3 * weights, 50)
     verdicts_of(analyser, machine, machine.initial(), 5)

@@ -15,14 +15,14 @@ from agent.search.engine import UNLIMITED, Opinion, StopFlag
 from agent.search.evaluation.features import find_features
 from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.evaluation.scale import WIN
-from agent.search.pvs.analysis import Progress, Searcher, Verdict
+from agent.search.pvs.analysis import PvsSearcher, PvsVerdict, SearchProgress
 from agent.search.pvs.engine import AlphaBetaSearch
 from agent.search.pvs.sharing import newest_entries, write_entries
 from agent.search.pvs.splitting import (
     ENGINE,
-    Assistance,
     Findings,
     Guide,
+    RootSplitting,
     SplitAssistant,
     make_setting,
 )
@@ -179,7 +179,7 @@ def test_an_assistant_finds_a_better_move(own: Compile) -> None:
     assistant.begin(machine.initial())
     worst = min(exact, key=lambda child: exact[child] or 0)
     empty = np.zeros(2 * len(order), np.uint64)
-    assistant.take(Guide(Progress(4, worst, -5000, True, tuple(order)), empty, np.zeros((0, 2), np.uint64), {}))
+    assistant.take(Guide(SearchProgress(4, worst, -5000, True, tuple(order)), empty, np.zeros((0, 2), np.uint64), {}))
 
     def found() -> Findings | None:
         answer = assistant.answer()
@@ -207,22 +207,22 @@ def test_moves_are_searched_again_where_the_score_falls(own: Compile, monkeypatc
     searched: list[tuple[int, int]] = []
     scores = {3: -50, 5: 70}
 
-    def score(self: Searcher, child: int, alpha: int, beta: int, depth: int, stop: StopFlag) -> int:
+    def score(self: PvsSearcher, child: int, alpha: int, beta: int, depth: int, stop: StopFlag) -> int:
         searched.append((child, alpha))
         new = scores.get(len(searched))
         if new is not None:
-            assistant._guide = Progress(4, 0, new, True, order)
+            assistant._guide = SearchProgress(4, 0, new, True, order)
         return alpha
 
-    monkeypatch.setattr(Searcher, "score", score)
+    monkeypatch.setattr(PvsSearcher, "score", score)
     order = tuple(assistant._order)
-    assistant._depth, assistant._guide = 4, Progress(4, 0, 20, False, order)
+    assistant._depth, assistant._guide = 4, SearchProgress(4, 0, 20, False, order)
     first, second, third, fourth, *others = [child for child in reversed(order) if child != 0]
     assert assistant._search_others(assistant._guide, NO_STOP)
     assert searched == [(first, 20), (second, 20), (third, 20), (first, -50), (second, -50)] + [
         (child, 70) for child in (fourth, *others)
     ]
-    assistant._guide = Progress(5, 0, 0, True, order)
+    assistant._guide = SearchProgress(5, 0, 0, True, order)
     assert not assistant._search_others(assistant._guide, NO_STOP)
 
 
@@ -239,13 +239,13 @@ def test_a_helper_keeps_off_what_others_are_at(own: Compile, monkeypatch: pytest
     best, engines, own_last, somebodys, *free = order
     searched: list[int] = []
 
-    def score(self: Searcher, child: int, alpha: int, beta: int, depth: int, stop: StopFlag) -> int:
+    def score(self: PvsSearcher, child: int, alpha: int, beta: int, depth: int, stop: StopFlag) -> int:
         searched.append(child)
         return alpha
 
-    monkeypatch.setattr(Searcher, "score", score)
+    monkeypatch.setattr(PvsSearcher, "score", score)
     keys = np.zeros(2 * len(order), np.uint64)
-    progress = Progress(4, best, 20, True, order)
+    progress = SearchProgress(4, best, 20, True, order)
     at = {ENGINE: (engines, 4), 0: (somebodys, 5), 2: (own_last, 4)}
     assistant.take(Guide(progress, keys, np.zeros((0, 2), np.uint64), at))
     for depth, expected in ((4, {own_last, *free}), (5, {engines, own_last, *free}), (6, set(order) - {best})):
@@ -327,17 +327,17 @@ def test_garbage_is_left_out(own: Compile) -> None:
 
 def test_the_decision_never_falls_back() -> None:
     """A verdict of the search that is behind a helper's is not published; a proof always is."""
-    said: list[Verdict] = []
-    assistance = Assistance(None)
+    said: list[PvsVerdict] = []
+    splitting = RootSplitting(None)
     for verdict in (
-        Verdict(1, 50, 6, False),
-        Verdict(2, 80, 7, False),
-        Verdict(1, 60, 7, False),
-        Verdict(1, 90, 6, False),
-        Verdict(3, 85, 7, False),
-        Verdict(1, 40, 8, False),
-        Verdict(4, WIN - 5, 5, True),
-        Verdict(1, 95, 9, False),
+        PvsVerdict(1, 50, 6, False),
+        PvsVerdict(2, 80, 7, False),
+        PvsVerdict(1, 60, 7, False),
+        PvsVerdict(1, 90, 6, False),
+        PvsVerdict(3, 85, 7, False),
+        PvsVerdict(1, 40, 8, False),
+        PvsVerdict(4, WIN - 5, 5, True),
+        PvsVerdict(1, 95, 9, False),
     ):
-        assistance._publish(verdict, said.append)
+        splitting._publish(verdict, said.append)
     assert [verdict.move for verdict in said] == [1, 2, 3, 1, 4]

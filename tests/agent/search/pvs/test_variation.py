@@ -9,7 +9,7 @@ import pytest
 
 from agent.search.engine import LONGEST_LINE
 from agent.search.evaluation.features import find_features
-from agent.search.pvs.analysis import Analyser, Verdict
+from agent.search.pvs.analysis import PvsAnalyser, PvsVerdict
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.variation import key_of, principal_variation
 from agent.search.pvs.workspace import ROOT
@@ -24,7 +24,7 @@ States = Callable[[CircuitMachine, int], list[State]]
 def test_keys_are_those_of_the_search(own: Compile, random_states: States) -> None:
     """The plain twin of the kernel's hash agrees with it."""
     machine = own("connect_four")
-    searcher = Analyser(machine, find_features(machine, 1), megabytes=1).searchers[0]
+    searcher = PvsAnalyser(machine, find_features(machine, 1), megabytes=1).searchers[0]
     for state in random_states(machine, 20):
         packed = machine.pack(state)
         assert place_root(searcher.game, packed) > 0
@@ -40,8 +40,8 @@ def moves_of(machine: CircuitMachine) -> list[object]:
 def test_line_is_as_long_as_the_search_was_deep(own: Compile, name: str) -> None:
     """Each of its moves is legal for the role that has a choice."""
     machine = own(name)
-    analyser = Analyser(machine, find_features(machine, 1), megabytes=16)
-    verdicts: list[Verdict] = []
+    analyser = PvsAnalyser(machine, find_features(machine, 1), megabytes=16)
+    verdicts: list[PvsVerdict] = []
     state = machine.initial()
     analyser.analyse(machine.pack(state), np.zeros(1, np.uint8), verdicts.append, 4)
     first = machine.game.moves[0][verdicts[-1].move]
@@ -65,8 +65,8 @@ def test_line_of_a_proven_match_leads_to_its_end(machine_of: Compile, random_sta
         if len(roles) != 1:
             continue
         role = roles[0]
-        analyser = Analyser(machine, find_features(machine, 1), megabytes=1)
-        verdicts: list[Verdict] = []
+        analyser = PvsAnalyser(machine, find_features(machine, 1), megabytes=1)
+        verdicts: list[PvsVerdict] = []
         analyser.analyse(machine.pack(state), np.zeros(1, np.uint8), verdicts.append)
         move = moves_of(machine)[verdicts[-1].move]
         line = principal_variation(machine, analyser.table, analyser.zobrist, state, role, move)
@@ -85,7 +85,7 @@ def test_line_of_a_proven_match_leads_to_its_end(machine_of: Compile, random_sta
 def test_nothing_is_known_of_an_empty_table(own: Compile) -> None:
     """Where the table has no entry, the line is its first move."""
     machine = own("connect_four")
-    analyser = Analyser(machine, find_features(machine, 1), megabytes=1)
+    analyser = PvsAnalyser(machine, find_features(machine, 1), megabytes=1)
     state = machine.initial()
     move = machine.legal(state, 0)[0]
     assert principal_variation(machine, analyser.table, analyser.zobrist, state, 0, move) == (move,)
