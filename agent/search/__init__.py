@@ -1,9 +1,8 @@
-"""Search. `engine` is the contract, `registry` says which engine plays a game, `score` counts results of games,
-`team` has helpers search elsewhere.
+"""Search: engines and what they share.
 
-`general` plays games for two, by alpha-beta (`pvs`) or tree search, whichever suits, and part by part where they fall
-apart (`subgames`); `tree` searches any game that has a circuit, `planning` adds a planner where there is one player
-only, `montecarlo` searches any game at all; `reversi` and `blokbox` are the engines of the native families. Imports
-`games`, nothing else of `agent` but the names of the groups of kernels; training also the executors of
-`agent.lab.jobs`.
+`engine` is the contract, `registry` says which engine plays a game. `choosing` plays games of two by alpha-beta (`pvs`)
+or tree search (`tree`), whichever does better; `learning` learns the `evaluation` of alpha-beta; `subgames` plays games
+that fall apart. `tree` searches any game that has a circuit, `planning` adds a planner for one player, `montecarlo` plays
+anything. `reversi` and `blokbox` play the native families. `alphabeta` is the search that these and `pvs` share; `team`
+is the contract of helpers; `kernel_groups` says what is compiled ahead.
 """

@@ -1,4 +1,4 @@
-"""The contract between a match's worker and whatever searches for it, and the opinion that passes between them."""
+"""The contract of engines, and the values it speaks in: opinions, scores, limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from games.machine import State, Term
 
 StopFlag: TypeAlias = npt.NDArray[np.uint8]
-"""One byte, `uint8[1]`, shared with running kernels: 0 = think on, anything else = return within 5 ms."""
+"""One byte, `uint8[1]`, shared with running kernels: 0 = go on, anything else = return within 5 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,17 +149,17 @@ Report: TypeAlias = Callable[[Opinion], None]
 class Engine(ABC):
     """Searches for one role of one match.
 
-    Lives in the match's worker process. `begin` and `advance` are never called while `think` runs; `think` runs in a
-    thread of its own, so whatever takes long in it must release the GIL (nogil kernels) or return to Python often.
+    Lives in the match's worker process. `begin` and `advance` are never called while `think` runs. `think` has a thread of
+    its own: long work in it releases the GIL (nogil kernels) or returns to Python often.
     """
 
     name: str
-    """What logs and pages call it."""
+    """Name in logs and on pages."""
     reason: str = ""
-    """Why this engine and no other plays the game, in a sentence for whoever watches."""
+    """Why this engine plays the game, in a sentence for pages."""
     uses_start_clock: bool = False
-    """Whether the match should begin as late as the start clock allows, unless a proof makes thinking pointless: true
-    where nobody waits for us, and what is found before the first move may decide the match."""
+    """Whether the match should begin as late as the start clock allows, unless an opinion is final. For engines that learn
+    before the first move."""
 
     @abstractmethod
     def begin(self, state: State) -> None:
@@ -169,8 +169,8 @@ class Engine(ABC):
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
         """Follow a joint move that was really played; `state` is the reference machine's state after it.
 
-        What was searched below that joint move is worth keeping. Raises `EngineMismatchError` where the engine's own
-        view of the game differs from `state`; the engine is then dropped and the match goes on with another one.
+        Keeps what was searched below that joint move. Raises `EngineMismatchError` where the engine's own view of the
+        game differs from `state`; the match then goes on with another engine.
         """
 
     @abstractmethod
@@ -187,8 +187,7 @@ class Engine(ABC):
 
 
 def consider(engine: Engine, legal: Sequence[Term], limit: Limit, stop: StopFlag | None = None) -> Opinion:
-    """The engine's opinion when the limit is reached, `stop` is set, or the opinion is final. The first of the legal
-    moves where it has none."""
+    """The engine's opinion when it is final, the limit is reached, or `stop` is set; the first legal move if there is none."""
     last = Opinion(legal[0])
     with limited(np.zeros(1, np.uint8) if stop is None else stop, limit.seconds) as halt:
 
@@ -203,7 +202,7 @@ def consider(engine: Engine, legal: Sequence[Term], limit: Limit, stop: StopFlag
 
 
 class EngineError(Exception):
-    """Anything an engine can fail with.
+    """Base of the errors of engines.
 
     EngineError
     └── EngineMismatchError     the engine's view of the game is not the reference machine's

@@ -1,4 +1,4 @@
-"""Monte-Carlo tree search in plain Python on any machine: what plays while, or because, there is no circuit.
+"""Monte-Carlo tree search in plain Python on any machine: plays while, or because, there is no circuit.
 
 UCT (Kocsis and Szepesvari: Bandit based Monte-Carlo planning, 2006) with one set of statistics per role at each node,
 so that simultaneous moves and any number of roles need nothing special (Finnsson and Bjornsson: Simulation-based
@@ -17,23 +17,21 @@ from agent.search.engine import MOST_CANDIDATES, Candidate, Engine, Limit, Opini
 from games.machine import NO_MOVE, Interrupted, State, StateMachine, Term, points
 
 EXPLORATION = 0.7
-"""Weight of the exploration term, on goals scaled to 0..1. Set by hand; not tuned."""
+"""Weight of the exploration term, on goals scaled to 0..1."""
 
 RANDOM_CHOICES = 0.2
-"""Share of choices made at random where several roles choose at once: their bounds would otherwise move in step, and
-never see how a move does against another answer. Set by hand; not tuned."""
+"""Share of random choices where several roles choose at once. Without them the roles' bounds move in step, and a move
+meets one answer only."""
 
 UNKNOWN_GOAL = 0.5
-"""What a role without a goal is taken to get where a playout was cut off: the match was not over, so that 0 points, as
-in an end without a goal, would be unfair. Neutral; not tuned."""
+"""Goal (0..1) of a role that has none where a playout is cut off. The match was not over: 0 points would be unfair."""
 
 PLAYOUT_SECONDS = 1.0
-"""A playout longer than this is cut off: on a slow machine, many short playouts tell more than one long one. Set by
-hand; not tuned."""
+"""Longer playouts are cut off: on a slow machine many short playouts tell more than one long one."""
 
 
 class Node:
-    """A state in the tree, with what each role has tried there."""
+    """A state in the tree, with the statistics of each role's moves."""
 
     __slots__ = ("children", "goals", "moves", "state", "totals", "visits", "visits_of")
 
@@ -41,18 +39,18 @@ class Node:
         roles = range(len(machine.roles))
         self.state = state
         self.goals: list[float] | None = _final_goals(machine, state) if machine.terminal(state) else None
-        """In a terminal state, the goal of each role, 0..1."""
+        """Goal of each role, 0..1, in a terminal state."""
         self.moves: list[list[Term]] = []
-        """Per role its legal moves."""
+        """Legal moves per role."""
         if self.goals is None:
             self.moves = [machine.legal(state, role) or [NO_MOVE] for role in roles]
         self.visits = 0
         self.visits_of = [[0] * len(moves) for moves in self.moves]
-        """Per role and move, how often it was tried."""
+        """Visits per role and move."""
         self.totals = [[0.0] * len(moves) for moves in self.moves]
-        """Per role and move, the sum of the role's own goals."""
+        """Sum of the role's own goals, per role and move."""
         self.children: dict[tuple[int, ...], Node] = {}
-        """By each role's index into its moves."""
+        """Children by each role's index into its moves."""
 
     def select(self) -> tuple[int, ...]:
         """The joint move to try next: each role's upper confidence bound, untried moves first."""
@@ -157,7 +155,7 @@ class MonteCarlo(Engine):
                 visited.totals[role][i] += goals[role]
 
     def _play_out(self, node: Node, stop: StopFlag) -> list[float]:
-        """The goals at the end of a random match from a node on."""
+        """The goals of a random match from a node on."""
         machine = self._machine
         roles = range(len(machine.roles))
         end = time.monotonic() + PLAYOUT_SECONDS

@@ -1,4 +1,4 @@
-"""Which engines there are, and which of them play a given game."""
+"""The engines, and which of them plays a given game."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ EngineFactory: TypeAlias = Callable[[StateMachine, int], Engine | None]
 """Makes an engine for one role (by index) of the game that a machine plays; None where the game is not its kind."""
 
 ENTRY_POINTS = "ggp_agent.engines"
-"""Where other packages announce engines: the name of an entry point is the engine's, what it refers to is an
-`EngineFactory`."""
+"""Entry points of engines from other packages: the name of the engine, and an `EngineFactory`."""
 
 _held_back: frozenset[str] = frozenset()
 _loaded: set[str] = set()
@@ -37,9 +36,9 @@ _loaded: set[str] = set()
 
 @cache
 def plugged_in() -> dict[str, EngineFactory]:
-    """The factories of engines that other packages have announced, by name, in the order of names.
+    """The factories of other packages' engines, by name, in the order of names.
 
-    One that cannot be imported is left out, and the log says why.
+    One that cannot be imported is logged and left out.
     """
     found: dict[str, EngineFactory] = {}
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
@@ -89,7 +88,7 @@ def engines_for(
 
 
 def warm_up(without: Collection[str] = ()) -> None:
-    """Compiles the kernels that every game needs or loads them from the cache, so that no match has to wait for them.
+    """Compiles the kernels that every game needs, or loads them from the cache, so that no match waits for them.
 
     Native families load theirs with their first game. This process uses no engine whose group is named in `without`.
     """

@@ -1,4 +1,4 @@
-"""`SubgameSearch`: plays each of a game's parts as a game of its own, by the one that a turn is about."""
+"""`SubgameSearch` plays each part of a game as a game of its own."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from games.gdl.structure.subgames import Subgame
 from games.machine import State, Term
 
 PONDER_SECONDS = 5.0
-"""While others think: how long one part is searched before the next one is. Set by hand; not tuned."""
+"""While others think: seconds of searching one part before the next."""
 IDLE_SECONDS = 0.02
-"""Where nothing is left to find out in a part it is left alone for so long."""
+"""Pause where nothing is left to find out in a part."""
 
 
 class SubgameSearch(Engine):
-    """An engine for each of the parts that `find_subgames` has found, in which lines are shorter and states far fewer;
-    one for the whole game only where they leave open what to do.
+    """One engine for each part found by `find_subgames`: lines are shorter there, and states far fewer.
 
-    What a part proves is proven of that part alone: another one may end the match before.
+    An engine for the whole game plays only where no part can tell the move. A proof holds for its part alone, since
+    another part may end the match before.
     """
 
     uses_start_clock = True
@@ -33,14 +33,13 @@ class SubgameSearch(Engine):
         parts: Sequence[tuple[Subgame, Engine]],
         whole: Callable[[], Engine],
     ) -> None:
-        """`parts` are those of the game, each with an engine for the role there; `whole` makes the engine for the whole
-        game, when it is needed."""
+        """`parts` come with an engine for the role there; `whole` makes the engine for the whole game when it is needed."""
         self._machine, self._role, self._parts = machine, role, parts
         self._make_whole = whole
         self._whole: Engine | None = None
         self._state = machine.initial()
         self._next = 0
-        """Counts what was pondered on: the parts take turns."""
+        """Counts the parts pondered on, which take turns."""
         self.name = self._parts[0][1].name
         self.reason = self._reason_of(self._parts[0][1])
 
@@ -84,7 +83,6 @@ class SubgameSearch(Engine):
             return
 
         def take(opinion: Opinion) -> None:
-            # Scores and lines are of the part alone; which win or loss is the latest shows when the turn is over.
             report(_of_part(opinion))
 
         engine.think(stop, take, limit)
@@ -99,7 +97,7 @@ class SubgameSearch(Engine):
         )
 
     def _engine_for(self, legal: Sequence[Term]) -> Engine | None:
-        """That of the part in which all legal moves are, unless that is over."""
+        """The engine of the part that has all legal moves; None if there is none, or it is over."""
         for part, engine in self._parts:
             if all(part.has(self._role, move) for move in legal):
                 return None if self._over(part) else engine
@@ -109,7 +107,7 @@ class SubgameSearch(Engine):
         return part.machine.terminal(part.state(self._state))
 
     def _ponder(self, stop: StopFlag) -> None:
-        """Searches the parts by turns, until `stop`."""
+        """Searches the parts by turns until `stop`."""
         going = [engine for part, engine in self._parts if not self._over(part)]
         while going and not stop[0]:
             self._next += 1
@@ -127,4 +125,4 @@ def _of_part(opinion: Opinion) -> Opinion:
 
 
 def _ignore(opinion: Opinion) -> None:
-    """What is thought of a part that nobody asks for."""
+    """Takes opinions that nobody waits for."""

@@ -35,9 +35,8 @@ GLANCE_SHARE = 0.05
 LATE_SHARE = 0.3
 """Share of a turn for learning, where the start clock was too short for it."""
 ALPHA_BETA_SECONDS, TREE_SECONDS, IMPROVE_SECONDS = 0.5, 1.5, 4.0
-"""While others think: how long is searched, by alpha-beta or by tree search, before that time is used for learning or
-for trial matches, where little is known; and how long that lasts before a search has its turn again. Longer by tree
-search: what it finds lasts for turns to come. Set by hand; not tuned."""
+"""While others think: seconds of a search by alpha-beta or by tree search, then of learning or trial matches, and so on.
+More for tree search, since its tree lasts for turns to come."""
 
 
 class GeneralSearch(Engine):

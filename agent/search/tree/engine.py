@@ -1,4 +1,4 @@
-"""`TreeSearch`: the general engine, one tree searched by all cores."""
+"""`TreeSearch`: Monte-Carlo tree search on circuits, one tree searched by all cores."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ from games.machine import State, StateMachine, Term
 from games.roles import is_random_role
 
 MEMORY_BYTES = 1 << 30
-"""Upper bound on the tree's arrays. Set by hand; not tuned."""
+"""Upper bound on the tree's arrays."""
 
 RAVE_EQUIVALENCE = 300.0
-"""Number of visits at which an all-moves-as-first value and the move's own count alike (k of Gelly & Silver 2007).
-1000 got 48 % against it (93 matches, eleven games)."""
+"""Visits at which an all-moves-as-first value and the move's own count alike (k of Gelly & Silver 2007). 1000 brought
+nothing (docs/experiments.md)."""
 
 FULL = 0.98
-"""Share of the tree's memory from which on the least visited nodes are forgotten."""
+"""Used share of the tree's memory at which the least visited nodes are forgotten."""
 CROWDED = 0.8
-"""Share that is still used then, from which on that is not worth while. Set by hand; not tuned."""
+"""Used share after forgetting at which it is not worth while again."""
 
 REPORT_SECONDS = 0.25
-"""An unchanged opinion is reported again after this time, with newer figures."""
+"""Seconds after which an unchanged opinion is reported again, with newer figures."""
 
 
 class TreeSearch(Engine):
@@ -120,7 +120,7 @@ class TreeSearch(Engine):
         self._moves = [move for moves in machine.game.moves for move in moves]
         self._parallelism = RootParallelism(team, setting, self._parameters)
         self._growing = True
-        """Whether room for new nodes can be made when the tree is full."""
+        """Whether forgetting makes room in a full tree."""
         clear_tree(self._tree)
 
     @property
@@ -130,7 +130,7 @@ class TreeSearch(Engine):
 
     @property
     def playouts(self) -> int:
-        """Playouts finished so far, those that an evaluation cut short included."""
+        """Playouts finished so far, including those that an evaluation cut short."""
         return sum(int(workspace.playout_counts[0]) - 1 for workspace in self._workspaces)
 
     # -- the engine contract ------------------------------------------------------------------------------------------
@@ -174,14 +174,14 @@ class TreeSearch(Engine):
         with self._parallelism.asked(self._machine.unpack(self._tree.state[root])):
             while self._search_with_all_threads(stop, report, end):
                 forget_least_visited(self._tree)
-                # Where hardly anything can go, the search goes on with the nodes that there are.
+                # Where hardly anything can be forgotten the search goes on with the nodes it has.
                 self._growing = filled(self._tree) < CROWDED
             report(self._opinion(details=not self._open()))
 
     # -- with helpers -------------------------------------------------------------------------------------------------
 
     def report_root(self) -> RootReport | None:
-        """What is known of the root; None before there is one with a choice of moves. For a thread beside `think`."""
+        """The root's statistics; None before there is a choice of moves. For a thread beside `think`."""
         tree, role = self._tree, self._role
         root = int(tree.counts[ROOT])
         if root < 0 or tree.stats["n_edges"][root, role] == 0:
@@ -190,24 +190,26 @@ class TreeSearch(Engine):
         return report_of(read_root(tree, role, self._parameters.random_role), line, self.lines.solved)
 
     def results(self) -> tuple[int, NDArray[np.float64]]:
-        """How many results there are below the root, and the goals (0..1) of each role in them, added up."""
+        """Number of results below the root, and the sum of each role's goals (0..1) in them."""
         root = int(self._tree.counts[ROOT])
         return int(self._tree.node["visits"][root]), self._tree.stats["total"][root].copy()
 
     def explore(self, factor: float) -> None:
-        """Explores so many times as much as usual from here on; not while it thinks."""
+        """Multiplies the usual exploration by `factor` from here on. Not while it thinks."""
         self._scheduler.explore(factor)
 
     def draw(self, draws: int, only: int | None = None) -> None:
-        """Has playouts play the best of so many moves drawn at random from here on (see `move_averages`); with 1 they
-        are uniformly random, as at first, and as those of a single player always are. `only` one role's, or all."""
+        """Has playouts choose the best of `draws` random moves (see `move_averages`), of one role (`only`) or all.
+
+        1 means uniformly random, as at first, and always for a single player.
+        """
         parameters = self._parameters
         for role in range(len(self._machine.roles)):
             chooses = role != parameters.random_role and only in (None, role) and len(self._machine.roles) > 1
             parameters.draws[role] = draws if chooses else 1
 
     def judge_by(self, judgement: Judgement) -> None:
-        """Judges leaves as another search of the game does. For a thread beside `think`."""
+        """Evaluates leaves as another search of the game does. For a thread beside `think`."""
         parameters = self._parameters
         self._scheduler.exploration_scaled = True
         parameters.judge_weights[:] = judgement.weights
@@ -224,23 +226,23 @@ class TreeSearch(Engine):
         True where the tree is full.
         """
         done = np.zeros(1, np.uint8)
-        helpers = [
-            threading.Thread(target=self._help, args=(thread, stop, done), daemon=True)
+        others = [
+            threading.Thread(target=self._search_beside, args=(thread, stop, done), daemon=True)
             for thread in range(1, len(self._workspaces))
         ]
-        for helper in helpers:
-            helper.start()
+        for other in others:
+            other.start()
         try:
             return self._search_and_report(stop, report, end)
         finally:
             done[0] = 1
-            for helper in helpers:
-                helper.join()
+            for other in others:
+                other.join()
             for workspace in self._workspaces:
                 finish(self._machine.programs, self._tree, workspace, self._parameters)
 
     def _search_and_report(self, stop: StopFlag, report: Report, end: int | None) -> bool:
-        """What the first thread does; returns whether it ends because the tree is full."""
+        """Searches in the first thread; returns whether the tree is full."""
         last: Opinion | None = None
         reported, detailed = 0.0, time.monotonic()
         while not stop[0] and self._open():
@@ -253,7 +255,7 @@ class TreeSearch(Engine):
             opinion = self._opinion()
             now = time.monotonic()
             if last is None or opinion.move != last.move or opinion.final or now - reported >= REPORT_SECONDS:
-                # What is for watchers only is not worth while more often, nor in a search that is over sooner.
+                # Candidates and lines are for pages, and looked up now and then only.
                 if opinion.final or now - detailed >= REPORT_SECONDS:
                     opinion, detailed = self._opinion(details=True), now
                 report(opinion)
@@ -262,8 +264,8 @@ class TreeSearch(Engine):
                 break
         return False
 
-    def _help(self, thread: int, stop: StopFlag, done: StopFlag) -> None:
-        """What the other threads do, until the first one is done."""
+    def _search_beside(self, thread: int, stop: StopFlag, done: StopFlag) -> None:
+        """Searches in another thread until the first one is done."""
         while not stop[0] and not done[0] and self._open():
             self._scheduler.run_slice(thread, stop)
 
@@ -282,7 +284,7 @@ class TreeSearch(Engine):
         return int(root)
 
     def _opinion(self, *, details: bool = False) -> Opinion:
-        """`details` is whether to look up what is shown beside the move as well."""
+        """`details`: with candidates and principal variation."""
         tree, role = self._tree, self._role
         root = self._parallelism.add(read_root(tree, role, self._parameters.random_role), self.lines)
         line = self.lines.best() if len(self._machine.roles) == 1 else None
@@ -307,7 +309,7 @@ def make_engine(
 
 
 def warm_kernels(machine: CircuitMachine) -> None:
-    """Makes this process compile the search's kernels, or load them from the cache, by searching a small game."""
+    """Compiles the search's kernels, or loads them from the cache, by searching a small game."""
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20)
     engine.begin(machine.initial())
     search(machine.programs, engine._tree, engine._workspaces[0], engine._parameters, np.zeros(1, np.uint8), 64)
