@@ -149,8 +149,8 @@ Report: TypeAlias = Callable[[Opinion], None]
 class Engine(ABC):
     """Searches for one role of one match.
 
-    Lives in the match's worker process. `begin` and `advance` are never called while `think` runs. `think` has a thread of
-    its own: long work in it releases the GIL (nogil kernels) or returns to Python often.
+    Lives in the match's worker process. `begin` and `advance` are never called while `think` runs. `think` has a thread
+    of its own: long work in it releases the GIL (nogil kernels) or returns to Python often.
     """
 
     name: str
@@ -158,8 +158,8 @@ class Engine(ABC):
     reason: str = ""
     """Why this engine plays the game, in a sentence for pages."""
     uses_start_clock: bool = False
-    """Whether the match should begin as late as the start clock allows, unless an opinion is final. For engines that learn
-    before the first move."""
+    """Whether the match should begin as late as the start clock allows, unless an opinion is final. For engines that
+    learn before the first move."""
 
     @abstractmethod
     def begin(self, state: State) -> None:
@@ -187,7 +187,8 @@ class Engine(ABC):
 
 
 def consider(engine: Engine, legal: Sequence[Term], limit: Limit, stop: StopFlag | None = None) -> Opinion:
-    """The engine's opinion when it is final, the limit is reached, or `stop` is set; the first legal move if there is none."""
+    """The engine's opinion when it is final, the limit is reached, or `stop` is set; the first legal move if there is
+    none."""
     last = Opinion(legal[0])
     with limited(np.zeros(1, np.uint8) if stop is None else stop, limit.seconds) as halt:
 

@@ -33,7 +33,8 @@ class SubgameSearch(Engine):
         parts: Sequence[tuple[Subgame, Engine]],
         whole: Callable[[], Engine],
     ) -> None:
-        """`parts` come with an engine for the role there; `whole` makes the engine for the whole game when it is needed."""
+        """`parts` come with an engine for the role there; `whole` makes the engine for the whole game when it is
+        needed."""
         self._machine, self._role, self._parts = machine, role, parts
         self._make_whole = whole
         self._whole: Engine | None = None

@@ -35,17 +35,17 @@ GLANCE_SHARE = 0.05
 LATE_SHARE = 0.3
 """Share of a turn for learning, where the start clock was too short for it."""
 ALPHA_BETA_SECONDS, TREE_SECONDS, IMPROVE_SECONDS = 0.5, 1.5, 4.0
-"""While others think: seconds of a search by alpha-beta or by tree search, then of learning or trial matches, and so on.
-More for tree search, since its tree lasts for turns to come."""
+"""While others think: seconds of a search by alpha-beta or by tree search, then of learning or trial matches, and so
+on. More for tree search, since its tree lasts for turns to come."""
 
 
 class GeneralSearch(Engine):
     """Alpha-beta or tree search for one role of a game for two.
 
-    During the start clock it learns an evaluation and tries it out in matches of both searches (see `preparation`). While
-    others think it goes on, until the evaluation is good and the choice certain. `threads` defaults to the number of
-    cores; `memory` holds what was learnt in earlier matches; a `team` searches the same states elsewhere; other options
-    are those of `TreeSearch`.
+    During the start clock it learns an evaluation and tries it out in matches of both searches (see `preparation`).
+    While others think it goes on, until the evaluation is good and the choice certain. `threads` defaults to the number
+    of cores; `memory` holds what was learnt in earlier matches; a `team` searches the same states elsewhere; other
+    options are those of `TreeSearch`.
     """
 
     uses_start_clock = True
@@ -181,8 +181,8 @@ class GeneralSearch(Engine):
     def _count_plies(self, proven: Opinion, stop: StopFlag, report: Report, limit: Limit) -> None:
         """Looks for the soonest win or the latest loss where tree search has proven the result.
 
-        To tree search all winning moves are alike, and all losing ones. The longer a loss takes the more often the other
-        player errs; a part of a game that is won late may be won too late.
+        To tree search all winning moves are alike, and all losing ones. The longer a loss takes the more often the
+        other player errs; a part of a game that is won late may be won too late.
         """
         evaluation, best = self._preparation.evaluation, proven
         assert evaluation is not None
@@ -237,7 +237,8 @@ class GeneralSearch(Engine):
         return False
 
     def _may_prepare(self, stop: StopFlag, end: float) -> bool:
-        """Waits for the preparing thread until `stop` or `end` (`time.monotonic`); returns whether a new one may start."""
+        """Waits for the preparing thread until `stop` or `end` (`time.monotonic`); returns whether a new one may
+        start."""
         self._wait(stop, end)
         return not stop[0] and self._preparing is None
 

@@ -27,8 +27,8 @@ class CannotSearchError(Exception):
 class AlphaBetaSearch(Engine):
     """Alpha-beta for one role of a two-player game with turns (see `survey`).
 
-    `threads` defaults to the number of cores; `megabytes` bounds the transposition table; a `team` searches moves of the
-    same root elsewhere.
+    `threads` defaults to the number of cores; `megabytes` bounds the transposition table; a `team` searches moves of
+    the same root elsewhere.
     """
 
     name = "alpha-beta"

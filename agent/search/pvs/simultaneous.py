@@ -14,8 +14,8 @@ from games.machine import State, Term
 class SimultaneousSearch(AlphaBetaSearch):
     """`AlphaBetaSearch` on the game that `serialise` makes for this role. States are those of the game itself.
 
-    A proven win is a win. Any other proof is a lower bound; where that is 0 the search is `helpless`, and another one may
-    find better.
+    A proven win is a win. Any other proof is a lower bound; where that is 0 the search is `helpless`, and another one
+    may find better.
     """
 
     reason = "two players choose at once; it assumes that the other one sees the move"
