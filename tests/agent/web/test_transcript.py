@@ -77,6 +77,27 @@ def test_thinking_survives_json() -> None:
             Thinking.from_json({**data, name: object()} if name in ("move", "value", "info", "line") else {})
 
 
+def test_a_counted_proof_survives_json() -> None:
+    """The page says in how many plies it wins."""
+    thinking = Thinking("alpha-beta")
+    thinking.add(Opinion(GO, Score(100.0, proven=True, plies=5), final=True), "alpha-beta", "", 1.0)
+    data = json.loads(json.dumps(thinking.as_json()))
+    assert (data["value"], data["proven"], data["plies"], data["final"]) == (100.0, True, 5, True)
+    assert Thinking.from_json(data).opinion == thinking.opinion
+
+
+def test_thinking_of_release_0_1_is_read() -> None:
+    """It had one word for what is proven and what is final, and counted no plies."""
+    thinking = Thinking("engine", "because")
+    thinking.add(opinion(100.0, 100, proven=True), "engine", "because", 1.0)
+    data = thinking.as_json()
+    assert data is not None
+    for one in (data, *data["candidates"]):
+        del one["plies"]
+    del data["final"]
+    assert Thinking.from_json(data).opinion == thinking.opinion
+
+
 def test_facts_have_bounded_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """When a match has too many of them, the moves are still kept; taking back does not confuse the rest."""
     monkeypatch.setattr(transcripts, "MOST_FACTS", 5)
