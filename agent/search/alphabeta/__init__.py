@@ -1,5 +1,5 @@
 """Alpha-beta, written once for circuits and all native families.
 
-`search` and its `frames`, aspiration windows, and the transposition `table`. `pvs` and each family's folder import from
-here and hand their own kernels to `search`; nothing here knows a game.
+The walk through the tree (`search`), its stack (`frames`), aspiration windows and the transposition table. Knows no
+game: each family hands its own kernels to `search`.
 """

@@ -1,6 +1,6 @@
 """The stack of an alpha-beta search: one record per ply, and the textbook steps between a node and its child.
 
-Scores are integers from the side to move, of whatever unit the family chooses. All searches are fail-soft.
+Scores are integers from the view of the side to move, in the family's units. All searches are fail-soft.
 """
 
 from __future__ import annotations
@@ -13,38 +13,38 @@ from numpy.typing import NDArray
 
 FRAME = np.dtype(
     [
-        # The window that the node was entered with: it does not change while the node is searched.
+        # The node's window; constant while the node is searched.
         ("alpha", np.int64),
         ("beta", np.int64),
         # Plies left to search.
         ("depth", np.int64),
-        # The highest score of a move so far, and that move; NO_SCORE and NO_MOVE before the first.
+        # The highest score so far and its move; NO_SCORE and NO_MOVE before the first.
         ("best", np.int64),
         ("best_move", np.int64),
-        # How many moves there are, how many of them were searched, and the one that is being searched.
+        # The number of moves, the number already searched, and the move being searched.
         ("count", np.int64),
         ("tried", np.int64),
         ("move", np.int64),
-        # What the child is searched for: one of the constants below.
+        # Why the child is searched: one of the stages below.
         ("stage", np.int64),
-        # The node's score, once it is known.
+        # The node's score, once known.
         ("value", np.int64),
     ],
     align=True,
 )
-"""A node on the way from the root to where the search is."""
+"""A node on the path from the root to the current node."""
 
 NO_SCORE = -(1 << 30)
-"""Less than any score."""
+"""Below any score."""
 NO_MOVE = -1
 
 PRINCIPAL, SCOUT, REDUCED, FAMILY = range(4)
-"""Stages: a move in the full window; in a null window, to see whether it is better than the best one; the same, less
-deeply (late move reduction); and from FAMILY on what the family itself searches the child for, such as a pass."""
+"""Stages: a move in the full window; in a null window, to see whether it beats the best move; the same at reduced depth
+(late move reduction). FAMILY and above are the family's own searches of the child, such as a pass."""
 
 
 def new_frames(plies: int) -> NDArray[Any]:
-    """A stack (FRAME[plies]) for searches that go less than that many plies deep."""
+    """Return a stack (FRAME[plies]) for searches of fewer plies."""
     return np.zeros(plies, FRAME)
 
 
@@ -67,9 +67,9 @@ def start_moves(frame, count):
 
 @njit(inline="always")
 def select_move(frame, moves, scores):
-    """Move the highest of the `scores` of untried moves to place `frame.tried`, and its move with it; set `frame.move`.
+    """Move the best untried move and its score to place `frame.tried`; set `frame.move`.
 
-    Returns the place where it was, for what else the family lists of each move.
+    Returns its former place, for other lists that run parallel to the moves.
     """
     index = frame.tried
     best = index
@@ -84,16 +84,17 @@ def select_move(frame, moves, scores):
 
 @njit(inline="always")
 def lower_limit(frame):
-    """What a move of a FRAME record's node has to exceed: alpha, raised to the best score so far."""
+    """Return the score that the next move of a FRAME record's node must exceed: alpha, raised to the best score so
+    far."""
     return max(frame.alpha, frame.best)
 
 
 @njit(inline="always")
 def open_child(frame, child, reduction):
-    """Give `child` (FRAME record) the window of the next move of `frame`, and its depth, less `reduction` plies.
+    """Give `child` (FRAME record) the window and depth of the next move of `frame`, reduced by `reduction` plies.
 
-    Only the first move, which is probably the best, gets the full window. The others need only be shown to be no
-    better, for which a null window is enough, and a reduced depth often is.
+    Only the first move, probably the best, gets the full window. The others need only be refuted: a null window is
+    enough, and often a reduced depth.
     """
     alpha = lower_limit(frame)
     if frame.tried == 0:
@@ -106,10 +107,10 @@ def open_child(frame, child, reduction):
 
 @njit(inline="always")
 def reopen_child(frame, child):
-    """Whether the move whose null-window search has ended must be searched again; `child` is then ready for it.
+    """Whether the move whose null-window search has ended must be searched again; prepares `child` for it.
 
-    A reduced search that says "better" is not trusted: the same null window is asked at full depth. A full-depth one
-    that says "better", but not that the node is cut, leaves the score open: the full window finds it.
+    A reduced search that fails high is repeated at full depth. A full-depth one that fails high without a cut-off
+    leaves the score open: the full window finds it.
     """
     alpha = lower_limit(frame)
     value = -child.value
@@ -126,7 +127,7 @@ def reopen_child(frame, child):
 
 @njit(inline="always")
 def take_score(frame, child):
-    """Count the move that `child` (FRAME record) has the score of as searched, and keep it if it is the best one."""
+    """Count the move that led to `child` (FRAME record) as searched, and keep it if it is the best so far."""
     value = -child.value
     if value > frame.best:
         frame.best = value

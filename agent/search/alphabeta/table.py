@@ -2,7 +2,7 @@
 
 An entry is two words, `(key ^ data, data)`: an entry torn by two threads fails the comparison and is ignored (R. Hyatt,
 T. Mann, "A lockless transposition-table implementation for parallel search", 2002). Four entries share a cache line.
-What `data` holds, and which entry of a bucket gives way to a new one, is the family's; 0 stands for no entry.
+The family decides the meaning of `data` and the replacement in a bucket; 0 is no entry.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ BUCKET = 4
 
 
 def new_table(megabytes: int) -> NDArray[np.uint64]:
-    """An empty table (uint64[entries, 2]) of at most that size; the number of entries is a power of two."""
+    """Returns an empty table (uint64[entries, 2]) of at most that size; the number of entries is a power of two."""
     entries = 1 << max(10, ((megabytes << 20) // 16).bit_length() - 1)
     return np.zeros((entries, 2), np.uint64)
 
 
 @njit(inline="always")
 def first_of_bucket(table, key):
-    """The first (uint64) of the BUCKET entries of `table` (uint64[entries, 2]) that may hold `key` (uint64)."""
+    """Returns the first (uint64) of the BUCKET entries of `table` (uint64[entries, 2]) that may hold `key` (uint64)."""
     return (key & np.uint64(table.shape[0] - BUCKET)) & ~np.uint64(BUCKET - 1)
 
 
 @njit(inline="always")
 def probe(table, key):
-    """The data (uint64) that `table` (uint64[entries, 2]) holds for `key` (uint64), or 0."""
+    """Returns the data (uint64) of `key` (uint64) in `table` (uint64[entries, 2]), or 0."""
     slot = first_of_bucket(table, key)
     for index in range(BUCKET):
         data = table[slot + np.uint64(index), 1]
@@ -38,7 +38,7 @@ def probe(table, key):
 
 
 def read_entries(table: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The data that a table (uint64[entries, 2]) holds for keys (n); 0 for none. Others may write meanwhile."""
+    """Returns the data of keys (n) in a table (uint64[entries, 2]), 0 for none. Other threads may write meanwhile."""
     found = table[places_of(table, keys)]
     fits = ((found[..., 0] ^ found[..., 1]) == keys[:, None]) & (found[..., 1] != 0)
     data = np.take_along_axis(found[..., 1], fits.argmax(axis=1)[:, None], axis=1)[:, 0]
@@ -46,12 +46,12 @@ def read_entries(table: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray
 
 
 def look_up(table: NDArray[np.uint64], key: int) -> int:
-    """`probe` outside of kernels: the data that `table` (uint64[entries, 2]) holds for a key, or 0."""
+    """Returns the data of a key in `table` (uint64[entries, 2]), or 0: `probe` outside of kernels."""
     return int(read_entries(table, np.array([key], np.uint64))[0])
 
 
 def places_of(table: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """(n, BUCKET) where a table's entries for keys (n) may be; see `first_of_bucket`."""
+    """Returns the places (n, BUCKET) of a table that may hold keys (n); see `first_of_bucket`."""
     first = (keys & np.uint64(table.shape[0] - BUCKET)) & ~np.uint64(BUCKET - 1)
     return first.astype(np.int64)[:, None] + np.arange(BUCKET)
 

@@ -1,4 +1,4 @@
-"""Aspiration windows: a search in a narrow window around the score that is expected, moved while it fails."""
+"""Aspiration windows: a search in a narrow window around the expected score, moved while it fails."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 def search_around(
     guess: int, widths: Sequence[int], lowest: int, highest: int, search: Callable[[int, int], int | None]
 ) -> int | None:
-    """The score, by searches of narrow windows and, where all of them fail, of (`lowest`, `highest`).
+    """Returns the score, by narrow windows and, if all of them fail, by (`lowest`, `highest`).
 
-    `search` takes alpha and beta and returns a fail-soft score, or None when it was stopped, which is returned at once.
-    The first window reaches `widths[0]` to both sides of the guess; the next ones begin where the last search failed
-    and reach a further `widths[1]`, `widths[2]` ... beyond. Empty `widths` mean the open window.
+    `search` takes alpha and beta and returns a fail-soft score, or None when stopped, which is returned at once. The
+    first window reaches `widths[0]` to both sides of the guess; the next begin where the last search failed and reach a
+    further `widths[1]`, `widths[2]` ... beyond. Empty `widths` mean the open window.
     """
     if widths:
         alpha, beta = max(lowest, guess - widths[0]), min(highest, guess + widths[0])

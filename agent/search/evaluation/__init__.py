@@ -1,6 +1,5 @@
-"""The judge: a linear evaluation of fluents, fitted during the match to random play.
+"""Evaluations learnt for a game: features of its states, linear weights, and the fit to random play.
 
-`sampling` plays random matches and draws states from them, `fit` solves the least squares and says whether the
-evaluation beats playouts. The kernels that apply it stand in `agent.search.tree.backup`. Imported by the tree search,
-and by `agent.search.pvs`, whose learning begins with it.
+`sampling` draws states from random matches and `fit` solves the least squares. `features`, with `pairs`, lists the
+facts and patterns that count; `logistic` turns their weights into scores on the `scale` of alpha-beta.
 """

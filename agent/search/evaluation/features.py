@@ -1,11 +1,10 @@
-"""What the evaluation sees of a state: the facts that hold, and how near it is to what the rules reward.
+"""Features of a state: the facts that hold, and how close it is to the conditions of the rules.
 
 The rules of `terminal` and `goal` often ask for several facts at once: four discs in a row, a piece on each of some
-cells. Such conjunctions of facts are read off the circuit; one of which all facts but one or two hold counts for the
-evaluation, unless a fact stands in the way: one after which, in random play, a missing fact never came true. (Goal
-formulas as evaluation: Schiffel and Thielscher, Fluxplayer, 2007.) Where only one is missing, it also matters which:
-that fact is a threat, and where a threat stands decides what it is worth (as odd and even ones do in connect four;
-Allis 1988). Where there are no such conjunctions, pairs of neighbouring facts count (see `pairs`).
+cells. Such conjunctions are read off the circuit. A conjunction that lacks one or two facts counts, unless a blocker
+holds: a fact after which, in random play, a missing fact never came true. (Goal formulas as evaluation: Schiffel and
+Thielscher, Fluxplayer, 2007.) A single missing fact is a threat, with a weight by its place (as odd and even threats in
+connect four; Allis 1988). Games without conjunctions use pairs of neighbouring facts instead (see `pairs`).
 """
 
 from __future__ import annotations
@@ -27,26 +26,25 @@ from games.gdl.structure.rivals import find_rivals
 from games.machine import Term
 
 MIN_FACTS, MAX_FACTS = 3, 7
-"""Sizes of conjunctions that are looked at: smaller ones are too common. Set by hand; not tuned."""
+"""Smallest and largest conjunction considered: smaller ones are too common."""
 MISSING = 2
-"""Up to so many facts may be missing: the kernel counts to 3. Set by hand; not tuned."""
+"""Highest number of missing facts: the kernel counts to 3."""
 MAX_CONJUNCTIONS = 2000
-"""Where there are more they are not used: they would take more time than the circuit. Set by hand; not tuned."""
+"""Limit on conjunctions, above which none are used: they would take more time than the circuit."""
 MAX_OWN_WEIGHTS = 400
-"""Up to so many conjunctions have weights of their own, more share those of their pattern; and so many facts count as
-threats. Set by hand; not tuned."""
+"""Limit on conjunctions with weights of their own, above which they share those of their pattern; and on threats."""
 MAX_EDGES = 300_000
-"""Larger programs are not searched for conjunctions: it is done in Python. Set by hand; not tuned."""
+"""Limit on gate inputs of a program searched for conjunctions: the search runs in Python."""
 MAX_FLUENTS_OF_PAIRS = 400
-"""With more fluents pairs do not count: a fit would take too long. Set by hand; not tuned."""
+"""Limit on fluents, above which pairs are not used: a fit would take too long."""
 MATCHES = 256
-"""Random matches that show which fact stands in the way of which. Set by hand; not tuned."""
+"""Random matches played to find blockers."""
 SEEN = 12
-"""Matches in which both facts must have come true. Set by hand; not tuned."""
+"""Matches in which both facts must have come true."""
 
 
 class Conjunctions(NamedTuple):
-    """Sets of facts, and what stands in their way, for kernels. Set c is `fact[first[c] : first[c + 1]]`."""
+    """Sets of facts and their blockers, for kernels. Set c is `fact[first[c] : first[c + 1]]`."""
 
     first: NDArray[np.int32]
     """(n + 1)"""
@@ -55,34 +53,34 @@ class Conjunctions(NamedTuple):
     blocked_first: NDArray[np.int32]
     """(n + 1) the same for `blocker`."""
     blocker: NDArray[np.int32]
-    """Indices of fluents: a set is out of reach where one of its blockers holds."""
+    """Indices of fluents: a set is out of reach while one of its blockers holds."""
     far: NDArray[np.int32]
-    """(n) what a set of which two facts are missing adds to the evaluation for role 0."""
+    """(n) added to the evaluation for role 0 by a set that lacks two facts."""
     near: NDArray[np.int32]
-    """(facts) by place in `fact`: what a set adds of which only that fact is missing."""
+    """(facts) by place in `fact`: added by a set that lacks only that fact."""
 
 
 @dataclass(frozen=True)
 class Features:
-    """The features of a game's states: its fluents or patterns of them, then what is counted of conjunctions."""
+    """The features of a game's states: its fluents or patterns of them, then conjunctions, threats and pairs."""
 
     n_fluents: int
     shares: NDArray[np.float32] | None
-    """(fluents, patterns) whether a fact matches a pattern: patterns take the place of fluents that are too many to
-    have weights of their own (see `fit.MAX_FLUENTS`). Else None."""
+    """(fluents, patterns) whether a fact matches a pattern. None where each fluent has a weight of its own (up to
+    `fit.MAX_FLUENTS`)."""
     first: NDArray[np.int32]
     fact: NDArray[np.int32]
     blocked_first: NDArray[np.int32]
     blocker: NDArray[np.int32]
     column: NDArray[np.int32]
-    """(conjunctions, MISSING) the feature that a conjunction with so many missing facts counts for."""
+    """(conjunctions, MISSING) the feature of a conjunction that lacks one fact, two facts."""
     threat: NDArray[np.int32]
-    """(facts) by place in `fact`: the feature that a conjunction counts for as well of which only that fact is missing.
-    None (0) where these facts are too many."""
+    """(facts) by place in `fact`: the further feature of a conjunction that lacks only that fact. Empty where there are
+    too many."""
     pair: NDArray[np.int32]
-    """(pairs, 2) facts that count together where both hold; their features are the last ones."""
+    """(pairs, 2) facts that count together where both hold; the last features."""
     patterns: NDArray[np.float32]
-    """(features, features): how many patterns two features share."""
+    """(features, features) the number of patterns that two features share."""
 
     @property
     def n(self) -> int:
@@ -91,28 +89,28 @@ class Features:
 
     @property
     def for_search(self) -> Features:
-        """The same without what only learning needs: for those who are sent it."""
+        """A copy for searching only, without the data of learning."""
         return replace(self, patterns=np.zeros((self.n, 0), np.float32))
 
     @property
     def n_single(self) -> int:
-        """Number of features that are no pairs."""
+        """Number of features that are not pairs."""
         return self.n - len(self.pair)
 
     def fluent_weights(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What each fluent (fluents) adds, by the weights (features)."""
+        """Returns the weight of each fluent (fluents), by the weights (features)."""
         if self.shares is None:
             return weights[: self.n_fluents]
         return (self.shares @ weights[: self.shares.shape[1]]).astype(np.float64)
 
     def kernel_form(self) -> tuple[Conjunctions, Pairs]:
-        """Conjunctions and pairs for kernels, with weights of their own, all 0."""
+        """Returns conjunctions and pairs for kernels, with weights of 0."""
         far, near = np.zeros(len(self.column), np.int32), np.zeros(len(self.fact), np.int32)
         conjunctions = Conjunctions(self.first, self.fact, self.blocked_first, self.blocker, far, near)
         return conjunctions, pairs.kernel_form(self.pair, self.n_fluents)
 
     def set_weights(self, conjunctions: Conjunctions, of_pairs: Pairs, weights: NDArray[np.float64]) -> None:
-        """Gives conjunctions and pairs for kernels the weights (features)."""
+        """Sets the weights (features) of conjunctions and pairs for kernels."""
         conjunctions.far[:] = np.round(weights[self.column[:, 1]])
         near = np.repeat(weights[self.column[:, 0]], np.diff(self.first))
         if len(self.threat):
@@ -121,7 +119,7 @@ class Features:
         pairs.set_weights(of_pairs, self.pair, weights[self.n_single :])
 
     def of(self, facts: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """The features (n, features) of states (n, fluents)."""
+        """Returns the features (n, features) of states (n, fluents)."""
         result = np.zeros((len(facts), self.n), np.float32)
         if self.shares is None:
             result[:, : self.n_fluents] = facts
@@ -136,7 +134,7 @@ class Features:
                 result[:, self.column[c, k]] += (missing == k + 1) & free
             if len(self.threat):
                 lone = (missing == 1) & free
-                # A conjunction has each of its facts once, so that no column stands here twice.
+                # The facts of a conjunction differ: no column is repeated here.
                 result[:, self.threat[self.first[c] : self.first[c + 1]]] += lone[:, None] & ~facts[:, wanted]
         if len(self.pair):
             result[:, self.n_single :] = facts[:, self.pair[:, 0]] & facts[:, self.pair[:, 1]]
@@ -144,9 +142,9 @@ class Features:
 
 
 def find_features(machine: CircuitMachine, seed: int, known: Callable[[], NDArray[np.int32]] | None = None) -> Features:
-    """The features of a game, by its circuit and some random matches.
+    """Returns the features of a game, by its circuit and some random matches.
 
-    Where pairs count, `known` says which ones (n, 2); if it is None random play does.
+    Pairs (n, 2), where used, come from `known`, or else from random play.
     """
     fluents = machine.game.fluents
     n = len(fluents)
@@ -200,7 +198,7 @@ def find_features(machine: CircuitMachine, seed: int, known: Callable[[], NDArra
 
 
 def _shares(fluents: Sequence[Term]) -> NDArray[np.float32]:
-    """`Features.shares`: the patterns are relations, with no, one or two arguments given; those of the most facts."""
+    """Returns `Features.shares`: patterns are relations with up to two arguments given; the largest ones."""
     members: dict[tuple[object, ...], list[int]] = {}
     for index, fluent in enumerate(fluents):
         arguments = list(enumerate(fluent[1:], 1)) if isinstance(fluent, tuple) else []
@@ -216,7 +214,7 @@ def _shares(fluents: Sequence[Term]) -> NDArray[np.float32]:
 
 
 def find_conjunctions(programs: CircuitPrograms) -> list[tuple[int, ...]]:
-    """Sets of fluents (by index) whose conjunctions `terminal` and the goals ask for; none where there are too many."""
+    """Returns the sets of fluents (by index) that `terminal` and the goals ask for; none above MAX_CONJUNCTIONS."""
     found: set[frozenset[int]] = set()
     n = len(programs.next_slot)
     for program, outputs in ((programs.legal, [programs.terminal_slot]), (programs.goal, programs.goal_slot.tolist())):
@@ -226,13 +224,13 @@ def find_conjunctions(programs: CircuitPrograms) -> list[tuple[int, ...]]:
     for chosen in found:
         for fact in chosen:
             by_fact.setdefault(fact, []).append(chosen)
-    # A part of a larger one is only how the circuit was factored.
+    # A part of a larger one comes only from factoring the circuit.
     whole = [chosen for chosen in found if not any(chosen < other for other in by_fact[min(chosen)])]
     return sorted(tuple(sorted(chosen)) for chosen in whole) if len(whole) <= MAX_CONJUNCTIONS else []
 
 
 def _conjunctions(program: GateProgram, outputs: Sequence[int], n_fluents: int) -> Iterator[frozenset[int]]:
-    """Those that gates compute which the outputs (slots) depend on."""
+    """Yields the conjunctions among the gates that the outputs (slots) depend on."""
     gates = list(gates_of(program))
     needed = set(outputs)
     for out, _, inputs in reversed(gates):
@@ -252,7 +250,7 @@ def _conjunctions(program: GateProgram, outputs: Sequence[int], n_fluents: int) 
 
 
 def _signature(facts: Sequence[Term]) -> list[tuple[object, ...]]:
-    """What these facts have in common: their relation, with none and with one of the arguments that they share."""
+    """Returns the common part of these facts: their relation, alone and with each argument that they share."""
     shapes = {(fact[0], len(fact)) if isinstance(fact, tuple) else (fact, 0) for fact in facts}
     if len(shapes) > 1 or not all(isinstance(fact, tuple) for fact in facts):
         return [(None,)]
@@ -262,7 +260,7 @@ def _signature(facts: Sequence[Term]) -> list[tuple[object, ...]]:
 
 
 def _blockers(machine: CircuitMachine, sets: Sequence[tuple[int, ...]], seed: int) -> list[list[int]]:
-    """For each set the facts after which one of its facts never comes true."""
+    """Returns the blockers of each set: facts after which one of its facts never comes true."""
     if not sets:
         return []
     positions = machine.random_matches(MATCHES, seed, max_plies=400)

@@ -1,7 +1,7 @@
-"""Pairs of facts that moves change together: a piece and where it may go, what it may take, what guards it.
+"""Pairs of facts that moves change together: a piece and its targets, its victims, its guards.
 
-Where the rules of `terminal` and `goal` ask for no conjunctions, as in races and games of capture, what matters are
-such relations between neighbours. Which facts are neighbours is seen in random play, as one move changes them both.
+Such relations between neighbours matter in games without conjunctions in `terminal` and `goal`, such as races and games
+of capture. Facts are neighbours if single moves of random play change both.
 """
 
 from __future__ import annotations
@@ -18,33 +18,32 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 
 MAX_PAIRS = 500
-"""So many at most, those that change most often: the time of a fit grows with their square. Set by hand; not tuned."""
+"""Limit on pairs, those that change most often: the time of a fit grows with its square."""
 MOST_CHANGED = 6
-"""Moves that change more facts than that tell nothing about which of them belong together. Set by hand; not tuned."""
+"""Limit on facts changed by a move: larger moves do not show which facts belong together."""
 SEEN = 3
-"""Moves that must have changed both. Set by hand; not tuned."""
+"""Moves that must have changed both."""
 OFTEN = 0.25
-"""Facts that a larger share of moves changes are no matter of neighbours: whose turn it is. Set by hand; not tuned."""
+"""Limit on the share of moves that change a fact: more often changed facts, such as the turn, have no neighbours."""
 MATCHES, MAX_PLIES, MOST_SECONDS = 256, 400, 0.3
-"""Random matches at most, with so many plies at most, and for how long some are begun. Set by hand; not tuned."""
+"""Limits of random play: matches, plies of a match, and seconds in which matches are begun."""
 PLIES, MATCHES_AT_A_PLY = 32, 8
-"""Facts that change at the same plies in all matches are clocks: how many plies are looked at, and how many matches
-there must be at one."""
+"""Facts that change at the same plies in all matches are clocks: plies examined, and matches needed at a ply."""
 
 
 class Pairs(NamedTuple):
-    """Pairs of facts for kernels; each stands there twice: those of fact f are `other[first[f] : first[f + 1]]`."""
+    """Pairs of facts for kernels, each listed twice: the partners of fact f are `other[first[f] : first[f + 1]]`."""
 
     first: NDArray[np.int32]
     """(fluents + 1)"""
     other: NDArray[np.int32]
     """Indices of fluents."""
     weight: NDArray[np.int32]
-    """What a pair adds to the evaluation for role 0 where both facts hold."""
+    """Added to the evaluation for role 0 where both facts hold."""
 
 
 def kernel_form(pairs: NDArray[np.int32], n_fluents: int) -> Pairs:
-    """Pairs (n, 2) of fluents for kernels, with weights of 0."""
+    """Returns pairs (n, 2) of fluents for kernels, with weights of 0."""
     facts = pairs.ravel()
     order = _by_fact(pairs)
     first = np.searchsorted(facts[order], np.arange(n_fluents + 1)).astype(np.int32)
@@ -52,7 +51,7 @@ def kernel_form(pairs: NDArray[np.int32], n_fluents: int) -> Pairs:
 
 
 def set_weights(form: Pairs, pairs: NDArray[np.int32], weights: NDArray[np.float64]) -> None:
-    """Gives the kernels' form of pairs (n, 2) their weights (n)."""
+    """Sets the weights (n) of pairs (n, 2) for kernels."""
     form.weight[:] = np.round(np.repeat(weights, 2)[_by_fact(pairs)])
 
 
@@ -61,13 +60,14 @@ def _by_fact(pairs: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 def find_pairs(machine: CircuitMachine, seed: int) -> NDArray[np.int32]:
-    """The pairs (n, 2) of a game's fluents, the lower one first, those first that change together most often."""
+    """Returns the pairs (n, 2) of a game's fluents, the lower one first; pairs that change together most often come
+    first."""
     positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES, seconds=MOST_SECONDS)
     return _pairs_of(facts_in(positions.states, len(machine.game.fluents)), positions.match)
 
 
 def _pairs_of(holds: NDArray[np.bool_], match: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The pairs, by what holds in positions (n, fluents), and which match (n) they belong to, in order."""
+    """Returns the pairs, by the facts of positions (n, fluents) and the match (n) of each, in order."""
     n = holds.shape[1]
     same = match[1:] == match[:-1]
     changed = (holds[1:] != holds[:-1])[same]
@@ -89,8 +89,8 @@ def _pairs_of(holds: NDArray[np.bool_], match: NDArray[np.int32]) -> NDArray[np.
 
 
 def _are_clocks(changed: NDArray[np.bool_], match: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """(fluents) which facts change at the same plies in all matches, of those that each ply (n, fluents) of a match (n)
-    changes."""
+    """(fluents) whether a fact changes at the same plies in all matches, by the facts that each ply (n, fluents) of a
+    match (n) changes."""
     begins = np.flatnonzero(np.diff(match, prepend=-1))
     ply = np.arange(len(match)) - np.repeat(begins, np.diff(begins, append=len(match)))
     clocks = np.ones(changed.shape[1], np.bool_)
@@ -98,14 +98,14 @@ def _are_clocks(changed: NDArray[np.bool_], match: NDArray[np.int32]) -> NDArray
         there = changed[ply == at]
         if len(there) >= MATCHES_AT_A_PLY:
             clocks &= there.all(axis=0) | ~there.any(axis=0)
-    # What changes later only is not known to be one.
+    # Facts first changed later are not known to be clocks.
     return clocks & changed[ply < PLIES].any(axis=0)
 
 
 def shared_patterns(fluents: Sequence[Term], pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-    """(n, n): how much pairs (n, 2) of these fluents have in common, as much as one fact has with another one.
+    """Returns (n, n) the number of patterns that pairs (n, 2) of these fluents share, on the scale of single facts.
 
-    Their relations, which of the arguments are equal, and with that one argument of either.
+    Patterns: both relations, which arguments are equal, and in addition one argument of each fact.
     """
     members: dict[tuple[object, ...], list[int]] = {}
     for index, (f, g) in enumerate(pairs.tolist()):

@@ -1,7 +1,7 @@
-"""Random matches from a position, 64 at a time, and states drawn from them: what `fit` fits the evaluation to.
+"""Random matches from a position, 64 at a time, and states drawn from them, for `fit`.
 
-States stay as the lanes have them, one word per fluent for 64 states, so that recording costs a few instructions per
-fluent, and counting which fluents hold together is a matter of popcounts.
+States stay in lanes, one word per fluent for 64 states: recording them costs a few instructions per fluent, and
+counting common fluents is a popcount.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ from games.gdl.running.playouts import UNIFORM, MoveWorkspace, choose_random, ne
 WIDTH = WIDTHS[1]
 """Kernels' width: slots of one 64-bit word."""
 MAX_PLIES = 4096
-"""Playouts longer than this are cut off; their goals count as they stand."""
+"""Limit on a match's plies; the goals of cut-off matches count as they stand."""
 STATES_PER_MATCH = 4
-"""States drawn from each match. Set by hand; not tuned."""
+"""States drawn from each match."""
 
 
 class SamplingWorkspace(NamedTuple):
-    """Memory for a batch of 64 random matches, and what the last batch has left in it."""
+    """Memory for a batch of 64 random matches, and the results of the last batch."""
 
     slots: NDArray[np.uint64]
     """(slots) a word of 64 lanes per signal of the circuit's legal and next programs."""
     goal_slots: NDArray[np.uint64]
     """(goal slots) the same for the goal program."""
     move_workspace: MoveWorkspace
-    """For drawing random moves."""
+    """Scratch for drawing random moves."""
     rng: NDArray[np.uint64]
     """(1) state of the random generator."""
     drawn: NDArray[np.uint64]
-    """(STATES_PER_MATCH, fluents): bit i of `drawn[k, f]` says whether fluent f holds in the k-th state of match i."""
+    """(STATES_PER_MATCH, fluents): bit i of `drawn[k, f]` is whether fluent f holds in the k-th state of match i."""
     goals: NDArray[np.float32]
     """(64, roles) 0..1."""
     keep: NDArray[np.uint64]
-    """(1) all lanes: none begins again when states advance."""
+    """(1) all lanes: none restarts when states advance."""
     following: NDArray[np.uint64]
     """(fluents) the next state of all lanes."""
     points: NDArray[np.float64]
@@ -65,7 +65,7 @@ class SamplingWorkspace(NamedTuple):
 
 
 def make_sampling_workspace(programs: CircuitPrograms, seed: int) -> SamplingWorkspace:
-    """A workspace for a game, with a random generator of its own."""
+    """Returns a workspace for a game, with a random generator of its own."""
     return SamplingWorkspace(
         slots=aligned_words(programs.n_slots),
         goal_slots=aligned_words(programs.n_goal_slots),
@@ -80,13 +80,13 @@ def make_sampling_workspace(programs: CircuitPrograms, seed: int) -> SamplingWor
 
 
 def in_lanes(word: int) -> NDArray[np.bool_]:
-    """(64): which bits of a word are set."""
+    """Returns (64) whether each bit of a word is set."""
     flags: NDArray[np.bool_] = (np.uint64(word) >> np.arange(64, dtype=np.uint64)) & np.uint64(1) != 0
     return flags
 
 
 def packed_states(drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The 64 states of one row of `SamplingWorkspace.drawn`, packed: (64, words)."""
+    """Returns the 64 states of one row of `SamplingWorkspace.drawn`, packed: (64, words)."""
     bits = (drawn[None, :] >> np.arange(64, dtype=np.uint64)[:, None]) & np.uint64(1)
     padded = np.zeros((64, max(1, -(-len(drawn) // 64)) * 64), np.uint8)
     padded[:, : len(drawn)] = bits
@@ -95,10 +95,10 @@ def packed_states(drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @step
 def _draw_states(workspace, active, ply, n_fluents):
-    """Makes the state of each match in `active` (a word) one of its drawn states, with chance 1 / `ply`.
+    """Draws the state of each match in `active` (a word) with chance 1 / `ply`.
 
-    Reservoir sampling (Vitter 1985) with one place, done `STATES_PER_MATCH` times independently: all plies are equally
-    likely. `workspace` is a `SamplingWorkspace`.
+    Reservoir sampling (Vitter 1985) of one state, STATES_PER_MATCH times independently: all plies are equally likely.
+    `workspace` is a `SamplingWorkspace`.
     """
     for k in range(STATES_PER_MATCH):
         chosen = ZERO
@@ -118,9 +118,9 @@ def _draw_states(workspace, active, ply, n_fluents):
 def play_batch(programs, workspace, starts, stop):
     """Plays 64 random matches to the end, match i from the packed state `starts[i % len(starts)]` (uint64[n, words]).
 
-    Fills `workspace.drawn` with states between a match's start and its end, both left out, and `workspace.goals`, with
-    0 for a role without a goal. Returns the matches (a word) that came to an end after two plies or more, so that a
-    state could be drawn, all that came to an end, and the number of plies played. `stop` (uint8[1]) ends it early.
+    Fills `workspace.drawn` with states strictly between start and end of each match, and `workspace.goals`, with 0 for
+    a role without a goal. Returns a word of matches that ended after two plies or more, so that a state could be drawn;
+    a word of all matches that ended; and the number of plies played. `stop` (uint8[1]) ends it early.
     """
     n_fluents = len(programs.next_slot)
     roles = len(programs.role_start) - 1
@@ -187,9 +187,9 @@ def play_batch(programs, workspace, starts, stop):
 def add_normal_equations(columns, goals, gram, moments):
     """Adds states to the normal equations of least squares, X'X and X'y, where X is (states, fluents) of 0 and 1.
 
-    `columns` is X', uint64[fluents, words], a bit per state; `goals` is y, float32[64 * words, roles]. To `gram`,
-    int64[fluents, fluents], upper triangle only, is added in how many states two fluents hold together; to `moments`,
-    float64[fluents, roles], the goals of the states in which a fluent holds.
+    `columns` is X', uint64[fluents, words], a bit per state; `goals` is y, float32[64 * words, roles]. Adds to `gram`
+    (int64[fluents, fluents], upper triangle only) the number of states in which two fluents hold, and to `moments`
+    (float64[fluents, roles]) the goals of the states in which a fluent holds.
     """
     n, words = columns.shape
     for f in range(n):

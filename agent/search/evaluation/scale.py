@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 WIN = 30000
-"""Score of a match won at once; one ply later it is one point less."""
+"""Score of a win at the root; each ply until the win costs one point."""
 WON = WIN - 1000
-"""Scores beyond it are proven wins."""
+"""Higher scores are proven wins."""
 MOST = 10000
-"""Highest score of an evaluation: a sure win; a draw is 0."""
+"""Highest score of an evaluation: a sure win. A draw is 0."""

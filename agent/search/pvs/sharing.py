@@ -1,9 +1,8 @@
-"""Entries of the transposition table that searches on different machines tell one another.
+"""Entries of the transposition table that searches on different machines exchange.
 
-They are those of the root's children and the newest ones of some depth: what takes long to find out, and is soon told.
-Positions are reached by moves of the root in different orders, so that without these whoever searches one move has to
-find out again what was found under another. Programs on clusters share entries near the root in place of a common table
-(Feldmann 1993).
+These are the entries of the root's children and the newest ones of some depth: costly to find, quick to send. Moves
+transpose, so without them a search of one move would repeat work done under another. Programs on clusters share entries
+near the root in place of a common table (Feldmann 1993).
 """
 
 from __future__ import annotations
@@ -24,23 +23,23 @@ _BYTE = np.uint64(0xFF)
 
 
 def newest_entries(searcher: PvsSearcher) -> NDArray[np.uint64]:
-    """(n, 2): the entries of `SHARED_DEPTH` plies or more that a search, which may be running, has stored last.
+    """Returns the entries (n, 2) of `SHARED_DEPTH` plies or more that a search, which may be running, has stored last.
 
-    As they are in the table, so that one that is torn by being written meanwhile is of no position.
+    In the table's form: an entry torn by a write fits no position.
     """
     recent = searcher.work.recent
     return recent[: min(int(searcher.work.counts[STORED]), len(recent))].copy()
 
 
 def write_entries(searcher: PvsSearcher, keys: NDArray[np.uint64], data: NDArray[np.uint64]) -> None:
-    """Puts data of entries for keys (n each; 0: none) into the table of a search, which may be running, where they say
-    more than those that are there."""
+    """Writes data (n; 0: none) for keys (n) into the table of a search, which may be running, where it says more than
+    the present entries."""
     table, date = searcher.game.table, np.uint64(searcher.date)
     places = places_of(table, keys)
     held = table[places]
     held_data = held[..., 1]
     same = ((held[..., 0] ^ held_data) == keys[:, None]) & (held_data != 0)
-    # In place of the oldest and shallowest of a bucket, as `table.store` does.
+    # Replaces the oldest and shallowest of a bucket, as `table.store` does.
     worth = _depths(held_data) + 1000 * (held_data >> DATE_AT & _BYTE == date)
     slots = np.where(same, -1, np.where(held_data == 0, 0, worth + 1)).argmin(axis=1)
     rows = np.arange(len(keys))
@@ -48,13 +47,14 @@ def write_entries(searcher: PvsSearcher, keys: NDArray[np.uint64], data: NDArray
     news = (data != 0) & (~known | _says_more(data, own))
     at = places[rows, slots][news]
     entries = (data[news] & ~(_BYTE << DATE_AT)) | date << DATE_AT
-    # A reader that sees one of the two words only finds nothing (see `agent.search.alphabeta.table`).
+    # A reader that sees only one of the two words finds nothing (see `agent.search.alphabeta.table`).
     table[at, 0] = keys[news] ^ entries
     table[at, 1] = entries
 
 
 def _says_more(data: NDArray[np.uint64], own: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which entries' data say more than others' (n each) of the same positions: deeper, exact, or a closer bound."""
+    """Whether an entry's data say more than another's (n each) of the same position: deeper, exact, or a closer
+    bound."""
     depth, own_depth = _depths(data), _depths(own)
     kind, own_kind = data >> KIND_AT & np.uint64(3), own >> KIND_AT & np.uint64(3)
     value, own_value = data >> VALUE_AT & np.uint64(0xFFFF), own >> VALUE_AT & np.uint64(0xFFFF)

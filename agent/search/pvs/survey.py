@@ -1,4 +1,4 @@
-"""Whether a game is one for alpha-beta: two players who take turns, and do not win together."""
+"""Whether a game suits alpha-beta: two players who take turns and do not win together."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from games.gdl.running.machine import CircuitMachine
 from games.roles import is_random_role
 
 MATCHES = 64
-"""Random matches that are looked at. Set by hand; not tuned."""
+"""Random matches played."""
 OPPOSED, UNRELATED = -0.5, 0.1
-"""Highest correlations of the goals of both roles at which one wins what the other loses, and at which each plays for
-itself. In random play it is near 0 where draws are worth nothing, or both collect points. Set by hand; not tuned."""
+"""Highest correlation of both roles' goals at which the game counts as one role against the other, and at which it does
+if goals never add up to more than TOTAL. Random play correlates little where draws are worth nothing, or both collect
+points."""
 TOTAL = 100
-"""Where goals are not opposed, no end may be worth more to both together: what one could get is then not given to the
-other for nothing by a search that goes for the difference."""
+"""Highest sum of goals in a game of UNRELATED goals. With larger sums a search for the difference would give away
+points for nothing."""
 MAX_PLIES = 400
-"""Longer matches are looked at up to here, by the survey and by all who play matches to learn or to compare. Set by
-hand; not tuned."""
+"""Limit on the plies of a match, for the survey and for all matches played to learn or to compare."""
 
 
 class Survey(NamedTuple):
-    """What random matches have shown of a game."""
+    """Findings of random matches of a game."""
 
     turns: bool
-    """Whether never two roles had a choice at once."""
+    """Whether two roles never had a choice at once."""
     opposed: bool
     """Whether the roles play against one another."""
     branching: float
-    """Mean number of moves where there was a choice."""
+    """Mean number of moves where there is a choice."""
     most_moves: int
     plies: float
     """Mean length of a match."""
@@ -47,12 +47,12 @@ Goal = TypeVar("Goal", float, NDArray[np.float64])
 
 
 def share_of_points(first: Goal, second: Goal) -> Goal:
-    """What role 0 gets of a match, 0..1, by the difference of the goals (0..100) of both roles."""
+    """Returns role 0's share of a match's points, 0..1, by the difference of both roles' goals (0..100)."""
     return 0.5 + (first - second) / 200
 
 
 def survey(machine: CircuitMachine, seed: int = 1) -> Survey | None:
-    """Plays random matches; None for a game that has not two players (nature being none)."""
+    """Plays random matches; None unless the game has two players, and no random role."""
     if len(machine.roles) != 2 or any(map(is_random_role, machine.roles)):
         return None
     positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES)
@@ -72,7 +72,7 @@ def survey(machine: CircuitMachine, seed: int = 1) -> Survey | None:
 
 
 def _opposed(goals: NDArray[np.float64]) -> bool:
-    """Whether goals (n, 2) of finished matches are such that going for the difference is what each role should do."""
+    """Whether going for the difference of goals suits both roles, by the goals (n, 2) of finished matches."""
     if not len(goals):
         return False
     limited = bool((goals.sum(axis=1) <= TOTAL).all())

@@ -1,4 +1,4 @@
-"""What an entry of the transposition table holds of a position; see `alphabeta.table`."""
+"""The data of a transposition table's entry; see `alphabeta.table`."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ LOWER, UPPER, EXACT = 1, 2, 3
 """Kinds of values: a lower bound, an upper bound, both."""
 
 SIDE_KEY = np.uint64(0x9E3779B97F4A7C15)
-"""Tells apart the keys of a state seen by role 1 from those seen by role 0."""
+"""Distinguishes the keys of a state seen by role 1 from those seen by role 0."""
 
 _BIAS = 1 << 15
 VALUE_AT, DEPTH_AT, KIND_AT, CHILD_AT, DATE_AT = (np.uint64(shift) for shift in (0, 16, 24, 32, 48))
-"""Where the parts of an entry's data begin, by bits."""
+"""First bits of the parts of an entry's data."""
 
 
 @njit(inline="always")
 def value_of(data):
-    """The score in an entry's data (uint64), as int64."""
+    """Returns the score in an entry's data (uint64), as int64."""
     return np.int64((data >> VALUE_AT) & np.uint64(0xFFFF)) - _BIAS
 
 
 @njit(inline="always")
 def depth_of(data):
-    """The depth in plies of the search that made the entry."""
+    """Returns the depth in plies of the search that made the entry."""
     return np.int64((data >> DEPTH_AT) & np.uint64(0xFF))
 
 
 @njit(inline="always")
 def kind_of(data):
-    """LOWER, UPPER or EXACT; 0 of no entry."""
+    """Returns LOWER, UPPER or EXACT; 0 for no entry."""
     return np.int64((data >> KIND_AT) & np.uint64(0x3))
 
 
 @njit(inline="always")
 def child_of(data):
-    """The index of the best child."""
+    """Returns the index of the best child."""
     return np.int64((data >> CHILD_AT) & np.uint64(0xFFFF))
 
 
 @njit(inline="always")
 def side_key(key, side):
-    """The key (uint64) under which scores of a state with this Zobrist key (uint64) for a side (0 or 1) are kept."""
+    """Returns the key (uint64) of a side's (0 or 1) scores of the state with this Zobrist key (uint64)."""
     return key ^ (SIDE_KEY if side == 1 else np.uint64(0))
 
 
 @inner_kernel()
 def store(table, key, value, depth, kind, child, date):
-    """Keeps a result: in the position's own entry, else in place of the oldest and shallowest of the bucket.
+    """Stores a result in the position's own entry, or else replaces the oldest and shallowest entry of the bucket.
 
     `table` is uint64[entries, 2], `key` uint64; the others are int64: a score, plies, a kind, the index of the best
     child, and the generation (0..255). Returns the entry's data (uint64).

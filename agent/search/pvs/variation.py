@@ -1,6 +1,6 @@
-"""The principal variation, read off the transposition table for whoever watches.
+"""The principal variation, read off the transposition table for display.
 
-In plain Python, as it is wanted now and then only: a kernel would have to be compiled.
+In plain Python: it is wanted too seldom to compile a kernel.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from games.machine import State, Term
 
 
 def key_of(packed: NDArray[np.uint64], zobrist: NDArray[np.uint64]) -> int:
-    """The Zobrist key of a packed state (uint64[words]) by words for each fluent (uint64[fluents])."""
+    """Returns the Zobrist key of a packed state (uint64[words]) by words for each fluent (uint64[fluents])."""
     return int(np.bitwise_xor.reduce(zobrist[facts_in(packed, len(zobrist))], initial=np.uint64(0)))
 
 
@@ -29,10 +29,10 @@ def principal_variation(
     role: int,
     move: Term,
 ) -> tuple[Term, ...]:
-    """The moves that are expected of whoever has a choice, beginning with this legal one of `role`.
+    """Returns the moves expected of the roles with a choice, beginning with this legal one of `role`.
 
-    `table` is one of `alphabeta.table.new_table`, `zobrist` the words (uint64[fluents]) of the search that filled it.
-    Threads may be writing to the table: what it does not name as a legal move ends the line.
+    `table` is a transposition table, `zobrist` the words (uint64[fluents]) of the search that filled it. Threads may be
+    writing to the table: the line ends where it names no legal move.
     """
     line = [move]
     side = role
@@ -46,7 +46,7 @@ def principal_variation(
         moves = [machine.legal(state, other) for other in range(2)]
         choosing = [other for other in range(2) if len(moves[other]) > 1]
         if len(choosing) == 1:
-            # Where the other one moves again, the search puts a ply without a move between.
+            # Where the same role moves again, the search puts a ply without a move between.
             side = choosing[0]
             if len(line) == LONGEST_LINE:
                 break
