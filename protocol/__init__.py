@@ -1,12 +1,13 @@
-"""The GGP match protocol: text, messages, server and client. Knows syntax, dialects and HTTP; no rules, no search.
+"""The GGP match protocol: syntax, dialects and HTTP.
 
-terms       plain data: terms, places in a text, the error for a text that is none
-kif         prefix GDL, read and written
-infix       infix GDL, the same; infix_parser: its parser
-vocabulary  messages and replies as data
-messages    text to message, reply to text: the player's side
-compose     message to text: the manager's side
-server      the player's HTTP side
-client      the manager's HTTP side
-scramble    renamings of a game's tokens
+terms         terms, places in a text, syntax errors
+kif           reader and writer of prefix GDL
+infix         reader and writer of infix GDL
+infix_parser  parser of infix GDL
+vocabulary    messages and replies as data
+messages      text to message, reply to text: the player's side
+compose       message to text: the manager's side
+server        the player's HTTP side
+client        the manager's HTTP side
+scramble      renamings of a game's tokens
 """

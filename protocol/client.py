@@ -1,9 +1,9 @@
-"""The manager's HTTP side: sends a message to a player and reads its reply as the real managers do.
+"""The manager's HTTP side: sends messages to a player and reads its replies.
 
 ClientError
-├── Unreachable     no connection, or one that broke off before there was a reply
+├── Unreachable     no connection, or one that broke off before the reply
 ├── Late            no complete reply in time
-└── Malformed       a reply that is no term, or not sent the way managers can read it (`.text` holds it)
+└── Malformed       a reply that is no term, or is sent in a way managers cannot read (`.text` holds it)
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from protocol.terms import Term, TextError, decode
 __all__ = ["Answer", "ClientError", "Late", "Malformed", "PlayerClient", "Unreachable", "says_available"]
 
 MAX_REPLY = 1 << 20
-"""Bytes of a reply that are read."""
+"""Largest reply, in bytes; the rest is not read."""
 
 
 def says_available(reply: str) -> bool:
-    """Whether a reply to INFO, in whichever form, says that the player may be given a match."""
+    """Whether a reply to INFO, in any form, says that the player is free."""
     words = re.findall(r"\w+", reply.lower())
     return "available" in words or "ready" in words
 
 
 class ClientError(Exception):
-    """A player did not answer properly; `seconds` is how long that took from the connect."""
+    """A player failed to answer; `seconds` is the time from the connect to the failure."""
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class ClientError(Exception):
 
 
 class Unreachable(ClientError):
-    """The player cannot be connected to, or broke the connection off before it replied."""
+    """The player cannot be connected to, or closed the connection before it replied."""
 
 
 class Late(ClientError):
@@ -66,18 +66,18 @@ class Answer:
     term: Term
     """The reply as a term; for `reply(id,x)` it is `x`."""
     seconds: float
-    """From the connect to the end of the reply."""
+    """Time from the connect to the end of the reply."""
 
 
 class PlayerClient:
-    """Speaks to one player as a manager does: HTTP/1.0, one connection per message.
+    """A connection to one player, as a manager has it: HTTP/1.0, one connection per message.
 
     ::
 
         async with PlayerClient("http://localhost:9147", style="dresden") as player:
             answer = await player.send(Play("match1", None), timeout=11.0)
 
-    Messages that overlap are independent of each other.
+    Overlapping messages are independent.
     """
 
     def __init__(
@@ -98,15 +98,15 @@ class PlayerClient:
         await self.close()
 
     async def close(self) -> None:
-        """Give up the open connections."""
+        """Close the open connections."""
         if self._session is not None:
             await self._session.close()
             self._session = None
 
     async def send(self, message: Message, *, timeout: float) -> Answer:
-        """Send a message and wait for the reply, at most `timeout` seconds from when the connection stands.
+        """Send a message and wait for the reply, at most `timeout` seconds from the connect.
 
-        Raises `ClientError`: `Unreachable`, `Late` or `Malformed`.
+        Raises `Unreachable`, `Late` or `Malformed`.
         """
         exchange = _Exchange(time.monotonic())
         try:
@@ -158,7 +158,7 @@ class PlayerClient:
 
 
 class _Exchange:
-    """The time that one exchange has: it runs from when the connection stands."""
+    """The clock of one exchange, started by the connect."""
 
     limit: asyncio.Timeout
     seconds: float
@@ -168,13 +168,13 @@ class _Exchange:
         self._start = start
 
     def connect(self) -> None:
-        """The connection stands: the player's time begins."""
+        """Start the player's time: the connection stands."""
         self.connected = True
         self._start = time.monotonic()
         self.limit.reschedule(asyncio.get_running_loop().time() + self.seconds)
 
     def elapsed(self) -> float:
-        """Seconds since the connect, or since the attempt as long as there is none."""
+        """Seconds since the connect, or before it, since the attempt."""
         return time.monotonic() - self._start
 
 

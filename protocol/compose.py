@@ -1,7 +1,7 @@
 """Writes messages as managers do: the other side of `protocol.messages`.
 
-The styles differ in spacing, keywords and headers as the real managers do. Names are written as they are: what a
-manager upper-cases or scrambles is done to the terms before, see `protocol.scramble`.
+The styles differ in spacing, keywords and headers, as the real managers do. Names are written unchanged; for managers
+that scramble or upper-case them, see `protocol.scramble`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Style: TypeAlias = Literal["ggp-base", "dresden", "infix"]
 
 
 def compose(message: Message, style: Style = "ggp-base") -> str:
-    """The text of a message in the style of one kind of manager."""
+    """The text of a message, in the style of one manager."""
     name = type(message).__name__
     if style == "infix":
         arguments = _arguments(message, infix.write, infix.write_list)
@@ -31,7 +31,7 @@ def compose(message: Message, style: Style = "ggp-base") -> str:
 
 
 def headers(style: Style, receiver: str) -> dict[str, str]:
-    """The request headers that say which kind of manager is speaking; `receiver` is the player's name."""
+    """The request headers of one manager; `receiver` is the player's name."""
     sender = "Gamecontroller" if style == "dresden" else "GAMESERVER"
     return {"Accept": "text/delim", "Sender": sender, "Receiver": receiver, "Content-Type": "text/acl"}
 

@@ -1,6 +1,6 @@
 """Reader and writer of infix GDL, Stanford's human-readable form: `legal(R,noop) :- role(R) & ~true(control(R))`.
 
-Both give and take the same prefix terms as `protocol.kif`:
+Terms are the prefix terms of `protocol.kif`:
 
     h(X) :- a(X) & ~b(X)        ("<=", ("h", "?X"), ("a", "?X"), ("not", ("b", "?X")))
     a(X) | b(X)                 ("or", ("a", "?X"), ("b", "?X"))
@@ -8,8 +8,7 @@ Both give and take the same prefix terms as `protocol.kif`:
     _                           "?_#1", "?_#2": a new variable each time
 
 Identifiers that begin with an upper-case letter or `_` are variables; strings keep their quotes; `%` starts a
-comment. Statements follow each other with or without a comma or full stop between them. From tightest to loosest
-bind `~`, `&`, `|`, `:-`.
+comment. A comma, a full stop or nothing separates statements. Operators from tightest to loosest: `~`, `&`, `|`, `:-`.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def read(text: str | bytes) -> tuple[Term, ...]:
 
 
 def read_one(text: str | bytes) -> Term:
-    """The only statement of a text. Raises `TextError` where there is none, or more than one."""
+    """The only statement of a text. Raises `TextError` where there is not exactly one."""
     text = decode(text)
     nodes = parse(text)
     if len(nodes) != 1:
@@ -42,18 +41,18 @@ def read_one(text: str | bytes) -> Term:
 
 
 def read_rulesheet(text: str | bytes) -> tuple[Term, ...]:
-    """A rulesheet: like `read`, with GDL's keywords folded to lower case where they are relations or operators."""
+    """A rulesheet: like `read`, with GDL's keywords in lower case (see `fold_keywords`)."""
     return fold_keywords(read(text))
 
 
 def locate(text: str | bytes, path: Sequence[int]) -> TextPosition:
-    """Where the sub-term of the *prefix* form starts that `path` leads to; `LookupError` where there is none."""
+    """The position of the sub-term at `path`, an index path into the *prefix* form. Raises `LookupError`."""
     text = decode(text)
     return position_of(text, span(text, path)[0])
 
 
 def span(text: str, path: Sequence[int]) -> tuple[int, int]:
-    """The offsets `[start, end)` of the sub-term that `path` leads to. Raises `LookupError` where there is none."""
+    """The offsets `[start, end)` of the sub-term at `path`. Raises `LookupError`."""
     node = ParsedTerm((), 0, len(text), tuple(parse(text)))
     for index in path:
         if not 0 <= index < len(node.children):
@@ -65,8 +64,8 @@ def span(text: str, path: Sequence[int]) -> tuple[int, int]:
 def write(term: Term) -> str:
     """A prefix term as infix text, on one line; the inverse of `read_one`.
 
-    Variables are spelled `X` for `?X` and for `?x`, made distinct within the term. Constants are written as they are:
-    one that begins with an upper-case letter or holds an operator's character cannot be said in this dialect.
+    Variables are spelled `X` for `?X` and for `?x`, made distinct within the term. Constants are written unchanged: one
+    that begins with an upper-case letter or holds an operator's character has no spelling in this dialect.
     """
     names = _variable_names(term)
     pieces: list[str] = []
@@ -95,7 +94,7 @@ def write_rulesheet(rulesheet: Sequence[Term]) -> str:
 
 
 _Piece: TypeAlias = "str | tuple[Term, int]"
-"""Text to write as it is, or a term to write where operators up to the given precedence need parentheses."""
+"""Text to write unchanged, or a term with its context: operators up to that precedence need parentheses."""
 
 
 def _spell(term: tuple[Term, ...], context: int) -> list[_Piece]:
@@ -115,7 +114,7 @@ def _spell(term: tuple[Term, ...], context: int) -> list[_Piece]:
         return ["[", *_joined([(part, 0) for part in term], ","), "]"]
     inner = 3 if functor == "<=" and len(operands) > 1 else precedence
     pieces += _joined([(operand, inner) for operand in operands], separator)
-    # An operand of the same operator keeps its parentheses, so that reading gives the same term back.
+    # An operand of the same operator keeps its parentheses: reading must give the same term back.
     return ["(", *pieces, ")"] if context >= precedence and functor != "not" else pieces
 
 
@@ -124,7 +123,7 @@ def _joined(pieces: list[_Piece], separator: str) -> list[_Piece]:
 
 
 def _variable_names(term: Term) -> dict[str, str]:
-    """The infix spelling of each variable of a term; spellings that are infix already come first."""
+    """The infix spelling of each variable of a term; variables already spelled in infix choose first."""
     variables: dict[str, None] = {}
     pending = [term]
     while pending:

@@ -1,4 +1,4 @@
-"""Parser of infix GDL: from text to terms in prefix form that know their place in the text; see `protocol.infix`."""
+"""Parser of infix GDL: from text to prefix terms with their places; see `protocol.infix`."""
 
 from __future__ import annotations
 
@@ -18,28 +18,27 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-"""A string that is never closed takes all the rest: looking for its end again at every quote inside would take
-quadratic time."""
+"""Tokens. An unclosed string takes all the rest: seeking its end at every quote inside would take quadratic time."""
 _PRECEDENCE = {":-": 1, "|": 2, "&": 3, "~": 4}
 _CONNECTIVE = {"|": "or", "&": "and"}
 
 
 @dataclass(slots=True)
 class ParsedTerm:
-    """A term with its place: one child per element of the tuple, none for an atom."""
+    """A term with its place in the text: one child per element of a tuple, none for an atom."""
 
     term: Term
     start: int
-    """Offset of its first character; `end` is that after its last."""
+    """Offset of the first character; `end` is the offset after the last."""
     end: int
     children: tuple[ParsedTerm, ...] = ()
     depth: int = 0
-    """Tuples inside one another, itself included; 0 for an atom."""
+    """Depth of nested tuples, including this one; 0 for an atom."""
 
 
 @dataclass(slots=True)
 class _Frame:
-    """An open bracket (or the whole text) and what has been read inside it."""
+    """An open bracket, or the whole text, with the items read inside it."""
 
     closing: str
     start: int
@@ -110,7 +109,7 @@ class _Parser:
         return ParsedTerm(term, offset, offset + len(token))
 
     def _start_operand(self, offset: int) -> None:
-        """An operand begins here: at top level that may mean that the next statement does."""
+        """Start an operand; at top level it may begin the next statement."""
         frame = self._frames[-1]
         if frame.wants_operand:
             return
@@ -156,7 +155,7 @@ class _Parser:
         self._finish_item(frame, offset)
 
     def _finish_item(self, frame: _Frame, offset: int) -> None:
-        """Take what has been read since the last separator as one item of the frame."""
+        """Add the expression read since the last separator to the frame's items."""
         if frame.operands or frame.operators:
             if frame.wants_operand:
                 raise self._error(f"a term expected after '{frame.operators[-1][0]}'", offset)
@@ -167,7 +166,7 @@ class _Parser:
         frame.wants_operand = True
 
     def _reduce(self, frame: _Frame, precedence: int) -> None:
-        """Apply the waiting operators that bind tighter than `precedence`; a chain of one operator at once."""
+        """Apply pending operators that bind tighter than `precedence`; a chain of one operator becomes one term."""
         operators, operands = frame.operators, frame.operands
         while operators and _PRECEDENCE[operators[-1][0]] > precedence:
             operator, offset = operators.pop()

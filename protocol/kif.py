@@ -1,7 +1,7 @@
 """Reader and writer of prefix GDL (KIF): `(<= (legal ?r noop) (role ?r) (not (true (control ?r))))`.
 
-Tokens keep their spelling; whatever is not blank, a parenthesis or a `;` comment belongs to a token. Nothing here
-recurses, so no text can exhaust the stack; nesting beyond `MAX_DEPTH` is an error like any other.
+Tokens keep their spelling; a token ends at a blank, a parenthesis or a `;` comment. Nothing here recurses, so no text
+can exhaust the stack; nesting beyond `MAX_DEPTH` is an error.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _TOKEN_OR_COMMENT = re.compile(r"[()]|;[^\n\r]*|[^\s();]+")
 _DELIMITER = re.compile(r"[\s()]")
 _LINE_END = re.compile(r"[\n\r]")
 _CHUNK = 1 << 15
-"""Characters per call of the regular expression engine, which holds the interpreter lock while it runs."""
+"""Characters per call of the regular expression engine, which holds the GIL while it runs."""
 
 
 def read(text: str | bytes) -> tuple[Term, ...]:
-    """All expressions of a text, in order. Raises `TextError` for unbalanced or too deeply nested parentheses."""
+    """All expressions of a text. Raises `TextError` for unbalanced or too deeply nested parentheses."""
     text = decode(text)
     stack: list[list[Term]] = []
     current: list[Term] = []
@@ -40,7 +40,7 @@ def read(text: str | bytes) -> tuple[Term, ...]:
             stack[-1].append(tuple(current))
             current = stack.pop()
         else:
-            # One object per spelling keeps large sheets small.
+            # One object per spelling saves memory on large sheets.
             current.append(spelling.setdefault(token, token))
     if stack:
         raise _bracket_error(text)
@@ -48,7 +48,7 @@ def read(text: str | bytes) -> tuple[Term, ...]:
 
 
 def read_one(text: str | bytes) -> Term:
-    """The only expression of a text. Raises `TextError` where there is none, or more than one."""
+    """The only expression of a text. Raises `TextError` where there is not exactly one."""
     text = decode(text)
     terms = read(text)
     if not terms:
@@ -59,7 +59,7 @@ def read_one(text: str | bytes) -> Term:
 
 
 def read_rulesheet(text: str | bytes) -> tuple[Term, ...]:
-    """A rulesheet: like `read`, with GDL's keywords folded to lower case where they are relations or operators."""
+    """A rulesheet: like `read`, with GDL's keywords in lower case (see `fold_keywords`)."""
     return fold_keywords(read(text))
 
 
@@ -96,16 +96,16 @@ def write_rulesheet(rulesheet: Sequence[Term]) -> str:
 
 
 def locate(text: str | bytes, path: Sequence[int]) -> TextPosition:
-    """Where the sub-term starts that `path` leads to: the expression's index in the text, then child indices.
+    """The position of the sub-term at `path`: the expression's index in the text, then child indices.
 
-    An empty path is the text's beginning. Raises `LookupError` where the text has no such term.
+    An empty path is the text's beginning. Raises `LookupError`.
     """
     text = decode(text)
     return position_of(text, start_of(text, path))
 
 
 def span(text: str, path: Sequence[int]) -> tuple[int, int]:
-    """The offsets `[start, end)` of the sub-term that `path` leads to. Raises `LookupError` where there is none."""
+    """The offsets `[start, end)` of the sub-term at `path`. Raises `LookupError`."""
     if not path:
         return 0, len(text)
     start = start_of(text, path)
@@ -118,16 +118,16 @@ def span(text: str, path: Sequence[int]) -> tuple[int, int]:
 
 
 def start_of(text: str, path: Sequence[int]) -> int:
-    """The offset of the sub-term that `path` leads to. Raises `LookupError` where there is none."""
+    """The offset of the sub-term at `path`. Raises `LookupError`."""
     if not path:
         return 0
-    counters = [0]  # per open list, how many of its elements have begun
-    matched = 0  # how many elements of the path the enclosing lists follow
+    counters = [0]  # elements begun, per open list
+    matched = 0  # elements of the path that the enclosing lists follow
     for token, offset in _placed_tokens(text):
         depth = len(counters) - 1
         if token == ")":
             if depth == matched:
-                break  # the list that should hold the next element of the path ends
+                break  # the list that should hold the path's next element ends
             counters.pop()
             continue
         if depth == matched and counters[-1] == path[depth]:
@@ -143,14 +143,14 @@ def start_of(text: str, path: Sequence[int]) -> int:
 
 
 def _tokens(text: str) -> Iterator[str]:
-    """The tokens without comments."""
+    """The tokens, without comments."""
     for lines in _chunks(text, _LINE_END) if ";" in text else (text,):
         for chunk in _chunks(_COMMENT.sub("", lines), _DELIMITER):
             yield from _TOKEN.findall(chunk)
 
 
 def _chunks(text: str, boundary: re.Pattern[str]) -> Iterator[str]:
-    """The text in pieces that end before a boundary (or with the text), so never in a token or comment."""
+    """The text in pieces that end before a boundary, so never within a token or comment."""
     start = 0
     while start < len(text):
         cut = boundary.search(text, start + _CHUNK)
@@ -160,7 +160,7 @@ def _chunks(text: str, boundary: re.Pattern[str]) -> Iterator[str]:
 
 
 def _placed_tokens(text: str, start: int = 0) -> Iterator[tuple[str, int]]:
-    """The tokens without comments, each with its offset."""
+    """The tokens with their offsets, without comments."""
     for match in _TOKEN_OR_COMMENT.finditer(text, start):
         token = match.group()
         if token[0] != ";":
@@ -168,7 +168,7 @@ def _placed_tokens(text: str, start: int = 0) -> Iterator[tuple[str, int]]:
 
 
 def _bracket_error(text: str) -> TextError:
-    """What is wrong with the parentheses of a text that `read` refused."""
+    """The error for a text whose parentheses `read` refused."""
     open_at: list[int] = []
     for token, offset in _placed_tokens(text):
         if token == "(":

@@ -1,7 +1,7 @@
-"""Reads the messages of all known managers, and writes the replies in the dialect of the request.
+"""Reads the messages of all known managers and writes replies in the dialect of the request.
 
-`parse` takes the union of what managers send: prefix or infix, keywords in any case, the forms of GDL-II, further
-arguments; it says precisely what is wrong with a text that is no message. `protocol.compose` is the manager's side.
+`parse` accepts the union of what managers send: prefix or infix, keywords in any case, the forms of GDL-II, surplus
+arguments. Its errors name the place and the fault. `protocol.compose` is the manager's side.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ _BLANK = re.compile(r"\s*")
 _REST_OF_LINE = re.compile(r"[^\n\r]*")
 _INFIX_CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
 _TAIL = re.compile(r"\)\s*[^\s();]+\s+[^\s();]+\s*\)\s*")
-"""What follows the rules in a START of five arguments."""
+"""The end of a START of five arguments, after the rules."""
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]*)?")
 
 _LONGEST_ID = 1000
-"""Characters of an id: it is repeated in replies and in every line of the log. Those in use have some 40."""
+"""Longest id, in characters: replies and log lines repeat it. Ids in use have some 40."""
 
 
 def parse(body: str | bytes) -> tuple[Message, Dialect]:
-    """The message in a request's body, and the dialect to answer it in. No text at all is INFO.
+    """The message in a request's body, and the dialect of its reply. A blank text is INFO.
 
-    Raises `TextError`, with the place in the body, for anything that is no message.
+    Raises `TextError` with the place in the body.
     """
     text = decode(body)
     syntax = _syntax(text)
@@ -77,7 +77,7 @@ def parse(body: str | bytes) -> tuple[Message, Dialect]:
     if not terms:
         return Info(), Dialect(syntax)
     if isinstance(terms[0], str):
-        # `info`, or a message whose outer parentheses are missing.
+        # `info`, or a message without its outer parentheses.
         request = _Request(text, syntax, terms, ())
     else:
         request = _Request(text, syntax, terms[0], (0,))
@@ -102,7 +102,7 @@ def render(reply: Reply, dialect: Dialect) -> str:
 
 
 def _token(text: str) -> str:
-    """A name as one token of both syntaxes."""
+    """A name as one token, valid in both syntaxes."""
     return re.sub(r"[^0-9A-Za-z_.+-]+", "_", text).strip("_") or "_"
 
 
@@ -113,7 +113,7 @@ def _syntax(text: str) -> Syntax:
 
 
 def _beginning(text: str, comment: str) -> int:
-    """The offset of what comes after blanks and comments; a step for each, since no other thread runs meanwhile."""
+    """The offset after blanks and comments. Takes one step each: a single match would hold the GIL throughout."""
     offset = _skip(_BLANK, text, 0)
     while text.startswith(comment, offset):
         offset = _skip(_BLANK, text, _skip(_REST_OF_LINE, text, offset))
@@ -126,7 +126,7 @@ def _skip(pattern: re.Pattern[str], text: str, offset: int) -> int:
 
 
 def _error(text: str, syntax: Syntax, message: str, path: tuple[int, ...]) -> TextError:
-    """An error at the term that `path` leads to, or at the end of the text where there is none."""
+    """An error at the term at `path`, or at the end of the text where there is none."""
     try:
         offset = infix.span(text, path)[0] if syntax == "infix" else kif.start_of(text, path)
     except LookupError:
@@ -140,7 +140,7 @@ def _is_nil(term: Term) -> bool:
 
 @dataclass(slots=True)
 class _Request:
-    """A message being read: its terms, and where they stand in the text."""
+    """A message being read: its terms and their places in the text."""
 
     text: str
     syntax: Syntax
@@ -148,7 +148,7 @@ class _Request:
     base: tuple[int, ...]
     message_id: str | None = None
     skipped: int = 0
-    """How many arguments of the text are no longer among `terms`."""
+    """Number of arguments removed from `terms`."""
 
     def read(self) -> tuple[Message, Dialect]:
         command = self.terms[0] if self.terms else ()
@@ -170,11 +170,11 @@ class _Request:
         return message, Dialect(self.syntax, self.message_id)
 
     def error(self, message: str, index: int) -> TextError:
-        """An error at the argument `index`, or at the end of the text where that is missing."""
+        """An error at argument `index`, or at the end of the text where it is missing."""
         return _error(self.text, self.syntax, message, self.path(index))
 
     def path(self, index: int) -> tuple[int, ...]:
-        """Where in the text's terms the argument `index` is."""
+        """The path of argument `index` in the text."""
         return (*self.base, index + self.skipped if index else 0)
 
     def _info(self) -> Info:
@@ -225,7 +225,7 @@ class _Request:
         return Abort(self._match_id(1))
 
     def _skip_message_id(self, present: Callable[[], bool]) -> None:
-        """Take an infix message's own id out of the arguments, where one more than usual shows that it is there."""
+        """Remove an infix message's own id from the arguments; one argument more than usual shows that it is there."""
         if self.syntax == "infix" and present():
             self.message_id = self._match_id(1)
             self.terms = (self.terms[0], *self.terms[2:])
@@ -253,7 +253,7 @@ class _Request:
         return int(text.partition(".")[0])
 
     def _rules(self, index: int) -> tuple[tuple[Term, ...], str]:
-        """The rules and the text between the parentheses that hold them."""
+        """The rules, and the text inside their parentheses."""
         rules = self.terms[index]
         if _is_nil(rules):
             return (), ""
@@ -262,12 +262,12 @@ class _Request:
         return fold_keywords(rules), self._inside(index)
 
     def _inside(self, index: int) -> str:
-        """The text between the parentheses of the argument `index`."""
+        """The text inside the parentheses of argument `index`."""
         if self.syntax == "infix":
             start, end = infix.span(self.text, self.path(index))
             return self.text[start + 1 : end - 1]
         if index == 3 and self.base and len(self.terms) == 6 and ";" not in self.text:
-            # The usual case, without another pass over all of the rules.
+            # The usual case, without another pass over the rules.
             tail = self.text.rfind(")", 0, self.text.rfind(")"))
             if _TAIL.fullmatch(self.text, tail):
                 return self.text[kif.start_of(self.text, self.path(index)) + 1 : tail]
@@ -283,7 +283,7 @@ class _Request:
         return self._match_id(1), arguments
 
     def _joint_move(self, moves: Term, *, single: bool) -> tuple[Term, ...] | None:
-        """A joint move; a bare atom is none, or (`single`) the move of the only role."""
+        """A joint move; a bare atom is none, or with `single`, the move of the only role."""
         if _is_nil(moves):
             return None
         if isinstance(moves, str):

@@ -1,7 +1,6 @@
-"""Scramblers: seeded renamings of a game's tokens, as managers do to keep players from knowing games by their words.
+"""Scramblers: seeded renamings of a game's tokens, by which managers keep players from knowing games by their words.
 
-A scrambler maps each token to a generated word, one to one, for the whole match; the order of rules and literals
-stays. What is kept, and what the words look like, differs between managers:
+A scrambler maps tokens to generated words, one to one, for the whole match. The order of rules and literals stays.
 
     ggp-base    keeps GDL's keywords but `sees`, the role `random`, `_`, integers and the operators; everything else
                 becomes a lower-case word, `noop` and `nil` too; variables have words of their own
@@ -26,7 +25,7 @@ _KEPT_BY_BOTH = frozenset(
 _KEPT_BY_GGP_BASE = _KEPT_BY_BOTH | {"base", "input", "random", "_"}
 _KEPT_BY_DRESDEN = _KEPT_BY_BOTH | {"and"}
 _RESERVED = _KEPT_BY_GGP_BASE | _KEPT_BY_DRESDEN | {"sees", "nil"}
-"""What no generated word is."""
+"""Words never generated."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
@@ -34,12 +33,12 @@ _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 
 
 def make_scrambler(style: ScrambleStyle, seed: int = 0) -> Scrambler:
-    """The scrambler of one match. `upper` only changes case, as an unscrambled match of Dresden's does."""
+    """The scrambler of one match. `upper` changes case only, as Dresden does in unscrambled matches."""
     return _STYLES[style](seed)
 
 
 class Scrambler:
-    """A one-to-one renaming of tokens, made up as they come; this one renames nothing."""
+    """A one-to-one renaming of tokens, extended as tokens come; the base class renames nothing."""
 
     def __init__(self, seed: int) -> None:
         self._words = _words(random.Random(seed))
@@ -47,11 +46,11 @@ class Scrambler:
         self._backward: dict[str, str] = {}
 
     def scramble(self, term: Term) -> Term:
-        """The term as the players see it."""
+        """The term as players see it."""
         return map_tokens(self._scramble_token, term)
 
     def unscramble(self, term: Term) -> Term:
-        """The term that `scramble` made this one of; tokens that it never made stay as they are."""
+        """The inverse of `scramble`; unknown tokens stay as they are."""
         return map_tokens(lambda token: self._backward.get(token, token), term)
 
     def _scramble_token(self, token: str) -> str:
@@ -60,7 +59,7 @@ class Scrambler:
         return self._forward[token]
 
     def _rename(self, token: str) -> None:
-        """Choose what stands for a token that is seen for the first time."""
+        """Choose the word for a new token."""
         self._pair(token, token)
 
     def _pair(self, token: str, spelling: str) -> None:
@@ -69,7 +68,7 @@ class Scrambler:
 
 
 class _UpperCaser(Scrambler):
-    """Upper case; a token that differs from an earlier one in nothing but case gets a word."""
+    """Upper case; of two tokens that differ in case only, the second gets a word."""
 
     def _rename(self, token: str) -> None:
         spelling = token.upper()
@@ -91,7 +90,7 @@ class _GgpBaseScrambler(Scrambler):
 
 
 class _DresdenScrambler(Scrambler):
-    """Upper-case words; a variable has that of the constant of its name."""
+    """Upper-case words; a variable shares the word of the constant of its name."""
 
     def _rename(self, token: str) -> None:
         name = token.removeprefix("?")
@@ -110,7 +109,7 @@ _STYLES: dict[ScrambleStyle, type[Scrambler]] = {
 
 
 def _words(rng: random.Random) -> Iterator[str]:
-    """Pronounceable lower-case words without end, no word twice."""
+    """Endless distinct lower-case words, pronounceable."""
     used = set(_RESERVED)
     while True:
         syllables = [rng.choice("bdfghjklmnprstvz") + rng.choice("aeiou") for _ in range(rng.randint(2, 4))]

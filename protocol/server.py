@@ -1,11 +1,11 @@
-"""The player's HTTP side: any request becomes a `Message`, any `Reply` becomes the text its manager understands.
+"""The player's HTTP side: turns requests into `Message`s and `Reply`s into text for managers.
 
-It knows no game: `make_app(handle)` calls `handle(message, received)` for every message. Managers do not look at the
-status line and do not understand errors, so every reply is an HTTP 200 in the protocol's own terms: a request that is
-no message, and a message that `handle` fails on, are answered `busy` and logged with the reason.
+`make_app(handle)` calls `handle(message, received)` for every message. Managers ignore the status line and do not
+understand errors. So every reply is an HTTP 200: an unreadable request, or a message on which `handle` fails, is
+answered `busy` and logged with the reason.
 
-Replies carry a Content-Length, are never chunked, and close the connection, because there are managers that read up
-to the end of the stream; they allow cross-origin requests, because there are managers that are pages in a browser.
+Replies have a Content-Length, are never chunked, and close the connection: some managers read to the end of the
+stream. They allow cross-origin requests: some managers are pages in a browser.
 """
 
 from __future__ import annotations
@@ -31,37 +31,37 @@ from protocol.messages import Busy, Dialect, Message, Reply, TextError, parse, r
 log = logging.getLogger(__name__)
 
 MAX_BODY = 32 << 20
-"""Bytes of a message that are read; more is refused."""
+"""Largest message accepted, in bytes."""
 
 _MAX_REQUEST_LINE = 1 << 20
-"""Bytes of a request line: a GET holds its message there."""
+"""Longest request line, in bytes: a GET holds its message there."""
 
 _MAX_HEADER = 1 << 13
-"""Bytes of any other line of the header, of which there may be 128."""
+"""Longest other header line, in bytes; 128 lines at most."""
 
 _PARSE_INLINE = 1 << 14
-"""Bytes of a message that is parsed at once (a millisecond or so); a longer one goes to a thread."""
+"""Longest message parsed in the event loop, in bytes (about a millisecond); threads parse longer ones."""
 
 _PARSERS = 2
-"""Long messages that are parsed at the same time."""
+"""Threads for long messages."""
 
 _TCP_INFO = struct.Struct("=52xI12xI")
-"""Of Linux's struct tcp_info (linux/tcp.h): tcpi_last_data_recv in milliseconds, tcpi_rtt in microseconds."""
+"""Linux's struct tcp_info (linux/tcp.h): tcpi_last_data_recv in milliseconds, tcpi_rtt in microseconds."""
 
 _HEADER_TIMEOUT = 20.0
-"""Seconds until a connection on which no request has come is ended."""
+"""Seconds until a connection without a request is closed."""
 
 _LONGEST_REASON = 200
-"""Characters of what the log says of a request that is none: it may repeat what was sent."""
+"""Characters of a malformed request that the log repeats."""
 
 _MOST_STRANGERS = 1000
-"""Addresses that are remembered to be logged once only."""
+"""Refused addresses remembered, to log each once."""
 
 _BODY_TIMEOUT = 60.0
-"""Seconds until a body that does not arrive completely is given up."""
+"""Seconds a body may take to arrive."""
 
 _LINGERING = 2.0
-"""Seconds that a connection stays open for the rest of a body that was answered without it. Set by hand; not tuned."""
+"""Seconds a connection stays open for the rest of a body that was answered unread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,35 +69,35 @@ class Received:
     """The circumstances of a message."""
 
     at: float
-    """`time.monotonic()` when the request's header arrived at this machine, also while nothing here read it."""
+    """`time.monotonic()` when the request's header reached this machine, before anything here read it."""
     dialect: Dialect
     peer: str
-    """Who sent it, for the log: the address of the other side."""
+    """Address of the sender, for the log."""
     round_trip: float = 0.0
-    """Seconds to the other side and back, as the system has measured it; 0 where it has not."""
+    """Round-trip time in seconds, measured by the system; 0 if unknown."""
 
 
 Handler: TypeAlias = Callable[[Message, Received], Awaitable[Reply]]
 Gatekeeper: TypeAlias = Callable[[str], bool]
-"""Whether requests from this address are answered."""
+"""Whether to answer requests from an address."""
 
 Page: TypeAlias = Callable[[], Awaitable[tuple[str, bytes]]]
-"""Makes a page: its content type and its body."""
+"""Makes a page: content type and body."""
 
 Site: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
-"""Answers browsers, see `make_app`."""
+"""Answers browsers; see `make_app`."""
 
 SITE_PATH = "/page/"
-"""Below it, a site has its files and data. No message begins so."""
+"""Prefix of a site's paths; no message begins so."""
 
 HANDLER: web.AppKey[Handler] = web.AppKey("handler")
 GATEKEEPER: web.AppKey[Gatekeeper] = web.AppKey("gatekeeper")
 STRANGERS: web.AppKey[set[str]] = web.AppKey("strangers")
 ANSWERING: web.AppKey[set[Any]] = web.AppKey("answering")
-"""Connections on which a request has come."""
+"""Connections that have sent a request."""
 BODY_LIMIT = web.AppKey("body_limit", int)
 PARSERS: web.AppKey[ThreadPoolExecutor] = web.AppKey("parsers")
-"""Threads of their own: however many long messages come, the journal has its threads."""
+"""Threads of their own: many long messages must not delay the journal."""
 
 
 def make_app(
@@ -111,11 +111,11 @@ def make_app(
 ) -> web.Application:
     """The application that answers managers on every path and method; addresses that `allow` refuses get a 403.
 
-    `pages` are answered to a GET of exactly their path, in place of a message. `site` is given whatever comes for a
-    path below `SITE_PATH`, and a GET of `/` by a browser.
+    `pages` answer a GET of exactly their path. `site` answers every request below `SITE_PATH`, and a browser's GET
+    of `/`.
 
-    `handle` is awaited once per message, concurrently for messages that overlap. `cleanup_ctx` opens and closes what
-    it needs with the application. Run it with `make_runner`, whose limits suit the protocol.
+    `handle` is awaited once per message, concurrently for overlapping messages. `cleanup_ctx` opens and closes its
+    resources with the application. Run it with `make_runner`, whose limits suit the protocol.
     """
     app = web.Application(client_max_size=max_body)
     app[HANDLER] = handle
@@ -138,9 +138,9 @@ def make_app(
 
 
 def make_runner(app: web.Application, *, shutdown_timeout: float = 2.0) -> web.AppRunner:
-    """A runner for the application: long request lines (START in a GET), bodies as they come, no access log.
+    """A runner with the protocol's limits: long request lines (START in a GET), undecoded bodies, no access log.
 
-    On shutdown, messages being answered have `shutdown_timeout` seconds left.
+    On shutdown, requests in progress have `shutdown_timeout` seconds left.
     """
     return _Runner(
         app,
@@ -166,7 +166,7 @@ async def _show(page: Page, request: web.Request) -> web.Response:
 
 
 async def _welcome(site: Site, request: web.Request) -> web.StreamResponse:
-    """Answers a browser with the site, and a manager as ever: those in Java accept HTML as well, unless told not to."""
+    """Answers a browser with the site and a manager as usual. Java managers accept HTML too, by default."""
     headers = request.headers
     if "text/html" in headers.get("Accept", "") and "Java/" not in headers.get("User-Agent", ""):
         return await site(request)
@@ -175,10 +175,10 @@ async def _welcome(site: Site, request: web.Request) -> web.StreamResponse:
 
 @web.middleware
 async def _only_allowed(request: web.Request, handler: Callable[[web.Request], Awaitable[Any]]) -> Any:
-    """Notes that a request has come on its connection, and answers it if it comes from where it may."""
+    """Answers requests from allowed addresses, and marks the connection as used."""
     request.app[ANSWERING].add(request.protocol)
     peer = request.remote
-    # A socket of this machine's own file system has no address.
+    # A Unix socket has no address.
     if not peer or request.app[GATEKEEPER](peer):
         return await handler(request)
     strangers = request.app[STRANGERS]
@@ -191,7 +191,7 @@ async def _only_allowed(request: web.Request, handler: Callable[[web.Request], A
 
 
 class _NoTraceback(logging.Filter):
-    """Lets what is no HTTP cost a line of the log: where in aiohttp that was found out is of no interest."""
+    """Logs malformed HTTP in one line: a traceback into aiohttp helps nobody."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Shortens the record; always true."""
@@ -208,7 +208,7 @@ _http_log.addFilter(_NoTraceback())
 
 
 class _Runner(web.AppRunner):
-    """Ends connections on which no request comes: each of them holds a descriptor."""
+    """A runner that closes connections without a request: each holds a descriptor."""
 
     async def setup(self) -> None:
         await super().setup()
@@ -260,8 +260,10 @@ async def _answer(request: web.Request) -> web.Response:
 
 
 def _times(request: web.Request) -> tuple[float, float]:
-    """Seconds since the request's data came in, as far as the system knows: it may have waited for this process to run,
-    or, in a backlog, to be started. And seconds to the other side and back."""
+    """Seconds since the request's data arrived, 0 if unknown, and the round-trip time.
+
+    The request may have waited for this process to run, or in the backlog for it to start.
+    """
     connection = None if request.transport is None else request.transport.get_extra_info("socket")
     if connection is None:
         return 0.0, 0.0
@@ -269,13 +271,13 @@ def _times(request: web.Request) -> tuple[float, float]:
         info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
         milliseconds, microseconds = _TCP_INFO.unpack(info)
     except (OSError, AttributeError, struct.error):
-        # No TCP, or no Linux.
+        # Not TCP, or not Linux.
         return 0.0, 0.0
     return min(milliseconds / 1000, _BODY_TIMEOUT), microseconds / 1_000_000
 
 
 class _RefusedError(Exception):
-    """A request whose text is not taken."""
+    """A request whose body is refused."""
 
 
 async def _body(request: web.Request) -> bytes:
@@ -295,7 +297,7 @@ async def _body(request: web.Request) -> bytes:
 
 
 def _from_path(target: str) -> bytes:
-    """The message in a request target, percent-decoded. `+` is a blank if blanks are not spelled `%20`."""
+    """The message in a request target, percent-decoded. `+` is a blank unless blanks are spelled `%20`."""
     target = re.sub(r"^[a-z]+://[^/]*", "", target, count=1).lstrip("/")
     if "%20" not in target:
         target = target.replace("+", " ")
@@ -303,7 +305,7 @@ def _from_path(target: str) -> bytes:
 
 
 async def _parse(request: web.Request) -> tuple[Message, Dialect]:
-    """The message: what the path of a GET spells, otherwise the body."""
+    """The message: from the path of a GET, otherwise from the body."""
     if request.method in ("GET", "HEAD"):
         target = request.raw_path
         size, read = len(target), functools.partial(_parse_path, target)

@@ -1,4 +1,4 @@
-"""The plain data of the protocol: terms, positions in a text, and the error for a text that is none."""
+"""The protocol's plain data: terms, positions in a text, syntax errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Term: TypeAlias = str | tuple["Term", ...]
 """A GDL term: a `str` (constant, or variable with its leading `?`) or a tuple of terms `("mark", "3", "4")`."""
 
 MAX_DEPTH = 256
-"""Deepest nesting a reader accepts. Real sheets stay below 30; far deeper tuples overflow `repr` and `pickle`."""
+"""Deepest nesting accepted. Real sheets stay below 30; far deeper tuples overflow `repr` and `pickle`."""
 
 KEYWORDS = frozenset(
     (
@@ -30,11 +30,11 @@ KEYWORDS = frozenset(
         "and",
     )
 )
-"""The names that have a meaning of their own where a relation or an operator stands."""
+"""GDL's reserved names, special where a relation or an operator stands."""
 
 
 class TextPosition(NamedTuple):
-    """A place in a text, both counted from 1."""
+    """A place in a text, counted from 1."""
 
     line: int
     column: int
@@ -46,7 +46,7 @@ class TextPosition(NamedTuple):
 class TextError(ValueError):
     """A text that is no term, rulesheet or message.
 
-    `message` says what is wrong, `line` and `column` (from 1) where.
+    `message` names the fault, `line` and `column` (from 1) its place.
     """
 
     def __init__(self, message: str, position: TextPosition) -> None:
@@ -57,7 +57,7 @@ class TextError(ValueError):
 
     @property
     def position(self) -> TextPosition:
-        """Where in the text."""
+        """Place of the fault."""
         return TextPosition(self.line, self.column)
 
     def __reduce__(self) -> tuple[type[TextError], tuple[str, TextPosition]]:
@@ -81,7 +81,7 @@ def decode(text: str | bytes) -> str:
 
 
 def map_tokens(function: Callable[[str], str], term: Term) -> Term:
-    """The term with `function` applied to each of its tokens. Not recursive."""
+    """The term with `function` applied to each token. Not recursive."""
     if isinstance(term, str):
         return function(term)
     stack: list[tuple[list[Term], Iterator[Term]]] = [([], iter(term))]
@@ -100,7 +100,7 @@ def map_tokens(function: Callable[[str], str], term: Term) -> Term:
 
 
 def fold_keywords(rulesheet: tuple[Term, ...]) -> tuple[Term, ...]:
-    """The rulesheet with GDL's keywords in lower case where they stand as relation or operator.
+    """The rulesheet with GDL's keywords in lower case where they are relations or operators.
 
     Everything else keeps its spelling: `(NEXT (Next ?x))` becomes `(next (Next ?x))`.
     """
@@ -114,7 +114,7 @@ def _fold_statement(statement: Term) -> Term:
 
 
 def _fold_literal(literal: Term) -> Term:
-    """Recursive: only connectives nest here, and the readers bound how deep."""
+    """Fold one literal. Recursive: only connectives nest here, and the readers bound the depth."""
     if isinstance(literal, str):
         return "terminal" if literal.lower() == "terminal" else literal
     if not literal or not isinstance(literal[0], str):

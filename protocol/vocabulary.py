@@ -1,4 +1,4 @@
-"""What managers say and what players answer, as data. `protocol.messages` reads and writes it."""
+"""Managers' messages and players' replies, as data. `protocol.messages` reads and writes them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Syntax: TypeAlias = Literal["prefix", "infix"]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a message was written, and so how its reply is to be."""
+    """The form of a message, and so of its reply."""
 
     syntax: Syntax = "prefix"
     message_id: str | None = None
-    """Infix messages may carry an id, which their reply repeats: `ping(m7)`, `reply(m7,ready)`."""
+    """Optional id of an infix message, repeated in its reply: `ping(m7)`, `reply(m7,ready)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Preview:
     syntax: Syntax = field(default="prefix", repr=False, compare=False)
 
     def locate(self, path: tuple[int, ...]) -> TextPosition:
-        """Where in `source` the sub-term of `rules` starts that `path` leads to. Raises `LookupError`."""
+        """The position in `source` of the sub-term of `rules` at `path`. Raises `LookupError`."""
         return _locate(self.source, self.syntax, path)
 
 
@@ -53,15 +53,15 @@ class Start:
     match_id: str
     role: Term
     rules: tuple[Term, ...]
-    """The statements, their keywords in lower case where they stand as relation or operator."""
+    """Statements with GDL's keywords in lower case."""
     start_clock: int
     play_clock: int
     source: str = field(default="", repr=False, compare=False)
-    """The text of the rules as it came, to locate diagnostics in."""
+    """The rules' text as received, to locate diagnostics in."""
     syntax: Syntax = field(default="prefix", repr=False, compare=False)
 
     def locate(self, path: tuple[int, ...]) -> TextPosition:
-        """Where in `source` the sub-term of `rules` starts that `path` leads to. Raises `LookupError`."""
+        """The position in `source` of the sub-term of `rules` at `path`. Raises `LookupError`."""
         return _locate(self.source, self.syntax, path)
 
 
@@ -70,16 +70,16 @@ class Play:
     """PLAY: the moves just made by all roles, in role order; what is yours?
 
     GDL-II has two forms. The long one gives `turn`, `last_move` and `percepts`, and no `moves`. The short one looks
-    like a joint move and lands in `moves`: in a game with percepts, that is what they are.
+    like a joint move: in a game with percepts, `moves` holds the percepts.
     """
 
     match_id: str
     moves: tuple[Term, ...] | None = None
-    """None where there are none: on the first turn, or (short form) when nothing was perceived."""
+    """None on the first turn, and in the short form when nothing was perceived."""
     turn: int | None = None
-    """From 0; None but in the long form."""
+    """Turn number from 0; None except in the long form."""
     last_move: Term | None = None
-    """What the manager executed for this player; None on the first turn."""
+    """The player's move as the manager executed it; None on the first turn."""
     percepts: tuple[Term, ...] | None = None
 
 
@@ -106,7 +106,7 @@ Message: TypeAlias = Info | Ping | Preview | Start | Play | Stop | Abort
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The answer to INFO. A manager schedules a match only where `status` is `available`."""
+    """The answer to INFO. Managers schedule matches only for a player whose `status` is `available`."""
 
     name: str
     status: str = "available"
@@ -120,7 +120,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """The answer to whatever cannot be served: the one refusal that every manager knows."""
+    """The refusal of any message: the only one that every manager knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Aborted:
 
 @dataclass(frozen=True, slots=True)
 class MoveReply:
-    """The answer to PLAY: one ground term, spelled as the rules spell it."""
+    """The answer to PLAY: one ground term, spelled as in the rules."""
 
     move: Term
 
