@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from agent.refereeing.record import MatchRecord, PlayerError
+from agent.search.engine import Opinion, Score
 from agent.web.gallery import Gallery
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
@@ -198,6 +199,18 @@ async def test_boards_of_other_games(windows: Windows, corpus: Path, name: str, 
         window = await windows.open(address + course.path)
         await window.see(f".match[data-ply='{steps}'] .diagram svg.board")
         await window.keep(name)
+
+
+async def test_a_proof_says_in_how_many_plies(windows: Windows) -> None:
+    """Where the plies to the end were counted, the page says so instead of "proven"."""
+    gallery = Gallery()
+    async with served(gallery) as address, windows:
+        course = Course(gallery, "tic_tac_toe", rulesheets.text("tic_tac_toe"))
+        move = course.machine.legal(course.state, 0)[0]
+        course.transcript.think(0, Opinion(move, Score(100.0, proven=True, plies=5), final=True), "alpha-beta", "")
+        window = await windows.open(address + course.path)
+        await window.see(".thought .value")
+        assert "wins in 5 plies" in await window.page.locator(".thought .value").inner_text()
 
 
 async def test_phone_and_dark(windows: Windows) -> None:
