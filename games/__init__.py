@@ -1,4 +1,4 @@
-"""Turns rules into something that can be played fast: GDL, circuits, native boards. Knows no clock and no network."""
+"""From rules to fast play: GDL, circuits, native boards."""
 
 from games.kernel_cache import use_versioned_cache
 

@@ -1,8 +1,7 @@
-"""Child processes: work with bounded memory and CPU time, supervised by the process that started it.
+"""Child processes with bounded memory and CPU time, supervised by their parent.
 
-A child gets one end of a pipe. It may send and receive messages while it works; what its work returns or raises is its
-last message. It ends with its parent, however that ends, and a child that died is told from one that is slow: the pipe
-has come to its end.
+A child gets one end of a pipe. It may send and receive messages while it works; its last message is the result or the
+exception of its work. It ends when its parent ends, in whatever way. The pipe's end tells a dead child from a slow one.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from typing import Any, Literal
 from games.machine import LimitError
 
 _PARENT_CHECK = 0.5
-"""Seconds between a child's looks at whether its parent still lives; set by hand, not tuned."""
+"""Seconds between a child's checks that its parent lives."""
 
 
 _CPU_CLOCK = 2
@@ -36,23 +35,23 @@ _CPU_CLOCK = 2
 
 
 class ChildLostError(Exception):
-    """A child process ended without a result; the text says how."""
+    """A child process ended without a result; the text says why."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a child process may use; None: as much as its parent may."""
+    """Resource bounds of a child process; None: those of its parent."""
 
     cpu_seconds: float | None = None
     """CPU time of the process itself, rounded up to whole seconds (RLIMIT_CPU)."""
     memory_bytes: int | None = None
-    """Address space (RLIMIT_AS) beyond what the process begins with: a parent may have mapped more than the bound
-    without using it, as whoever has joined a Ray cluster has."""
+    """Address space (RLIMIT_AS) beyond the process's initial one: a parent may have mapped more than the bound, unused
+    (as a member of a Ray cluster does)."""
 
 
 @dataclass(frozen=True)
 class _Raised:
-    """The last message of a child whose work has failed."""
+    """The last message of a child whose work failed."""
 
     error: Exception
 
@@ -61,7 +60,7 @@ class ChildProcess:
     """A running child process.
 
     >>> child = ChildProcess(work, 1, 2, bounds=Bounds(cpu_seconds=10))   # doctest: +SKIP
-    >>> child.receive(timeout=60)                                         # what work(pipe, 1, 2) sends or returns
+    >>> child.receive(timeout=60)                                         # a message or the result of work(pipe, 1, 2)
     >>> child.end()
     """
 
@@ -75,12 +74,13 @@ class ChildProcess:
     ) -> None:
         """Starts `work(pipe, *arguments)` in a new process.
 
-        A forked child has all that its parent has loaded; fork before other threads hold locks that the work needs. A
-        spawned one begins afresh; spawn in the main thread. A child that may not have children of its own is also ended
-        when this process exits without having ended it.
+        A forked child has everything its parent has loaded; fork before other threads hold locks that the work needs.
+        A spawned one starts afresh; spawn in the main thread. A child that may not have children of its own is killed
+        at this process's exit.
         """
         ours, theirs = multiprocessing.Pipe()
-        self._pipe = ours
+        self.pipe = ours
+        """This process's end of the pipe."""
         self._bounds = bounds
         forking = method == "fork"
         context = multiprocessing.get_context("fork") if forking else multiprocessing.get_context("spawn")
@@ -90,7 +90,7 @@ class ChildProcess:
             daemon=not may_have_children,
         )
         with warnings.catch_warnings(), contextlib.nullcontext() if forking else _interrupts_ignored():
-            # Python warns of fork beside threads; see above.
+            # Python warns of forking with threads; see above.
             warnings.simplefilter("ignore", DeprecationWarning)
             self._process.start()
         theirs.close()
@@ -102,30 +102,30 @@ class ChildProcess:
         return self._process.pid
 
     def cpu_seconds(self) -> float:
-        """CPU time that the process has used so far; 0 if it is gone."""
-        # Of another process: what clock_getcpuclockid(3) returns, see clock_getres(2).
+        """CPU time used by the process so far; 0 if it is gone."""
+        # The other process's clock, as from clock_getcpuclockid(3); see clock_getres(2).
         try:
             return time.clock_gettime((~self.pid << 3) | _CPU_CLOCK)
         except OSError:
             return 0.0
 
     def send(self, message: object) -> None:
-        """Sends a message to the child. Raises `ChildLostError`, or `LimitError` where it has used up its CPU time."""
+        """Sends a message to the child. Raises `ChildLostError`, or `LimitError` if its CPU time is used up."""
         try:
-            self._pipe.send(message)
+            self.pipe.send(message)
         except OSError:
             raise self._loss() from None
 
     def receive(self, timeout: float | None = None) -> Any:
-        """The child's next message; waits for at most `timeout` seconds.
+        """The child's next message; waits at most `timeout` seconds.
 
-        Raises what the child's work raised, `LimitError` where it needs more than its bounds or the timeout allow, and
-        `ChildLostError` where it has ended in any other way.
+        Raises the exception of the child's work, `LimitError` if it exceeds its bounds or the timeout, and
+        `ChildLostError` if it ended in any other way.
         """
         try:
-            if not self._pipe.poll(timeout):
+            if not self.pipe.poll(timeout):
                 raise LimitError(f"no answer within {timeout:g} s")
-            message = self._pipe.recv()
+            message = self.pipe.recv()
         except (EOFError, OSError):
             raise self._loss() from None
         if isinstance(message, _Raised):
@@ -133,10 +133,10 @@ class ChildProcess:
         return message
 
     def end(self) -> None:
-        """Kills the process if it still runs, and frees what it held. To be called once for every child."""
+        """Kills the process if it still runs, and frees its resources. Call it once for every child."""
         self._process.kill()
         self._process.join()
-        self._pipe.close()
+        self.pipe.close()
 
     def _loss(self) -> LimitError | ChildLostError:
         self._process.join()
@@ -149,13 +149,13 @@ class ChildProcess:
 
 
 def wait_for_any(children: Sequence[ChildProcess], timeout: float | None = None) -> list[ChildProcess]:
-    """The children that have sent something or have ended, as soon as there are any; none after `timeout` seconds."""
-    ready = multiprocessing.connection.wait([child._pipe for child in children], timeout)
-    return [child for child in children if child._pipe in ready]
+    """Waits for a message or the end of any child; returns those children, none after `timeout` seconds."""
+    ready = multiprocessing.connection.wait([child.pipe for child in children], timeout)
+    return [child for child in children if child.pipe in ready]
 
 
 def cpu_seconds() -> float:
-    """CPU time that this process and its ended children have used."""
+    """CPU time used by this process and its ended children."""
     usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
@@ -170,7 +170,7 @@ def _main(
     work: Callable[..., object],
     arguments: tuple[object, ...],
 ) -> None:
-    # A terminal sends Ctrl-C to all processes; it is the parent's to act on.
+    # A terminal sends Ctrl-C to all processes; the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if parents_end is not None:
         parents_end.close()
@@ -180,7 +180,7 @@ def _main(
     threading.Thread(target=_end_with, args=(parent.pid,), daemon=True).start()
     try:
         _apply(bounds)
-        # Protocol 5 does not copy arrays before it writes them.
+        # Protocol 5 writes arrays without copying them.
         message = pickle.dumps(work(pipe, *arguments), protocol=5)
     except MemoryError as error:
         memory = bounds.memory_bytes
@@ -192,7 +192,7 @@ def _main(
         pipe.send_bytes(message)
     sys.stdout.flush()
     sys.stderr.flush()
-    # Not through Python's exit: what the parent registered to run at exit is the parent's.
+    # Skip Python's exit: the handlers registered for it are the parent's.
     os._exit(0)
 
 
@@ -206,7 +206,7 @@ def _apply(bounds: Bounds) -> None:
 
 
 def _address_space() -> int:
-    """Bytes of this process's address space."""
+    """Size of this process's address space, in bytes."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
 
@@ -219,7 +219,7 @@ def _limit(what: int, soft: int, hard: int) -> None:
 
 
 def _portable(error: Exception) -> Exception:
-    """The error with its traceback as a note, or where it cannot be pickled, its text in a `ChildLostError`."""
+    """The error with its traceback as a note; if it cannot be pickled, its text in a `ChildLostError`."""
     try:
         error.add_note("In a child process:\n" + "".join(traceback.format_exception(error)))
         pickle.loads(pickle.dumps(error))
@@ -237,7 +237,7 @@ def _end_with(parent: int) -> None:
 
 @contextlib.contextmanager
 def _interrupts_ignored() -> Iterator[None]:
-    """A process that starts while Ctrl-C is ignored goes on ignoring it, also before it gets to `_main`."""
+    """Ignores Ctrl-C within: a process that starts meanwhile ignores it from the start, before it reaches `_main`."""
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield

@@ -1,7 +1,7 @@
-"""Where compiled kernels are kept: one folder per version of the sources.
+"""The folder of compiled kernels: one per version of the sources.
 
-Numba looks only at the file a kernel stands in to tell whether its cached code is out of date; a kernel whose callee
-in another file has changed would go on with the old code. So the folder's name is a digest of all sources.
+To tell whether cached code is stale, Numba looks only at the kernel's own file: a kernel whose callee in another file
+changed would keep the old code. So the folder's name is a digest of all sources.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import tempfile
 from pathlib import Path
 
 KEPT_VERSIONS = 3
-"""Folders of other versions that are kept, the newest; older ones are removed. Set by hand; not tuned."""
+"""Number of other versions' folders kept, the newest; older ones are removed."""
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 
 
 def use_versioned_cache() -> None:
-    """Makes Numba keep its cache beside this package, or where that cannot be written, in the user's cache folder.
+    """Makes Numba keep its cache beside this package or, if that is not writable, in the user's cache folder.
 
-    Has to run before the first kernel is defined. A folder that the user has set (NUMBA_CACHE_DIR) is left alone.
+    Must run before the first kernel is defined. A folder set by the user (NUMBA_CACHE_DIR) is left alone.
     """
     base = _base_folder()
     chosen = os.environ.get(_VARIABLE)
-    # A folder below ours comes from a parent process, whose sources may have been others.
+    # A folder below ours comes from a parent process, perhaps with other sources.
     if chosen and Path(chosen).parent != base:
         return
     folder = base / sources_digest()
@@ -39,12 +39,12 @@ def use_versioned_cache() -> None:
 
 
 def cache_folder() -> Path:
-    """Where this process keeps its kernels; `use_versioned_cache` has run."""
+    """This process's kernel cache; call after `use_versioned_cache`."""
     return Path(os.environ[_VARIABLE])
 
 
 def sources_digest() -> str:
-    """What tells one version of the sources of all kernels from another."""
+    """A digest of the sources of all kernels."""
     here = Path(__file__).resolve().parent
     digest = hashlib.sha256()
     for package in (here, here.parent / "agent"):

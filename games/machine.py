@@ -1,4 +1,4 @@
-"""The one contract that every implementation of a game's rules answers to, and the plain data it speaks."""
+"""The contract of every implementation of a game's rules, and its plain data."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Term: TypeAlias = str | tuple["Term", ...]
 """A GDL term: a `str` (constant, or variable with its leading `?`) or a tuple of terms `("mark", "3", "4")`."""
 
 NO_MOVE: Term = "nil"
-"""Stands for the move of a role to which the rules leave none."""
+"""The move of a role without legal moves."""
 
 State: TypeAlias = Hashable
-"""A state of some machine: opaque, immutable, hashable, picklable; equal states of one machine compare equal."""
+"""A state of one machine: opaque, immutable, hashable, picklable; equal states compare equal."""
 
 
 class StateMachine(ABC):
-    """The rules of one game: what is legal, what follows, when it ends and what it is worth.
+    """The rules of one game: legal moves, successors, the end and the goals.
 
-    Roles are addressed by their index in `roles`; facts and moves are terms as the rulesheet spells them.
+    Roles are indices into `roles`; facts and moves are terms as spelled in the rulesheet.
     """
 
     roles: tuple[Term, ...]
@@ -31,11 +31,11 @@ class StateMachine(ABC):
 
     @abstractmethod
     def legal(self, state: State, role: int) -> list[Term]:
-        """The legal moves of `role`, without repeats, in a fixed order; empty where the sheet leaves it none."""
+        """The legal moves of `role`, without repeats, in a fixed order; empty where the sheet leaves none."""
 
     @abstractmethod
     def next(self, state: State, joint_move: Sequence[Term]) -> State:
-        """The state after one move per role. Raises `IllegalMoveError` for a move that the rules do not know."""
+        """The state after one move per role. Raises `IllegalMoveError` for a move unknown to the rules."""
 
     @abstractmethod
     def terminal(self, state: State) -> bool:
@@ -43,41 +43,41 @@ class StateMachine(ABC):
 
     @abstractmethod
     def goal(self, state: State, role: int) -> int | None:
-        """The goal value of `role`, 0..100; None where the sheet derives no value, or several at once.
+        """The goal value of `role`, 0..100; None where the sheet derives none or several.
 
-        Whoever has to put a number on None, as search and statistics do, takes `points`.
+        `points` turns None into a number.
         """
 
     @abstractmethod
     def facts(self, state: State) -> frozenset[Term]:
-        """What is `true` in the state."""
+        """The facts that are `true` in the state."""
 
     @abstractmethod
     def state(self, facts: Iterable[Term]) -> State:
-        """The state in which exactly these facts are true. Raises `UnknownFactError` for one that can never be."""
+        """The state with exactly these facts. Raises `UnknownFactError` for one that can never be true."""
 
     def interruptible(self, stop: Callable[[], bool]) -> AbstractContextManager[None]:
-        """Within, queries raise `Interrupted` soon after `stop` says so; not so on a machine whose queries are quick.
+        """Within, queries raise `Interrupted` soon after `stop` turns true; machines with quick queries ignore it.
 
-        It holds for the queries of all threads.
+        Applies to the queries of all threads.
         """
         return nullcontext()
 
 
 def points(goal: int | None) -> int:
-    """What a goal is worth: 0 points where there is none, as managers record it."""
+    """The goal as a number: 0 points for None, as managers record it."""
     return 0 if goal is None else goal
 
 
 class GameError(Exception):
-    """Anything that is wrong with a game's rules or with what is asked of them.
+    """An error in a game's rules, or in a query about them.
 
     GameError
     ├── RulesError          the rulesheet has no meaning (see `games.gdl.rules.check` for its diagnostics)
-    ├── IllegalMoveError    a move no role can ever make
+    ├── IllegalMoveError    a move that no role can ever make
     ├── UnknownFactError    a fact that no state can hold
     └── LimitError          a bound on time, memory or size was reached
-        └── Interrupted     the caller wanted the query to stop
+        └── Interrupted     the caller stopped the query
     """
 
 
@@ -86,7 +86,7 @@ class RulesError(GameError):
 
 
 class IllegalMoveError(GameError):
-    """A move that the rules do not know for this role."""
+    """A move unknown to the rules for this role."""
 
 
 class UnknownFactError(GameError):
@@ -98,4 +98,4 @@ class LimitError(GameError):
 
 
 class Interrupted(LimitError):
-    """The caller wanted the query to stop."""
+    """The caller stopped the query."""

@@ -1,4 +1,4 @@
-"""What roles perceive in games of imperfect information (GDL-II), by the rules of `sees`.
+"""Percepts of roles in games of imperfect information (GDL-II), by the rules of `sees`.
 
 Reference: Thielscher: A general game description language for incomplete information games, AAAI 2010.
 """
@@ -16,10 +16,10 @@ _PERCEPT = "percept"
 
 
 class Perception:
-    """What is perceived of each step of one game. Safe to use from several threads.
+    """The percepts of each step of one game. Thread-safe.
 
-    An interpreter of the same rules, in which `next` concludes what is seen in place of what holds next: percepts, too,
-    depend on the state and on the joint move made in it.
+    An interpreter of the same rules, in which `next` derives percepts in place of facts: these, too, depend on the
+    state and the joint move.
     """
 
     def __init__(self, checked: CheckedRules) -> None:
@@ -30,9 +30,9 @@ class Perception:
         self._machine = Interpreter(CheckedRules(tuple(rules), checked.roles, ()))
 
     def percepts(self, facts: Iterable[Term], joint_move: Sequence[Term], role: int) -> frozenset[Term]:
-        """What a role (by index) perceives of a joint move made in the state of these facts.
+        """The percepts of a role (by index) after a joint move in the state of these facts.
 
-        Raises `IllegalMoveError` for a move that the rules do not know, `LimitError` where evaluation does not end.
+        Raises `IllegalMoveError` for a move unknown to the rules, `LimitError` where evaluation does not end.
         """
         machine = self._machine
         seen = machine.facts(machine.next(machine.state(facts), joint_move))

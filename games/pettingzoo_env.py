@@ -22,22 +22,20 @@ Observation: TypeAlias = dict[str, NDArray[np.int8]]
 
 
 class GameEnvironment(AECEnv):  # type: ignore[misc]
-    """Agents are the roles, by name; nature (a role named `random`) is played by the environment.
+    """A game whose agents are its roles, by name; the environment plays nature (a role named `random`).
 
-    An observation is a dict of `observation`, int8[facts], which facts of `machine.game.fluents` are true, and
-    `action_mask`, int8[moves of the role], which moves are legal. An action is an index into these moves, which are
-    `machine.game.moves[role]`.
-    Agents are asked in the order of the roles and see the state before the ply, so that simultaneous moves stay hidden;
-    who has one legal move makes it without being asked. Rewards come at the end: goals, 0..1. A match that goes on for
-    `max_plies`, or in which a role has no legal move, is truncated without rewards.
-
-    States are shown to all agents as they are: it is for games of perfect information.
+    An observation is a dict: `observation`, int8[facts], marks the true facts of `machine.game.fluents`;
+    `action_mask`, int8[moves of the role], marks the legal moves. An action is an index into
+    `machine.game.moves[role]`. Agents act in the order of the roles and see the state before the ply, so simultaneous
+    moves stay hidden. A role with one legal move makes it unasked. Rewards come at the end: goals, 0..1. A match is
+    truncated without rewards after `max_plies`, or where a role has no legal move.
+    All agents see the whole state: for games of perfect information.
     """
 
     metadata = {"render_modes": ["ansi"], "name": "gdl_v0", "is_parallelizable": False}  # noqa: RUF012 - as PettingZoo's
 
     def __init__(self, machine: CircuitMachine, *, max_plies: int = 1000, render_mode: str | None = None) -> None:
-        """The machine is not changed; environments may share it."""
+        """The machine is not changed; environments may share one."""
         super().__init__()
         self.render_mode = render_mode
         self._machine = machine
@@ -63,15 +61,15 @@ class GameEnvironment(AECEnv):  # type: ignore[misc]
         self._plies = 0
 
     def observation_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
-        """Of one role; the same object every time."""
+        """The observation space of one role; the same object every time."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
-        """Of one role; the same object every time."""
+        """The action space of one role; the same object every time."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begins a match. `seed` is that of nature's moves."""
+        """Begins a match. `seed` is for nature's moves."""
         if seed is not None:
             self._random = np.random.default_rng(seed)
         self.agents = list(self.possible_agents)
@@ -86,18 +84,18 @@ class GameEnvironment(AECEnv):  # type: ignore[misc]
         self._begin_ply()
 
     def observe(self, agent: str) -> Observation:
-        """What a role sees: all facts, and its own legal moves."""
+        """The observation of a role: all facts, and its own legal moves."""
         mask = np.zeros(len(self._moves(agent)), np.int8)
         if not self._over:
             mask[self._legal[self._names.index(agent)]] = 1
         return {"observation": self.state(), "action_mask": mask}
 
     def state(self) -> NDArray[np.int8]:
-        """int8[facts]: which facts of `machine.game.fluents` are true."""
+        """int8[facts]: marks the true facts of `machine.game.fluents`."""
         return facts_in(self._machine.pack(self._state), len(self._machine.game.fluents)).astype(np.int8)
 
     def step(self, action: int | None) -> None:
-        """The move of `agent_selection`. Raises `ValueError` for one that is not legal."""
+        """Makes the move of `agent_selection`. Raises `ValueError` for an illegal one."""
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
@@ -118,7 +116,7 @@ class GameEnvironment(AECEnv):  # type: ignore[misc]
         return "\n".join(sorted(map(term_text, self._machine.facts(self._state))))
 
     def close(self) -> None:
-        """There is nothing to free."""
+        """Nothing to free."""
 
     # -- one ply after the other ---------------------------------------------------------------------------------------
 
@@ -130,7 +128,7 @@ class GameEnvironment(AECEnv):  # type: ignore[misc]
         return self._machine.game.moves[self._names.index(agent)]
 
     def _begin_ply(self) -> None:
-        """Up to the first role that has a choice, in this ply or a later one."""
+        """Plays on to the first role that has a choice, in this ply or a later one."""
         machine = self._machine
         while True:
             if machine.terminal(self._state):

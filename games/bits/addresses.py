@@ -1,4 +1,4 @@
-"""Memory that another library owns, read by its address."""
+"""Reads memory that another library owns, by address."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
 """Sets of cells on boards up to 16x16 as LLVM intrinsics for Numba kernels: all places of a shape at once.
 
 A board is four `uint64` words, least significant first. Cell `16 * y + x` is bit `cell & 63` of word `cell >> 6`, so
-the same 32 bytes are also sixteen rows of 16 bits each. A *shape* is a list of cell offsets `(dx, dy)` from its
-anchor, none negative. Where it can lie is an intersection: of the free cells, shifted by each of its offsets. Shifting
-by `dx` is a shift of all rows side by side and shifting by `dy` is a load that starts `dy` rows later; so a board that
-was stored once per `dx` (`store_shifted`), with empty rows below it, turns each cell of a shape into one load and one
-AND (`fit`).
+the 32 bytes are also sixteen rows of 16 bits. A *shape* is a list of non-negative cell offsets `(dx, dy)` from its
+anchor. Its anchors are the intersection of the free cells shifted by each offset. Shifting by `dx` shifts all rows in
+parallel; shifting by `dy` is a load that starts `dy` rows later. With the board stored once per `dx`
+(`store_shifted`), each cell of a shape costs one load and one AND (`fit`).
 
-Addresses are `array.ctypes.data` of contiguous arrays. The code is little-endian, like everything that Numba runs on.
+Addresses are `array.ctypes.data` of contiguous arrays. The code is little-endian.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ SIDE = 16
 WORDS = 4
 """Words of a board."""
 SHIFTED_BYTES = 64
-"""Bytes of one shifted board: 16 rows and 16 empty ones below."""
+"""Bytes of one shifted board: 16 rows and 16 empty rows below."""
 
 _WORD_VECTOR = ir.VectorType(WORD, WORDS)
 _ROW_VECTOR = ir.VectorType(ir.IntType(16), SIDE)
@@ -158,26 +157,26 @@ def _overlap_beyond(typing_context: Any, *arguments: Any) -> Any:
 store_shifted: Any = intrinsic(_store_shifted)
 """`store_shifted(board: address, columns: int64, target: address)`: the board shifted by 0..columns-1 columns.
 
-Copy number dx goes to `target + 64 * dx`; cell (x, y) of it is cell (x + dx, y) of the board. The 32 bytes after
-each copy are left alone: the caller keeps them zero.
+Copy dx goes to `target + 64 * dx`; its cell (x, y) is cell (x + dx, y) of the board. The caller keeps the 32 bytes
+after each copy zero.
 """
 diagonals: Any = intrinsic(_diagonals)
-"""`diagonals(board: address, target: address)`: the cells diagonally beside those of a board."""
+"""`diagonals(board: address, target: address)`: the diagonal neighbours of a board's cells."""
 spread: Any = intrinsic(lambda typing_context, anchors, offsets, size, cells: _spread(typing_context))
-"""`spread(anchors, offsets, size, cells)`: the cells that a shape covers from any of a set of anchors.
+"""`spread(anchors, offsets, size, cells)`: adds to `cells` the cells that a shape covers from any of the anchors.
 
 The reverse of `fit`: `anchors` is the address of a board with 32 zero bytes before it, `offsets` and `size` are
-those of `fit`. The cells are added to the board at `cells`. No cell may be off the board.
+those of `fit`, `cells` is the address of a board. No cell may be off the board.
 """
 fit: Any = intrinsic(lambda typing_context, free, corners, offsets, size, anchors, legal: _fit(typing_context))
-"""`fit(free, corners, offsets, size, anchors, legal) -> int64`: where a shape fits and where it touches a corner.
+"""`fit(free, corners, offsets, size, anchors, legal) -> int64`: the anchors at which a shape fits and touches a corner.
 
-`free` and `corners` are addresses of what `store_shifted` left, `offsets` that of `size` byte offsets
-(`uint32`, `64 * dx + 2 * dy`) into them, `anchors` that of the board of admissible anchors. The anchors at which
-all cells are free and one of them is a corner are stored at `legal`. Returns how many they are; -1 where the shape
-does not even fit in anywhere: free cells never come back, so it never will.
+`free` and `corners` are addresses of boards from `store_shifted`; `offsets` is the address of `size` byte offsets into
+them (`uint32`, `64 * dx + 2 * dy`), `anchors` that of the board of admissible anchors. Stores at `legal` the anchors
+at which all cells are free and one is a corner. Returns their number; -1 where the shape fits nowhere, corner or not:
+free cells never come back, so it never will.
 """
 overlap: Any = intrinsic(lambda typing_context, one, other: _overlap(typing_context))
-"""`overlap(one, other) -> int64`: how many cells are on both boards (addresses of uint64[4])."""
+"""`overlap(one, other) -> int64`: the number of cells on both boards (addresses of uint64[4])."""
 overlap_beyond: Any = intrinsic(lambda typing_context, one, other, without: _overlap_beyond(typing_context))
-"""`overlap_beyond(one, other, without) -> int64`: as `overlap`, leaving out the cells of a third board."""
+"""`overlap_beyond(one, other, without) -> int64`: as `overlap`, without the cells of a third board."""

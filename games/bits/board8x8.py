@@ -1,12 +1,11 @@
 """Boards of 8x8 cells in one word, as LLVM intrinsics for Numba kernels: lines of cells between two others.
 
 Cell `8 * row + column` is bit `8 * row + column`. A board is a pair of `uint64` (`player`, `opponent`), seen from the
-side to move. A line of opponent's cells is *captured* when it lies, without a gap, between an empty cell and an own
-cell (Reversi). Smaller boards and boards with blocked cells are embedded: a cell in neither set stops every line, so
-only the caller's set of empty playable cells knows about them.
+side to move. A gapless line of opponent's cells is *captured* when it lies between an empty cell and an own cell
+(Reversi). Smaller boards and boards with blocked cells are embedded: a cell in neither set stops every line, so only
+the caller knows which empty cells are playable.
 
-The eight directions are handled side by side in vectors of four 64-bit words. LLVM splits them on machines without
-such registers, so the code is the same everywhere.
+Vectors of four 64-bit words hold four directions each. LLVM splits them on machines without such registers.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _INNER_COLUMNS = 0x7E7E7E7E7E7E7E7E
 
 
 def ray(cell: int, row_step: int, column_step: int) -> int:
-    """The cells (bitboard) reached from `cell` by repeated steps, without `cell` itself."""
+    """The cells (bitboard) from `cell` in the direction of the step, without `cell` itself."""
     row, column = divmod(cell, 8)
     cells = 0
     while 0 <= (row := row + row_step) < 8 and 0 <= (column := column + column_step) < 8:
@@ -36,7 +35,7 @@ def ray(cell: int, row_step: int, column_step: int) -> int:
     return cells
 
 
-# The rays of every cell towards higher bits (E, SW, S, SE when row 0 is drawn on top), and their mirror images.
+# Each cell's rays towards higher bits (E, SW, S, SE when row 0 is drawn on top), and their mirror images.
 _UP_STEPS = ((0, 1), (1, -1), (1, 0), (1, 1))
 _UP_RAYS = [ray(cell, row, column) for cell in range(64) for row, column in _UP_STEPS]
 _DOWN_RAYS = [ray(cell, -row, -column) for cell in range(64) for row, column in _UP_STEPS]
@@ -73,7 +72,7 @@ def _capture_targets(typing_context: Any, player: Any, opponent: Any) -> Any:
 
 
 def _load_rays(builder: ir.IRBuilder, name: str, rays: list[int], cell: Any) -> Any:
-    """The row of a constant table `rays` (four rays per cell) that belongs to `cell`."""
+    """The entry of `cell` in a constant table `rays` (four rays per cell)."""
     table = builder.module.globals.get(name)
     if table is None:
         rows = [_constant(*rays[4 * index : 4 * index + 4]) for index in range(64)]
@@ -107,14 +106,14 @@ def _flips(typing_context: Any, cell: Any, player: Any, opponent: Any) -> Any:
 
 
 capture_targets: Any = intrinsic(_capture_targets)
-"""`capture_targets(player: uint64, opponent: uint64) -> uint64`: where playing on an empty cell captures something.
+"""`capture_targets(player: uint64, opponent: uint64) -> uint64`: the empty cells on which playing captures something.
 
-Only the bits of empty cells mean anything; a parallel prefix (Kogge-Stone) over the lines that start beside own cells.
+Bits of occupied cells are meaningless. A parallel prefix (Kogge-Stone) over the lines that start beside own cells.
 """
 flips: Any = intrinsic(_flips)
 """`flips(cell: int64, player: uint64, opponent: uint64) -> uint64`: the cells captured by playing on an empty cell.
 
-Towards higher bits the carry of an addition runs through the opponent's cells to the cell that ends the line; towards
-lower bits that cell is the highest one of the ray that is not the opponent's (count of leading zeros). Both are the
-techniques of Edax (R. Delorme, `flip_carry_64.c`, `flip_avx_lzcnt.c` by T. Okuhara).
+Towards higher bits, the carry of an addition runs through the opponent's cells to the end of the line. Towards lower
+bits, that end is the ray's highest cell that is not the opponent's (count of leading zeros). Both techniques are from
+Edax (R. Delorme, `flip_carry_64.c`, `flip_avx_lzcnt.c` by T. Okuhara).
 """

@@ -1,4 +1,4 @@
-"""A clock for kernels, which cannot call Python's."""
+"""A monotonic clock for kernels, which cannot call Python's."""
 
 from __future__ import annotations
 
@@ -26,4 +26,4 @@ def _nanoseconds(typing_context: Any) -> Any:
 
 
 nanoseconds: Any = intrinsic(_nanoseconds)
-"""`nanoseconds() -> int64`: the time of a monotonic clock (POSIX `clock_gettime`); about 25 ns a call on Linux."""
+"""`nanoseconds() -> int64`: monotonic time (POSIX `clock_gettime`); about 25 ns a call on Linux."""

@@ -1,7 +1,7 @@
 """Kernels that only kernels call.
 
-Numba gives every kernel a wrapper for Python, which takes every argument apart: for a tuple of thirty arrays it is
-larger than most kernels, and half of all LLVM IR was wrappers.
+Numba gives every kernel a Python wrapper that unpacks every argument. For a tuple of thirty arrays the wrapper is
+larger than most kernels: wrappers were half of all LLVM IR.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from games.bits.compiling import INNER, KERNEL
 
 
 class _InnerKernel(CPUDispatcher):
-    """A kernel without a wrapper for Python, where a call would be a jump to address 0."""
+    """A kernel without a Python wrapper; a call from Python would jump to address 0."""
 
     def __call__(self, *arguments: Any) -> Any:
         raise TypeError(f"only kernels can call {self.py_func.__qualname__}")
 
 
 def inner_kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Decorates a kernel that only kernels call; Python gets a `TypeError`.
+    """Decorates a kernel that only kernels call; calls from Python raise `TypeError`.
 
-    The options are those of `INNER`; the given ones come on top.
+    `options` override those of `INNER`.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -38,8 +38,8 @@ def inner_kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def step(function: Callable[..., Any]) -> Any:
-    """Decorates a step of one kernel: Numba pastes it into its only caller, and never compiles it by itself.
+    """Decorates a step of one kernel: Numba inlines it into its only caller, and never compiles it by itself.
 
-    Each further call would be typed and compiled again, so that all but a few lines are for `inner_kernel` there.
+    Every call is typed and compiled anew. With several callers, `inner_kernel` suits all but a few lines.
     """
     return njit(inline="always", **KERNEL)(function)

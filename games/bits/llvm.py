@@ -1,4 +1,4 @@
-"""Small pieces of LLVM IR that the intrinsics of this folder are put together from."""
+"""Building blocks of this folder's intrinsics, in LLVM IR."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BOOL = ir.IntType(1)
 
 
 def call(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: Any) -> Any:
-    """A call of the LLVM intrinsic or C function with this full name."""
+    """A call of the LLVM intrinsic or C function `name`."""
     signature = ir.FunctionType(result, [argument.type for argument in arguments])
     return builder.call(cgutils.get_or_insert_function(builder.module, signature, name), arguments)
 
@@ -31,10 +31,10 @@ def array_data(context: Any, builder: ir.IRBuilder, array_type: Any, array: Any)
 
 
 def load(builder: ir.IRBuilder, address: Any, type_: ir.Type, align: int) -> Any:
-    """What is at an address (an integer)."""
+    """The value at an address (an integer)."""
     return builder.load(builder.inttoptr(address, type_.as_pointer()), align=align)
 
 
 def store(builder: ir.IRBuilder, value: Any, address: Any, align: int) -> None:
-    """Writes to an address (an integer)."""
+    """Writes a value to an address (an integer)."""
     builder.store(value, builder.inttoptr(address, value.type.as_pointer()), align=align)

@@ -46,10 +46,10 @@ def _fence(typing_context: Any) -> Any:
 
 
 try_lock: Any = intrinsic(_try_lock)
-"""`try_lock(array: int64[:], index: int64) -> bool`: atomically turns a 0 into a 1; False where it was 1 already."""
+"""`try_lock(array: int64[:], index: int64) -> bool`: atomically turns a 0 into a 1; False if it was 1."""
 unlock: Any = intrinsic(_unlock)
-"""`unlock(array: int64[:], index: int64)`: sets the lock back to 0."""
+"""`unlock(array: int64[:], index: int64)`: resets the lock to 0."""
 yield_core: Any = intrinsic(_yield_core)
-"""`yield_core()`: lets another thread have the core (POSIX `sched_yield`)."""
+"""`yield_core()`: yields the core to another thread (POSIX `sched_yield`)."""
 fence: Any = intrinsic(_fence)
-"""`fence()`: what was written before it is seen by every thread that sees what is written after it."""
+"""`fence()`: a thread that sees a later write also sees every earlier one (acquire-release fence)."""

@@ -1,4 +1,4 @@
-"""Asking for memory before it is read, as an LLVM intrinsic for Numba kernels."""
+"""Memory prefetch as an LLVM intrinsic for Numba kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 from games.bits.llvm import BYTE, HALF, array_data
 
 LINE_BYTES = 64
-"""Bytes of a cache line, on every processor that this is likely to run on; a wrong guess costs time only."""
+"""Bytes of a cache line; a wrong guess costs time only."""
 
 
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
@@ -21,7 +21,7 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         function = builder.module.declare_intrinsic(
             "llvm.prefetch", [bytes_], ir.FunctionType(ir.VoidType(), [bytes_, HALF, HALF, HALF])
         )
-        # To be read, soon and again, as data: to ask for it to write would take it from other threads that read it.
+        # A read, of high locality, of data: a prefetch for writing would take the line from threads that read it.
         builder.call(function, [builder.bitcast(pointer, bytes_), HALF(0), HALF(3), HALF(1)])
         return context.get_dummy_value()
 
@@ -29,5 +29,5 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 
 
 prefetch: Any = intrinsic(_prefetch)
-"""`prefetch(array, index: int64)`: brings element number `index` of a contiguous array, counted over all dimensions,
-towards the processor. Nothing waits for it, and an index outside the array does no harm."""
+"""`prefetch(array, index: int64)`: prefetches an element of a contiguous array by its flat index. Nothing waits for it,
+and an index outside the array does no harm."""

@@ -1,6 +1,6 @@
-"""Work on rows of several words at once, as LLVM intrinsics for Numba kernels: gates, and sums of table rows.
+"""Operations on rows of several words, as LLVM intrinsics for Numba kernels: gates, and sums of table rows.
 
-LLVM does not vectorise the plain loops, or forgets the registers between their rounds.
+LLVM does not vectorise the plain loops, or spills the registers between iterations.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from games.bits.llvm import HALF, WORD, array_data, load, splat, store
 
 FLOATS = 32
-"""Numbers in a row of `sum_rows`."""
+"""Floats in a row of `sum_rows`."""
 
 _FOUR_WORDS = ir.VectorType(WORD, 4)
 _FLOAT_ROW = ir.VectorType(ir.FloatType(), FLOATS)
@@ -98,16 +98,16 @@ def _sum_rows(typing_context: Any, *arguments: Any) -> Any:
 gate: Any = intrinsic(prefer_literal=True)(_gate)
 """`gate(slots, inputs, at, out, flip, arity, width)`: slot `out` = AND of `arity` (a literal) slots, XOR `flip`.
 
-`width` is a tuple of W zeros, `slots` uint64[n * W] in which slot s is words W * s .. W * s + W - 1, at an address that
-is a multiple of 8 W bytes. The slots to read are `inputs[at : at + arity]` (int32). All W words are one LLVM vector,
-whatever registers the machine has.
+`width` is a tuple of W zeros. `slots` is uint64[n * W], at an address that is a multiple of 8 W bytes; slot s is words
+W * s .. W * s + W - 1. The input slots are `inputs[at : at + arity]` (int32). All W words are one LLVM vector, on any
+machine.
 """
 sum_byte_rows: Any = intrinsic(prefer_literal=True)(_sum_byte_rows)
-"""`sum_byte_rows(ones, twos, rows, sums, words)`: adds up the table rows that the bytes of two words choose.
+"""`sum_byte_rows(ones, twos, rows, sums, words)`: adds up the table rows selected by the bytes of two words.
 
-`ones` and `twos` are uint64, `rows` uint64[8 * 256, words], `sums` uint64[words]; `words` is a literal, a multiple of
-4. `sums` = the sum over the bytes b = 0..7 of `rows[256 * b + byte b of ones] + 2 * rows[256 * b + byte b of twos]`.
-Words are added as a whole: numbers packed into a word must be so small that no carry leaves them.
+`ones` and `twos` are uint64, `rows` uint64[8 * 256, words], `sums` uint64[words]; `words` is a literal multiple of 4.
+`sums` = the sum over the bytes b = 0..7 of `rows[256 * b + byte b of ones] + 2 * rows[256 * b + byte b of twos]`.
+Words are added as a whole: packed numbers must be small enough that no carry leaves them.
 """
 sum_rows: Callable[..., None] = intrinsic(
     lambda typing_context, rows, bias, active, n, target: _sum_rows(typing_context)
@@ -115,5 +115,5 @@ sum_rows: Callable[..., None] = intrinsic(
 """`sum_rows(rows, bias, active, n, target)`: `target` = `bias` plus the first `n` rows that `active` lists.
 
 All but `n` (int64) are addresses (`array.ctypes.data`): of float32[..., FLOATS], float32[FLOATS], int32[n] and
-float32[FLOATS]. Rows are added one after the other, in vector registers.
+float32[FLOATS]. Rows are added in order, in vector registers.
 """

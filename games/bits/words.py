@@ -1,4 +1,4 @@
-"""Word-level bit operations for Numba kernels, as LLVM intrinsics where the machine has an instruction for them."""
+"""Bit operations on words for Numba kernels, as LLVM intrinsics where the machine has an instruction."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from games.bits.llvm import BOOL, WORD, call
 _ONE = np.uint64(1)
 
 HAS_DEPOSIT = bool(llvmlite.binding.get_host_cpu_features().get("bmi2"))
-"""Whether the machine has an instruction for `deposit`."""
+"""Whether the machine has the instruction of `deposit`."""
 
 HAS_FAST_DEPOSIT = HAS_DEPOSIT and llvmlite.binding.get_host_cpu_name() not in ("znver1", "znver2")
-"""Whether it is quick: these two take some ten cycles for each bit of the mask (Fog, "Instruction tables")."""
+"""Whether `deposit` is fast: these two CPUs take some ten cycles per bit of the mask (Fog, "Instruction tables")."""
 
 
 def _popcount(typing_context: Any, word: Any) -> Any:
@@ -45,13 +45,13 @@ def _deposit(typing_context: Any, bits: Any, mask: Any) -> Any:
 
 
 popcount: Any = intrinsic(_popcount)
-"""`popcount(word: uint64) -> int64`: how many bits are set."""
+"""`popcount(word: uint64) -> int64`: the number of set bits."""
 lowest: Any = intrinsic(_lowest)
 """`lowest(word: uint64) -> int64`: the index of the lowest set bit; 64 for zero."""
 deposit: Any = intrinsic(_deposit)
-"""`deposit(bits: uint64, mask: uint64) -> uint64`: the low bits spread to the places set in the mask.
+"""`deposit(bits: uint64, mask: uint64) -> uint64`: the low bits, moved in order to the set places of the mask.
 
-x86 PDEP (BMI2): a machine without the instruction cannot run a kernel that calls it.
+x86 PDEP (BMI2): without the instruction, a kernel that calls it does not run.
 """
 
 
@@ -59,19 +59,19 @@ _ONES = np.uint64(0x0101010101010101)
 _HIGHS = np.uint64(0x8080808080808080)
 _SET_BITS = [[bit for bit in range(8) if byte >> bit & 1] for byte in range(256)]
 _IN_BYTE = np.array([(bits + 8 * [0])[k] for k in range(8) for bits in _SET_BITS], np.uint8)
-"""(8 * 256) the index of the k-th set bit of a byte, at `256 * k + byte`."""
+"""uint8[8 * 256]: the index of a byte's k-th set bit, at `256 * k + byte`."""
 
 
 @njit(**KERNEL)
 def select_bit_by_bytes(word, k):
-    """`select_bit` without `deposit`: finds the byte by sums of bits, the bit in it by a table.
+    """`select_bit` without `deposit`: finds the byte by prefix sums, the bit in it by a table.
 
     Vigna 2008, "Broadword implementation of rank/select queries".
     """
     sums = word - ((word >> _ONE) & np.uint64(0x5555555555555555))
     sums = (sums & np.uint64(0x3333333333333333)) + ((sums >> np.uint64(2)) & np.uint64(0x3333333333333333))
     sums = ((sums + (sums >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)) * _ONES
-    # In every byte of `sums`, how many bits are set up to that byte.
+    # Byte b of `sums` counts the set bits in bytes 0..b.
     k = np.uint64(k)
     shift = np.uint64(popcount((((k * _ONES) | _HIGHS) - sums) & _HIGHS) << 3)
     before = ((sums << np.uint64(8)) >> shift) & np.uint64(0xFF)
@@ -82,7 +82,7 @@ if HAS_FAST_DEPOSIT:
 
     @njit(**KERNEL)
     def select_bit(word, k):
-        """The index (int64) of the k-th set bit of `word` (uint64), counted from 0; k must be below their number."""
+        """The index (int64) of the k-th set bit of `word` (uint64), from 0; at least k + 1 bits must be set."""
         return lowest(deposit(_ONE << np.uint64(k), word))
 
 else:
@@ -91,7 +91,7 @@ else:
 
 @njit(**KERNEL)
 def transpose(block):
-    """Transposes a 64x64 bit matrix in place: bit j of `block[i]` and bit i of `block[j]` change places.
+    """Transposes a 64x64 bit matrix in place: swaps bit j of `block[i]` with bit i of `block[j]`.
 
     `block` is uint64[64]. Recursive block swap, Warren, "Hacker's Delight", 7-3.
     """
@@ -109,7 +109,7 @@ def transpose(block):
 
 
 def aligned_words(n: int) -> NDArray[np.uint64]:
-    """`n` zeroed words that start on a cache line (64 bytes), so that vector loads do not straddle two."""
+    """`n` zeroed words from the start of a cache line (64 bytes), so that vector loads do not straddle two."""
     buffer = np.zeros(n + 8, np.uint64)
     offset = (-buffer.ctypes.data % 64) // 8
     return buffer[offset : offset + n]

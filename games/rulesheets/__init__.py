@@ -1,4 +1,4 @@
-"""The project's own rulesheets (`*.kif`), written from descriptions of the games, and where to find them."""
+"""The project's own rulesheets (`*.kif`), written from descriptions of the games, and access to them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ SUFFIX = ".kif"
 
 
 def names() -> list[str]:
-    """The names of all rulesheets of the package, sorted."""
+    """The names of the package's rulesheets, sorted."""
     return sorted(
         entry.name.removesuffix(SUFFIX) for entry in resources.files(__name__).iterdir() if entry.name.endswith(SUFFIX)
     )
 
 
 def path(name: str) -> Path:
-    """Where the rulesheet `name` lies. Raises `KeyError` if there is none of that name."""
+    """The file of the rulesheet `name`. Raises `KeyError` if there is none."""
     if name not in names():
         raise KeyError(name)
     return Path(str(resources.files(__name__) / f"{name}{SUFFIX}"))
 
 
 def text(name: str) -> str:
-    """The text of the rulesheet `name`. Raises `KeyError` if there is none of that name."""
+    """The text of the rulesheet `name`. Raises `KeyError` if there is none."""
     return path(name).read_text(encoding="utf-8")
