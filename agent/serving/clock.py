@@ -1,4 +1,4 @@
-"""Time: one type (seconds of `time.monotonic`), and the one place where the margin is taken off a clock."""
+"""Instants and deadlines. The margin is taken off a clock here, and nowhere else."""
 
 from __future__ import annotations
 
@@ -9,91 +9,92 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 SHORTEST = 0.05
-"""Seconds that any turn lasts: enough to learn what is legal. Set by hand; not tuned."""
+"""Seconds that any turn lasts: enough to learn the legal moves."""
 
 Instant: TypeAlias = float
-"""A moment: seconds on the clock of `time.monotonic`. Durations are plain seconds."""
+"""Seconds of `time.monotonic`. Durations are plain seconds."""
 
 DEFAULT_MARGIN = 0.4
-"""Seconds for the reply's way back and for a busy machine on either side: replies were seen to leave within a few
-milliseconds of their deadline, so almost all of it covers the network."""
+"""Seconds for the reply's way back and for busy machines. Replies leave within a few milliseconds of their deadline, so
+almost all of it covers the network."""
 
 SILENCE_SECONDS = 20.0
-"""How long a manager may be silent beyond its clocks before its match is closed: some wait longer than they say, and
-networks may be slow. Set by hand; not tuned."""
+"""Seconds of silence beyond a manager's clocks before its match is closed. Some managers wait longer than they say, and
+networks may be slow."""
 
 RECENT = 64
-"""Measurements that say how late things are at present. Set by hand; not tuned."""
+"""Number of measurements kept."""
 
 LATENESS_FACTOR = 2.0
-"""What was so late lately may be that much later the next time. Set by hand; not tuned."""
+"""Safety factor on recent delays."""
 
 ROUND_TRIPS = 2.0
-"""Round trips between the manager's clock and ours: it may start its clock when it begins to connect, which takes one;
+"""Round trips between the manager's clock and ours. A manager may start its clock before it connects, which takes one;
 its message and our reply take another."""
 
 
 def now() -> Instant:
-    """The present."""
+    """Returns the present instant."""
     return time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The moment at which a reply leaves, whatever the search has to say about it."""
+    """The instant at which a reply leaves, finished search or not."""
 
     at: Instant
-    """The moment itself."""
 
     def remaining(self) -> float:
-        """Seconds left, never negative."""
+        """Returns the seconds left, never negative."""
         return max(0.0, self.at - now())
 
     def passed(self) -> bool:
-        """Whether it is over."""
+        """Returns whether the instant is over."""
         return now() >= self.at
 
 
 class Delays:
-    """The last delays of one kind, in seconds."""
+    """Recent delays of one kind, in seconds."""
 
     def __init__(self) -> None:
         self._recent: deque[float] = deque(maxlen=RECENT)
 
     def add(self, seconds: float) -> None:
-        """Notes one."""
+        """Notes a delay."""
         self._recent.append(max(0.0, seconds))
 
     @property
     def high(self) -> float:
-        """The second largest, a quantile of 98 % once there are enough: one alone may be an accident, as where a
-        machine was suspended. 0 with fewer than two."""
+        """The second largest delay, about the 98 % quantile; 0 with fewer than two.
+
+        The largest may be an accident, such as a suspended machine.
+        """
         return heapq.nlargest(2, self._recent)[1] if len(self._recent) > 1 else 0.0
 
 
 class Clock:
-    """Turns the manager's clocks into deadlines of our own.
+    """Turns the manager's clocks into our deadlines.
 
-    What is kept back is the margin, or more where delays that were measured lately ask for it; at most half of a clock.
+    The margin is kept back, or more after recent delays, but at most half of a clock.
     """
 
     def __init__(self, margin: float = DEFAULT_MARGIN) -> None:
-        """`margin` is how many seconds are kept back from each clock at least."""
+        """`margin` is the least number of seconds kept back from each clock."""
         self.margin = margin
         self.lateness = Delays()
-        """How much later than planned replies left."""
+        """Delays of replies beyond their deadlines."""
         self.loop_delays = Delays()
-        """How much later than asked for the event loop came round: the largest of each second."""
+        """Delays of the event loop: the largest of each second."""
 
     def needed(self, round_trip: float = 0.0) -> float:
-        """Seconds to keep back, where that leaves half of the clock; `round_trip` is that to the manager and back."""
+        """Returns the seconds to keep back; `round_trip` is in seconds, to the manager and back."""
         late = max(self.lateness.high, self.loop_delays.high)
         return max(self.margin, ROUND_TRIPS * round_trip + LATENESS_FACTOR * late)
 
     def deadline(self, received: Instant, seconds: float, round_trip: float = 0.0) -> Deadline:
-        """When the answer to a message has to leave whose first byte came at `received` and whose clock is `seconds`.
+        """Returns the deadline of the answer to a message whose first byte came at `received`, with a clock of
+        `seconds`.
 
-        A clock that is hardly longer than the margin keeps half of its time for thinking, and even one of zero as much
-        as it takes to learn what is legal.
+        Half of a short clock is left for thinking, and at least `SHORTEST`.
         """
         return Deadline(received + max(seconds - self.needed(round_trip), seconds / 2, SHORTEST))

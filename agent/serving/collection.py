@@ -1,7 +1,7 @@
-"""When Python collects cyclic garbage: never while a reply is about to leave.
+"""Timing of garbage collection: never while a reply is about to leave.
 
-A full collection looks at every object that may be part of a cycle, and nothing else runs meanwhile. What is there when
-the server begins is taken out of that for good (`gc.freeze`), and full collections are made only between turns.
+Nothing else runs during a full collection, which visits every object that may be part of a cycle. The objects that
+exist when the server begins are excluded for good (`gc.freeze`); full collections happen only between turns.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from agent.serving.clock import Instant, now
 from agent.serving.statistics import Histogram
 
 YOUNG, MIDDLE, OLD = 2000, 10, 1 << 30
-"""Allocations until the youngest objects are looked at, which takes well below a millisecond; such collections until
-the middle generation is; collections of that one until all objects are: never. Set by hand; not tuned."""
+"""Thresholds of `gc.set_threshold`. Young collections take well below a millisecond; full ones never come by
+themselves."""
 
 COLLECT_SECONDS = 5.0
-"""Seconds between two full collections. Set by hand; not tuned."""
+"""Seconds between two full collections."""
 
 CLEAR_SECONDS = 0.25
-"""A full collection begins only where no reply is due within so many seconds. Set by hand; not tuned."""
+"""Seconds after the begin of a full collection in which no reply may be due."""
 
 PATIENCE_SECONDS = 60.0
-"""After so many seconds without such a moment, one is made all the same. Set by hand; not tuned."""
+"""Seconds to wait for such a moment; then a collection is made all the same."""
 
 POLL_SECONDS = 0.05
 
 
 class GarbageCollection:
-    """Takes the collection of garbage over from Python, and measures how long it takes."""
+    """Takes garbage collection over from Python, and measures its pauses."""
 
     def __init__(self, pauses: Histogram, next_due: Callable[[], Instant | None]) -> None:
-        """`pauses` gets the seconds of each collection; `next_due` says when the next reply is due, if any is."""
+        """`pauses` counts the seconds of each collection; `next_due` gives the time of the next reply due."""
         self._pauses = pauses
         self._next_due = next_due
         self._begun = 0.0
 
     async def run(self) -> None:
-        """Collects between turns until it is cancelled; then Python does it again."""
+        """Collects between turns until it is cancelled, and hands back to Python then."""
         thresholds = gc.get_threshold()
         gc.collect()
         gc.freeze()

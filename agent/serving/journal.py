@@ -1,12 +1,11 @@
-"""The journal: what a restarted server needs to take its running matches up again.
+"""The journal, from which a restarted server takes its running matches up again.
 
-One file per match, one JSON object per line, only ever appended to; empty lines mean nothing. The first line holds
-the START; each further one
+One file per match, one JSON object per line; lines are only appended, and empty ones ignored. The first line has the
+START. Each further line has
 
-- what a PLAY said about the last joint move, numbered, with the moment: synced to the disk before it is acted on,
-- what was answered, or a state that the match was in, so that a restarted match need not be played through from its
-  beginning: written beside, since only time is lost without them,
-- or how many circuits of the rules were found to be wrong by then.
+- the last joint move as a PLAY told it, with its number and moment: synced to the disk before it is acted on,
+- an answer, or a state of the match, which saves playing through it: not waited for, as only time is lost without it,
+- or the number of circuits found wrong by then.
 
 A finished match's file is removed.
 """
@@ -37,39 +36,37 @@ from protocol.terms import MAX_DEPTH
 log = logging.getLogger(__name__)
 
 PATIENCE = 0.3
-"""Seconds that a message waits for the disk: clocks are running. Set by hand; not tuned."""
-
+"""Most seconds that a message waits for the disk: clocks are running."""
 
 MAX_STATE = 1 << 16
-"""Characters of a state that is noted; a larger one takes longer to write than to reach. Set by hand; not tuned."""
+"""Most characters of a state that is noted; a larger one takes longer to write than to reach."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
-    """A match that the server was playing when it ended."""
+class UnfinishedMatch:
+    """A match that was running when the server ended."""
 
     start: Start
     history: tuple[Received, ...]
     distrust: int
-    """How many circuits of its rules were found to be wrong."""
+    """Number of its circuits found wrong."""
     journal: MatchJournal
-    """To be appended to."""
     answered: Term | None
-    """What was answered to the last message, if it was."""
+    """Answer to the last message; None if there was none."""
     checkpoint: Checkpoint
-    """The last state that was noted."""
+    """Last state noted."""
     silence: float
     """Seconds since the last message."""
     intervals: tuple[float, ...]
-    """Seconds from each PLAY that was noted to the next."""
+    """Seconds from each noted PLAY to the next."""
 
 
 class Journal:
     """A folder of running matches."""
 
     def __init__(self, folder: Path, *, restarted: bool = False) -> None:
-        """Creates the folder where there is none. Raises `OSError` where that is not possible; a server that was
-        started again goes on all the same: it has matches to play, and the disk may come back."""
+        """Creates the folder if it is missing. Raises `OSError` where that fails, unless `restarted`: then there are
+        matches to play, and the disk may come back."""
         self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -79,13 +76,13 @@ class Journal:
             log.error("cannot write the journal: %s", error)
 
     def match(self, match_id: str) -> MatchJournal:
-        """The file of a match, existing or not."""
+        """Returns the journal of a match, its file existing or not."""
         readable = re.sub(r"[^0-9A-Za-z._-]", "_", match_id)[:80]
         digest = hashlib.sha256(match_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
         return MatchJournal(self._folder / f"{readable}-{digest}{JOURNAL_SUFFIX}")
 
-    def unfinished(self, now: Moment) -> Iterator[Unfinished]:
-        """The matches to be taken up again, as they are now. Files that cannot be read are left alone."""
+    def unfinished(self, now: Moment) -> Iterator[UnfinishedMatch]:
+        """Yields the matches to take up again. Files that cannot be read are left alone."""
         for path in sorted(self._folder.glob(f"*{JOURNAL_SUFFIX}")):
             try:
                 yield _load(path, now)
@@ -94,26 +91,26 @@ class Journal:
 
 
 class MatchJournal:
-    """The file of one match. Writing happens in threads; the event loop goes on.
+    """The file of one match. Threads write it; the event loop goes on.
 
-    What a restarted server cannot do without is kept here as well. A disk that takes nothing for the time being gets it
-    later, and a file that has disappeared under the running match is written anew.
+    The lines that a restarted server needs are kept in memory as well: a disk that refuses them gets them later, and a
+    file that has disappeared is written anew.
     """
 
     def __init__(self, path: Path, lines: Iterable[dict[str, Any]] = ()) -> None:
-        """`lines` are those that another server has written."""
+        """`lines` are those that a former server wrote."""
         self._path = path
         self._lock = asyncio.Lock()
         self._closed = self._removed = False
         self._writing: set[asyncio.Task[None]] = set()
         self._descriptor: int | None = None
         self._lines = [_spell(line) for line in lines if "answer" not in line and "facts" not in line]
-        """What has to be there. Each begins on a line of its own, whatever was left of the one before."""
+        """Lines that the file must have. Each begins with a line break, in case the one before was cut off."""
         self._written = len(self._lines)
-        """How many of these the disk has taken."""
+        """Number of these that are on the disk."""
 
     async def start(self, start: Start, distrust: int = 0) -> None:
-        """Begins a new file; `distrust` is how many circuits of the rules are known to be wrong."""
+        """Begins a new file; `distrust` is the number of circuits known to be wrong."""
         line = {
             "match": start.match_id,
             "role": write(start.role),
@@ -125,7 +122,7 @@ class MatchJournal:
         await self._append(line, rules=start.rules, anew=True)
 
     async def received(self, received: Received, number: int, *, sync: bool = True) -> None:
-        """Adds a turn: the joint move with this number, from 1 on."""
+        """Adds a joint move; numbers begin with 1."""
         line: dict[str, object] = {"number": number}
         if isinstance(received, Unseen):
             line["own"] = None if received.own is None else write(received.own)
@@ -140,7 +137,7 @@ class MatchJournal:
         await self._append({**line, **Moment.present().as_json()}, sync=sync)
 
     async def answered(self, move: Term, number: int) -> None:
-        """Notes what was answered when so many joint moves had been received."""
+        """Notes the answer given after `number` joint moves."""
         await self._append({"answer": write(move), "turn": number}, keep=False, sync=False)
 
     async def reached(self, checkpoint: Checkpoint) -> None:
@@ -152,18 +149,18 @@ class MatchJournal:
                 await self._append(line, keep=False, sync=False)
 
     async def distrusted(self, circuits: int) -> None:
-        """Notes how many circuits of the rules were found to be wrong by now."""
+        """Notes the number of circuits found wrong by now."""
         await self._append({"distrust": circuits})
 
     def close(self) -> None:
         """Ends the writing; the file stays for the next server."""
         self._closed = True
-        # A thread may be writing; the descriptor is closed when that is done.
+        # A writing thread closes the descriptor itself.
         if not self._lock.locked():
             self._close_file()
 
     def remove(self) -> None:
-        """Forgets the match."""
+        """Removes the file."""
         self._removed = True
         self.close()
         self._remove_file()
@@ -177,10 +174,10 @@ class MatchJournal:
         keep: bool = True,
         sync: bool = True,
     ) -> None:
-        """Writes a line. A disk that is slow or full is no reason to lose the match: it is reported, no more."""
+        """Writes a line. A slow or full disk is only logged: the match goes on."""
 
         def write_line() -> None:
-            # Spelling a rulesheet takes longer than the event loop may be held up.
+            # In the thread: spelling a rulesheet takes too long for the event loop.
             spelled = {} if rules is None else {"rules": [write(statement) for statement in rules]}
             self._write(_spell({**line, **spelled}), anew, keep, sync)
 
@@ -221,7 +218,7 @@ class MatchJournal:
             self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         lines = self._lines[self._written :] + ([] if keep else [text])
         rest = "".join(lines).encode("utf-8", "surrogatepass")
-        # Should this fail in the middle, what was not confirmed is written once more.
+        # Should this fail in the middle, the lines are written once more.
         while rest:
             rest = rest[os.write(self._descriptor, rest) :]
         if sync:
@@ -229,9 +226,9 @@ class MatchJournal:
         self._written = len(self._lines)
 
     def _is_missing(self) -> bool:
-        """Whether the file that is written is no longer where a restarted server would look for it, but could be.
+        """Returns whether the file is gone from its folder, and can be written anew.
 
-        Where the folder cannot be looked into, it may come back with the file in it.
+        False where the folder cannot be read: it may come back with the file in it.
         """
         try:
             there = os.stat(self._path)
@@ -257,9 +254,9 @@ class MatchJournal:
             log.error("cannot remove %s: %s", self._path, error)
 
 
-def _load(path: Path, now: Moment) -> Unfinished:
-    """A file's match. Raises `OSError`, and `ValueError`, `KeyError`, `IndexError` or `TypeError` for one that is no
-    journal: a disk may have damaged it."""
+def _load(path: Path, now: Moment) -> UnfinishedMatch:
+    """Returns a file's match. Raises `OSError`, and `ValueError`, `KeyError`, `IndexError` or `TypeError` for a damaged
+    file."""
     lines = list(_lines(path))
     head = lines[0]
     start = Start(
@@ -277,21 +274,21 @@ def _load(path: Path, now: Moment) -> Unfinished:
             # The match began again, or the file was written anew.
             received, answer, state = {}, None, None
         elif "moves" in line or "own" in line:
-            # One that could not be synced may be there twice.
+            # A line that could not be synced may be there twice.
             received[_count(line.get("number", len(received) + 1))] = line
         elif "answer" in line:
             answer = line
         elif "facts" in line:
             state = line
         elif "distrust" in line:
-            # Until then, it may have been a wrong circuit that said which state it was.
+            # A wrong circuit may have given the states noted until then.
             state = None
     history = tuple(_received(received[number]) for number in sorted(received))
     if sorted(received) != list(range(1, len(history) + 1)):
         raise ValueError("a turn is missing")
     turns = [Moment.read(line) for line in received.values() if "at" in line]
     began = Moment.read(head) if "at" in head else Moment(path.stat().st_mtime)
-    return Unfinished(
+    return UnfinishedMatch(
         start,
         history,
         max(_count(line.get("distrust", 0)) for line in lines),
@@ -308,8 +305,8 @@ def _spell(line: dict[str, Any]) -> str:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines that were written whole. One without its end was being written when the server ended: its message was
-    not yet acted on. A broken one in between is there once more, whole."""
+    """Yields the lines written whole. An unfinished last line was not acted on yet; a broken one in between was written
+    again."""
     with open(path, encoding="utf-8", errors="surrogatepass") as file:
         for text in file:
             if not text.endswith("\n") or not text.strip():

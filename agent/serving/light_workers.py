@@ -1,7 +1,7 @@
-"""Light workers: processes that load no kernels, and so have legal moves a moment after they were started.
+"""Light workers: processes without kernels, which have legal moves a moment after their start.
 
-After a crash the matches of the journal wait for one. It is started before the server process has imported anything
-else, so that both get ready side by side; this module therefore imports little itself.
+After a crash the matches of the journal wait for one. It is started before the server process imports anything else, so
+this module imports little.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LIGHT = frozenset({*playing(), "light"})
-"""What a light worker lacks: more than any other worker may, so that any other is better."""
+"""Kernels that a light worker lacks: more than any other worker, so any other is better."""
 
 MIN_MEMORY = 2 << 30
-"""Bytes of address space that a worker needs in any case: compiled kernels reserve much more than they use."""
+"""Least bytes of address space for a worker: compiled kernels reserve much more than they use."""
 
 JOURNAL_SUFFIX = ".match.jsonl"
-"""How the names of the journal's files end."""
+"""File name suffix of the journal's files."""
 
 
 def memory_share(workers: int) -> int:
-    """Bytes of address space for each of the workers and their spare, so that the machine never runs out."""
+    """Returns the bytes of address space for each of the workers and their spare."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return max(MIN_MEMORY, int(physical * 0.8) // (workers + 1))
 
 
 def start_early(journal: Path | None, workers: int) -> list[subprocess.Popen[bytes]]:
-    """Starts a light worker for each match of the journal, `workers` at most. One that cannot be started is missing."""
+    """Starts a light worker for each match of the journal, `workers` at most; fewer if one cannot be started."""
     if journal is None:
         return []
     count = min(workers, len(list(journal.glob(f"*{JOURNAL_SUFFIX}"))))
@@ -61,7 +61,7 @@ def start_early(journal: Path | None, workers: int) -> list[subprocess.Popen[byt
 
 
 class Adopted:
-    """A process that was started before there was an event loop, as `asyncio.subprocess.Process` shows it."""
+    """A process started before the event loop, with the interface of `asyncio.subprocess.Process`."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader
@@ -72,7 +72,7 @@ class Adopted:
         self._process = process
 
     async def wait(self) -> int:
-        """Waits for the end of the process; its status."""
+        """Waits for the end of the process; returns its exit status."""
         import asyncio
 
         return await asyncio.to_thread(self._process.wait)

@@ -1,8 +1,8 @@
-"""One match as the server process sees it: the messages of its manager, its clock, and the worker that thinks about it.
+"""One match of the server process: its manager's messages, its clock, and its workers.
 
-The worker sends the legal moves at the start of a turn, then better and better opinions. The answer is the latest of
-them when the deadline comes, so that a worker that hangs or dies costs strength and never an answer in time. Such a
-worker is replaced; the new one starts from the last situation that the old one reported.
+A worker sends the legal moves at the start of a turn, then better and better opinions. The answer is the latest opinion
+at the deadline: a worker that hangs or dies costs strength, but no answer comes late. It is replaced, and the new
+worker starts from the last situation reported.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.serving.clock import SILENCE_SECONDS, Clock, Deadline, Instant, now
-from agent.serving.journal import MatchJournal, Unfinished
+from agent.serving.history import MatchHistory
+from agent.serving.journal import MatchJournal, UnfinishedMatch
 from agent.serving.match_clock import MatchClock
 from agent.serving.match_workers import MatchWorkers
-from agent.serving.record import MatchRecord
 from agent.serving.showing import MatchShow
 from agent.serving.statistics import Statistics
 from agent.serving.turn import MatchTurn, any_move
@@ -42,54 +42,50 @@ from protocol.messages import Play, Start, Stop
 log = logging.getLogger(__name__)
 
 PATIENCE = 0.2
-"""Share of a turn after which a worker that has not even sent the legal moves gets a stand-by beside it. Set by
-hand; not tuned."""
+"""Share of a turn after which a worker that has not sent the legal moves gets a stand-by."""
 
 PATIENCE_SECONDS = 0.25
-"""What that share is at least, where it is no more than half of the turn: on a loaded machine, a stand-by called too
-early takes from the worker what it is short of. Set by hand: with turns of 0.6 s and 14 busy processes on two cores."""
+"""Least seconds of patience, but at most half of the turn. On a loaded machine, a stand-by called too early takes
+processor time from the worker (tried with turns of 0.6 s and 14 busy processes on two cores)."""
 
 LAST_SHARE = 0.75
-"""Share of the margin that is waited for as well where no legal moves are known at the deadline, but a worker is alive:
-what is not legal is worth no more than what is late. Set by hand; not tuned."""
+"""Share of the margin to wait as well if no legal moves are known at the deadline, but a worker is alive: an illegal
+move is worth no more than a late one."""
 
 GOALS_SECONDS = 10.0
-"""How long a finished match waits for the worker to say what the result was; nobody else does. Set by hand, so that a
-worker that has only just joined on a busy machine gets there."""
+"""Seconds that a finished match waits for the worker to report the result. Enough for a worker that has only just
+joined on a busy machine."""
 
 SILENCE_FACTOR = 3
-"""A manager that is silent for this many play clocks, and `SILENCE_SECONDS`, has given the match up. Set by hand; not
-tuned."""
+"""Play clocks of silence, beside `SILENCE_SECONDS`, after which a manager has given the match up."""
 
 PONDER_CLOCKS, PONDER_SECONDS = 2, 60.0
-"""Play clocks, and seconds on top, for which is thought on after an answer: others answer within one clock, but a
-person without a clock may have left. Set by hand; not tuned."""
+"""How long to ponder after answering: play clocks, and seconds on top. A person without a clock may have left."""
 
 GRACE = 0.8
-"""Seconds beyond its clock that a message is kept waiting where no server ran for a time, so that no legal move is
-known yet: managers wait for a second, and what is not legal counts for as much as what is late."""
+"""Seconds beyond its clock that a message waits for the first legal moves after an outage: managers wait for a second,
+and an illegal move is worth no more than a late one."""
 
 MOST_GRACE = 5.0
-"""The same for a message that comes when that is over: some managers wait so long (Tiltyard)."""
+"""The same for a message that comes when `GRACE` is over: some managers wait that long (Tiltyard)."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchOptions:
-    """How matches are played."""
+    """Options of all matches of a server."""
 
     clock: Clock
     ponder: bool = True
     """Whether to think while others move."""
     statistics: Statistics = field(default_factory=Statistics)
-    """Where to count what happens."""
     memory: Path | None = None
-    """The folder of what was learnt in earlier matches; None to play without."""
+    """Folder of what earlier matches have learnt; None to play without."""
     gallery: Gallery | None = None
-    """Where to show matches; None to show none."""
+    """The matches shown; None to show none."""
     silence: float = SILENCE_SECONDS
     """See `SILENCE_SECONDS`."""
     cluster: Cluster | None = None
-    """Where to find helpers; None to play without."""
+    """Helpers' cluster; None to play without."""
 
 
 class Match:
@@ -101,33 +97,32 @@ class Match:
         pool: WorkerPool,
         options: MatchOptions,
         journal: MatchJournal | None = None,
-        found: Unfinished | None = None,
+        found: UnfinishedMatch | None = None,
     ) -> None:
-        """`found` is what another server left of the match; this one goes on with it, also with its journal."""
+        """`found` is a match that a former server left unfinished; its journal is used on."""
         self.start_message = start
         self.heard: Instant = now()
-        """When the manager was last heard of."""
+        """Time of the manager's last message."""
         self.closed = False
-        """Whether the match is over for us."""
         self._options = options
         self._clock = MatchClock(options.clock, options.statistics)
-        self._record = MatchRecord(start, journal, found)
+        self._history = MatchHistory(start, journal, found)
         self._show = MatchShow(start, options.gallery)
         self._revived = found is not None
-        """Whether no worker has reported anything since this server took the match up."""
+        """Whether no worker has reported a situation since this server took the match up."""
         self._workers = MatchWorkers(start.match_id, pool, self._make_begin, self._on_report, self._clock.lost_worker)
         self._playable: bool | None = None
-        """Whether the match can be played; None until a worker has said so."""
-        self._turn = MatchTurn(self._record.turns)
+        """Whether the match can be played; None until a worker reports it."""
+        self._turn = MatchTurn(self._history.turns)
         self._opening: Situation | None = None
-        """That of the first turn."""
+        """Situation of the first turn."""
         self._latest: Situation | None = None
-        """The last one that was reported, of this or an earlier turn."""
+        """Situation reported last, of this or an earlier turn."""
         self._news = asyncio.Event()
-        """Set by whatever may end a wait."""
+        """Set by any event that may end a wait."""
         self._finishing: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[bool] | None = None
-        """Answers START; a repeated one waits for the same answer."""
+        """The answer to START; a repeated START waits for the same one."""
         if found is not None:
             for received in found.history:
                 self._show.moved(received)
@@ -138,22 +133,22 @@ class Match:
 
     @property
     def match_id(self) -> str:
-        """The manager's name of the match."""
+        """The manager's name for the match."""
         return self.start_message.match_id
 
     @property
     def turn_number(self) -> int:
-        """How many joint moves were received."""
+        """Number of joint moves received."""
         return self._turn.number
 
     @property
     def due(self) -> Instant | None:
-        """When the reply to the present turn is to leave; None where none is wanted."""
+        """Deadline of the present turn's reply; None where none is wanted."""
         return None if self.closed or self._turn.deadline is None else self._turn.deadline.at
 
     @property
     def overdue(self) -> bool:
-        """Whether the manager has been silent for so long that the match may be dropped."""
+        """Whether the manager has been silent long enough to drop the match."""
         start = self.start_message
         longest = max(start.play_clock, 0 if self.turn_number or self._turn.answer else start.start_clock)
         return now() - self.heard > SILENCE_FACTOR * longest + self._options.silence
@@ -161,14 +156,14 @@ class Match:
     # --- messages
 
     def resume(self) -> None:
-        """Has the legal moves ready by the time that the manager of a match that was found goes on."""
+        """Gets a worker for an unfinished match, before its manager goes on."""
         self._workers.ensure_one(urgent=True)
 
     async def start(self, received: Instant) -> bool:
-        """Gets ready to play, as far as the start clock allows; False where the match cannot be played.
+        """Gets ready to play, as far as the start clock allows; returns False for a match that cannot be played.
 
-        Called again for a START that is repeated: nothing changes, but should the manager now begin from the first
-        turn, so does the match.
+        Called again for a repeated START. That changes nothing, unless a PLAY of the first turn follows: then the match
+        begins again.
         """
         self.heard = now()
         if self._starting is None:
@@ -179,9 +174,9 @@ class Match:
         return await asyncio.shield(self._starting)
 
     async def play(self, message: Play, received: Instant, round_trip: float = 0.0) -> Term:
-        """The move for the next turn, at the latest when its clock is up.
+        """Returns the move for the next turn before its clock is up.
 
-        `round_trip` is how many seconds it takes to the manager and back.
+        `round_trip` is in seconds, to the manager and back.
         """
         self.heard = now()
         deadline = self._clock.play(received, self.start_message.play_clock, round_trip)
@@ -204,23 +199,23 @@ class Match:
         return move
 
     async def stop(self, message: Stop) -> None:
-        """Takes the last joint move in, notes the result in the background, and frees everything."""
+        """Takes the last joint move in; then notes the result and frees everything, in the background."""
         self.heard = now()
         if (message.moves is not None or message.turn is not None) and self._is_new(message):
             await self._advance(message, self.heard, None)
-        self._record.remove()
+        self._history.remove()
         self._finishing = asyncio.create_task(self._finish())
 
     def abort(self) -> None:
         """Frees everything."""
         self._close()
         self._show.aborted()
-        self._record.remove()
+        self._history.remove()
 
     def suspend(self) -> None:
-        """Frees everything but the journal: the server ends, the match goes on with the next one."""
+        """Frees everything but the journal, for the next server."""
         self._close()
-        self._record.close()
+        self._history.close()
 
     # --- the course of the match
 
@@ -228,8 +223,8 @@ class Match:
         start = self.start_message
         deadline = self._clock.start(received, start.start_clock)
         self._show.starting(deadline)
-        await self._record.begin()
-        self._record.pace.took(received, 0)
+        await self._history.begin()
+        self._history.pace.took(received, 0)
         self._workers.ensure_one()
         while self._playable is None and not (self.closed or deadline.passed()):
             await self._wait(deadline.at)
@@ -243,39 +238,39 @@ class Match:
         return not self.closed
 
     def _is_new(self, message: Play | Stop) -> bool:
-        """Whether a message carries a joint move that was not yet taken in."""
-        if self._record.begins_again(message, self._turn):
+        """Returns whether a message has a joint move that was not taken in yet."""
+        if self._history.begins_again(message, self._turn):
             log.warning("%s: the manager starts again from the first turn", self.match_id)
             self._rewind()
             return False
-        return self._record.is_new(message, self._turn)
+        return self._history.is_new(message, self._turn)
 
     async def _know_situation(self, message: Play, deadline: Deadline) -> None:
-        """Waits until it is known whether a joint move that comes a second time could have been made again.
+        """Waits until it is known whether a repeated joint move can have been made again.
 
-        It always is, but in a match that was just taken up.
+        That is unknown only in a match that was just taken up.
         """
-        record = self._record
-        while record.pace.interrupted and record.repeats(message) and self._turn.situation is None:
+        history = self._history
+        while history.pace.interrupted and history.repeats(message) and self._turn.situation is None:
             if deadline.passed() or self.closed:
                 return
             await self._wait(deadline.at)
 
     async def _advance(self, message: Play | Stop, received_at: Instant, deadline: Deadline | None) -> None:
-        """Takes joint moves in: first into the journal, then to the workers."""
-        *missed, last = self._record.read(message, received_at, self._turn.answered, self._latest)
+        """Takes joint moves in: writes them into the journal, then tells the workers."""
+        *missed, last = self._history.read(message, received_at, self._turn.answered, self._latest)
         for unseen in missed:
             self._take_in(unseen, deadline)
-            self._record.note_missed()
+            self._history.note_missed()
             self._tell_workers(unseen, deadline)
         self._take_in(last, deadline)
-        await self._record.note_last()
+        await self._history.note_last()
         self._tell_workers(last, deadline)
-        self._record.pace.took(received_at, self.turn_number)
+        self._history.pace.took(received_at, self.turn_number)
 
     def _take_in(self, received: Received, deadline: Deadline | None) -> None:
-        self._record.add(received)
-        self._turn = MatchTurn(self._record.turns, deadline)
+        self._history.add(received)
+        self._turn = MatchTurn(self._history.turns, deadline)
         self._show.moved(received)
         self._news.set()
 
@@ -283,7 +278,7 @@ class Match:
         self._workers.send_turn(self.turn_number, Turn(received, deadline.remaining() if deadline else None))
 
     def _rewind(self) -> None:
-        self._record.begin_again()
+        self._history.begin_again()
         self._latest = self._opening
         self._turn = MatchTurn(0, situation=self._opening)
         self._show.began_again()
@@ -305,7 +300,7 @@ class Match:
     # --- answers
 
     async def _find_answer(self, turn: MatchTurn, deadline: Deadline) -> Term:
-        """Waits for the deadline, or until there is nothing to think about."""
+        """Waits for the deadline, or until there is nothing left to think about; returns the answer."""
         begun = now()
         left = deadline.remaining()
         patience = begun + max(PATIENCE * left, min(PATIENCE_SECONDS, left / 2))
@@ -318,12 +313,12 @@ class Match:
         self._clock.woke(deadline, begun)
         if turn.situation is None and self._revived:
             end = deadline.at + self._clock.margin
-            # Too late for most managers already: to the others, what is not legal is of no use, either.
+            # Too late for most managers already; to the others, an illegal move is of no use either.
             await self._know_legal_moves(turn, end + (GRACE if now() < end + GRACE else MOST_GRACE))
         elif turn.situation is None and self._workers.is_alive:
             await self._know_legal_moves(turn, deadline.at + LAST_SHARE * self._clock.margin)
         if self._turn is not turn:
-            # The manager went on without an answer; whatever is said now is not read.
+            # The manager went on without an answer, and will not read this one.
             return self._any_move()
         move = turn.best_move()
         if move is None:
@@ -334,7 +329,7 @@ class Match:
         log.info("%s: turn %d: %s after %.2f s (%s)", self.match_id, turn.number, write(move), seconds, turn.reasons())
         turn.deadline = None
         self._clock.count(turn)
-        self._record.note_answer(move, turn)
+        self._history.note_answer(move, turn)
         self._show.answered(move)
         if not self._options.ponder:
             self._workers.send(Rest())
@@ -344,7 +339,7 @@ class Match:
         return move
 
     def _rest(self, answered: MatchTurn) -> None:
-        """Thinks no more for a manager that has not gone on since it was answered."""
+        """Ends pondering if the manager has not gone on since this answer."""
         if self._turn is answered and not self.closed:
             log.info("%s: turn %d: no more thinking until the manager goes on", self.match_id, answered.number)
             self._workers.send(Rest())
@@ -356,7 +351,7 @@ class Match:
             await self._wait(until)
 
     def _any_move(self) -> Term:
-        return any_move(self.start_message, self._latest, self._record.last)
+        return any_move(self.start_message, self._latest, self._history.last)
 
     # --- workers
 
@@ -369,14 +364,14 @@ class Match:
                 self._revived = False
                 if not turn.number:
                     self._opening = report
-                self._record.note_state(report.checkpoint)
+                self._history.note_state(report.checkpoint)
                 self._show.situated(report)
         elif isinstance(report, Thought):
             if main and report.turn == turn.number:
                 turn.thought = report
                 self._show.thought(report)
         elif isinstance(report, Distrusted):
-            self._record.distrust_circuits(report.circuits)
+            self._history.distrust_circuits(report.circuits)
         elif isinstance(report, Prepared):
             self._playable = True
             self._show.prepared(report)
@@ -386,9 +381,9 @@ class Match:
         self._news.set()
 
     def _make_begin(self, compile: bool) -> Begin:
-        """What a worker that joins now has to know."""
+        """Returns the command for a worker that joins now."""
         options = self._options
-        return self._record.make_begin(
+        return self._history.make_begin(
             self._turn, ponder=options.ponder, compile=compile, memory=options.memory, cluster=options.cluster
         )
 
@@ -401,7 +396,7 @@ class Match:
     # --- waiting
 
     async def _wait(self, until: Instant) -> None:
-        """Until there is news, or the moment has come."""
+        """Waits for news, at most until an instant."""
         self._news.clear()
         try:
             async with asyncio.timeout(max(0.0, until - now())):

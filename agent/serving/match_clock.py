@@ -1,4 +1,4 @@
-"""When the answers of one match are due, and what is counted of its turns."""
+"""Deadlines of one match's answers, and statistics of its turns."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ from agent.serving.turn import MatchTurn
 
 
 class MatchClock:
-    """A match's view of the clock and the statistics that all matches share."""
+    """Access of one match to the clock and the statistics that all matches share."""
 
     def __init__(self, clock: Clock, statistics: Statistics) -> None:
         self._clock = clock
         self._statistics = statistics
         self._round_trips = Delays()
-        """To the manager and back."""
         self._playouts = 0
-        """As the engine counted them last."""
+        """The engine's last count."""
         statistics.matches += 1
 
     @property
     def margin(self) -> float:
-        """Seconds kept back from each clock at least."""
+        """Least number of seconds kept back from each clock."""
         return self._clock.margin
 
     def start(self, received: Instant, seconds: float) -> Deadline:
-        """When the reply to a START is to leave."""
+        """Returns the deadline of the reply to a START."""
         return self._clock.deadline(received, seconds)
 
     def play(self, received: Instant, seconds: float, round_trip: float) -> Deadline:
-        """When the reply to a PLAY is to leave that takes so many seconds to its manager and back."""
+        """Returns the deadline of the reply to a PLAY; `round_trip` is in seconds, to the manager and back."""
         self._round_trips.add(round_trip)
         deadline = self._clock.deadline(received, seconds, self._round_trips.high)
         self._statistics.round_trip = round_trip
@@ -37,12 +36,12 @@ class MatchClock:
         return deadline
 
     def woke(self, deadline: Deadline, begun: Instant) -> None:
-        """Notes how late a wait for the deadline, begun before it, has ended."""
+        """Notes the delay of a wait for the deadline that began before it."""
         if begun < deadline.at < now():
             self._clock.lateness.add(now() - deadline.at)
 
     def replied(self, deadline: Deadline) -> None:
-        """Counts how late a reply leaves."""
+        """Counts the delay of a reply."""
         self._statistics.lateness.add(now() - deadline.at)
 
     def lost_worker(self) -> None:
@@ -57,6 +56,6 @@ class MatchClock:
         statistics.doubtful += turn.situation is not None and turn.situation.states > 1
         playouts = turn.thought.opinion.info.get("playouts") if turn.thought is not None else None
         if isinstance(playouts, int):
-            # A search that goes on from the last turn counts on.
+            # A search that goes on from the last turn does not reset its count.
             statistics.playouts += playouts - self._playouts if playouts >= self._playouts else playouts
             self._playouts = playouts

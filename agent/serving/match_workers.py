@@ -1,7 +1,7 @@
-"""The workers of one match: the one that plays, a replacement when it is lost, a stand-by when it does not answer.
+"""The workers of one match: the main one, its replacement when it is lost, a stand-by when it does not answer.
 
-While kernels are still being compiled for the first time, a match may begin with a worker that has to do without some
-of them. A second one joins when there are more, and takes over if they make it play in another way.
+While kernels are being compiled for the first time, a match may begin with a worker that lacks some. A second worker
+joins when there are more kernels, and takes over if they change how it plays.
 """
 
 from __future__ import annotations
@@ -19,23 +19,21 @@ from agent.worker.messages import PULSE, Begin, Command, Prepared, Report, Rewin
 log = logging.getLogger(__name__)
 
 RECKLESS_LOSSES = 2
-"""Lost workers after which a match goes on without the circuit, in case that is what kills them. Set by hand; not
-tuned."""
+"""Lost workers after which a match goes on without the circuit, which may be what kills them."""
 
 HUNG_AFTER = 3.0
-"""Seconds without a sign of life after which a worker is taken to hang. They come every half second, but a loaded
-machine may hold them up. Set by hand; not tuned."""
+"""Seconds without a sign of life after which a worker is taken to hang. A loaded machine may hold up the half-second
+pulse."""
 
 BEGIN_SECONDS = 5.0
-"""What a worker gets in addition until its first sign of life: it checks the rules before it gives any. Set by hand;
-not tuned."""
+"""Additional seconds until the first sign of life: a worker checks the rules first."""
 
 MAX_LOSSES = 20
-"""Lost workers after which no more of them are spent on a match. Set by hand; not tuned."""
+"""Lost workers after which a match gets no more."""
 
 
 class MatchWorkers:
-    """Sees to it that a match has a worker, and that each of its workers is told of each turn exactly once."""
+    """Keeps a match supplied with a worker, and tells each of its workers of each turn exactly once."""
 
     def __init__(
         self,
@@ -45,8 +43,11 @@ class MatchWorkers:
         on_report: Callable[[Report, bool], None],
         on_loss: Callable[[], None] = lambda: None,
     ) -> None:
-        """`make_begin(compile)` says what a new worker has to know by now; `on_report(report, main)` gets what workers
-        report, `main` being whether it comes from the worker that plays; `on_loss` is called when that one is lost."""
+        """`make_begin(compile)` returns the command for a new worker.
+
+        `on_report(report, main)` takes reports; `main` says whether the worker is the main one. `on_loss` is called
+        when that one is lost.
+        """
         self._match_id = match_id
         self._pool = pool
         self._make_begin = make_begin
@@ -55,63 +56,63 @@ class MatchWorkers:
         self._main: Worker | None = None
         self._standby: Worker | None = None
         self._bettering = False
-        """Whether the stand-by is there for its kernels, and not because the main worker does not answer."""
+        """Whether the stand-by joined for its kernels, and not because the main worker does not answer."""
         self._turns_told: dict[Worker, int] = {}
         self._thoughts: dict[Worker, Thought] = {}
-        """What each worker thought last: one that takes over may have said all that it will."""
+        """Each worker's latest opinion: one that takes over may not report another."""
         self._joining: asyncio.Task[None] | None = None
         self._bettering_join: asyncio.Task[None] | None = None
-        """Waits for a worker with more kernels, perhaps for long: one that is needed at once is not kept back by it."""
+        """Wait for a worker with more kernels. It may take long, and must not delay an urgent `_joining`."""
         self._losses = 0
         self._released = False
         self._watch = asyncio.create_task(self._watch_pulse())
 
     @property
     def has_worker(self) -> bool:
-        """Whether a worker plays the match at this moment."""
+        """Whether a worker plays the match now."""
         return self._main is not None
 
     @property
     def is_alive(self) -> bool:
-        """Whether some worker has given a sign of life lately."""
+        """Whether a worker has given a sign of life recently."""
         heard = [worker.heard for worker in (self._main, self._standby) if worker is not None]
         return any(instant is not None and now() - instant < 3 * PULSE for instant in heard)
 
     def ensure_one(self, *, urgent: bool = False) -> None:
-        """Gets a worker if there is none; one that is not yet warm will not do where it is urgent."""
+        """Gets a worker if there is none; if `urgent`, a light one rather than wait for a warm one."""
         if not self._released and self._main is None and self._joining is None and self._losses <= MAX_LOSSES:
             self._joining = asyncio.create_task(self._join(patience=0.0 if urgent else LIGHT_AFTER))
 
     def add_standby(self) -> None:
-        """Gets a second worker beside one that does not answer: whichever is there first."""
+        """Gets a second worker beside one that does not answer; the faster of them is kept."""
         if not self._released and self._main is not None and self._standby is None and self._joining is None:
             self._joining = asyncio.create_task(self._join(patience=0.0))
 
     def send_turn(self, number: int, command: Turn) -> None:
-        """Tells of a turn: `number` joint moves were received, the last of them in `command`."""
+        """Tells the workers of a turn: `number` joint moves were received, the last of them in `command`."""
         for worker in (self._main, self._standby):
             if worker is not None and (command.joint_move is None or self._turns_told[worker] < number):
                 self._turns_told[worker] = number
                 worker.send(command)
 
     def send_rewind(self) -> None:
-        """Tells that the match begins again."""
+        """Tells the workers that the match begins again."""
         self._turns_told = dict.fromkeys(self._turns_told, 0)
         self.send(Rewind())
 
     def send(self, command: Command) -> None:
-        """Passes any other command on."""
+        """Sends any other command to the workers."""
         for worker in (self._main, self._standby):
             if worker is not None:
                 worker.send(command)
 
     def release(self) -> None:
-        """Ends all work; no further worker is called."""
+        """Ends all workers for good."""
         self._stop_waiting()
         self._end_all()
 
     def give_back(self) -> None:
-        """Ends a match that was refused before it began: its worker is as good as new."""
+        """Releases everything, but gives the main worker back to the pool: the match never began."""
         self._stop_waiting()
         if self._main is not None:
             self._pool.take_back(self._main)
@@ -122,13 +123,13 @@ class MatchWorkers:
         self._released = True
         self._watch.cancel()
         if self._bettering_join is not None:
-            # It might wait for long, would keep the match in memory, and take a warm worker away from others.
+            # A long wait would keep the match in memory, and take a warm worker away from others.
             self._bettering_join.cancel()
 
     def keep_one(self, main: bool) -> None:
-        """Of two workers, keeps the main one, or the stand-by in its place, and ends the other.
+        """Keeps one of two workers: the main one, or the stand-by in its place.
 
-        A stand-by that is there for its kernels stays beside the main one until it is prepared.
+        A stand-by that joined for its kernels stays beside the main one until it is prepared.
         """
         if main and self._bettering:
             return
@@ -147,7 +148,7 @@ class MatchWorkers:
             self._repeat_thought()
 
     def _repeat_thought(self) -> None:
-        """Lets what the main worker has thought so far count, now that it is the main one."""
+        """Reports the new main worker's latest opinion."""
         if self._main is not None and self._main in self._thoughts and not self._released:
             self._on_report(self._thoughts[self._main], True)
 
@@ -157,7 +158,7 @@ class MatchWorkers:
         self._pool.release(worker)
 
     def _end_all(self) -> None:
-        """Ends the present workers."""
+        """Ends both workers."""
         for worker in (self._main, self._standby):
             if worker is not None:
                 self._pool.release(worker)
@@ -172,7 +173,7 @@ class MatchWorkers:
         else:
             self._joining = None
         if self._released or (self._main is not None and self._standby is not None):
-            # It comes too late, or somebody else was faster.
+            # Too late, or another worker was faster.
             self._pool.take_back(worker)
             return
         if self._main is None:
@@ -185,19 +186,19 @@ class MatchWorkers:
         self._turns_told[worker] = begin.checkpoint.turn + len(begin.checkpoint.since)
         worker.on_report = self._pass_on
         worker.on_lost = self._on_lost
-        # One that is stopped never says anything at all.
+        # A stopped process gives no sign of life at all: count from now.
         worker.heard = now() + BEGIN_SECONDS
         worker.send(begin)
         if worker.lost.is_set():
             self._on_lost(worker)
 
     async def _watch_pulse(self) -> None:
-        """Replaces a worker that gives no sign of life, or that lacks kernels."""
+        """Replaces a worker that gives no sign of life, or lacks kernels."""
         while True:
             before = now()
             await asyncio.sleep(PULSE)
             if now() - before > 2 * PULSE:
-                # It was this process that did not get to run.
+                # This process itself did not get to run.
                 continue
             for worker in (self._main, self._standby):
                 if worker is not None and worker.heard is not None and now() - worker.heard > HUNG_AFTER:
@@ -207,7 +208,7 @@ class MatchWorkers:
             alone = self._main if self._standby is None and not joining else None
             if alone is None or not self._pool.can_better(alone):
                 continue
-            # Lost workers may have died of the kernels; a light one is replaced all the same, by one without a circuit.
+            # Lost workers may have died of the kernels. A light one is replaced all the same, by one without a circuit.
             if self._losses < (MAX_LOSSES if alone.without >= LIGHT else RECKLESS_LOSSES):
                 self._bettering_join = asyncio.create_task(self._join(bettering=True))
 
@@ -221,13 +222,13 @@ class MatchWorkers:
             self._take_better(worker)
 
     def _take_better(self, worker: Worker) -> None:
-        """Lets the stand-by take over if it plays otherwise than the main worker, which else keeps its search tree."""
+        """Lets the stand-by take over if it plays differently; if not, the main worker keeps its search tree."""
         assert self._main is not None
         better = worker.prepared != self._main.prepared
         if better:
             log.info("%s: worker %d takes over with the kernels compiled by now", self._match_id, worker.pid)
         else:
-            # The kernels that it lacks are of no use in this match.
+            # The missing kernels are of no use in this match.
             log.info("%s: worker %d plays on: new kernels change nothing", self._match_id, self._main.pid)
             self._main.without = worker.without
         self._end_one(main=not better)
@@ -239,7 +240,7 @@ class MatchWorkers:
             if self._bettering and self._main is not None:
                 self._bettering = False
                 if self._main.without >= LIGHT:
-                    # Tried again, in the end without a circuit.
+                    # The next attempts count towards `RECKLESS_LOSSES`: in the end without a circuit.
                     self._losses += 1
                 else:
                     self._main.without = frozenset()

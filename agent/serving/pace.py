@@ -1,4 +1,4 @@
-"""How long the turns of a match take, and from that, how many of them may have been missed."""
+"""Durations of a match's turns, and the number of turns that may have been missed."""
 
 from __future__ import annotations
 
@@ -8,49 +8,48 @@ from collections.abc import Iterable
 from agent.serving.clock import SHORTEST, Instant
 
 RECENT = 9
-"""Turns that say how long a turn takes in this match. Set by hand; not tuned."""
+"""Turns from which the usual duration is taken."""
 
 USUAL = 0.15
-"""By how much, as a share, a turn may be longer than those that are known. Set by hand; not tuned."""
+"""Share by which a turn may be longer than the known ones."""
 
 LONG = 1.4
-"""A turn longer than most by this factor is about as likely to have been two of another player, where the manager does
-not wait for one that it cannot reach. Estimated for times to think that vary by a third; not tuned."""
+"""Factor by which a turn is so long that two turns of another player are as likely, if the manager does not wait for
+players that it cannot reach. Estimated for thinking times that vary by a third."""
 
 SOME = 0.1
-"""Turns that may have been missed at least where a turn took longer than usual. Set by hand; not tuned."""
+"""Least number of missed turns where a turn took longer than usual."""
 
 ENOUGH = 4
-"""Turns that must be known to tell those of one role on turn from those of the other. Set by hand; not tuned."""
+"""Turns that must be known to tell the turns of one role from those of the other."""
 
 MANAGER_SECONDS = 6.0
-"""Managers wait for this much longer than their clock at most (Tiltyard 5 s): a turn that took longer was more than
-one."""
+"""Longest time that managers wait beyond their clock (Tiltyard: 5 s). A longer turn was more than one."""
 
 
-class Pace:
-    """When the messages of a match came.
+class ManagerPace:
+    """Times between the messages of a match.
 
-    Where others take no time to move, the time that passed says little; then only the rules can tell whether something
-    was missed (see `agent.worker.belief`).
+    Where others move at once, they say little: then only the rules show whether a turn was missed (see
+    `agent.worker.belief`).
     """
 
     def __init__(
         self, start_clock: float, play_clock: float, last: Instant, intervals: Iterable[float] | None = None
     ) -> None:
-        """`last` is when the last message came. `intervals` are the seconds from PLAY to PLAY that another server has
-        noted, where this one goes on after an outage."""
+        """`last` is the time of the last message. After an outage, `intervals` are the seconds from PLAY to PLAY that
+        the previous server noted."""
         self._start_clock = start_clock
         self._play_clock = play_clock
         self._last = last
         self.interrupted = intervals is not None
-        """Whether messages may have been missed since the last one, because there was no server."""
+        """Whether messages may have been missed since the last one: there was no server."""
         self._restarted = self.interrupted
         """Whether messages may have been missed at any time."""
         self._intervals = list(intervals or ())
 
     def took(self, received: Instant, number: int) -> None:
-        """Notes when a message came that was new, with so many joint moves made until then (0: START)."""
+        """Notes the time of a new message. `number` counts the joint moves made by then (0: START)."""
         if number > 1:
             self._intervals.append(max(0.0, received - self._last))
             del self._intervals[:-RECENT]
@@ -58,19 +57,18 @@ class Pace:
         self.interrupted = False
 
     def missed(self, received: Instant, number: int, replaced: bool) -> float | None:
-        """How many joint moves may have been missed when the next message comes after `number` of them; None where
-        there is no reason to think so. Above 0 it stands for an interruption just now; 0 where one long ago may have
-        been misjudged.
+        """Returns the number of joint moves that may have been missed before the message after `number` of them.
 
-        `replaced` is whether that message has another move for us than we answered. Where nobody is waited for who is
-        not there, more was missed than is said here.
+        None: no reason to think so. Above 0: there was an interruption just now. 0: an earlier one may have been
+        misjudged. `replaced` says whether the message has another move for us than our answer. A manager that does not
+        wait for absent players has made more moves than this.
         """
         passed = received - self._last - (0 if number else self._start_clock)
         usual, typical = self._usual()
         missed = max(0.0, (passed - statistics.median(usual)) / typical)
         if self.interrupted:
-            # A turn that was short: the manager noticed that we failed, and went on at once. Messages that come later
-            # wait in the supervisor's backlog.
+            # After a short turn, too: the manager may have noticed our failure and gone on at once. Later messages wait
+            # in the supervisor's backlog.
             if replaced:
                 return max(missed, 1.0)
             longest = min(max(usual) * (1 + USUAL), statistics.median(usual) * LONG)
@@ -80,9 +78,9 @@ class Pace:
         return 0.0 if replaced and self._restarted else None
 
     def _usual(self) -> tuple[list[float], float]:
-        """How long turns like the one that is running took, and how long one takes on the average.
+        """Returns the seconds of turns like the running one, and of an average turn.
 
-        Where players take turns, every other one is like it, and the others may have taken no time.
+        Where players take turns, only every other turn is like it; those between may take no time.
         """
         intervals = self._intervals
         if len(intervals) < ENOUGH:

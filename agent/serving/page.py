@@ -1,4 +1,4 @@
-"""The page of the server: loaded when somebody asks for it, so that nothing waits for it before."""
+"""The server's page, loaded at the first request for it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ log = logging.getLogger(__name__)
 
 
 SAVING_SECONDS = 2.0
-"""How long the end of the server waits for records that are being written. Set by hand; not tuned."""
+"""Seconds that the end of the server waits for records being written."""
 
 
 class Page:
-    """Hands requests on to a site that is made for the first of them."""
+    """Passes requests on to a site, which the first of them creates."""
 
     def __init__(self, gallery: Gallery, *, everyone_allowed: bool, records: Path | None) -> None:
-        """`everyone_allowed` is whether all who may ask at all were allowed by name; `records` is a folder of matches
-        that are shown as well, to which those of this server are added when they are over."""
+        """`everyone_allowed` says whether all who may ask at all were allowed by name.
+
+        `records` is a folder of further matches to show; this server's matches are added to it when they are over.
+        """
         self._gallery = gallery
         self._everyone_allowed = everyone_allowed
         self._records = records
@@ -38,7 +40,7 @@ class Page:
         self._loading = asyncio.Lock()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answers a browser."""
+        """Answers a browser's request."""
         async with self._loading:
             if self._site is None:
                 self._site = await asyncio.to_thread(self._load)
@@ -57,7 +59,7 @@ class Page:
         task.add_done_callback(self._saving.discard)
 
     async def _save_record(self, transcript: Transcript) -> None:
-        """Adds a match to the folder of records, beside whatever else is going on."""
+        """Adds a match to the folder of records, in a thread."""
         assert self._records is not None
         from agent.web.records import record_key, save_record
 
@@ -70,7 +72,7 @@ class Page:
             transcript.record_key = record_key(path, transcript.game)
 
     async def close(self, _: web.Application) -> None:
-        """Ends what is being sent, which would hold up the end of the server."""
+        """Ends open responses, which would hold up the end of the server."""
         if self._site is not None:
             await self._site.close()
         if self._saving:

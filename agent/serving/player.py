@@ -1,4 +1,4 @@
-"""The player: answers every message of the protocol, and the server that it runs in."""
+"""The player, which answers every message of the protocol, and its server."""
 
 from __future__ import annotations
 
@@ -58,20 +58,19 @@ log = logging.getLogger(__name__)
 NAME = "ggp-agent"
 
 MAX_MESSAGE = 1 << 20
-"""Bytes of a message that are read; the largest rulesheet in use has 68,000."""
+"""Most bytes of a message; the largest rulesheet in use has 68,000."""
 
 EARLY_SECONDS = 1.0
-"""Seconds after which a light worker that was started early is not needed any more. Set by hand; not tuned."""
+"""Seconds after which light workers that were started early are not needed any more."""
 
 PROGRESS_SECONDS = 10.0
-"""Seconds between two lines of the log about kernels that are being compiled. Set by hand; not tuned."""
+"""Seconds between two log lines about kernels being compiled."""
 
 SWITCH_SECONDS = 0.001
-"""Seconds after which a thread hands the interpreter over when another one wants it; Python's default is 5 ms. Set by
-hand; not tuned."""
+"""Python's thread switch interval; its default is 5 ms."""
 
 SWEEP_SECONDS = 10.0
-"""Seconds between two checks for matches that their manager has forgotten. Set by hand; not tuned."""
+"""Seconds between two checks for matches abandoned by their manager."""
 
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -79,37 +78,37 @@ Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """What `ggp-agent serve` can be told."""
+    """Options of `ggp-agent serve`."""
 
     host: str = "127.0.0.1"
     port: int = 0
     """0 takes a free one."""
     margin: float = DEFAULT_MARGIN
-    """Seconds kept back from every clock, at least."""
+    """Least seconds kept back from every clock."""
     journal: Path | None = None
-    """Where running matches are noted; None to forget them when the server ends."""
+    """Folder of running matches; None to forget them when the server ends."""
     workers: int = 2
-    """How many matches are played at the same time; each has its own process."""
+    """Most matches at the same time; each has its own process."""
     ponder: bool = True
     """Whether to think while others move."""
     allow: tuple[Network, ...] = ()
-    """The networks that are answered; none: all."""
+    """Networks that are answered; empty for all."""
     restarts: int = 0
-    """How often a supervisor has started the server again."""
+    """Number of restarts by a supervisor."""
     memory: Path | None = None
-    """Where to keep what was learnt of games for later matches of them; None to learn anew each time."""
+    """Folder of what matches learn of their games, for later matches; None to learn anew each time."""
     page: bool = True
     """Whether to show the matches to browsers."""
     records: Path | None = None
-    """A folder of records of matches to be shown as well, and to which those that end are added."""
+    """Folder of match records, shown as well; matches that end are added."""
     silence: float = SILENCE_SECONDS
-    """Seconds beyond three clocks after which a match of a silent manager is closed."""
+    """Seconds beyond three clocks after which a silent manager's match is closed."""
     cluster: Cluster | None = None
-    """Where matches find helpers; None to play on this machine alone."""
+    """Helpers' cluster; None to play on this machine alone."""
 
 
 def gatekeeper(networks: Collection[Network]) -> Callable[[str], bool]:
-    """Whether an address belongs to one of the networks, or there are none."""
+    """Returns the test whether an address belongs to one of the networks; without networks, all are allowed."""
 
     def allowed(text: str) -> bool:
         try:
@@ -123,16 +122,16 @@ def gatekeeper(networks: Collection[Network]) -> Callable[[str], bool]:
 
 
 class Player:
-    """Plays up to `workers` matches at a time. `handle` is what `protocol.server.make_app` wants."""
+    """Plays up to `workers` matches at a time. `handle` is the handler of `protocol.server.make_app`."""
 
     def __init__(self, options: ServeOptions, early: Sequence[subprocess.Popen[bytes]] = ()) -> None:
-        """`early` are light workers that run already, for the matches of the journal."""
+        """`early` are running light workers for the matches of the journal."""
         self._options = options
         self._matches: dict[str, Match] = {}
         self.statistics = Statistics(lambda: len(self._matches), options.restarts)
         self._clock = Clock(options.margin)
         self.gallery = Gallery() if options.page else None
-        """The matches as a page shows them."""
+        """The matches as the page shows them."""
         self._match_options = MatchOptions(
             self._clock,
             options.ponder,
@@ -151,7 +150,7 @@ class Player:
 
     @property
     def available(self) -> bool:
-        """Whether a match could start at once and be played decently: with a circuit, and a worker that is free.
+        """Whether a match could start at once with a circuit and a free worker.
 
         A match that starts sooner is played by the interpreter at first.
         """
@@ -164,7 +163,7 @@ class Player:
         return tuple(self._matches.values())
 
     async def open(self) -> None:
-        """Starts the first worker, and the compilation of kernels that are missing; takes up what the journal holds."""
+        """Starts the first worker and the compilation of missing kernels; takes up the journal's matches."""
         self._pool.do_without(set(playing()) - self._keeper.ready)
         found = [] if self._journal is None else list(self._journal.unfinished(Moment.present()))
         self._pool.start(at_once=not found)
@@ -182,11 +181,11 @@ class Player:
             self._matches[match.match_id] = match
             match.resume()
             log.info("%s: taken up again at turn %d", match.match_id, match.turn_number)
-        # Those that were taken are asked for in the next turn of the event loop.
+        # Matches take the early workers that they need in the next turn of the event loop.
         asyncio.get_running_loop().call_later(EARLY_SECONDS, self._pool.end_early)
 
     async def close(self) -> None:
-        """Ends all work. Matches that are still running stay in the journal."""
+        """Ends all work. Running matches stay in the journal."""
         for task in self._upkeep:
             task.cancel()
         await asyncio.gather(*self._upkeep, return_exceptions=True)
@@ -197,16 +196,16 @@ class Player:
         await self._pool.close()
 
     async def health(self) -> tuple[str, bytes]:
-        """The page `/healthz`."""
+        """Returns the page `/healthz`."""
         return "application/json", json.dumps({**self.statistics.health(), "available": self.available}).encode()
 
     async def metrics(self) -> tuple[str, bytes]:
-        """The page `/metrics`."""
+        """Returns the page `/metrics`."""
         text = await asyncio.to_thread(self.statistics.exposition)
         return "text/plain; version=0.0.4; charset=utf-8", text
 
     async def handle(self, message: Message, received: Received) -> Reply:
-        """The reply to a message, in time."""
+        """Returns the reply to a message, in time."""
         match message:
             case Info():
                 return Status(NAME, "available" if self.available else "busy", "alien")
@@ -271,7 +270,7 @@ class Player:
         return running
 
     def _next_due(self) -> Instant | None:
-        """When the next reply of all matches is to leave."""
+        """Returns the earliest deadline of all matches; None if no reply is due."""
         return min((match.due for match in self._matches.values() if match.due is not None), default=None)
 
     def _free(self) -> bool:
@@ -288,7 +287,7 @@ class Player:
                 self._drop(match)
 
     def _renew_kernels(self) -> None:
-        """Has all kernels compiled once more: those in the cache cannot be loaded."""
+        """Has all kernels compiled again: those in the cache cannot be loaded."""
         log.error("the compiled kernels cannot be loaded: they are thrown away and compiled again")
 
         async def renew() -> None:
@@ -305,18 +304,18 @@ class Player:
         self._upkeep.append(asyncio.create_task(renew()))
 
     async def _compile_kernels(self) -> None:
-        """Sees to it that all kernels get compiled, and that workers use them."""
+        """Has all missing kernels compiled, and workers started with them."""
         keeper = self._keeper
         begin = told = time.monotonic()
         if keeper.finished:
             return
-        # It shows bars on consoles as well, and is slow to import.
+        # Slow to import: it shows bars on consoles as well.
         from agent.kernels.progress import STEP_SECONDS, describe
 
         log.info("kernels are being compiled, once per installation")
         while not keeper.finished:
             await asyncio.sleep(STEP_SECONDS)
-            # It reads files and starts processes.
+            # In a thread, as it reads files and starts processes.
             settled = await asyncio.to_thread(keeper.step)
             for name in sorted(settled & keeper.failed.keys()):
                 log.error("played without the kernels for %s: %s", name, keeper.failed[name])
@@ -342,11 +341,11 @@ async def serve(
 ) -> None:
     """Serves until it is cancelled or the process is told to end (SIGINT, SIGTERM).
 
-    `listener` is a socket to listen on in place of the options' host and port, `early` are light workers that run
-    already. `started` is called with the port once messages are answered. Raises `OSError` where the port is taken.
+    `listener` is a socket to listen on in place of the options' host and port; `early` are running light workers.
+    `started` is called with the port once messages are answered. Raises `OSError` if the port is taken.
     """
     player = Player(options, early)
-    # So that threads, which may parse long messages, leave the event loop its turn.
+    # Threads that parse long messages must leave the event loop its turn.
     sys.setswitchinterval(SWITCH_SECONDS)
 
     async def playing(_: web.Application) -> AsyncIterator[None]:

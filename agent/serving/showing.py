@@ -1,6 +1,6 @@
-"""What a match tells the page: written into a transcript as it happens, whether anybody watches or not.
+"""Writes a match into a transcript for the page, whether anybody watches or not.
 
-Whatever goes wrong here is logged, and the match goes on without being shown.
+Errors are logged, and the match goes on without being shown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Given = ParamSpec("Given")
 def _isolated(
     method: Callable[Concatenate[MatchShow, Given], None],
 ) -> Callable[Concatenate[MatchShow, Given], None]:
-    """Lets a failure end the show, and nothing else."""
+    """Makes a failure of a method end the show, and nothing else."""
 
     @wraps(method)
     def guarded(self: MatchShow, *arguments: Given.args, **named: Given.kwargs) -> None:
@@ -44,7 +44,7 @@ def _isolated(
 
 
 class MatchShow:
-    """Writes what happens in one match of the server into its transcript."""
+    """Writes the events of one match into its transcript."""
 
     def __init__(self, start: Start, gallery: Gallery | None) -> None:
         """Without a gallery nothing is written."""
@@ -83,7 +83,7 @@ class MatchShow:
 
     @_isolated
     def prepared(self, report: Prepared) -> None:
-        """It is known how the match will be played."""
+        """It is settled what plays the match."""
         what = "the compiled circuit" if report.compiled else "the interpreter of rules"
         if self._transcript.phase == "getting ready":
             self._transcript.say(f"ready: {report.engine} on {what}")
@@ -100,14 +100,14 @@ class MatchShow:
         if isinstance(received, Judged):
             received = received.moves
         if isinstance(received, Unseen):
-            # Of the others' moves nothing is known.
+            # The others' moves are not known.
             self._transcript.move(None)
         else:
             self._transcript.move(received)
 
     @_isolated
     def situated(self, situation: Situation) -> None:
-        """The state is known, or what may be it."""
+        """The state is known, or some possible states are."""
         known = situation.checkpoint
         if known.facts is not None and known.turn == situation.turn and situation.turn == self._ply:
             self._transcript.reach(known.facts, situation.states)
@@ -132,7 +132,7 @@ class MatchShow:
 
     @_isolated
     def ended(self, goals: Sequence[int | None] | None) -> None:
-        """STOP came; `goals` where they are known."""
+        """STOP came; `goals` is None where they are not known."""
         if goals is None:
             self._transcript.end("stopped")
         else:
@@ -149,7 +149,7 @@ class MatchShow:
 
 
 def _roles(start: Start) -> list[Term]:
-    """The roles in the order of the rules, as far as they are plainly stated."""
+    """Returns the roles in the order of the rules; only our own if the rules do not state it plainly."""
     roles = [
         statement[1]
         for statement in start.rules

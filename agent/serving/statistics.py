@@ -1,7 +1,7 @@
-"""What the server process counts, for `/metrics` and `/healthz`.
+"""Counters of the server process, for `/metrics` and `/healthz`.
 
-Counting is plain Python: prometheus_client, which writes the exposition format, is imported when somebody first asks,
-so that a server that was started again in mid-match does not wait for it.
+prometheus_client, which writes the exposition format, is imported at the first request: a server restarted in mid-match
+does not wait for it.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from typing import Any
 from agent.processes import descendants
 
 LATENESS_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Upper bounds in seconds, of how much later than planned replies leave."""
+"""Upper bounds, in seconds, for delays of replies."""
 
 DELAY_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
-"""Upper bounds in seconds, of how much later than asked for the event loop comes round."""
+"""Upper bounds, in seconds, for delays of the event loop."""
 
 LOOP_STEP = 0.05
-"""Seconds between two measurements of the event loop's delay. Set by hand; not tuned."""
+"""Seconds between two measurements of the event loop's delay."""
 
 STEPS_PER_SECOND = 20
-"""Such measurements of which the largest is taken to say how late the loop is at present."""
+"""Measurements per report; the largest is reported."""
 
 
 class Histogram:
-    """Counts of values up to given bounds, as Prometheus has them."""
+    """Counts of values up to given bounds, as in Prometheus."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = bounds
@@ -39,7 +39,7 @@ class Histogram:
         self.largest = 0.0
 
     def add(self, value: float) -> None:
-        """Counts a value; what is negative counts as nothing."""
+        """Counts a value; a negative one counts as 0."""
         value = max(0.0, value)
         self._counts[bisect.bisect_left(self._bounds, value)] += 1
         self.total += value
@@ -47,11 +47,11 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many values there were."""
+        """Number of values."""
         return sum(self._counts)
 
     def cumulative(self) -> list[tuple[str, float]]:
-        """Each bound with the number of values up to it."""
+        """Returns each bound with the number of values up to it."""
         found: list[tuple[str, float]] = []
         count = 0
         for bound, here in zip((*map(str, self._bounds), "+Inf"), self._counts, strict=True):
@@ -61,37 +61,37 @@ class Histogram:
 
 
 class Statistics:
-    """Everything that is counted, since this process began."""
+    """All counters, since this process began."""
 
     def __init__(self, running: Callable[[], int] = lambda: 0, restarts: int = 0) -> None:
-        """`running` says how many matches are being played, `restarts` how often the server was started again."""
+        """`running` gives the number of running matches; `restarts` is the number of restarts of the server."""
         self.begun = time.monotonic()
         self.running = running
         self.restarts = restarts
         self.turns = 0
         """Turns answered."""
         self.playouts = 0
-        """Of engines that count them."""
+        """Playouts of engines that count them."""
         self.matches = 0
         """Matches begun or taken up."""
         self.refused = 0
         """STARTs answered `busy`."""
         self.workers_lost = 0
         self.guessed = 0
-        """Turns answered without knowing what was legal."""
+        """Turns answered without knowing the legal moves."""
         self.doubtful = 0
         """Turns answered while the state was in doubt."""
         self.lateness = Histogram(LATENESS_BUCKETS)
         self.loop_delay = Histogram(DELAY_BUCKETS)
         self.collections = Histogram(DELAY_BUCKETS)
-        """How long each collection of garbage took."""
+        """Seconds of each garbage collection."""
         self.margin = 0.0
         """Seconds kept back from the clock of the last turn."""
         self.round_trip = 0.0
-        """Seconds to the manager of the last turn and back, as the system measures it."""
+        """Seconds to the manager of the last turn and back, measured by the system."""
 
     async def watch_loop(self, report: Callable[[float], None] = lambda seconds: None) -> None:
-        """Measures the event loop's delay, for ever; reports the largest of each second."""
+        """Measures the event loop's delay for ever; reports the largest of each second."""
         while True:
             largest = 0.0
             for _ in range(STEPS_PER_SECOND):
@@ -103,7 +103,7 @@ class Statistics:
             report(largest)
 
     def health(self) -> dict[str, object]:
-        """In a few words, as JSON data."""
+        """Returns a summary, as JSON data."""
         return {
             "status": "ok",
             "uptime": round(time.monotonic() - self.begun, 3),
@@ -117,7 +117,7 @@ class Statistics:
         }
 
     def exposition(self) -> bytes:
-        """In Prometheus' text format. Takes a while at the first call, which imports what writes it."""
+        """Returns all counters in Prometheus' text format. The first call takes longer: it imports the writer."""
         from prometheus_client import CollectorRegistry, generate_latest
 
         registry = CollectorRegistry()
@@ -126,7 +126,7 @@ class Statistics:
 
 
 class _Collector:
-    """What Prometheus asks for."""
+    """Adapter to prometheus_client."""
 
     def __init__(self, statistics: Statistics) -> None:
         self._statistics = statistics
@@ -167,7 +167,7 @@ class _Collector:
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that a process holds; 0 where it is gone."""
+    """Returns the bytes of resident memory of a process; 0 if it is gone."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (OSError, ValueError, IndexError):

@@ -1,10 +1,9 @@
-"""The supervisor: owns the listening socket, and starts the serving process again whenever that ends unasked.
+"""The supervisor: owns the listening socket, and restarts the serving process whenever that ends unasked.
 
-While there is no serving process, connections wait in the socket's backlog instead of being refused. The socket is
-handed over as systemd does it (sd_listen_fds(3): descriptor 3, LISTEN_FDS, LISTEN_PID), so the serving process is the
-same one under both, and systemd may own the socket in the supervisor's place.
+Without a serving process, connections wait in the socket's backlog instead of being refused. The socket is handed over
+as by systemd (sd_listen_fds(3): descriptor 3, LISTEN_FDS, LISTEN_PID), so systemd may take the supervisor's place.
 
-It does nothing else, and imports next to nothing, so that there is little that can go wrong.
+It does nothing else and imports next to nothing: little can go wrong.
 """
 
 from __future__ import annotations
@@ -24,47 +23,46 @@ from agent.processes import end_with_parent
 log = logging.getLogger(__name__)
 
 LISTEN_DESCRIPTOR = 3
-"""Where a process finds the socket that it inherits: sd_listen_fds(3)'s SD_LISTEN_FDS_START."""
+"""Descriptor of the inherited socket: sd_listen_fds(3)'s SD_LISTEN_FDS_START."""
 
 BACKLOG = 128
-"""Connections that may wait while there is no serving process."""
+"""Most connections that wait while there is no serving process."""
 
 RESTARTS = "GGP_AGENT_RESTARTS"
-"""Environment variable that tells the serving process how often it was started again; absent without a supervisor."""
+"""Environment variable with the number of restarts; absent without a supervisor."""
 
 STEADY_SECONDS = 10.0
-"""A serving process that has lasted for so long did not crash because of how it was started. Set by hand; not tuned."""
+"""Seconds after which the cause of a crash is not how the process was started."""
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
-"""Seconds from the second crash in a row to the next start; doubled each time, up to the longest. The first crash is
-followed by a start at once: a match may be running. Set by hand; not tuned."""
+"""Seconds from the second crash in a row to the next start; doubled each time, up to the longest. After the first
+crash the process is restarted at once: a match may be running."""
 
 PRIORITY = -5
-"""Niceness of the server process, where the system lets it choose and the user has not chosen: replies have to leave on
-time on a loaded machine. Workers do without it. Set by hand; not tuned."""
+"""Niceness of the server process, unless the user chose one: replies must leave on time on a loaded machine. Workers
+run without it."""
 
 MOST_DESCRIPTORS = 1 << 16
-"""Open files that the server asks for. Set by hand; not tuned."""
+"""Open files that the server asks for."""
 
 _ASKED_TO_END = (signal.SIGTERM, signal.SIGINT)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes a free one. Raises `OSError`."""
+    """Returns a listening socket; port 0 takes a free one. Raises `OSError`."""
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     return socket.create_server(address[:2], family=family, backlog=BACKLOG)
 
 
 def raise_priority() -> None:
-    """Takes the server's priority, as far as that is allowed."""
+    """Takes the server's priority, if that is allowed."""
     if os.getpriority(os.PRIO_PROCESS, 0) == 0:
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
 
 
 def raise_descriptors() -> None:
-    """Allows as many open files as the system does, or `MOST_DESCRIPTORS`: each connection is one, also those on which
-    nothing is sent until they are ended."""
+    """Allows as many open files as the system does, at most `MOST_DESCRIPTORS`: each connection is one, idle or not."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(MOST_DESCRIPTORS, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -72,16 +70,16 @@ def raise_descriptors() -> None:
 
 
 def inherited_socket(environment: Mapping[str, str] = os.environ) -> socket.socket | None:
-    """The listening socket that was handed to this process; None where there is none. Raises `OSError`."""
+    """Returns the listening socket handed to this process, or None. Raises `OSError`."""
     if environment.get("LISTEN_PID") != str(os.getpid()) or environment.get("LISTEN_FDS", "0") == "0":
         return None
-    # Not for the processes that this one starts.
+    # Child processes must not inherit it.
     os.set_inheritable(LISTEN_DESCRIPTOR, False)
     return socket.socket(fileno=LISTEN_DESCRIPTOR)
 
 
 class Supervisor:
-    """Runs a command as the serving process, again and again, until it is told to end."""
+    """Runs a command as the serving process, and restarts it, until told to end."""
 
     def __init__(self, listener: socket.socket, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """`command` is a program with its arguments; it inherits the listener as descriptor 3."""
@@ -90,13 +88,13 @@ class Supervisor:
         self._environment = dict(environment)
 
     def run(self) -> int:
-        """The exit status of the serving process that ended last.
+        """Runs until the serving process ends for good; returns its exit status.
 
-        0 where that was because this process got SIGTERM or SIGINT, which are passed on. A serving process that ends by
-        itself is started again, but for one that ends with status 0, or that has failed at its very first start.
+        SIGTERM and SIGINT are passed on, and the status is 0 then. A process that ends by itself is restarted, unless
+        its status is 0 or its very first start failed.
         """
         awaited = {signal.SIGCHLD, *_ASKED_TO_END}
-        # Blocked, and taken one by one: no signal can fall between a look and the wait that follows.
+        # Blocked, and taken one by one: no signal can be missed between a check and the wait after it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
         try:
             return self._keep_running(awaited, before)
@@ -122,7 +120,7 @@ class Supervisor:
             restarts += 1
 
     def _start(self, restarts: int, mask: Collection[int | signal.Signals]) -> int:
-        """Starts the command; its process id."""
+        """Starts the command; returns its process id."""
         sys.stdout.flush()
         sys.stderr.flush()
         parent = os.getpid()
@@ -130,7 +128,7 @@ class Supervisor:
         if child:
             return child
         try:
-            # A supervisor that is killed takes its server along: nothing would start that again.
+            # A killed supervisor takes its server along, which nothing would restart.
             end_with_parent(signal.SIGTERM)
             if os.getppid() == parent:
                 os.dup2(self._listener.fileno(), LISTEN_DESCRIPTOR)
@@ -145,7 +143,7 @@ class Supervisor:
 
     @staticmethod
     def _wait_for(child: int, awaited: Collection[signal.Signals]) -> tuple[bool, int]:
-        """Whether the child was asked to end, and its exit status, or minus the signal that ended it."""
+        """Returns whether the child was asked to end, and its exit status, or minus the signal that ended it."""
         asked = False
         while True:
             number = signal.sigwait(awaited)

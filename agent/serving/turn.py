@@ -1,4 +1,4 @@
-"""What the server process knows of one turn of a match, and the answer that follows from it."""
+"""One turn of a match as the server process knows it, and the answer that follows."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from protocol.messages import Start
 
 @dataclass(eq=False)
 class MatchTurn:
-    """One turn: from the message that told of the last joint move until the next one. Made anew for every turn."""
+    """One turn: from the message with the last joint move to the next message."""
 
     number: int
-    """How many joint moves were received before it."""
+    """Number of joint moves received before it."""
     deadline: Deadline | None = None
-    """When the answer is due; None while none is wanted."""
+    """Deadline of the answer; None while none is wanted."""
     situation: Situation | None = None
     """The reference state, once a worker has reported it."""
     thought: Thought | None = None
     """The engine's latest opinion."""
     answer: asyncio.Future[Term] | None = None
-    """Will be the answer; None before the turn's first PLAY. A repeated PLAY waits for the same one."""
+    """The answer to come; None before the turn's first PLAY. A repeated PLAY waits for the same one."""
     start_repeated: bool = False
-    """Whether START came again during this turn: if PLAY for the first turn follows, the match begins again."""
+    """Whether START came again during this turn. If a PLAY of the first turn follows, the match begins again."""
 
     @property
     def answered(self) -> Term | None:
-        """What we answered, if we have."""
+        """Our answer; None before it."""
         return self.answer.result() if self.answer is not None and self.answer.done() else None
 
     @property
     def decided(self) -> bool:
-        """Whether there is nothing (more) to think about."""
+        """Whether there is nothing left to think about."""
         if self.situation is None:
             return False
         if self.situation.terminal or len(self.situation.legal) <= 1:
@@ -45,7 +45,7 @@ class MatchTurn:
         return self.thought is not None and self.thought.opinion.final
 
     def best_move(self) -> Term | None:
-        """The engine's choice, or some legal move without one; None while no legal moves are known."""
+        """Returns the engine's choice, else a legal move; None while no legal moves are known."""
         if self.situation is None or not self.situation.legal:
             return None
         if self.thought is not None and self.thought.opinion.move in self.situation.legal:
@@ -53,7 +53,7 @@ class MatchTurn:
         return self.situation.legal[0]
 
     def reasons(self) -> str:
-        """Why the best move is the best, for the log."""
+        """Returns the reasons for the best move, for the log."""
         if self.situation is not None and len(self.situation.legal) == 1:
             return "forced"
         if self.thought is None:
@@ -68,9 +68,9 @@ class MatchTurn:
 
 
 def any_move(start: Start, latest: Situation | None, last: Received) -> Term:
-    """Some move, where it is not known what is legal: one of the last turn's that is known, or one that the rules name.
+    """Returns a move where the legal ones are unknown: a legal move of an earlier turn, or one that the rules name.
 
-    What the roles have just done (`last`) is rarely possible again.
+    Avoids the moves just made (`last`), which are rarely possible again.
     """
     if latest is not None and latest.legal:
         seen = () if isinstance(last, Unseen) else last.moves if isinstance(last, Judged) else last

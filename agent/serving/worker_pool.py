@@ -1,4 +1,4 @@
-"""Worker processes as the server process sees them: started ahead of need, spoken to without blocking."""
+"""Worker processes as the server process sees them: started ahead of need, written to without blocking."""
 
 from __future__ import annotations
 
@@ -20,27 +20,22 @@ from agent.worker.messages import HEADER, Alive, Command, Prepared, Report, Warm
 log = logging.getLogger(__name__)
 
 RESPAWN_DELAY = 1.0
-"""Seconds until the next spare is started: the match that took the last one is compiling on all cores.
-Set by hand; not tuned."""
+"""Seconds until the next spare is started: the match that took the last one is compiling on all cores."""
 
 FAILURE_DELAY = 5.0
-"""Seconds until a worker is tried again after one that could not even start. Set by hand; not tuned."""
+"""Seconds until the next attempt after a worker that could not start."""
 
 WARM_SECONDS = 30.0
-"""Seconds that a worker may take to load its kernels from the cache: usually two. One that is stopped never does. Set
-by hand; not tuned."""
+"""Most seconds for a worker to load its kernels from the cache; usually it takes two."""
 
 SILENT_AFTER = 10.0
-"""Seconds without a sign of life after which a spare that gave one is replaced. They come every half second, but a
-loaded machine may hold them up. Set by hand; not tuned."""
+"""Seconds without a sign of life after which a spare is replaced. The half-second pulse is late on a loaded machine."""
 
 UNLOADABLE = 2
-"""Workers in a row that ended while they loaded their kernels, after which these are taken to be damaged. Set by hand;
-not tuned."""
+"""Workers in a row that ended while loading their kernels, after which the kernels are taken to be damaged."""
 
 LIGHT_AFTER = 0.2
-"""Seconds that a match waits for a warm worker before it gets a light one for the time being. Set by hand; not
-tuned."""
+"""Seconds that a match waits for a warm worker before it gets a light one."""
 
 
 class Worker:
@@ -48,9 +43,9 @@ class Worker:
 
     def __init__(self, process: asyncio.subprocess.Process | Adopted, without: Collection[str] = ()) -> None:
         self.without = frozenset(without)
-        """Groups of kernels that were not compiled when it was started: it does without them."""
+        """Groups of kernels that it lacks: they were not compiled when it was started."""
         self.prepared: Prepared | None = None
-        """What it plays its match with, once it has said so."""
+        """Its report on how it plays the match; None before that."""
         self.on_report: Callable[[Worker, Report], None] | None = None
         self.on_lost: Callable[[Worker], None] | None = None
         self.warm = asyncio.Event()
@@ -58,20 +53,20 @@ class Worker:
         self.lost = asyncio.Event()
         """Set when the process has ended."""
         self.heard: Instant | None = None
-        """When it last gave a sign of life; None before it began a match."""
+        """Time of the last sign of life in its match; None before it began one."""
         self._told: Instant | None = None
-        """When it last told anything, also before it began a match; None until it has."""
+        """Time of the last report, in a match or not; None before the first."""
         self._started = now()
         self._missed = False
-        """Whether a sign of life was missed at the last look, and none has come since."""
+        """Whether a sign of life was missing at the last check, and none has come since."""
         self._process = process
         self._reading = asyncio.create_task(self._read())
 
     @classmethod
     async def start(cls, memory: int, without: Collection[str] = ()) -> Worker:
-        """Starts a process with at most `memory` bytes of address space that uses no kernels of the groups named.
+        """Starts a process with at most `memory` bytes of address space, without some groups of kernels.
 
-        Without all that is in `LIGHT`, it is warm as soon as it runs.
+        Without all of `LIGHT`, it is warm as soon as it runs.
         """
         pipe = asyncio.subprocess.PIPE
         arguments = [f"--memory={memory}", f"--server={os.getpid()}", f"--without={','.join(without)}"]
@@ -81,19 +76,21 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """The process id, which is also that of the process group with the worker's own children."""
+        """The process id, which is also the id of the process group with the worker's children."""
         return self._process.pid
 
     def send(self, command: Command) -> None:
-        """Hands a command over; never blocks, also when the worker hangs. Nothing happens where it is gone."""
+        """Sends a command. Never blocks, even if the worker hangs; does nothing if it is gone."""
         if not self.lost.is_set() and self._process.stdin is not None:
             with contextlib.suppress(ConnectionError):
                 self._process.stdin.write(frame(command))
 
     def seems_to_hang(self) -> bool:
-        """Whether one that waits for a match gives no sign of life at a second look, either: at the first one, it may
-        be this process that did not get to read what was told."""
-        # One that has not told anything yet may have to wait for a busy machine.
+        """Returns whether a spare gives no sign of life at two checks in a row.
+
+        At the first check, this process itself may not have got to read the reports.
+        """
+        # Before its first report, a worker may wait for a busy machine.
         since, patience = (self._started, WARM_SECONDS) if self._told is None else (self._told, SILENT_AFTER)
         missed, self._missed = self._missed, now() - since > patience
         if missed and self._missed:
@@ -101,7 +98,7 @@ class Worker:
         return missed and self._missed
 
     async def close(self) -> None:
-        """Ends the process and everything that it started."""
+        """Ends the process and its children."""
         self.on_report = self.on_lost = None
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
@@ -136,8 +133,10 @@ class Worker:
 
 
 class WorkerPool:
-    """Keeps one warm spare beside the workers that were given out, and a light one, which is there much sooner: a
-    machine may be too busy to start even that within a turn."""
+    """Keeps two spare workers: a warm one, and a light one, which is replaced much sooner.
+
+    A busy machine may take longer than a turn to start even a light one.
+    """
 
     def __init__(
         self,
@@ -145,19 +144,18 @@ class WorkerPool:
         early: Sequence[subprocess.Popen[bytes]] = (),
         on_unloadable: Callable[[], None] = lambda: None,
     ) -> None:
-        """`memory` bounds the address space of each worker, in bytes; `early` are light workers that run already.
+        """`memory` bounds the address space of each worker, in bytes; `early` are running light workers.
 
-        `on_unloadable` is called when workers end, one after the other, while they load their kernels.
+        `on_unloadable` is called when several workers in a row end while loading their kernels.
         """
         self._memory = memory
         self._on_unloadable = on_unloadable
         self._failures = 0
-        """Workers in a row that ended while they loaded their kernels."""
+        """Workers in a row that ended while loading their kernels."""
         self._early = list(early)
         self._without: frozenset[str] = frozenset()
         self._spare: Worker | None = None
         self._light: Worker | None = None
-        """The light spare."""
         self._keepers: list[asyncio.Task[None]] = []
         self._wanted = asyncio.Event()
         self._there = asyncio.Condition()
@@ -165,37 +163,37 @@ class WorkerPool:
 
     @property
     def warm(self) -> bool:
-        """Whether a spare waits with its kernels loaded."""
+        """Whether a spare with its kernels loaded is waiting."""
         return self._spare is not None and self._spare.warm.is_set() and not self._spare.lost.is_set()
 
     def do_without(self, groups: Collection[str]) -> None:
-        """From now on, workers are started without these groups of kernels, and with all others."""
+        """Makes workers start without these groups of kernels, from now on, and with all others."""
         self._without = frozenset(groups)
         self._wanted.set()
 
     def can_better(self, worker: Worker) -> bool:
-        """Whether a new worker would have kernels that this one lacks."""
+        """Returns whether a new worker would have kernels that this one lacks."""
         return not worker.without <= self._without
 
     def spare_lacks(self, group: str) -> bool:
-        """Whether the spare does without a group of kernels."""
+        """Returns whether the spare lacks a group of kernels."""
         return self._spare is not None and group in self._spare.without
 
     def start(self, *, at_once: bool = True) -> None:
-        """Starts the first spare, or leaves light workers, which are to be called first, the processor for a moment."""
+        """Starts the first spare; if not `at_once`, a moment later, which leaves light workers the processor."""
         if at_once:
             self._wanted.set()
         self._keepers = [asyncio.create_task(self._keep()), asyncio.create_task(self._keep_light())]
 
     def end_early(self) -> None:
-        """Ends the light workers for which there is no match."""
+        """Ends the early light workers that no match has taken."""
         for process in self._early:
             process.kill()
             process.wait()
         self._early.clear()
 
     async def close(self) -> None:
-        """Ends the spare, and waits for the workers that were released."""
+        """Ends the spares, and waits for the end of released workers."""
         self.end_early()
         for keeper in self._keepers:
             keeper.cancel()
@@ -207,9 +205,9 @@ class WorkerPool:
         await asyncio.gather(*self._closing)
 
     async def acquire(self, latest: bool = False, patience: float = LIGHT_AFTER) -> Worker:
-        """A warm worker, as soon as there is one; after `patience` seconds without, a light one.
+        """Returns a warm worker as soon as there is one; after `patience` seconds without, a light one.
 
-        On request, only one with all the kernels that there are, however long that takes.
+        If `latest`, waits for a worker with all compiled kernels, however long that takes.
         """
         if latest:
             return await self._acquire_warm(True)
@@ -243,7 +241,7 @@ class WorkerPool:
                 return spare
 
     def take_back(self, worker: Worker) -> None:
-        """Keeps a worker that waits for a match again as the spare, if there is none."""
+        """Keeps a worker as the spare if there is none, else releases it."""
         worker.on_report = worker.on_lost = worker.heard = worker.prepared = None
         light = worker.without >= LIGHT
         if light and self._light is None and not worker.lost.is_set():
@@ -254,13 +252,13 @@ class WorkerPool:
             self.release(worker)
 
     def release(self, worker: Worker) -> None:
-        """Ends a worker that is no longer needed."""
+        """Ends a worker."""
         task = asyncio.create_task(worker.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
     async def _keep(self) -> None:
-        """Sees to it that there is a spare: at once where one is waited for, else a little later."""
+        """Keeps a spare running: at once where one is waited for, else a little later."""
         while True:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wanted.wait(), RESPAWN_DELAY)
@@ -275,7 +273,7 @@ class WorkerPool:
             try:
                 worker = await Worker.start(self._memory, self._without)
                 if self._spare is not None:
-                    # One was given back in the meantime.
+                    # A worker was given back meanwhile.
                     self.release(self._spare)
                 self._spare = worker
                 async with asyncio.timeout(WARM_SECONDS):
@@ -303,7 +301,7 @@ class WorkerPool:
             await self._announce()
 
     async def _keep_light(self) -> None:
-        """Sees to it that there is a light spare, a moment after the last one was taken or lost."""
+        """Keeps a light spare running, a moment after the last one was taken or lost."""
         while True:
             await asyncio.sleep(RESPAWN_DELAY)
             if self._light is not None and (self._light.lost.is_set() or self._light.seems_to_hang()):

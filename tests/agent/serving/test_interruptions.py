@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.serving.clock import Clock, now
-from agent.serving.journal import MatchJournal, Unfinished
+from agent.serving.journal import MatchJournal, UnfinishedMatch
 from agent.serving.match import GRACE, MOST_GRACE, Match, MatchOptions
 from agent.worker.messages import Begin, Checkpoint, Command, Judged, Received, Turn, Unseen
 from games.machine import Term
@@ -43,12 +43,12 @@ class Silent(MatchJournal):
         """Nothing is written: threads know no virtual time."""
 
 
-def left_over(*history: Received, silence: float = 1.0, answered: Term | None = None) -> Unfinished:
+def left_over(*history: Received, silence: float = 1.0, answered: Term | None = None) -> UnfinishedMatch:
     """A match that another server has left."""
-    return Unfinished(START, history, 0, Silent(), answered, Checkpoint(), silence, (PLAY_CLOCK - MARGIN,) * 3)
+    return UnfinishedMatch(START, history, 0, Silent(), answered, Checkpoint(), silence, (PLAY_CLOCK - MARGIN,) * 3)
 
 
-def revived(worker: FakeWorker, found: Unfinished) -> Match:
+def revived(worker: FakeWorker, found: UnfinishedMatch) -> Match:
     """That match, taken up again."""
     match = Match(START, FakePool(worker), MatchOptions(Clock(MARGIN)), found=found)  # type: ignore[arg-type]
     match.resume()

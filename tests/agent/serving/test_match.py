@@ -478,9 +478,9 @@ async def test_match_taken_up_again_is_told_of_wrong_circuits(tmp_path: Path, mo
     match = Match(START, FakePool(before), options, Journal(tmp_path).match("m"))  # type: ignore[arg-type]
     assert await match.start(now())
     before.distrust(1)
-    while not match._record.noting:
+    while not match._history.noting:
         await asyncio.sleep(0.0)
-    await asyncio.gather(*match._record.noting)
+    await asyncio.gather(*match._history.noting)
     match.suspend()
     (found,) = Journal(tmp_path).unfinished(Moment.present())
     again = Match(found.start, FakePool(after), options, found=found)  # type: ignore[arg-type]

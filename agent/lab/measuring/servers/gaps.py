@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 
-from agent.serving.pace import Pace
+from agent.serving.pace import ManagerPace
 from agent.worker.belief import Belief
 from agent.worker.messages import Checkpoint, JointMove, Judged, Received, Situation
 from agent.worker.reference import Reference
@@ -116,7 +116,7 @@ class _Agent:
         self._role = role
         self._rng = rng
         self.reference = self._make_reference(Checkpoint())
-        self._pace = Pace(START_CLOCK, PLAY_CLOCK, 0.0)
+        self._pace = ManagerPace(START_CLOCK, PLAY_CLOCK, 0.0)
         self._pace.took(0.0, 0)
         self._intervals: list[float] = []
         self._heard = 0.0
@@ -150,7 +150,7 @@ class _Agent:
     def restart(self, at: float) -> None:
         """A new server takes the match up."""
         self.reference = self._make_reference(self.situation.checkpoint)
-        self._pace = Pace(START_CLOCK, PLAY_CLOCK, self._heard, self._intervals[-9:])
+        self._pace = ManagerPace(START_CLOCK, PLAY_CLOCK, self._heard, self._intervals[-9:])
         self.situation = self.reference.situation()
 
     def think(self, seconds: float) -> None:

@@ -1,5 +1,7 @@
-"""What was received in a match, and what follows from that: which messages are new, which turns may have been missed,
-what a worker that joins has to know. Everything is noted in the journal as it comes."""
+"""The messages received in a match: which are new, which turns may have been missed, what a new worker must know.
+
+Everything is noted in the journal as it comes.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.serving.clock import Instant, now
-from agent.serving.journal import MatchJournal, Unfinished
-from agent.serving.pace import Pace
+from agent.serving.journal import MatchJournal, UnfinishedMatch
+from agent.serving.pace import ManagerPace
 from agent.serving.turn import MatchTurn
 from agent.worker.messages import Begin, Checkpoint, Cluster, Judged, Received, Situation, Unseen
 from games.gdl.rules.surface import has_imperfect_information
@@ -21,54 +23,53 @@ from protocol.messages import Play, Start, Stop
 log = logging.getLogger(__name__)
 
 MAX_MISSED = 1000
-"""Turns that a message's number may be ahead. Set by hand; not tuned."""
+"""Most turns by which a message's number may be ahead."""
 
 
-class MatchRecord:
-    """A match as its manager told it."""
+class MatchHistory:
+    """A match as its manager reported it."""
 
-    def __init__(self, start: Start, journal: MatchJournal | None, found: Unfinished | None) -> None:
-        """`found` is what another server left of the match: this one goes on with it, also with its journal."""
+    def __init__(self, start: Start, journal: MatchJournal | None, found: UnfinishedMatch | None) -> None:
+        """`found` is a match that a former server left unfinished; its journal is used on."""
         self._start = start
         self._journal = journal if found is None else found.journal
         self._history: list[Received] = [] if found is None else list(found.history)
         self._distrust = 0 if found is None else found.distrust
         self._checkpoint = Checkpoint() if found is None else found.checkpoint
-        """The last state that is known."""
-        clocks = start.start_clock, start.play_clock
-        self.pace = Pace(*clocks, now()) if found is None else Pace(*clocks, now() - found.silence, found.intervals)
-        """How long turns take."""
+        """Last known state."""
+        silence, intervals = (0.0, None) if found is None else (found.silence, found.intervals)
+        self.pace = ManagerPace(start.start_clock, start.play_clock, now() - silence, intervals)
         self._imperfect = has_imperfect_information(start.rules)
         self.noting: set[asyncio.Task[None]] = set()
-        """What is being written beside."""
+        """Running writes to the journal."""
 
     @property
     def turns(self) -> int:
-        """How many joint moves were received."""
+        """Number of joint moves received."""
         return len(self._history)
 
     @property
     def last(self) -> Received:
-        """The last of them; empty where there is none."""
+        """The last joint move; empty before the first."""
         return self._history[-1] if self._history else ()
 
     # --- what messages mean
 
     def repeats(self, message: Play | Stop) -> bool:
-        """Whether a message carries the same joint move as the last one."""
+        """Returns whether a message has the same joint move as the last one."""
         last = self.last
         return bool(self._history) and message.moves == (last.moves if isinstance(last, Judged) else last)
 
     def begins_again(self, message: Play | Stop, turn: MatchTurn) -> bool:
-        """Whether a message is that of the first turn, although the match was at a later one: START came again."""
+        """Returns whether a message is the first turn's once more: START came again in a later turn."""
         first = message.turn is None and message.moves is None and not self._imperfect
         return first and bool(self.turns) and turn.start_repeated
 
     def is_new(self, message: Play | Stop, turn: MatchTurn) -> bool:
-        """Whether a message carries a joint move that was not yet taken in.
+        """Returns whether a message has a joint move that was not taken in yet.
 
-        Messages carry no turn numbers (but in the long form of GDL-II), so a joint move equal to the last one is a
-        repetition unless it can have been made again: it is legal, and our own part is what we answered.
+        Messages have no turn numbers (but in the long form of GDL-II). So a joint move equal to the last one is a
+        repetition, unless it can have been made again: it is legal, and our part of it is our answer.
         """
         if message.turn is not None:
             return message.turn > self.turns
@@ -83,7 +84,7 @@ class MatchRecord:
         if turn.situation is None or not turn.situation.repeatable:
             return False
         if turn.answered is None:
-            # No manager asks twice: the answer was lost with the server that was to give it.
+            # Managers do not ask twice: the answer was lost with the former server.
             return self.pace.interrupted
         role = turn.situation.role
         return len(message.moves) > role and message.moves[role] == turn.answered
@@ -91,12 +92,12 @@ class MatchRecord:
     def read(
         self, message: Play | Stop, received_at: Instant, answered: Term | None, latest: Situation | None
     ) -> list[Received]:
-        """What a message says about the joint moves since the last one, with what may make it doubtful.
+        """Returns the joint moves since the last message, with the reasons to doubt them.
 
-        `answered` is what was answered last, `latest` the last situation that is known.
+        `answered` is our last answer, `latest` the last known situation.
         """
         if message.turn is not None:
-            # The number says what was missed: of that, nothing is known.
+            # The number tells how many were missed; nothing else is known of them.
             missed = max(0, min(message.turn - self.turns - 1, MAX_MISSED))
             return [*(Unseen(None),) * missed, Unseen(message.last_move, message.percepts)]
         return [self._judge(message, received_at, answered, latest)]
@@ -124,16 +125,16 @@ class MatchRecord:
             await self._journal.start(self._start)
 
     def add(self, received: Received) -> None:
-        """Takes one joint move in; it is still to be noted."""
+        """Takes a joint move in, without noting it."""
         self._history.append(received)
 
     async def note_last(self) -> None:
-        """Notes the joint move that was taken in last."""
+        """Notes the last joint move, and waits for the disk."""
         if self._journal is not None:
             await self._journal.received(self._history[-1], self.turns)
 
     def note_missed(self) -> None:
-        """Notes, beside, that the last joint move was missed: there may be a thousand such."""
+        """Notes that the last joint move was missed, without waiting: there may be a thousand such."""
         if self._journal is not None:
             self._note(self._journal.received(self._history[-1], self.turns, sync=False))
 
@@ -141,24 +142,24 @@ class MatchRecord:
         """Forgets all turns."""
         self._history.clear()
         self._checkpoint = Checkpoint()
-        self.pace = Pace(self._start.start_clock, self._start.play_clock, now())
+        self.pace = ManagerPace(self._start.start_clock, self._start.play_clock, now())
         if self._journal is not None:
             self._note(self._journal.start(self._start, self._distrust))
 
     def note_answer(self, move: Term, turn: MatchTurn) -> None:
-        """Notes what was answered in a turn."""
+        """Notes the answer of a turn."""
         if self._journal is not None:
             self._note(self._journal.answered(move, turn.number))
 
     def note_state(self, checkpoint: Checkpoint) -> None:
-        """Notes the last state that is known."""
+        """Notes the last known state."""
         if checkpoint != self._checkpoint:
             self._checkpoint = checkpoint
             if self._journal is not None:
                 self._note(self._journal.reached(checkpoint))
 
     def distrust_circuits(self, count: int) -> None:
-        """Notes how many circuits of the rules were found to be wrong by now."""
+        """Notes the number of circuits found wrong by now."""
         if count > self._distrust:
             self._distrust = count
             if self._journal is not None:
@@ -167,19 +168,19 @@ class MatchRecord:
     def make_begin(
         self, turn: MatchTurn, *, ponder: bool, compile: bool, memory: Path | None, cluster: Cluster | None = None
     ) -> Begin:
-        """What a worker that joins in this turn has to know."""
+        """Returns the command for a worker that joins in this turn."""
         known = self._checkpoint
         checkpoint = replace(known, since=tuple(self._history[known.turn :]))
         seconds = turn.deadline.remaining() if turn.deadline is not None else None
         return Begin(self._start, checkpoint, seconds, ponder, compile, self._distrust, memory, cluster)
 
     def close(self) -> None:
-        """Ends the writing; the journal stays for the next server."""
+        """Closes the journal, which stays for the next server."""
         if self._journal is not None:
             self._journal.close()
 
     def remove(self) -> None:
-        """Has the journal forget the match."""
+        """Removes the journal's file."""
         if self._journal is not None:
             self._journal.remove()
 
