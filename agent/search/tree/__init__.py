@@ -1,14 +1,15 @@
 """General tree search on circuits: Monte-Carlo tree search for any number of roles.
 
-`store` holds the tree (nodes, edges, transpositions), `proofs` what is proven in it, `workspace` what one thread works
-on, `kernels` the search itself, put together from `batch` and `descent` (selection; `regret` where several roles choose
-at once), `expansion` (leaves and their children) and `backup`, with the `lock` for threads that share a tree;
-`compaction` drops what a match has left behind, and makes room in a full tree. `judge` fits a linear evaluation that
-takes the place of long playouts, `decisive` knows the moves of playouts that win or do not lose at once, and
-`move_averages` how well the others did. `breadth` enumerates the states of one-player games, `best_lines` keeps the
-best matches of a single player, `assistance` adds up what helpers elsewhere have found. `scheduler` shares each
-thread's time among all that, `root_policy` picks the move, and `engine` is the engine contract; nothing else is
-imported from outside but `judge`, and what `agent.search.choosing.variants` has to know of `move_averages`.
+The tree: `store` (nodes, edges, transpositions), `proofs`, `compaction`, and the `lock` of threads that share it.
+
+The search: `kernels`, put together from `batch` and `descent` (selection; `regret` where several roles choose at once),
+`expansion` and `backup`, in one thread's `workspace`. Playouts use `decisive` moves and `move_averages`; where a linear
+evaluation is fitted (`agent.search.evaluation`), it replaces long playouts.
+
+One-player games: `breadth` enumerates states (`clock` finds step counters), `best_lines` keeps the best matches.
+
+The engine: `scheduler` shares each thread's time, `root_policy` picks the move, `variation` shows the expected line.
+`root_parallelism` adds up the trees of helpers, which run an `assistant`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The side of tree search that runs on helpers: a tree on one core, for the root that the engine asks about."""
+"""Tree search on a helper: one core searches the root that the engine asks about."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 
 HELPER_MEMORY = 1 << 29
-"""Bytes of a helper's tree: a node of a cluster may have many cores and little memory. Set by hand; not tuned."""
+"""Bytes of a helper's tree: a cluster node may have many cores and little memory."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class TreeAssistant(Assistant):
 
     def __init__(self, setting: TreeSetting, machine: CircuitMachine, role: int) -> None:
         self._single = len(machine.roles) == 1
-        # It judges by what the engine has learnt, and does not learn itself.
+        # It uses the engine's evaluation and learns none itself.
         self._search = TreeSearch(
             machine,
             role,
@@ -42,7 +42,7 @@ class TreeAssistant(Assistant):
 
     def begin(self, state: State) -> None:
         if self._begun and not self._single:
-            # Whatever the joint moves were: the tree finds the state if it is in it.
+            # The joint move does not matter: the tree looks the state up.
             self._search.advance((), state)
         else:
             self._search.begin(state)

@@ -20,16 +20,16 @@ from games.gdl.running.kernels import ONE, ZERO
 from games.gdl.running.layout import FIRST_FLUENT
 
 AMAF_VISITS = 200.0
-"""Visits of a node from which on its all-moves-as-first values are left as they are, as a multiple of RAVE's
-equivalence parameter: most of its moves are judged by their own results by then. Set by hand; not tuned."""
+"""Visits at which a node's all-moves-as-first values freeze, as a multiple of RAVE's equivalence parameter: by then
+most moves are judged by their own results."""
 
 UNDER_WAY, FINISHED = np.int64(0), np.int64(1)
-"""Which of the two matches of a lane is meant. No plain numbers: for each of them Numba makes another kernel."""
+"""The two matches of a lane. NumPy integers: for each plain number Numba would compile another kernel."""
 
 
 @step
 def _take_best_proven(tree, leaf, descents, descent, parameters):
-    """Where a leaf has a proven child that is better for its chooser than its results, counts that one's goals."""
+    """Counts the goals of a leaf's proven child instead of its results, if they are better for the chooser."""
     count, chooser = choosers(tree.stats, leaf)
     if count != 1 or chooser == parameters.random_role or descents.results[descent] == 0:
         return
@@ -48,11 +48,10 @@ def _take_best_proven(tree, leaf, descents, descent, parameters):
 
 @inner_kernel()
 def back_up(tree, lanes, descent, parameters):
-    """Adds the results of a descent along its path, proves what can be proven, leaf to root, and frees the descent.
+    """Adds a descent's results along its path, proves nodes from leaf to root, and frees the descent.
 
-    A proven leaf counts as all the results that were expected. Above a node that is worth what a proven child is, that
-    child's goals count; above a node where a role explored, what the node is worth otherwise: trying poor moves says
-    nothing about its value.
+    A proven leaf counts as all expected results. Above a node with a better proven child, that child's goals count;
+    above a node where a role explored, the node's mean: poor moves on trial say nothing about its value.
     """
     descents, goals = lanes.descents, lanes.goals
     roles = tree.stats.shape[1]
@@ -123,9 +122,9 @@ def back_up(tree, lanes, descent, parameters):
 
 @step
 def _add_amaf(tree, lanes, descent, which, played, parameters):
-    """All moves as first (RAVE, Gelly & Silver 2007): credits the moves that the lanes in `which` (a word) have played.
+    """Credits the moves played in the lanes of `which` (a word) at every node of the descent's path.
 
-    At every node on the descent's path; `played` is uint64[moves], `lanes.lane_goals` has the goals.
+    All moves as first (RAVE, Gelly & Silver 2007). `played` is uint64[moves]; the goals are `lanes.lane_goals`.
     """
     descents = lanes.descents
     settled = AMAF_VISITS * parameters.rave_equivalence
@@ -139,7 +138,7 @@ def _add_amaf(tree, lanes, descent, which, played, parameters):
             size = tree.stats[node, role].n_edges
             if size <= 1 or role == parameters.random_role:
                 continue
-            # Unsigned indices: Numba looks whether a signed one counts from the end.
+            # Unsigned indices: Numba checks signed ones for counting from the end.
             begin = np.uint64(tree.stats[node, role].first_edge)
             n_goals = lanes.n_goals[role]
             value, of_value = lanes.goal_value[role, 0], lanes.goal_word[role, 0]
@@ -155,7 +154,7 @@ def _add_amaf(tree, lanes, descent, which, played, parameters):
 
 @step
 def _sort_goals(lanes, which, roles):
-    """Lists which goals above 0 came up in the lanes of `which` (a word), and where, for each role."""
+    """Lists each role's goals above 0 in the lanes of `which` (a word), with their lanes."""
     for role in range(roles):
         n = 0
         rest = which
@@ -174,18 +173,18 @@ def _sort_goals(lanes, which, roles):
                 lanes.goal_word[role, n] = same
                 n += 1
         if n == 0:
-            # The first one is looked at without asking whether there is one.
+            # The first one is read unconditionally.
             lanes.goal_word[role, 0] = ZERO
         lanes.n_goals[role] = n
 
 
 @inner_kernel()
 def add_results(role_start, tree, lanes, which, path, played, parameters):
-    """Counts the matches of the lanes in `which` (a word), whose goals are `lanes.lane_goals`.
+    """Counts the matches of the lanes in `which` (a word), with goals `lanes.lane_goals`.
 
-    At the edges by which they left the tree, and at their descents, which are backed up as soon as nothing is missing.
-    `path` says which of the lanes' two matches it is, `UNDER_WAY` or `FINISHED`. `played` (uint64[moves])
-    has the moves that were made in it. `role_start` is that of `CircuitPrograms`.
+    They count at the edges by which they left the tree, and at their descents, which are backed up once complete.
+    `path` picks one of the lanes' two matches, `UNDER_WAY` or `FINISHED`; `played` (uint64[moves]) has its moves.
+    `role_start` is that of `CircuitPrograms`.
     """
     descents, descent_of = lanes.descents, lanes.descent
     amaf = parameters.rave_equivalence > 0.0
@@ -224,10 +223,10 @@ def add_results(role_start, tree, lanes, which, path, played, parameters):
 
 @inner_kernel()
 def note_best_line(tree, lanes, descent, edge, trail, trail_size, goal):
-    """Keeps the whole match of a single player, which ended with `goal` (0..1), if it is the best so far.
+    """Keeps a single player's match with goal `goal` (0..1) if it is the best so far.
 
-    It is the descent's path, the edge by which the match left the tree (-1 for none), and `trail` (int32[n]), of which
-    `trail_size` moves count.
+    It consists of the descent's path, the edge by which it left the tree (-1 for none), and the first `trail_size`
+    moves of `trail` (int32[n]).
     """
     best_line = lanes.best_line
     if goal <= lanes.best_goal[0]:
@@ -274,7 +273,7 @@ def collect(programs, tree, lanes, parameters):
 
 @step
 def judge_lanes(programs, tree, lanes, parameters, due):
-    """Backs up the linear evaluation of the states of the lanes in `due` (a word), and ends their matches."""
+    """Backs up the linear evaluation of the states in the lanes of `due` (a word) and ends their matches."""
     roles = tree.stats.shape[1]
     weights, sums = parameters.judge_weights, lanes.lane_goals
     for lane in range(64):
@@ -292,7 +291,7 @@ def judge_lanes(programs, tree, lanes, parameters, due):
         lane = lowest(rest)
         rest &= rest - ONE
         for role in range(roles):
-            # As far ahead as the weights may see a role, the best goal stays ahead.
+            # Squashed: a judged state never reaches the best goal.
             worst, best = parameters.worst_goal[role], parameters.best_goal[role]
             half = max(0.5 * (best - worst), 1e-3)
             middle = worst + half

@@ -1,7 +1,7 @@
 """A batch of descents, led down the tree side by side.
 
-Each of them goes a level at a time, by turns: while memory brings the node that one has come to, the others go on
-(Chen, Ailamaki, Gibbons & Mowry 2004, "Improving hash join performance through prefetching", does that for look-ups).
+They take turns, a level each: while memory fetches the node of one, the others go on (Chen, Ailamaki, Gibbons & Mowry
+2004, "Improving hash join performance through prefetching").
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from games.bits.inner import step
 
 @step
 def lead_down(tree, lanes, parameters, batch, playouts, threshold):
-    """Makes `batch` descents, each of which expects `playouts` results; fewer where the root is proven meanwhile.
+    """Makes `batch` descents that expect `playouts` results each; fewer if the root is proven meanwhile.
 
     `tree` is a `SearchTree`, `lanes` a `SearchWorkspace`, `parameters` a `Parameters`, `threshold` that of
-    `is_expansion_due`. Lists those that are to bring results in `descents.batch`, first those whose leaf is still to be
-    made, then the others; returns how many there are of both, and how many ended in proven nodes, which are backed up.
+    `is_expansion_due`. Lists in `descents.batch` first the descents whose leaf is still to be made, then those at an
+    unexpanded node. Returns both numbers, and the number of descents that ended, and were backed up, at proven nodes.
     """
     descents = lanes.descents
     n_new = 0
@@ -42,13 +42,13 @@ def lead_down(tree, lanes, parameters, batch, playouts, threshold):
             going = True
             while going:
                 end = go_down(tree, lanes, descent, parameters, threshold)
-                # Where several choose at once, the next one is to know what has come of this one.
+                # Where several choose at once, the next descent needs the result of this one.
                 going = end == ONWARD and is_drawn(tree, descents, descent)
             if end == ONWARD:
                 descents.under_way[left] = descent
                 left += 1
             elif end == EXACT:
-                # At once: where several choose at once, what all descents of a batch know of others' choices is old.
+                # At once: regret matching needs the newest results.
                 back_up(tree, lanes, descent, parameters)
                 exact += 1
             elif end == NEW:

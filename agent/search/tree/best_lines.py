@@ -1,4 +1,4 @@
-"""The best matches that a single player has found, as moves from the root."""
+"""The best matches found for a single player, as moves from the root."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class BestLine(NamedTuple):
     """The beginning of the best match found."""
 
     move: int
-    """Its first move, by index."""
+    """Index of its first move."""
     goal: float
-    """What it ends with, 0..1."""
+    """Goal of the match, 0..1."""
     best_possible: bool
     """Whether no better match can be found."""
 
@@ -33,8 +33,8 @@ _NO_LINE = _AddedLine((), -1.0)
 class BestLines:
     """The best line of each thread's workspace, kept up to date as the match goes on.
 
-    Kernels note the best line of their own playouts (`backup`); lines of the enumeration are added by `add_enumerated`,
-    those that something else has found, such as a planner, by `add`; what it has proven, by `limit`.
+    Kernels note the best lines of playouts (`backup`), `add_enumerated` those of the enumeration; `add` and `limit`
+    take lines and proofs from outside, such as a planner's.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class BestLines:
             _clear(workspace)
 
     def follow(self, move: int) -> bool:
-        """Keeps the rest of the lines that start with the move that was made; returns whether any does."""
+        """Keeps the rest of the lines that start with the move made; returns whether any does."""
         added, goal = self._added
         self._added = _AddedLine(added[1:], goal) if added[:1] == (move,) else _NO_LINE
         followed = len(self._added.moves) > 0
@@ -69,7 +69,7 @@ class BestLines:
         return followed
 
     def add_enumerated(self, workspace: SearchWorkspace) -> None:
-        """Makes the best match of the enumeration the workspace's line, if it is better."""
+        """Makes the enumeration's best match the workspace's line if it is better."""
         assert self._enumeration is not None
         goal = self._enumeration.best_goal
         if goal is not None and goal / 100 > workspace.best_goal[0]:
@@ -80,12 +80,12 @@ class BestLines:
                 workspace.best_goal[0] = goal / 100
 
     def add(self, moves: Sequence[int], goal: float) -> None:
-        """Notes a line (moves by index, the root's first) to the end of a match with this goal, 0..1. Thread-safe."""
+        """Notes a line (indices of moves from the root) to the end of a match with this goal, 0..1. Thread-safe."""
         if moves and goal > self._added.goal:
             self._added = _AddedLine(tuple(moves), goal)
 
     def limit(self, goal: float) -> None:
-        """Takes note that no match from the root ends with a better goal, 0..1. Thread-safe."""
+        """Notes that no match from the root ends with a better goal, 0..1. Thread-safe."""
         self._limit = min(self._limit, goal)
 
     def best(self) -> BestLine | None:
@@ -99,7 +99,7 @@ class BestLines:
         return BestLine(int(workspace.best_line[1]), float(workspace.best_goal[0]), self.solved)
 
     def best_whole(self) -> tuple[tuple[int, ...], float] | None:
-        """All moves of the best line, by index, and its goal (0..1); None while there is none. Thread-safe."""
+        """Indices of all moves of the best line, and its goal (0..1); None while there is none. Thread-safe."""
         added, goal = self._added
         workspace = max(self._workspaces, key=lambda workspace: float(workspace.best_goal[0]))
         if added and goal >= workspace.best_goal[0]:
@@ -111,7 +111,7 @@ class BestLines:
 
     @property
     def solved(self) -> bool:
-        """Whether no better match can be found than the best line."""
+        """Whether the best line is proven to be the best possible."""
         best = max(self._added.goal, *(float(workspace.best_goal[0]) for workspace in self._workspaces))
         exhausted = self._enumeration is not None and self._enumeration.complete and best >= 0
         return exhausted or best >= self._limit

@@ -1,11 +1,10 @@
 """Breadth-first search of a one-player game on lanes: every state once, 64 at a time.
 
-Random play hardly ever solves a puzzle, but the states of many puzzles can simply be enumerated, with the shortest way
-to each. A batch of 64 states is evaluated once; then each move is made in all states of the batch in which it is
-legal, by one evaluation of the next-state program.
+Random play hardly ever solves a puzzle, but the states of many puzzles can be enumerated, with the shortest way to
+each. A batch of 64 states is evaluated once; one evaluation of the next-state program makes a move in all of them.
 
-Where a clock counts the moves, the same position at two times would be two states, and there would be as many of each
-as it can be reached at times. So first only the earliest of them is kept; all are told apart when those are done.
+Where a clock counts the moves, the same position at two times is two states. So a first pass keeps only the earliest
+one; a second pass tells them apart.
 """
 
 from __future__ import annotations
@@ -31,31 +30,30 @@ from games.machine import State
 _WIDTH = WIDTHS[1]
 
 _COUNT, _HEAD, _BEST, _DEPTH, _LAYER_END = range(5)
-"""Indices into `_Found.counts`: states found, the first one not expanded yet, the terminal one with the best goal (or
--1); the depth of the states that are being expanded, and the first one that is deeper."""
+"""Indices into `_Found.counts`: states found, first unexpanded state, terminal state with the best goal (or -1), depth
+of the states under expansion, first deeper state."""
 
 _MOST_LAYERS = 4096
-"""States that are further away are not looked for. Set by hand; not tuned."""
-
+"""Depth at which the enumeration ends."""
 
 CLOSING = 0.9
-"""See `BreadthFirst.closing`: by how much fewer, as layers differ. Set by hand; not tuned."""
+"""Share of the most open states below which the enumeration is closing (see `BreadthFirst.closing`)."""
 
 
 class _Found(NamedTuple):
-    """States in the order in which they were found."""
+    """States in the order of discovery."""
 
     counts: NDArray[np.int64]
     state: NDArray[np.uint64]
     """(n, words) packed, without the fluents of `mask`."""
     mask: NDArray[np.uint64]
-    """(words) fluents that are the same in all states of one depth."""
+    """(words) fluents shared by all states of one depth."""
     layer: NDArray[np.uint64]
-    """(depths, words) what they are, by depth."""
+    """(depths, words) values of these fluents."""
     parent: NDArray[np.int32]
-    """(n) state that it was found from; -1 for the first."""
+    """(n) predecessor; -1 for the first state."""
     move: NDArray[np.int32]
-    """(n) the move that led here from the parent."""
+    """(n) move from the parent."""
     table: NDArray[np.int32]
     """(2^k) open-addressing hash table of states, -1 where empty."""
     goal: NDArray[np.int32]
@@ -63,7 +61,7 @@ class _Found(NamedTuple):
 
 
 class _Workspace(NamedTuple):
-    """What `_expand` works on: a batch of 64 states."""
+    """Memory of `_expand` for a batch of 64 states."""
 
     slots: NDArray[np.uint64]
     """(slots) a word of 64 lanes per signal of the circuit's legal and next programs."""
@@ -72,7 +70,7 @@ class _Workspace(NamedTuple):
     children: NDArray[np.uint64]
     """(64, words) packed successors of the states by one move."""
     written: NDArray[np.bool_]
-    """(words) which of their words may be anything but 0."""
+    """(words) whether a word may differ from 0."""
     block: NDArray[np.uint64]
     """(64) a bit matrix to transpose."""
     goals: NDArray[np.float64]
@@ -80,7 +78,7 @@ class _Workspace(NamedTuple):
 
 
 class BreadthFirst:
-    """The states of a one-player game that can be reached from one of them, as far as memory goes."""
+    """Enumeration of the states of a one-player game reachable from one, as far as memory goes."""
 
     def __init__(self, machine: CircuitMachine, memory_bytes: int) -> None:
         self._machine = machine
@@ -90,9 +88,9 @@ class BreadthFirst:
         self._clock = np.packbits(clock, bitorder="little").view(np.uint64)
         self._root = np.zeros(machine.words, np.uint64)
         self._kept: tuple[int | None, list[int]] = None, []
-        """The best goal and line found while the clock was left out of account."""
+        """Best goal and line of the first pass, which ignores the clock."""
         self._most_open = 1
-        """How many states have waited to be expanded at most."""
+        """Most states that were open at a time."""
         self._found = _Found(
             counts=np.zeros(5, np.int64),
             state=np.zeros((size, machine.words), np.uint64),
@@ -115,7 +113,7 @@ class BreadthFirst:
         self._workspace.goal_slots[SLOT_TRUE] = ALL
 
     def begin(self, state: State) -> None:
-        """Starts again, from this state."""
+        """Restarts from this state."""
         self._root = self._machine.pack(state)
         self._kept = None, []
         self._begin(self._clock)
@@ -134,7 +132,7 @@ class BreadthFirst:
         found.table[find_state(found.table, found.state, found.state[0])[1]] = 0
 
     def run(self, stop: StopFlag, states: int) -> int:
-        """Expands about `states` more states at most; ends early when `stop[0]` is not 0. Returns how many it were."""
+        """Expands about `states` more states, fewer if `stop[0]` is set; returns their number."""
         expanded = self._expand(stop, states)
         self._most_open = max(self._most_open, self._open)
         if self._seen_all and not self.complete:
@@ -150,12 +148,12 @@ class BreadthFirst:
 
     @property
     def states(self) -> int:
-        """How many states were found."""
+        """Number of states found."""
         return int(self._found.counts[_COUNT])
 
     @property
     def closing(self) -> bool:
-        """Whether fewer states wait to be expanded than did before: most of all have been found, then."""
+        """Whether open states are getting fewer: most states have been found then."""
         return self._open < CLOSING * self._most_open
 
     @property
@@ -165,7 +163,7 @@ class BreadthFirst:
 
     @property
     def _open(self) -> int:
-        """States that were found and are not expanded yet."""
+        """Number of states found and not yet expanded."""
         return int(self._found.counts[_COUNT] - self._found.counts[_HEAD])
 
     @property
@@ -174,17 +172,17 @@ class BreadthFirst:
 
     @property
     def full(self) -> bool:
-        """Whether the memory is used up; there is nothing more to find then."""
+        """Whether memory or depth is used up: nothing more will be found."""
         return self.states == len(self._found.state) or int(self._found.counts[_DEPTH]) == _MOST_LAYERS - 1
 
     @property
     def best_goal(self) -> int | None:
-        """The best goal of a match that was found; None before there is one."""
+        """Best goal of any match found; None before there is one."""
         kept, _ = self._kept
         return kept if self._found.goal[0] < 0 or (kept or 0) > self._found.goal[0] else int(self._found.goal[0])
 
     def best_line(self) -> list[int]:
-        """The moves (by index) of that match: the shortest one with this goal."""
+        """Indices of the moves of the shortest match with the best goal."""
         kept, kept_line = self._kept
         if kept is not None and kept >= self._found.goal[0]:
             return kept_line
@@ -198,7 +196,7 @@ class BreadthFirst:
 
 @step
 def _insert(found, state, parent, move):
-    """Adds a state (uint64[words]) to a `_Found` if it is new; returns False if there is no room."""
+    """Adds a state (uint64[words]) to a `_Found` if it is new; returns False if it is full."""
     known, slot = find_state(found.table, found.state, state)
     if known >= 0:
         return True
@@ -216,10 +214,9 @@ def _insert(found, state, parent, move):
 
 @step
 def _load(states, shared, slots, block, begin, n, n_fluents):
-    """Puts `n` of the packed states (uint64[states, words]) from `begin` on into lanes 0, 1, ... of `slots`.
+    """Puts `n` packed states (uint64[states, words]), from `begin` on, into lanes 0, 1, ... of `slots`.
 
-    `shared` (uint64[words]) is true in all of them besides. `slots` is uint64[slots]; `block` (uint64[64]) is
-    overwritten.
+    `shared` (uint64[words]) is true in all of them, too. `slots` is uint64[slots]; `block` (uint64[64]) is overwritten.
     """
     for word in range(states.shape[1]):
         for lane in range(64):
@@ -231,10 +228,10 @@ def _load(states, shared, slots, block, begin, n, n_fluents):
 
 @step
 def _note_goals(programs, found, workspace, begin, over):
-    """Evaluates the goals of the terminal states among 64 that are loaded, and keeps the best in a `_Found`.
+    """Evaluates the goals of the terminal states in the goal slots, and keeps the best in a `_Found`.
 
-    `programs` is a `CircuitPrograms`, `workspace` a `_Workspace` in whose goal slots lane 0 holds state `begin`;
-    `over` is the set of terminal lanes, a word.
+    `programs` is a `CircuitPrograms`, `workspace` a `_Workspace` whose lane 0 holds state `begin`; `over` (a word) is
+    the set of terminal lanes.
     """
     goal_slots, goals = workspace.goal_slots, workspace.goals
     first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
@@ -250,7 +247,7 @@ def _note_goals(programs, found, workspace, begin, over):
 
 @njit(**KERNEL)
 def _expand(programs, found, workspace, stop, states):
-    """Expands up to `states` more states of a `_Found`, in the order in which they were found; see `BreadthFirst.run`.
+    """Expands up to `states` more states of a `_Found`, in the order of discovery; see `BreadthFirst.run`.
 
     `programs` is a `CircuitPrograms`, `workspace` a `_Workspace`, `stop` is uint8[1].
     """
@@ -290,11 +287,11 @@ def _expand(programs, found, workspace, stop, states):
                     f = 64 * word + i
                     block[i] = slots[programs.next_slot[f]] if f < n_fluents else ZERO
                     some |= block[i]
-                # Where there are many fluents most of these are false, as they were after the last move.
+                # With many fluents most words are 0, as after the last move.
                 if some != ZERO or written[word]:
                     written[word] = some != ZERO
                     transpose(block)
-                    # All lanes: what is left in one of them must not come back when there are more states again.
+                    # All lanes: leftovers must not reappear in a later, fuller batch.
                     for lane in range(64):
                         children[lane, word] = block[lane] & ~found.mask[word]
                 if depth + 1 < _MOST_LAYERS:

@@ -1,4 +1,4 @@
-"""Compaction: a tree without what the match has left behind, or without what was hardly visited."""
+"""Compaction of a tree: drops nodes that the match has left behind, or that were hardly visited."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from games.bits.inner import step
 
 
 class _CompactionWorkspace(NamedTuple):
-    """What a compaction works on."""
+    """Memory of a compaction."""
 
     first_joint: NDArray[np.int64]
-    """(nodes) the first slot of each node's joint children; -1 where it has none."""
+    """(nodes) first slot of each node's joint children; -1 for none."""
     next_joint: NDArray[np.int64]
-    """(slots of the joint table) the slot after each slot; -1 ends a node's list."""
+    """(slots of the joint table) next slot of the same node; -1 at the end."""
     reached: NDArray[np.bool_]
     """(nodes) all False at first."""
     stack: NDArray[np.int32]
     """(nodes)"""
     number: NDArray[np.int32]
-    """(nodes) the new number of each node that is kept; -1 for the others."""
+    """(nodes) new number of each kept node; -1 for the others."""
 
 
 def keep_reachable(tree: SearchTree, root: int, least_visits: int = 0) -> int:
-    """Moves what can be reached from node `root` to the front of the tree and forgets the rest.
+    """Moves the nodes reachable from `root` to the front of the tree and drops the rest; returns the root's new number.
 
-    Nodes with fewer than `least_visits` visits are forgotten, too, with what only they lead to; what their parents know
-    of them, visits, goals and proofs, stays with the parents' edges. Returns the root's new number. Nodes that are kept
-    keep their order, statistics and edges. Nobody may be searching.
+    Nodes with fewer than `least_visits` visits go, too, with everything that only they lead to; their parents' edges
+    keep visits, goals and proofs. Kept nodes keep their order, statistics and edges. No thread may be searching.
     """
     nodes = int(tree.counts[N_NODES])
     workspace = _CompactionWorkspace(
@@ -44,15 +43,14 @@ def keep_reachable(tree: SearchTree, root: int, least_visits: int = 0) -> int:
         number=np.full(nodes, -1, np.int32),
     )
     _compact(tree, np.int64(root), np.int64(least_visits), workspace)
-    # Joint children are keyed by edge numbers, which changed: those nodes find their children again through the state
-    # table.
+    # Joint children are keyed by edge numbers, which changed: the state table finds them again.
     tree.joint_node[:] = -1
     tree.counts[N_JOINT] = 0
     return int(workspace.number[root])
 
 
 def forget_least_visited(tree: SearchTree) -> None:
-    """Makes room in a full tree: about half of the nodes go, those with the fewest visits. Nobody may be searching."""
+    """Drops the least visited half of a full tree's nodes. No thread may be searching."""
     visits = tree.node["visits"][: int(tree.counts[N_NODES])]
     median = int(np.partition(visits, len(visits) // 2)[len(visits) // 2])
     tree.counts[ROOT] = keep_reachable(tree, int(tree.counts[ROOT]), median + 1)
@@ -60,7 +58,7 @@ def forget_least_visited(tree: SearchTree) -> None:
 
 @step
 def _mark_reachable(tree, root, least_visits, workspace):
-    """Sets `workspace.reached` for all nodes of a `SearchTree` that are to be kept, see `keep_reachable`.
+    """Sets `workspace.reached` for all nodes of a `SearchTree` to keep; see `keep_reachable`.
 
     `workspace` is a `_CompactionWorkspace`.
     """
@@ -100,15 +98,14 @@ def _mark_reachable(tree, root, least_visits, workspace):
 
 @njit(**KERNEL)
 def _compact(tree, root, least_visits, workspace):
-    """Moves the nodes to be kept, and their edges, to the front of a `SearchTree`.
+    """Moves the nodes to keep, with their edges, to the front of a `SearchTree`, and rebuilds the state table.
 
-    `root` and `least_visits` (int64) are as in `keep_reachable`. Builds the state table anew; joint children are left
-    to the caller. `workspace` is a `_CompactionWorkspace`.
+    `root` and `least_visits` (int64) are those of `keep_reachable`; joint children are left to the caller. `workspace`
+    is a `_CompactionWorkspace`.
     """
     _mark_reachable(tree, root, least_visits, workspace)
     reached, number = workspace.reached, workspace.number
-    # Nodes and their edges were allocated in the same order, so that moving them down never overwrites what is still
-    # to move.
+    # Nodes and edges were allocated in the same order: moving them down never overwrites any that are still to move.
     kept = 0
     edge_out = np.int64(0)
     for node in range(len(reached)):

@@ -1,4 +1,4 @@
-"""From the root to a leaf: which edge each role follows at a node (see `regret`, too), and the path of a descent.
+"""Descents from the root to a leaf: selection of each role's edge (see `regret`, too), and the path.
 
 In all kernels `tree` is a `SearchTree`, `lanes` a `SearchWorkspace`, `parameters` a `Parameters`; nodes, edges, roles
 and descents are integers.
@@ -16,20 +16,18 @@ from games.bits.prefetch import LINE_BYTES, prefetch
 from games.bits.splitmix import random32
 
 PROVEN_DISCOUNT = 1e-3
-"""Taken off a proven child's goal when it is compared with the bounds of open edges: of equals, the open one is
-followed. Set by hand; not tuned."""
+"""Subtracted from a proven child's goal when it is compared with the bounds of open edges, which win ties."""
 
 EXPLORATION_OFFSET = 0.25
-"""Added to an edge's visits in the exploration term, so that an unvisited edge has a finite bound and
-all-moves-as-first values can order unvisited edges. Set by hand; not tuned."""
+"""Added to an edge's visits in the exploration term: unvisited edges get finite bounds, which all-moves-as-first values
+can order."""
 
 VIRTUAL_LOSS = 1.0
-"""What a pending result counts as in an edge's mean, in results with the worst goal. At 0.5 the descents of a batch
-followed each other too closely: in a game of placing stones, 42 % instead of 15 % of the points against single playouts
-from 64 descents (24 and 40 matches). In six games 53 % of 144 matches against 0.5."""
+"""Weight of a pending result in an edge's mean, in results with the worst goal: 53 % against 0.5, at which descents of
+a batch follow each other too closely (see docs/experiments.md)."""
 
 _TABLED = 2048
-"""Numbers of visits below which roots and quotients are looked up: they take longer than all the rest of a bound."""
+"""Visits below which roots and quotients are looked up: they cost more than the rest of a bound."""
 _VISITS = np.arange(_TABLED)
 _LOG_ROOTS = np.sqrt(np.log(_VISITS + 2.0)).astype(np.float32)
 """sqrt(log(n + 2)) for small n."""
@@ -51,14 +49,13 @@ def _inverse_root(n):
 
 @step
 def _select(tree, node, role, only_chooser, parameters, rng):
-    """The edge to follow for a role, by the highest upper confidence bound, and the proven child that is better.
+    """The edge with the highest upper confidence bound for a role, and the better proven child (else -1).
 
-    UCB1 (Auer et al. 2002) on values that mix an edge's own mean with its all-moves-as-first mean by the schedule of
-    RAVE. Pending results count in the exploration term, as in WU-UCT (Liu et al. 2020), and as a share of a loss
-    (Chaslot et al. 2008). Ties are broken by a random start. Following a proven child tells nothing new: where one is
-    best, the most promising open edge is followed instead, and the second result is the proven child that the node is
-    worth (else -1). `only_chooser` says whether no other role has a choice, so that edges have children; `rng` is
-    uint64[1].
+    UCB1 (Auer et al. 2002) on values that mix an edge's own mean with its all-moves-as-first mean by RAVE's schedule.
+    Pending results count in the exploration term (WU-UCT, Liu et al. 2020) and as a share of a loss (Chaslot et al.
+    2008). A random start breaks ties. A proven child teaches nothing new: where one is best, the best open edge is
+    followed, and the node is worth the proven child. `only_chooser` is whether no other role has a choice: only then do
+    edges have children. `rng` is uint64[1].
     """
     begin = tree.stats[node, role].first_edge
     size = tree.stats[node, role].n_edges
@@ -77,8 +74,8 @@ def _select(tree, node, role, only_chooser, parameters, rng):
     best_bound = -1e30
     exact = np.int64(-1)
     exact_goal = worst
-    # Hardly any branches: the processor could not foresee them. Unsigned indices: Numba looks whether a signed one
-    # counts from the end.
+    # Hardly any branches: they would be mispredicted. Unsigned indices: Numba checks signed ones for counting from the
+    # end.
     end = np.uint64(begin + size)
     edge = np.uint64(begin + start)
     for _ in range(size):
@@ -119,9 +116,9 @@ def _select(tree, node, role, only_chooser, parameters, rng):
 
 @step
 def is_expansion_due(tree, node, threshold):
-    """Whether all children of a node are to be looked at: it is the root, or has `threshold` visits for each of them.
+    """Whether it is time to make all children of a node: it is the root, or has `threshold` visits per child.
 
-    False once that was done.
+    False once they were made.
     """
     if tree.node[node].expanded != 0:
         return False
@@ -130,10 +127,10 @@ def is_expansion_due(tree, node, threshold):
 
 
 NEW, UNEXPANDED, EXACT, ONWARD = 0, 1, 2, 3
-"""How a descent can end, and that it has not ended; see `go_down`."""
+"""Ends of a descent, and that it goes on; see `go_down`."""
 
 FETCHED_BYTES = 1024
-"""Of a node's edges, how many bytes are asked for ahead at most. Set by hand; not tuned."""
+"""Most bytes of a node's edges to prefetch."""
 EDGES_OF_A_LINE = LINE_BYTES // EDGE.itemsize
 AMAF_OF_A_LINE = LINE_BYTES // AMAF.itemsize
 FETCHED_EDGES = FETCHED_BYTES // EDGE.itemsize
@@ -141,7 +138,7 @@ FETCHED_EDGES = FETCHED_BYTES // EDGE.itemsize
 
 @step
 def begin_descent(tree, lanes, descent, expected):
-    """Puts a descent, of which `expected` results are to come, at the root."""
+    """Puts a descent that expects `expected` results at the root."""
     descents = lanes.descents
     descents.expected[descent] = expected
     descents.missing[descent] = 0
@@ -155,14 +152,14 @@ def begin_descent(tree, lanes, descent, expected):
 
 @step
 def go_down(tree, lanes, descent, parameters, threshold):
-    """Leads a descent from its node to the next one (`ONWARD`), or says how it ends there.
+    """Leads a descent from its node to the next one (`ONWARD`), or returns its end.
 
-    That is at an edge without a child (`NEW`: the leaf is still to be made), at a node whose value is proven (`EXACT`),
-    or at one whose children are to be looked at (`is_expansion_due`) or where the path can be no longer (`UNEXPANDED`).
-    Nodes and edges on the way have `expected` results pending from here on, until they are backed up.
+    `NEW`: an edge without a child, whose leaf is still to be made. `EXACT`: a proven node. `UNEXPANDED`: a node whose
+    expansion is due (`is_expansion_due`), or the end of the longest path. Nodes and edges on the way have `expected`
+    results pending until the backup.
 
-    Nothing is locked: other threads may change what is read here, and a count may be lost (Enzenberger & Müller 2010:
-    A lock-free multithreaded Monte-Carlo tree search).
+    Lock-free: other threads may write meanwhile, and a count may get lost (Enzenberger & Müller 2010: A lock-free
+    multithreaded Monte-Carlo tree search).
     """
     descents = lanes.descents
     depth = np.int64(descents.depth[descent])
@@ -207,7 +204,7 @@ def is_drawn(tree, descents, descent):
 
 @step
 def fetch_edges(tree, descents, descent):
-    """Asks for the edges of the node that a descent has come to, which `go_down` has asked for."""
+    """Prefetches the edges of a descent's node, which `go_down` has prefetched."""
     node = descents.node[descent, descents.depth[descent]]
     for role in range(tree.stats.shape[1]):
         size = min(tree.stats[node, role].n_edges, FETCHED_EDGES)

@@ -1,9 +1,9 @@
 """Leaves and their children, made on 64 lanes at once; each descent brings several playouts.
 
-A batch of descents is led to leaves (`batch`); the leaves' states are made in one pass of the lanes. Then all
-children of the leaves are made, 64 in a pass, so that children in which the match is over are known at once: a leaf
-with a winning move is proven as soon as it is made (decisive moves, Teytaud & Teytaud 2010). Playouts start from the
-others: several for each descent (leaf parallelisation, Cazenave & Jouandeau 2007), where they are cheap beside it.
+A batch of descents reaches leaves (`batch`), whose states are made in one pass of the lanes. Then all their children
+are made, 64 in a pass, which finds terminal ones at once: a leaf with a winning move is proven as soon as it is made
+(decisive moves, Teytaud & Teytaud 2010). Playouts start from the other children, several for each descent where they
+are cheap (leaf parallelisation, Cazenave & Jouandeau 2007).
 
 In all kernels `programs` is a `CircuitPrograms`, `tree` a `SearchTree`, `lanes` a `SearchWorkspace`, `parameters` a
 `Parameters`; `n_fluents` is the number of the game's fluents.
@@ -55,32 +55,30 @@ from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, ZERO, advance, clear
 from games.gdl.running.layout import FIRST_FLUENT
 
 PLAYOUT_SHARE = 0.5
-"""Time for a descent's playouts, as a multiple of the time for the descent, its leaf and children. More playouts are
-made at higher values, but fewer nodes: at 1, matches against single playouts from 64 descents at once showed no gain;
-at 0.25 there was some."""
+"""Time for a descent's playouts, as a multiple of the time for the descent, its leaf and children: higher values make
+more playouts and fewer nodes, and gained nothing at 1 (see docs/experiments.md)."""
 MAX_PLAYOUTS = 64
-"""Playouts of a descent at most. Set by hand; not tuned."""
+"""Most playouts of a descent."""
 FIRST_PLAYOUTS = 8
-"""Playouts of a descent before costs are known. Set by hand; not tuned."""
+"""Playouts of a descent before costs are known."""
 MIN_BATCH = 8
-"""Descents of a batch at least, in a tree that is large enough: a pass makes 64 leaves as fast as one. Set by hand; not
-tuned."""
+"""Fewest descents of a batch in a large enough tree: a pass makes 64 leaves as fast as one."""
 MAX_PENDING = 192
-"""Results that a batch of descents may expect. Set by hand; not tuned."""
+"""Most results that a batch of descents may expect."""
 EXPANSION_SHARE = 0.5
-"""Time for making all children of a new leaf at most, as a share of the time for its playouts; where it is longer, they
-are made when the leaf has enough visits, at `LATE_EXPANSION_SHARE`. Set by hand; not tuned."""
+"""Most time for all children of a new leaf, as a share of the time for its playouts; dearer ones wait for visits of the
+leaf (`LATE_EXPANSION_SHARE`)."""
 LATE_EXPANSION_SHARE = 0.25
-"""The same as a share of the time spent on all playouts below a node. Set by hand; not tuned."""
+"""Most time for a node's children, as a share of the time of all playouts below it."""
 FADING = 0.995
-"""What is left of the measured costs after a batch. Set by hand; not tuned."""
+"""Weight of earlier costs after a batch."""
 
 
 @inner_kernel()
 def _make_states(programs, tree, lanes, n, n_fluents):
-    """Makes the states after `expansion.edge` at `expansion.node` in lanes 0 .. n - 1, and packs them.
+    """Makes and packs the states after `expansion.edge` at `expansion.node` in lanes 0 .. n - 1.
 
-    Returns the lanes (a word) in which the match is over.
+    Returns the lanes (a word) with terminal states.
     """
     expansion, block = lanes.expansion, lanes.block
     slots, set_start, set_slot = expansion.slots, programs.set_start, programs.set_slot
@@ -152,7 +150,7 @@ def _stuck(candidates, which):
 
 @step
 def _make_leaves(programs, tree, lanes, n, n_fluents):
-    """Makes leaves at the ends of the first n descents of the batch; queues playouts of those that do not fit."""
+    """Makes leaves at the ends of the batch's first n descents; queues playouts of those that do not fit the tree."""
     descents, expansion, candidates = lanes.descents, lanes.expansion, lanes.expansion.candidates
     roles = tree.stats.shape[1]
     for lane in range(n):
@@ -196,7 +194,7 @@ def _make_leaves(programs, tree, lanes, n, n_fluents):
 
 @step
 def _make_children(programs, tree, lanes, n, n_fluents):
-    """Makes the children in lanes 0 .. n - 1 of the expansion: nodes where the match is over, else playouts' starts."""
+    """Makes the children in lanes 0 .. n - 1 of the expansion: nodes of terminal ones, starts of playouts of others."""
     begin = nanoseconds()
     descents, expansion, starts = lanes.descents, lanes.expansion, lanes.starts
     roles = tree.stats.shape[1]
@@ -238,10 +236,10 @@ def _make_children(programs, tree, lanes, n, n_fluents):
 
 @step
 def _expand(programs, tree, lanes, n, playouts, affordable, threshold, n_fluents):
-    """Makes children of the leaves of the first n descents of the batch; returns how many.
+    """Makes children of the leaves of the batch's first n descents; returns their number.
 
-    All children, where there are `affordable` or fewer or it is due (`threshold` is that of `is_expansion_due`), else a
-    sample. About `playouts` playouts are queued for each leaf, spread evenly over its children.
+    Makes all children if there are at most `affordable` or it is due (`threshold` is that of `is_expansion_due`), else
+    a sample. Queues about `playouts` playouts for each leaf, spread evenly over its children.
     """
     descents, expansion = lanes.descents, lanes.expansion
     roles = tree.stats.shape[1]
@@ -266,7 +264,7 @@ def _expand(programs, tree, lanes, n, playouts, affordable, threshold, n_fluents
                 size = tree.stats[leaf, chooser].n_edges
                 for role in range(roles):
                     size = max(size, tree.stats[leaf, role].n_edges)
-                # A new leaf may have been known by another path: that alone is no reason.
+                # A leaf that is new on this path may be an old node: only unexpanded ones are affordable.
                 whole = is_expansion_due(tree, leaf, threshold) or (
                     tree.node[leaf].expanded == 0 and size <= affordable
                 )
@@ -298,7 +296,7 @@ def _expand(programs, tree, lanes, n, playouts, affordable, threshold, n_fluents
 
 @step
 def _playouts_per_descent(costs):
-    """How many playouts are worth a descent, by what both have cost lately."""
+    """Playouts that are worth a descent, by recent costs of both."""
     if costs[DESCENTS_MADE] < 1.0 or costs[PLAYOUTS_MADE] < 1.0:
         return FIRST_PLAYOUTS
     descent = costs[TREE_TIME] / costs[DESCENTS_MADE]
@@ -308,7 +306,7 @@ def _playouts_per_descent(costs):
 
 @inner_kernel()
 def grow(programs, tree, lanes, parameters, n_fluents):
-    """Makes a batch of descents; their playouts are queued. Returns how many results were had without playouts."""
+    """Makes a batch of descents and queues their playouts; returns the number of results without playouts."""
     descents, costs = lanes.descents, lanes.costs
     playouts = _playouts_per_descent(costs)
     batch = 4

@@ -1,16 +1,13 @@
 """Monte-Carlo tree search on a stream of lanes (Numba).
 
-Descents through the tree bring starts of playouts (`expansion`); each of 64 lanes takes over the next one and plays on
-at random, but for decisive moves (`decisive`). Goals come back when the lane's match is over, whatever the others do:
-no batch waits for its slowest lane.
+Descents through the tree queue starts of playouts (`expansion`); each of 64 lanes takes the next one and plays on at
+random, but for decisive moves (`decisive`). A finished match is backed up whatever the other lanes do: no batch waits
+for its slowest lane. With a linear evaluation (`agent.search.evaluation`) a match ends with the evaluation of the state
+a few plies after it has left the tree.
+
 UCT (Kocsis & Szepesvari 2006) per role, regret matching where several choose at once (`regret`), all-moves-as-first
 values (RAVE, Gelly & Silver 2007), proven values (MCTS-Solver, Winands et al. 2008, for any number of roles),
-transpositions.
-
-Where a linear evaluation has been fitted (`judge`), a lane's match ends a few plies after it has left the tree, with
-the evaluation of the state.
-
-Several threads may search one tree, each with its own `SearchWorkspace`; only nodes are added under a spin lock.
+transpositions. Threads may share a tree, each with its own `SearchWorkspace`; a spin lock guards the adding of nodes.
 
 In all kernels `programs` is a `CircuitPrograms`, `tree` a `SearchTree`, `lanes` a `SearchWorkspace`,
 `parameters` a `Parameters`; sets of lanes (`over`, `which`) are words; `n_fluents` is the number of the game's fluents.
@@ -53,18 +50,15 @@ from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms
 from games.gdl.running.playouts import choose_random
 
 MIN_IDLE = 4
-"""Idle lanes that are waited for before lanes start again: to load states is cheaper for many at once. Set by hand; not
-tuned."""
+"""Idle lanes at which lanes start again: loading many states at once is cheaper."""
 MAX_BATCHES = 4
-"""Batches of descents that are made at most until all idle lanes have a start. Set by hand; not tuned."""
+"""Most batches of descents to find starts for all idle lanes."""
 GOAL_COST_RATIO = 4.0
-"""Finished matches are held until their playouts took this many times as long as one evaluation of the goal program
-takes. Set by hand; not tuned."""
+"""Time of the playouts of held matches, as a multiple of one evaluation of the goal program."""
 MIN_HELD, MAX_HELD = 12.0, 48.0
-"""Finished matches that are held at least, so that those of one descent are backed up together, and at most. Set by
-hand; not tuned."""
+"""Fewest and most finished matches to hold; some are held so that those of one descent are backed up together."""
 STEP_OVERHEAD = 500
-"""What one ply of 64 lanes costs beside the circuit, in gate inputs. An estimate; not tuned."""
+"""Estimated cost of one ply of 64 lanes beside the circuit, in gate inputs."""
 
 
 @step
@@ -112,8 +106,10 @@ def _start_playouts(tree, lanes, amaf, n_fluents):
 
 @step
 def _enter_moves(programs, lanes, parameters, playing):
-    """Enters moves of the lanes in `playing`: decisive ones, else random ones; returns the lanes in which some role has
-    no legal move."""
+    """Enters decisive moves, else random ones, in the lanes of `playing`.
+
+    Returns the lanes where some role has no legal move.
+    """
     slots, set_start, set_slot = lanes.slots, programs.set_start, programs.set_slot
     clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
     stuck = ZERO
@@ -183,7 +179,7 @@ def _hold(programs, tree, lanes, over, parameters, n_fluents):
 
 @step
 def _cut_long_playouts(lanes):
-    """The lanes whose playouts have become too long; called every 64 plies."""
+    """The lanes with too long playouts; to be called every 64 plies."""
     over = ZERO
     rest = lanes.mask[ACTIVE]
     while rest != ZERO:
@@ -197,11 +193,10 @@ def _cut_long_playouts(lanes):
 
 @njit(**KERNEL)
 def search(programs, tree, lanes, parameters, stop, playouts):
-    """Searches until `stop[0]` is not 0, the root is proven, or these lanes have finished about `playouts` playouts.
+    """Searches until `stop[0]` (uint8[1]) is set, the root is proven, or about `playouts` playouts are finished.
 
-    `stop` is uint8[1]. Matches under way stay in the lanes for the next call. Asked for no playouts, it backs up the
-    finished ones that wait for their goals. Returns the number of playouts finished, and of descents that ended in
-    proven nodes.
+    Matches under way stay in the lanes for the next call. With 0 playouts it only backs up the held matches. Returns
+    the number of finished playouts and of descents that ended in proven nodes.
     """
     n_fluents = len(programs.next_slot)
     amaf = parameters.rave_equivalence > 0.0
@@ -210,7 +205,7 @@ def search(programs, tree, lanes, parameters, stop, playouts):
         for n in range(len(lanes.left_tree)):
             lanes.left_tree[n] = ZERO
     costs = lanes.costs
-    # Backing up waits for the next round, or for the end where there is none.
+    # Backing up waits for the next round.
     waiting = playouts == 0
     done = 0
     ply = 0
@@ -274,14 +269,11 @@ def search(programs, tree, lanes, parameters, stop, playouts):
 
 
 def finish(programs: CircuitPrograms, tree: SearchTree, lanes: SearchWorkspace, parameters: Parameters) -> None:
-    """Backs up what is finished, and drops the matches under way.
-
-    Nobody else may be searching.
-    """
+    """Backs up finished matches and drops the others. No other thread may be searching."""
     search(programs, tree, lanes, parameters, np.zeros(1, np.uint8), 0)
     descents = lanes.descents
     for descent in np.setdiff1d(np.arange(DESCENTS), descents.free[: lanes.counts[N_FREE]]):
-        # What it has brought so far counts; nothing can be proven by it.
+        # Its results so far count; it proves nothing.
         depth = int(descents.depth[descent])
         nodes = descents.node[descent, : depth + 1]
         nodes = nodes[nodes >= 0]
@@ -297,7 +289,7 @@ def finish(programs: CircuitPrograms, tree: SearchTree, lanes: SearchWorkspace, 
 
 
 def root_node(programs: CircuitPrograms, tree: SearchTree, lanes: SearchWorkspace, state: NDArray[np.uint64]) -> int:
-    """The node of a packed state, made if it is not in the tree (lanes must be clear); -1 if it does not fit."""
+    """The node of a packed state, made if it is new; -1 if it does not fit. Lanes must be clear."""
     load_lanes(len(programs.next_slot), lanes.slots, state[None, :])
     evaluate(programs.legal, lanes.slots, WIDTH)
     over = bool(lanes.slots[programs.terminal_slot] & ONE)

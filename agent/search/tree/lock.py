@@ -9,10 +9,7 @@ from games.bits.locks import try_lock, yield_core
 
 @inner_kernel()
 def lock(counts):
-    """Waits until the tree is this thread's; `unlock(counts, LOCK)` gives it back.
-
-    `counts` is that of a `SearchTree`.
-    """
+    """Waits for the lock; `unlock(counts, LOCK)` releases it. `counts` is a `SearchTree`'s."""
     spins = 0
     while not try_lock(counts, LOCK):
         spins += 1

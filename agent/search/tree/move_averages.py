@@ -1,7 +1,7 @@
-"""How good moves are on average, wherever they are made: what playouts choose by (MAST, Finnsson & Bjornsson 2008).
+"""Average results of moves, wherever they are made, which guide playouts (MAST, Finnsson & Bjornsson 2008).
 
-Of some moves drawn at random the one is played that did best in the playouts so far: tournament selection, which takes
-nothing but a few more random numbers, where Gibbs sampling would have to look at all legal moves in each lane.
+Playouts draw some moves at random and play the one with the best average. This tournament selection takes only a few
+more random numbers, where Gibbs sampling would need all legal moves of each lane.
 """
 
 from __future__ import annotations
@@ -18,28 +18,27 @@ if TYPE_CHECKING:
     from agent.search.tree.workspace import SearchWorkspace
 
 DRAWS = 4
-"""Moves that are drawn where playouts choose by averages. Against uniformly random moves, at 0.2 s a move, four got
-0.61 of the points (125 matches, ten games), two 0.51 (133, twelve games), eight as much as four (27, eight games)."""
+"""Moves that a playout draws to choose from: 61 % against uniformly random moves (see docs/experiments.md)."""
 FADING = 0.5
-"""What is left of earlier results after a turn. Set by hand; not tuned."""
+"""Weight of earlier results after a turn."""
 UNKNOWN = 1.0
-"""Worth of a move that was never made: it is tried. Set by hand; not tuned."""
+"""Worth of a move that was never made: it gets tried."""
 
 
 def forget(workspace: SearchWorkspace) -> None:
-    """Begins anew."""
+    """Forgets all averages."""
     workspace.made[:] = 0
     workspace.move_workspace.worth[:] = UNKNOWN
 
 
 def fade(workspace: SearchWorkspace) -> None:
-    """Has earlier results count less, as another position is searched."""
+    """Makes earlier results count less, for another position."""
     workspace.made[:] *= FADING
 
 
 @inner_kernel()
 def note_moves(role_start, lanes, which, played, parameters):
-    """Counts the moves of the matches of the lanes in `which` (a word), for the roles that choose by averages.
+    """Counts the moves of the matches in the lanes of `which` (a word), for roles that choose by averages.
 
     `role_start` is that of `CircuitPrograms`, `lanes` a `SearchWorkspace` whose goals are sorted, `played`
     uint64[moves], `parameters` a `Parameters`.
@@ -50,7 +49,7 @@ def note_moves(role_start, lanes, which, played, parameters):
             continue
         n_goals = lanes.n_goals[role]
         value, of_value = lanes.goal_value[role, 0], lanes.goal_word[role, 0]
-        # Unsigned indices: Numba looks whether a signed one counts from the end.
+        # Unsigned indices: Numba checks signed ones for counting from the end.
         for move in range(np.uint64(role_start[role]), np.uint64(role_start[role + 1])):
             word = played[move] & which
             if word != ZERO:

@@ -1,4 +1,4 @@
-"""What is proven about nodes, and what follows for their parents.
+"""Proven values of nodes, and their consequences for parents.
 
 In all kernels `tree` is a `SearchTree`; nodes and edges are integers.
 """
@@ -23,28 +23,26 @@ def set_proven(tree, node, goals):
 
 @inner_kernel()
 def note_proven_child(tree, node, edges, child):
-    """Notes at the chooser's edge what a proven child brings; where several choose at once, no edge has a child."""
+    """Notes a proven child's goal at the chooser's edge; where several choose at once, no edge has a child."""
     count, chooser = choosers(tree.stats, node)
     if count <= 1:
         tree.edge[edges[chooser]].proven = tree.stats[child, chooser].goal
 
 
 ROUNDING = 1e-6
-"""Goals that differ by less are the same: edges keep them as 32-bit floats."""
-
+"""Difference below which goals are equal: edges keep 32-bit floats."""
 
 MAX_JOINT_MOVES = 256
-"""Joint moves of a node that are looked at for a proof at most, each time that one of them is proven. Set by hand; not
-tuned."""
+"""Most joint moves of a node to try to prove: all are examined each time that one is proven."""
 
 
 @inner_kernel()
 def _guaranteed(tree, node, role, worst_goal, sum_of_goals, edges):
-    """What one of two roles that choose at once can make sure of: its best edge against the worst answer.
+    """The goal that one of two roles that choose at once can guarantee: its best edge against the worst answer.
 
-    Children that are not proven are taken for the worst. What each edge makes sure of is noted there (no more than the
-    best one's, where another answer would be worse still). Returns -1 where the goals of a proven child do not add up
-    to `sum_of_goals`. `worst_goal` is float64[roles], 0..1; `edges` (int32[roles]) is overwritten.
+    Unproven children count as the worst goal. Each edge's guaranteed goal, or an upper bound below the best one, is
+    noted there. Returns -1 if the goals of a proven child do not add up to `sum_of_goals`. `worst_goal` is
+    float64[roles], 0..1; `edges` (int32[roles]) is overwritten.
     """
     other = 1 - role
     begin, answers = tree.stats[node, role].first_edge, tree.stats[node, other].first_edge
@@ -70,9 +68,9 @@ def _guaranteed(tree, node, role, worst_goal, sum_of_goals, edges):
 
 @step
 def _prove_contested(tree, node, best_goal, worst_goal, edges, goals):
-    """`prove` for two roles that choose at once and want the opposite: where a pure move is best for each.
+    """`prove` for two roles with opposite goals that choose at once, where both have a best pure move.
 
-    That is so where what both can make sure of adds up to what there is. Equilibria of mixed strategies stay open.
+    They have if both guaranteed goals add up to the sum of goals. Equilibria of mixed strategies stay open.
     """
     sum_of_goals = best_goal[0] + worst_goal[1]
     if tree.stats[node, 0].n_edges * tree.stats[node, 1].n_edges > MAX_JOINT_MOVES:
@@ -91,14 +89,15 @@ def _prove_contested(tree, node, best_goal, worst_goal, edges, goals):
 
 @inner_kernel()
 def prove(tree, node, best_goal, worst_goal, random_role, edges, goals):
-    """Marks a node PROVEN if its children say so: its chooser has one worth `best_goal` to it, or all are proven.
+    """Marks a node PROVEN if one child is worth `best_goal` to its chooser, or all children are proven.
 
-    Where nobody has a choice the only child decides; where the random role moves and all children are proven, their
-    mean. Nodes at which several roles choose at once stay open, but for saddle points (`_prove_contested`); so do those
-    where the chooser's best children are worth the same to it but not to the others, who cannot know what it will do.
-    `best_goal` and `worst_goal` are float64[roles]: the highest and lowest goals (0..1) that the rules name; `edges`
+    MCTS-Solver (Winands et al. 2008) for goals instead of wins, and any number of roles. Where nobody has a choice the
+    only child decides; where the random role moves, the mean of all children. Two kinds of nodes stay open: those where
+    several roles choose at once, except saddle points (`_prove_contested`), and those whose best children are worth the
+    same to the chooser but not to the others.
+
+    `best_goal` and `worst_goal` (float64[roles], 0..1) are the highest and lowest goals of the rules; `edges`
     (int32[roles]) is used and restored, `goals` (float64[roles]) is overwritten. Returns whether the node is proven.
-    MCTS-Solver (Winands et al. 2008) for goals instead of wins, and any number of roles.
     """
     if tree.node[node].status == PROVEN:
         return True

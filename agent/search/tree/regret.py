@@ -1,13 +1,12 @@
 """Regret matching where several roles choose at once: mixed strategies, which no opponent can foresee.
 
-A node is contested where more than one role other than `random` has more than one legal move. Upper confidence bounds
-end in pure strategies there, or go round in circles. So they (and all-moves-as-first) only lead the first descents
-through such a node; from then on it is `MIXED`: each role draws its edge in proportion to the edges' positive regrets,
-and the average of these strategies approaches an equilibrium of two-player zero-sum games (Hart & Mas-Colell 2000; in
-the tree: Lanctot, Lisý & Winands 2013, "Monte Carlo tree search in simultaneous move games with applications to
-Goofspiel"). Regrets do not fall below 0 (regret matching+, Tammelin 2014).
+A node is contested where more than one role other than `random` has a choice. Upper confidence bounds end in pure
+strategies there, or cycle. So they lead only the first descents through such a node; then it is `MIXED`: each role
+draws its edge in proportion to the edges' positive regrets. The average strategy approaches an equilibrium of
+two-player zero-sum games (Hart & Mas-Colell 2000; in trees: Lanctot, Lisý & Winands 2013, "Monte Carlo tree search in
+simultaneous move games with applications to Goofspiel"). Regrets do not fall below 0 (regret matching+, Tammelin 2014).
 
-A mixed node uses no all-moves-as-first values: its edges' records of `AMAF` hold regrets and the average strategy.
+The `AMAF` records of a mixed node's edges hold regrets and the average strategy.
 
 In all kernels `tree` is a `SearchTree`; nodes, edges and roles are integers.
 """
@@ -21,22 +20,20 @@ from games.bits.inner import inner_kernel, step
 from games.bits.splitmix import random32
 
 BOUNDS_DESCENTS = 100
-"""Descents through a contested node that upper confidence bounds lead: they find what is worth anything sooner. Between
-40 and 400 no difference was seen in the exploitability at the root of small games (bidding, walls, matrices)."""
+"""First descents through a contested node, led by upper confidence bounds, which find good edges sooner; 40 to 400 do
+equally well (see docs/experiments.md)."""
 
 UNIFORM_SHARE = 0.1
-"""Share of a mixed node's descents in which a role draws from all its edges alike, so that all are tried again and
-again. Set by hand; not tuned."""
+"""Share of a mixed node's descents in which a role draws from all edges alike, to keep trying all."""
 
 FIRST_REGRET = 3.0
-"""Sum of a role's regrets when a node becomes mixed, in goals (0..1), shared out by visits. Set by hand; not tuned."""
+"""Sum of a role's regrets when a node becomes mixed, in goals (0..1), shared out by visits."""
 
 MAX_ALTERNATIVES = 16
-"""Other edges of a role whose regrets a descent adds to at most, about; of more, a random part stands for all. Set by
-hand; not tuned."""
+"""About the most edges of a role whose regrets a descent updates; of more, a random part stands for all."""
 
 EXPLORED = -2
-"""In `Descents.proven_child`: at this node some role drew from all its edges alike."""
+"""Mark in `Descents.proven_child`: some role drew from all edges alike at this node."""
 
 
 @inner_kernel()
@@ -51,9 +48,9 @@ def _is_contested(stats, node, random_role):
 
 @inner_kernel()
 def is_mixed(tree, node, expected, random_role):
-    """Whether a node's edges are drawn by regret matching, which it begins with when it has had enough descents.
+    """Whether a node's edges are drawn by regret matching; makes a contested node `MIXED` after enough descents.
 
-    `expected` (int) is how many results a descent brings about.
+    `expected` (int) is the number of results of a descent.
     """
     if tree.node[node].expanded != 1:
         return tree.node[node].expanded == MIXED
@@ -74,7 +71,7 @@ def is_mixed(tree, node, expected, random_role):
 def draw_edge(tree, node, role, rng):
     """Draws a role's edge at a mixed node; adds the strategy to the average. `rng` is uint64[1].
 
-    The second result says whether it was drawn from all edges alike.
+    Returns the edge, and whether it was drawn from all edges alike.
     """
     begin = tree.stats[node, role].first_edge
     size = tree.stats[node, role].n_edges
@@ -99,12 +96,11 @@ def draw_edge(tree, node, role, rng):
 
 @inner_kernel()
 def add_regrets(tree, node, edges, sums, results, random_role, rng):
-    """Adds what each role would have got by each other edge, less what it got, to the regrets at a mixed node.
+    """Adds to the regrets at a mixed node the difference between each other edge's value and the result, by role.
 
-    `edges` (int32[roles]) is the joint move that was made, `sums` (float64[roles]) the goals (0..1) of its `results`,
-    added up. What another edge would have brought against the others' is the mean of that child, or that of the edge
-    where there is no such child yet. Where a role has many edges, a random part of them counts as often as there are
-    parts. `rng` is uint64[1].
+    `edges` (int32[roles]) is the joint move made, `sums` (float64[roles]) the sums of goals (0..1) of its `results`.
+    Another edge is worth the mean of its child after the others' edges, or the edge's own mean without such a child. Of
+    many edges a random part counts, as often as there are parts. `rng` is uint64[1].
     """
     for role in range(tree.stats.shape[1]):
         size = tree.stats[node, role].n_edges

@@ -1,9 +1,8 @@
-"""Tree search with helpers: trees from one root, searched apart, whose statistics of the root are added up.
+"""Tree search with helpers: separate trees of one root, whose root statistics are added up.
 
-Root parallelisation (Cazenave and Jouandeau 2007; Chaslot et al. 2008): what a helper tells is the visits and the goals
-of the root's edges, some numbers for each legal move, so that it costs next to nothing to tell them several times a
-second. The trees differ by their random numbers only. Where roles choose at once the sums of what each tree's strategy
-was are added up, which is the average strategy over all trees. What any tree has proven is proven.
+Root parallelisation (Cazenave and Jouandeau 2007; Chaslot et al. 2008): a helper reports visits and goals of the root's
+edges, a few numbers per legal move, several times a second. The trees differ by their random numbers only. Where roles
+choose at once, summed strategies give the average over all trees. A proof in any tree is a proof.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from games.machine import State
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """How leaves are judged, how playouts choose, and by how much is explored: what an engine learns as it searches."""
+    """Parameters that an engine learns as it searches."""
 
     horizon: int
-    """See `Parameters`, also for what follows."""
+    """See `Parameters` for all fields."""
     weights: NDArray[np.float32]
     bias: NDArray[np.float64]
     exploration: NDArray[np.float64]
@@ -37,7 +36,7 @@ class Judgement:
 
 @dataclass(frozen=True, eq=False)
 class RootReport:
-    """What a helper's tree knows of the root; see `RootStatistics`."""
+    """A helper's statistics of the root; see `RootStatistics`."""
 
     moves: NDArray[np.int32]
     visits: NDArray[np.float64]
@@ -49,18 +48,18 @@ class RootReport:
     value: float
     results: float
     line: tuple[tuple[int, ...], float] | None = None
-    """Of a single player: the moves of the best match found, by index, and its goal (0..1)."""
+    """Best match of a single player: indices of its moves, and its goal (0..1)."""
     solved: bool = False
-    """Whether no better match can be found."""
+    """Whether the line is proven to be the best possible."""
 
     def fits(self, root: RootStatistics) -> bool:
-        """Whether it is of this root, and makes sense."""
+        """Whether the report is of this root, and plausible."""
         columns = (self.visits, self.totals, self.strategy, self.proven_goals)
         return (
             np.array_equal(self.moves, root.moves)
             and all(column.shape == root.visits.shape and bool(np.isfinite(column).all()) for column in columns)
             and bool((self.visits >= 0).all() and (self.totals >= 0).all() and (self.strategy >= 0).all())
-            # Counts may be torn: they are read while others write them.
+            # Other threads were writing when counts were read.
             and bool((self.totals <= self.visits + 1024).all())
             and bool((self.proven_goals <= 1).all() and math.isfinite(self.value) and 0 <= self.value <= 1)
             and math.isfinite(self.results)
@@ -69,7 +68,7 @@ class RootReport:
 
 
 def report_of(root: RootStatistics, line: tuple[tuple[int, ...], float] | None, solved: bool) -> RootReport:
-    """What to tell of a root, and of the best line of a single player, which may be known to be the best possible."""
+    """The report of a root and of the best line of a single player, which may be `solved`."""
     return RootReport(
         root.moves.copy(),
         root.visits.copy(),
@@ -85,7 +84,7 @@ def report_of(root: RootStatistics, line: tuple[tuple[int, ...], float] | None, 
 
 
 def merged(root: RootStatistics, reports: tuple[object, ...]) -> RootStatistics:
-    """The statistics of the own root and of what helpers tell of it; what is not of this root is left out."""
+    """The root's statistics together with those of the helpers' reports that fit."""
     for report in reports:
         if isinstance(report, RootReport) and report.fits(root):
             root = _merged(root, report)
@@ -115,10 +114,10 @@ def _merged(root: RootStatistics, report: RootReport) -> RootStatistics:
 
 
 class RootParallelism:
-    """What a tree search has of its helpers; without a team, nothing."""
+    """A tree search's connection to its helpers; does nothing without a team."""
 
     def __init__(self, team: Team | None, setting: Setting | None, parameters: Parameters) -> None:
-        """`parameters` are the search's, which it changes as it learns."""
+        """`parameters` are the search's; they change as it learns."""
         self._team = team
         self._setting = setting
         self._parameters = parameters
@@ -126,7 +125,7 @@ class RootParallelism:
 
     @contextmanager
     def asked(self, state: State) -> Iterator[None]:
-        """Has helpers search a state meanwhile."""
+        """Makes helpers search a state meanwhile."""
         if self._team is None or self._setting is None:
             yield
             return
@@ -136,11 +135,11 @@ class RootParallelism:
 
     @property
     def info(self) -> dict[str, object]:
-        """For `Opinion.info`."""
+        """Entries for `Opinion.info`."""
         return {} if self._team is None else {"helpers": self._team.size}
 
     def add(self, root: RootStatistics, lines: BestLines) -> RootStatistics:
-        """The statistics of the own root with those of the helpers'; notes what they have found for a single player."""
+        """The root's statistics with the helpers' added; notes their lines for a single player."""
         answers = () if self._team is None else self._team.answers()
         for answer in answers:
             if isinstance(answer, RootReport) and answer.line is not None and answer.fits(root):
@@ -151,7 +150,7 @@ class RootParallelism:
         return merged(root, answers)
 
     def _hear(self, answer: object) -> Judgement | None:
-        """Passes on what was learnt since."""
+        """Replies with the newest parameters, if they have changed."""
         parameters = self._parameters
         judge = (parameters.horizon, parameters.judge_weights, parameters.judge_bias)
         learnt = tuple(array.tobytes() for array in (*judge, parameters.exploration, parameters.draws))

@@ -1,5 +1,4 @@
-"""What to play at the root, read off the statistics of its edges: one function per policy, tried in the order of
-`choose`."""
+"""Choice of the move at the root: one function per policy, tried in the order of `choose`."""
 
 from __future__ import annotations
 
@@ -13,16 +12,15 @@ from agent.search.tree.best_lines import BestLine
 from agent.search.tree.store import MIXED, PROVEN, ROOT, SearchTree
 
 MIXING_SHARE = 0.1
-"""Where several roles choose at once, moves with this share of the likeliest one's probability are all candidates.
-Of 0, 0.05, 0.1, 0.2, 0.3 and 0.5 the lower ones were harder to exploit in a bidding game, the higher ones in a game of
-walls where some moves lose at once."""
+"""Where several roles choose at once, the least share of the likeliest move's probability to be played. Lower shares
+were harder to exploit in a bidding game, higher ones in a game of walls (see docs/experiments.md)."""
 
 
 class Choice(NamedTuple):
-    """An edge of the root, and what to expect of it."""
+    """An edge of the root and its expected goal."""
 
     edge: int
-    """By its number among the edges of the role, from 0."""
+    """Number among the edges of the role, from 0."""
     value: float
     """The role's expected goal, 0..1."""
     proven: bool
@@ -30,39 +28,38 @@ class Choice(NamedTuple):
 
 
 class RootStatistics(NamedTuple):
-    """What the tree knows of the root, for one role; the arrays have one entry per legal move of the role."""
+    """Statistics of the root for one role; arrays have one entry per legal move."""
 
     moves: NDArray[np.int32]
     """Numbered over all roles."""
     visits: NDArray[np.float64]
     strategy: NDArray[np.float64]
-    """Where others choose at once: how likely each move is to be good, up to a factor."""
+    """Where others choose at once: probability of each move, up to a factor."""
     means: NDArray[np.float64]
     """Mean goal (0..1) of the playouts by each edge; 0 without any."""
     proven_goals: NDArray[np.float64]
-    """Goals (0..1) of the children whose value is proven, -1 for all others. Where others choose at once, all are -1
-    until the root is proven; then what each move makes sure of."""
+    """Goals (0..1) of proven children, -1 for others. Where others choose at once, all are -1 until the root is proven,
+    then each move's guaranteed goal."""
     simultaneous: bool
-    """Whether others choose at once, who do not draw at random."""
+    """Whether other roles than the random one choose at once."""
     proven: bool
     """Whether the root's own value is proven."""
     value: float
-    """The root's value, 0..1: what is proven, or the mean of its playouts."""
+    """Proven value of the root, or mean of its playouts, 0..1."""
     results: float
-    """How many results that mean is of. Where the role has one legal move only, its edge has no visits."""
+    """Number of results in that mean; a role's only edge counts no visits."""
 
     @property
     def best_proven(self) -> int:
-        """The child with the best proven goal; of equally good ones the most visited.
-
-        Where all lose, that is the one that is hardest to refute.
-        """
+        """The child with the best proven goal; of equals the most visited, which is hardest to refute if all lose."""
         return int(np.lexsort((self.visits, self.proven_goals))[-1])
 
 
 def read_root(tree: SearchTree, role: int, random_role: int) -> RootStatistics:
-    """The statistics of the root's edges for a role that has at least one legal move. Other threads may be
-    searching. `random_role` is the one that draws its moves, or -1."""
+    """The statistics of the root for a role with a legal move. Other threads may be searching.
+
+    `random_role` is the role that moves at random, or -1.
+    """
     root = int(tree.counts[ROOT])
     proven = bool(tree.node["status"][root] == PROVEN)
     begin = int(tree.stats["first_edge"][root, role])
@@ -75,7 +72,7 @@ def read_root(tree: SearchTree, role: int, random_role: int) -> RootStatistics:
         proven_goals = np.where(edges["proven"] >= 0, child_goals, -1.0)
     else:
         proven_goals = edges["proven"].astype(float) if proven else np.full(len(edges), -1.0)
-    # In this order: what other threads add in between must not make the mean exceed the best goal.
+    # In this order: additions in between must not make the mean exceed the best goal.
     total = float(tree.stats["total"][root, role])
     results = int(tree.node["visits"][root])
     mean = total / max(1, results)
@@ -95,7 +92,7 @@ def read_root(tree: SearchTree, role: int, random_role: int) -> RootStatistics:
 def choose(root: RootStatistics, line: BestLine | None, worst_goal: float, random: Random) -> Choice:
     """The move to play.
 
-    `line` is the best match that a single player has found; `worst_goal` (0..1) the lowest the rules name for the role.
+    `line` is the best match found for a single player, `worst_goal` (0..1) the role's lowest goal in the rules.
     """
     return (
         only_move(root)
@@ -108,14 +105,14 @@ def choose(root: RootStatistics, line: BestLine | None, worst_goal: float, rando
 
 
 def only_move(root: RootStatistics) -> Choice | None:
-    """Where there is no choice: the move, with what the root is worth."""
+    """The only legal move, if there is one."""
     return Choice(0, root.value, root.proven) if len(root.moves) == 1 else None
 
 
 def best_line(root: RootStatistics, line: BestLine | None) -> Choice | None:
-    """For a single player: the first move of the best match found, unless the tree has proven more than it brings.
+    """For a single player: the first move of the best match found, unless the tree has proven a better goal.
 
-    Nobody can disturb the plan, so the best match counts, not the average one.
+    Nobody can disturb the plan, so the best match counts, not the average.
     """
     if line is None or (root.proven and line.goal < root.value):
         return None
@@ -124,7 +121,7 @@ def best_line(root: RootStatistics, line: BestLine | None) -> Choice | None:
 
 
 def solved(root: RootStatistics) -> Choice | None:
-    """Where the root or all of its children are proven: the best child."""
+    """The best child, if the root or all children are proven."""
     if not (root.proven or (root.proven_goals >= 0).all()):
         return None
     best = root.best_proven
@@ -132,9 +129,9 @@ def solved(root: RootStatistics) -> Choice | None:
 
 
 def mixed(root: RootStatistics, random: Random) -> Choice | None:
-    """Where others choose at once: a move drawn from the average strategy, so that nobody can foresee it.
+    """Where others choose at once: a move drawn from the average strategy, unforeseeable.
 
-    Improbable moves are left out as exploration only.
+    Improbable moves are left out: they come from exploration.
     """
     if not root.simultaneous:
         return None
@@ -146,7 +143,7 @@ def mixed(root: RootStatistics, random: Random) -> Choice | None:
 
 
 def proven_child(root: RootStatistics, worst_goal: float) -> Choice | None:
-    """A child with a proven goal, if the most visited open one promises no more; a proven loss is never preferred."""
+    """The best proven child, unless it loses or the most visited open one promises more."""
     best = root.best_proven
     goal = root.proven_goals[best]
     if goal > worst_goal and goal >= root.means[_most_visited_open(root)]:

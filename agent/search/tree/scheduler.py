@@ -1,4 +1,4 @@
-"""What each searching thread does next: search the tree, fit the evaluation, or enumerate the states of a puzzle."""
+"""Work of each searching thread: search the tree, fit the evaluation, or enumerate the states of a puzzle."""
 
 from __future__ import annotations
 
@@ -20,45 +20,38 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 
 EXPLORATION = 0.55
-"""Exploration weight per standard deviation of the goals that a role gets in random play (0.5 for win or loss).
-
-Against twice as much, at 0.2 to 0.4 s a move: breakthrough 0.75 (12 matches), gomoku 0.75 (8), three-player games of
-chess pieces 0.71 and 0.56, of lines 0.58 (12 each) and 0.575 (60), amazons 0.63 (8), pentago 0.60 (40), small go 0.58
-(12), hex 0.53 (90), four games of simultaneous moves, lines and knights 0.42 to 0.50 (12 to 40), but 0.30 (40) in a
-game of squares of stones. 0.25 did still better in amazons (0.82, 11), but worse in pentago (0.375, 12). After long
-thinking there is more of it: in hex, against a third search, 0.60 instead of 0.35 (20 each) with a start of 4 s."""
+"""Exploration weight per standard deviation of a role's goals in random play (0.5 for win or loss). Twice as much lost
+in most games (see docs/experiments.md)."""
 
 PLAYOUT_EXPLORATION_RANGE = (0.1, 0.7)
 JUDGED_EXPLORATION_RANGE = (0.02, 0.7)
-"""Bounds of the exploration weight, where leaves are played out and where they are judged: judged goals differ less.
-Set by hand; not tuned."""
+"""Bounds of the exploration weight with playouts and with an evaluation, whose goals differ less."""
 
 FEWEST_GOALS = 32
-"""Random matches that have to end before it is known how much goals differ. Set by hand; not tuned."""
+"""Fewest finished random matches to measure the deviation of goals."""
 
 SLICE_SECONDS = 0.03
-"""How long a kernel runs before it returns to Python, where opinions are reported. Set by hand; not tuned."""
+"""Running time of a kernel before it returns to Python, where opinions are reported."""
 FIRST_BUDGET, MIN_BUDGET = 256, 16
 """Playouts (or enumerated states) of a first slice, and the fewest of any."""
 
 LEARNING_SHARE = 0.25
-"""Share of its time that the first thread spends on fitting the evaluation, until that is done. Set by hand; not
-tuned."""
+"""Share of the first thread's time for fitting the evaluation."""
 
 TREE_SHARE, CLOSING_SHARE = 0.25, 0.1
-"""The tree's share of slices in which a thread that is alone could enumerate states: that ends some time, and solves
-more puzzles. The second one is for when there are not many states left to come. Set by hand; not tuned."""
+"""The tree's share of slices beside the enumeration on a single thread, and when the enumeration is closing. The
+enumeration solves more puzzles, and ends."""
 
 HORIZON = 3
-"""Random plies between a leaf's child and a judged state. Set by hand; not tuned."""
+"""Random plies between a leaf's child and a judged state."""
 
 
 class Scheduler:
     """Gives each thread its next slice of work.
 
-    All threads search the tree. Besides, the first one fits the evaluation for its `LEARNING_SHARE`, and the last one
-    enumerates the states of a one-player game as long as that may find something (a thread that is alone does both by
-    turns). What is learnt on the way, exploration weights and evaluation, is written into the shared `parameters`.
+    All threads search the tree. The first one also fits the evaluation, for its `LEARNING_SHARE`; the last one
+    enumerates the states of a one-player game instead, while that may help (a single thread alternates). Exploration
+    weights and evaluation are written into the shared `parameters`.
     """
 
     def __init__(
@@ -84,37 +77,36 @@ class Scheduler:
         self._budgets = [FIRST_BUDGET] * len(workspaces)
         """Playouts of each thread's next slice of tree search."""
         self._enumeration_budget = FIRST_BUDGET
-        """States of the next slice of the enumeration: a state and a playout take very different times."""
+        """States of the enumeration's next slice; a state and a playout take very different times."""
         self._learning_debt = 0.0
-        """Seconds that the first thread has yet to learn, for its share."""
+        """Seconds of learning that the first thread owes."""
         self._exploration_factor = 1.0
-        """How many times the usual weight exploration has."""
+        """Factor on the usual exploration weights."""
         self._playout_exploration = np.full(len(machine.roles), EXPLORATION * 0.5)
         self._parameters.exploration[:] = self._playout_exploration
         self._enumerating = False
         self._slices_for_tree = 0.0
-        """Of a thread that is alone: those that the tree is yet to have."""
+        """Slices that a single thread owes the tree."""
         self.exploration_scaled = False
         """Whether the exploration weights suit the game."""
 
     def explore(self, factor: float) -> None:
-        """Sets how many times the usual weight exploration has; 1 before."""
+        """Sets the factor on the usual exploration weights; 1 at first."""
         self._parameters.exploration[:] *= factor / self._exploration_factor
         self._playout_exploration *= factor / self._exploration_factor
         self._exploration_factor = factor
 
     def scale_exploration(self, stop: StopFlag) -> None:
-        """Sets the exploration weights from how much goals differ in random play; leaves them as they are if stopped,
-        or if they are known meanwhile.
+        """Sets the exploration weights by the deviation of goals in 64 playouts, unless stopped or set meanwhile.
 
-        64 playouts, all at once: a search on a very short clock, as in trial matches, begins with them as well.
+        That is fast enough for the very short clocks of trial matches.
         """
         machine = self._machine
         workspace = make_sampling_workspace(machine.programs, self._random.getrandbits(63))
         _, ended, _ = play_batch(machine.programs, workspace, machine.pack(machine.initial())[None, :], stop)
         goals = workspace.goals[in_lanes(int(ended))].astype(np.float64)
         if stop[0] or len(goals) < FEWEST_GOALS or self.exploration_scaled:
-            # What another search has told meanwhile stays.
+            # Weights from another search stay.
             return
         usual = np.clip(EXPLORATION * goals.std(axis=0), *PLAYOUT_EXPLORATION_RANGE)
         self._playout_exploration = self._exploration_factor * usual
@@ -123,13 +115,13 @@ class Scheduler:
         self.exploration_scaled = True
 
     def enumerate_from(self, state: State) -> None:
-        """Starts the enumeration of a one-player game again, from a new root; nothing with more players."""
+        """Restarts the enumeration of a one-player game from a new root; does nothing in other games."""
         if self._enumeration is not None:
             self._enumeration.begin(state)
             self._enumerating = True
 
     def run_slice(self, thread: int, stop: StopFlag, most: int | None = None) -> None:
-        """One slice of work for a thread (0 .. number of workspaces - 1), about `SLICE_SECONDS` long."""
+        """Runs a thread's (0 .. workspaces - 1) next slice of work, of about `SLICE_SECONDS` and at most `most` playouts."""
         if thread == 0 and self._trainer is not None and self._learning_debt >= 0.0:
             begin = time.monotonic()
             self._learn(self._trainer, stop)
@@ -151,7 +143,7 @@ class Scheduler:
             return False
         if len(self._workspaces) > 1:
             return True
-        # A thread that is alone does both by turns.
+        # A single thread alternates.
         self._slices_for_tree += CLOSING_SHARE if self._enumeration.closing else TREE_SHARE
         if self._slices_for_tree >= 1.0:
             self._slices_for_tree -= 1.0
@@ -159,7 +151,7 @@ class Scheduler:
         return True
 
     def _enumerate(self, workspace: SearchWorkspace, stop: StopFlag) -> int:
-        """Expands some more states in breadth-first order; returns how many."""
+        """Expands some more states in breadth-first order; returns their number."""
         enumeration = self._enumeration
         assert enumeration is not None
         done = enumeration.run(stop, self._enumeration_budget)
@@ -169,7 +161,7 @@ class Scheduler:
         return done
 
     def _learn(self, trainer: EvaluationTrainer, stop: StopFlag) -> None:
-        """One step of fitting the evaluation; a new fit is used at once."""
+        """Makes one step of the fit; uses a new evaluation at once."""
         if trainer.step(self._tree.state[self._tree.counts[ROOT]], stop):
             assert trainer.evaluation is not None
             self._use(trainer.evaluation)
@@ -177,7 +169,7 @@ class Scheduler:
             self._trainer = None
 
     def _use(self, evaluation: LinearEvaluation) -> None:
-        """Judges leaves by an evaluation where that is better than playing out, and explores as its goals differ."""
+        """Judges leaves by an evaluation if it beats playouts, with exploration by the deviation of its goals."""
         parameters = self._parameters
         parameters.judge_weights[:] = evaluation.weights
         parameters.judge_bias[:] = evaluation.bias
@@ -191,6 +183,6 @@ class Scheduler:
 
 
 def _next_budget(budget: int, done: int, seconds: float) -> int:
-    """How much to do in `SLICE_SECONDS`, when `done` of `budget` took `seconds`: at most about four times as much."""
+    """The budget for `SLICE_SECONDS` after `done` of `budget` took `seconds`; at most about four times as much."""
     rate = done / max(seconds, 1e-6)
     return int(min(max(float(MIN_BUDGET), rate * SLICE_SECONDS), 4.0 * budget + MIN_BUDGET))

@@ -1,8 +1,8 @@
-"""The tree: nodes, edges and transpositions in flat arrays, and what is done to them one node at a time.
+"""The tree: nodes, edges and transpositions in flat arrays.
 
 A node is a state, with one edge per role and legal move. Where at most one role has a choice, the chooser's edge holds
-the child; where several choose at once, children are found by joint move in a hash table. States that are reached by
-different ways are one node (transposition table keyed by the packed state).
+the child; where several choose at once, a hash table maps joint moves to children. Transpositions are one node: a hash
+table maps packed states to nodes.
 """
 
 from __future__ import annotations
@@ -22,22 +22,21 @@ from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms
 from games.gdl.running.playouts import TOGETHER
 
 OPEN, TERMINAL, PROVEN = 0, 1, 2
-"""Status of a node. TERMINAL: the match is over, goals not evaluated yet. PROVEN: `goal` is what best play brings."""
+"""Status of a node. TERMINAL: the match is over, goals not evaluated yet. PROVEN: `goal` is that of best play."""
 
 MIXED = 2
-"""In a node's `expanded`: its edges are drawn by regret matching as well, see `regret`."""
+"""Value of a node's `expanded`: edges are drawn by regret matching (see `regret`)."""
 
 N_NODES, N_EDGES, ROOT, N_JOINT, N_PLAYOUTS, LOCK, MEMORY, NODE_MEMORY = range(8)
-"""Indices into `SearchTree.counts`: used nodes and edges, the root's node, joint children, playouts backed up (and
-descents that ended without any), the spin lock; the bytes that nodes and edges may take, and what a node takes without
-its edges."""
+"""Indices into `SearchTree.counts`: used nodes and edges, the root, joint children, playouts backed up (and descents
+without any), the spin lock, bytes for nodes and edges, bytes of a node without its edges."""
 
 NODE = np.dtype(
     [
         ("visits", np.int64),  # results that were backed up through the node
         ("pending", np.int32),  # results that descents under way will bring
         ("status", np.int16),  # OPEN, TERMINAL or PROVEN
-        ("expanded", np.int16),  # 1 if its children have been looked at: terminal ones are known; or MIXED
+        ("expanded", np.int16),  # 1 if all children were made, which finds terminal ones; or MIXED
     ]
 )
 
@@ -53,12 +52,12 @@ ROLE_STATS = np.dtype(
 EDGE = np.dtype(
     [
         ("total", np.float64),  # sum of the role's goals (0..1) of the results by this edge
-        ("visits", np.int64),  # how many there are
+        ("visits", np.int64),  # number of these results
         ("move", np.int32),  # numbered over all roles
-        ("child", np.int32),  # of the only chooser's edge (role 0's where nobody has a choice); -1 while there is none
+        ("child", np.int32),  # at the only chooser's edge (role 0's where nobody has a choice); -1 while there is none
         ("pending", np.int32),  # results that descents under way will bring
-        # The role's proven goal (0..1) after the move, -1 while open; where several roles choose at once, what is
-        # proven to be the least, once somebody has looked.
+        # The role's proven goal (0..1) after the move, -1 while open; where several roles choose at once, its
+        # guaranteed goal, if known.
         ("proven", np.float32),
     ]
 )
@@ -66,7 +65,7 @@ EDGE = np.dtype(
 AMAF = np.dtype(
     [
         # All moves as first: playouts in which the role made this move here or later. At a MIXED node the sum of the
-        # probabilities with which the move was drawn.
+        # move's probabilities.
         ("visits", np.float32),
         # Sum of the role's goals (0..1) of these. At a MIXED node the move's regret.
         ("total", np.float32),
@@ -78,7 +77,7 @@ EDGE_MEMORY = EDGE.itemsize + AMAF.itemsize
 
 
 class SearchTree(NamedTuple):
-    """Flat arrays; `counts` says how much of them is used."""
+    """Flat arrays, used up to `counts`."""
 
     counts: NDArray[np.int64]
     """(8) see `N_NODES` and what follows it."""
@@ -97,20 +96,20 @@ class SearchTree(NamedTuple):
     joint_key: NDArray[np.uint64]
     """(slots) hash of the edges of a joint move; `joint_*` are an open-addressing table, of one slot for one role."""
     joint_node: NDArray[np.int32]
-    """(slots) node that the joint move starts from; -1 where empty."""
+    """(slots) node of the joint move; -1 where empty."""
     joint_child: NDArray[np.int32]
-    """(slots) node that it leads to."""
+    """(slots) child after it."""
 
 
 class Candidates(NamedTuple):
-    """The moves that are legal in any of 64 states; what `list_candidates` writes to."""
+    """Moves that are legal in any of 64 states (see `list_candidates`)."""
 
     start: NDArray[np.int64]
-    """(roles + 1) where each role's moves begin."""
+    """(roles + 1) start of each role's moves."""
     move: NDArray[np.int32]
     """(moves) numbered over all roles."""
     word: NDArray[np.uint64]
-    """(moves) the lanes in which the move is legal."""
+    """(moves) lanes in which the move is legal."""
 
 
 def new_candidates(programs: CircuitPrograms) -> Candidates:
@@ -122,14 +121,14 @@ def new_candidates(programs: CircuitPrograms) -> Candidates:
 
 
 def new_tree(programs: CircuitPrograms, words: int, memory_bytes: int) -> SearchTree:
-    """An empty tree for states of `words` 64-bit words that takes about `memory_bytes` at most.
+    """A tree of at most about `memory_bytes`, but at least 1024 nodes, for states of `words` 64-bit words.
 
-    At least 1024 nodes, though. Nodes and edges share the memory as they need it: the arrays are long enough for either
-    share, as the system hands out only the memory that is written to. `clear_tree` comes first.
+    Nodes and edges share the memory as they need it: both arrays are long enough, and the system hands out only memory
+    that is written to. To be cleared by `clear_tree` first.
     """
     roles = len(programs.role_start) - 1
     moves = len(programs.legal_slot)
-    # The state, the node with its tables' entries (at most four of four bytes each), and what each role has of it.
+    # The state, the node, its entries of tables (at most four of four bytes), and the roles' statistics.
     node_memory = 8 * words + NODE.itemsize + roles * ROLE_STATS.itemsize + 16
     nodes = max(1024, memory_bytes // (node_memory + 2 * roles * EDGE_MEMORY))
     edges = max(memory_bytes // EDGE_MEMORY, 1024 * min(64, moves), 4 * moves)
@@ -178,7 +177,7 @@ def hash_state(state):
 
 @njit(**KERNEL)
 def find_state(table, states, state):
-    """The index of a packed state among `states`, or -1; and the slot of `table` where it is or belongs.
+    """The index of a packed state among `states`, or -1; and its slot of `table`.
 
     `state` is uint64[words], `states` uint64[n, words]; `table`, int32[2^k], is an open-addressing hash table of
     indices, -1 where empty.
@@ -215,7 +214,7 @@ def load_rows(states, rows, which, slots, block, n_fluents):
 
 
 def find_node(tree: SearchTree, state: NDArray[np.uint64]) -> tuple[int, int]:
-    """The node with this state (words), or -1; and the slot of the table where it is or belongs."""
+    """The node of a state (words), or -1; and its slot of the table."""
     node, slot = find_state(tree.table, tree.state, state)
     return int(node), int(slot)
 
@@ -224,8 +223,8 @@ def find_node(tree: SearchTree, state: NDArray[np.uint64]) -> tuple[int, int]:
 def list_candidates(role_start, legal_slot, slots, which, candidates):
     """Lists the moves that are legal in any of the lanes in `which` (a word), role by role.
 
-    `role_start` and `legal_slot` are those of `CircuitPrograms`; in `slots` (uint64[slots]) the legal program has been
-    evaluated. `candidates` is a `Candidates`.
+    `role_start` and `legal_slot` are those of `CircuitPrograms`; `slots` (uint64[slots]) hold the results of the legal
+    program. `candidates` is a `Candidates`.
     """
     n = ZERO
     roles = len(role_start) - 1
@@ -251,10 +250,10 @@ def list_candidates(role_start, legal_slot, slots, which, candidates):
 
 @njit(**KERNEL)
 def add_node(tree, state, candidates, lane, over):
-    """The node of a state whose legal moves are those that `candidates` has for a lane (0..63); -1 if it does not fit.
+    """The node of a packed `state` (uint64[words]), made if it is new; -1 if it does not fit.
 
-    `state` (uint64[words]) is the state, packed. `over` says whether the state is terminal. A role without a legal move
-    ends the match as well.
+    Its legal moves are those of `candidates` in a lane (0..63). `over` is whether the state is terminal; a role without
+    a legal move ends the match as well.
     """
     node, slot = find_state(tree.table, tree.state, state)
     if node >= 0:
@@ -305,9 +304,9 @@ def add_node(tree, state, candidates, lane, over):
 
 @inner_kernel(forceinline=True)
 def choosers(stats, node):
-    """How many roles have more than one legal move at a node, and the last of them (role 0 if there is none).
+    """The number of roles with more than one legal move at a node, and the last of them (0 if there is none).
 
-    `stats` is that of a `SearchTree`.
+    `stats` is a `SearchTree`'s.
     """
     count = 0
     chooser = 0
@@ -320,9 +319,9 @@ def choosers(stats, node):
 
 @inner_kernel()
 def _joint_slot(joint_key, joint_node, node, edges):
-    """The slot where the joint move of one edge per role (int32[roles]) at a node is or belongs, and its hash.
+    """The slot of the joint move of one edge per role (int32[roles]) at a node, and its hash.
 
-    The first two are those of a `SearchTree`.
+    The first two arguments are a `SearchTree`'s.
     """
     key = np.uint64(0xD6E8FEB86659FD93)
     for edge in edges:
@@ -349,7 +348,7 @@ def get_child(tree, node, edges):
 def set_child(tree, node, edges, child):
     """Notes the child after one edge per role (int32[roles]); drops it where the joint table is 3/4 full.
 
-    Threads that descend do not hold the lock: they must find a child only when it is complete, hence the fences.
+    Fences make sure that descending threads, which hold no lock, find only complete children.
     """
     count, chooser = choosers(tree.stats, node)
     if count <= 1:

@@ -1,4 +1,4 @@
-"""What the tree shows to whoever watches: the best moves at the root, and how the match is expected to go on."""
+"""Displays of the tree: the best moves at the root, and the expected line."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from agent.search.tree.store import ROOT, SearchTree
 from games.machine import Term
 
 LEAST_VISITS = 8
-"""Results by an edge from which on it is taken for what is expected. Set by hand; not tuned."""
+"""Fewest visits of an edge on the expected line."""
 
 
 def candidates(root: RootStatistics, edge: int, moves: Sequence[Term]) -> tuple[Candidate, ...]:
-    """The edge that is played, then the most visited ones; `moves` are those of all roles, as numbered in the tree."""
+    """The played edge, then the most visited ones; `moves` are all roles', as numbered in the tree."""
     order = [edge, *(int(one) for one in np.argsort(-root.visits, kind="stable") if one != edge)]
     return tuple(
         Candidate(
@@ -35,9 +35,9 @@ def _score(root: RootStatistics, edge: int) -> Score:
 
 
 def principal_variation(tree: SearchTree, role: int, edge: int, moves: Sequence[Term]) -> tuple[Term, ...]:
-    """The moves of whoever has a choice, beginning with that edge of the role at the root.
+    """The expected moves of roles with a choice, beginning with that edge of the role at the root.
 
-    Ends where several choose at once, or too little is known. Other threads may be searching.
+    Ends where several choose at once, or visits are few. Other threads may be searching.
     """
     node = int(tree.counts[ROOT])
     line: list[Term] = []

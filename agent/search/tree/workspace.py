@@ -1,4 +1,4 @@
-"""What one searching thread works on: 64 matches under way and their paths in the tree; and how to search."""
+"""Memory of one searching thread (64 matches under way and their paths in the tree), and parameters of the search."""
 
 from __future__ import annotations
 
@@ -19,103 +19,101 @@ from games.gdl.running.playouts import MoveWorkspace, new_move_workspace
 WIDTH = WIDTHS[1]
 """Kernels' width: slots of one 64-bit word."""
 MAX_DEPTH = 500
-"""Longest path in the tree; deeper nodes are only played out from. Bounds memory; not tuned. No power of 2: the same
-step of all paths would compete for the same few lines of the cache."""
+"""Longest path in the tree, which bounds memory. No power of 2: the same step of all paths would compete for the same
+few cache lines."""
 MAX_HORIZON = 32
-"""Most random plies before a leaf is judged (see `Parameters.horizon`). Bounds memory; not tuned."""
+"""Most random plies before a leaf is judged (see `Parameters.horizon`)."""
 
 DESCENTS = 256
-"""Descents that can be under way: those of 64 matches under way, of 64 finished ones, and a batch of new ones."""
+"""Most descents under way: of 64 matches under way, 64 finished ones, and a batch of new ones."""
 MAX_BATCH = 64
-"""Descents of a batch at most: their leaves are made in one pass of the lanes."""
+"""Most descents of a batch: their leaves are made in one pass of the lanes."""
 SIDE_BY_SIDE = 16
-"""Descents that go down the tree together, a level at a time each. Set by hand; not tuned."""
+"""Descents that go down the tree side by side (see `batch`)."""
 MAX_STARTS = 512
-"""Starts that can wait for a lane."""
+"""Most starts that wait for a lane."""
 
 ACTIVE, HELD = range(2)
-"""Indices into `SearchWorkspace.mask`: lanes that play; whose finished match waits for its goals."""
+"""Indices into `SearchWorkspace.mask`: lanes that play; lanes whose finished match waits for its goals."""
 
 N_FREE, FIRST_START, N_STARTS, WAITING = range(4)
-"""Indices into `SearchWorkspace.counts`: descents that are free, the first start that waits, the end of them, and how
-many playouts they wait for."""
+"""Indices into `SearchWorkspace.counts`: free descents, first waiting start, end of the starts, playouts to start."""
 
 TREE_TIME, DESCENTS_MADE, PLAYOUT_TIME, PLAYOUTS_MADE, PASS_TIME, PASSES, LANES_USED, BATCHES = range(8)
-"""Indices into `SearchWorkspace.costs`: recent nanoseconds spent on descents, with their leaves and children, and how
-many there were; on playouts, and how many; on passes of the lanes in the former, and how many; lanes that children took
-in them, and batches of descents. All of them fade (`expansion.FADING`)."""
+"""Indices into `SearchWorkspace.costs`: nanoseconds and number of descents (with leaves and children), of playouts, and
+of passes of the lanes for children; lanes used in these passes; batches of descents. All fade (`expansion.FADING`)."""
 
 
 class Descents(NamedTuple):
-    """Paths from the root to leaves whose playouts are under way; a descent is a number below `DESCENTS`."""
+    """Paths from the root to leaves with playouts under way; a descent is a number below `DESCENTS`."""
 
     depth: NDArray[np.int32]
     """(DESCENTS) number of edges on the path."""
     node: NDArray[np.int32]
-    """(DESCENTS, MAX_DEPTH + 1) nodes on the path; the last one is the leaf, -1 where it did not fit into the tree."""
+    """(DESCENTS, MAX_DEPTH + 1) nodes on the path; the last one is the leaf, -1 if it did not fit the tree."""
     edge: NDArray[np.int32]
     """(DESCENTS, MAX_DEPTH, roles) edges on the path."""
     proven_child: NDArray[np.int32]
-    """(DESCENTS, MAX_DEPTH) the proven child that a node is worth where the path goes on only to look for more; or
-    -1; or `regret.EXPLORED`."""
+    """(DESCENTS, MAX_DEPTH) proven child that a node is worth although the path goes on; -1 for none; or
+    `regret.EXPLORED`."""
     expected: NDArray[np.int32]
-    """(DESCENTS) how many results its nodes and edges have as pending."""
+    """(DESCENTS) pending results of its nodes and edges."""
     missing: NDArray[np.int32]
-    """(DESCENTS) playouts that are not finished."""
+    """(DESCENTS) unfinished playouts."""
     played: NDArray[np.int32]
-    """(DESCENTS) playouts that are."""
+    """(DESCENTS) finished playouts."""
     results: NDArray[np.int64]
     """(DESCENTS) results so far."""
     sums: NDArray[np.float64]
-    """(DESCENTS, roles) their goals (0..1), added up."""
+    """(DESCENTS, roles) sums of their goals, 0..1."""
     lanes: NDArray[np.uint64]
     """(DESCENTS) lanes whose goals are just read; 0 in between."""
     free: NDArray[np.int32]
-    """(DESCENTS) the unused descents come first."""
+    """(DESCENTS) unused descents first."""
     batch: NDArray[np.int32]
-    """(MAX_BATCH) the descents of a batch that have come to their end."""
+    """(MAX_BATCH) descents of a batch that have ended."""
     under_way: NDArray[np.int32]
-    """(SIDE_BY_SIDE) those that have not."""
+    """(SIDE_BY_SIDE) descents that have not ended."""
 
 
 class Starts(NamedTuple):
-    """States that playouts are to start from, next in line first."""
+    """Queue of states for playouts to start from."""
 
     descent: NDArray[np.int32]
     """(MAX_STARTS)"""
     edge: NDArray[np.int32]
-    """(MAX_STARTS, roles) the edges from the leaf to the state; -1 for a role without a choice, and where the state is
-    the leaf's own."""
+    """(MAX_STARTS, roles) edges from the leaf to the state; -1 for a role without a choice, and if the state is the
+    leaf's own."""
     state: NDArray[np.uint64]
     """(MAX_STARTS, words) packed."""
     copies: NDArray[np.int32]
-    """(MAX_STARTS) how many playouts are still to start here."""
+    """(MAX_STARTS) playouts left to start here."""
 
 
 class Expansion(NamedTuple):
-    """Up to 64 states that are made at once: leaves from their parents, or children from leaves."""
+    """Up to 64 states made at once: leaves from their parents, or children from leaves."""
 
     slots: NDArray[np.uint64]
     """(slots) a word of 64 lanes per signal of the circuit's legal and next programs."""
     descent: NDArray[np.int32]
-    """(64) the descent that each lane belongs to."""
+    """(64) descent of each lane."""
     node: NDArray[np.int32]
-    """(64) the node that the state is made from."""
+    """(64) node before the move."""
     edge: NDArray[np.int32]
-    """(64, roles) the move that is made there."""
+    """(64, roles) joint move made there."""
     copies: NDArray[np.int32]
-    """(64) how many playouts are to start from the child."""
+    """(64) playouts to start from the child."""
     state: NDArray[np.uint64]
-    """(64, words) the states, packed."""
+    """(64, words) packed states."""
     candidates: Candidates
-    """The moves that are legal in them."""
+    """Moves legal in these states."""
 
 
 class SearchWorkspace(NamedTuple):
-    """One thread's memory: 64 matches under way, and 64 finished ones that wait for their goals to be evaluated.
+    """One thread's memory: 64 matches under way, and 64 finished ones that wait for their goals.
 
-    Kernels call it `lanes`: lane i is match i. `current[lane]` is the index of what belongs to the match under way in
-    arrays that have two of it, the other one belongs to the finished match.
+    Kernels call it `lanes`: lane i is match i. Some arrays have two entries per lane: `current[lane]` is the index of
+    the match under way, the other one is the finished match.
     """
 
     slots: NDArray[np.uint64]
@@ -125,7 +123,7 @@ class SearchWorkspace(NamedTuple):
     expansion_goal_slots: NDArray[np.uint64]
     """(goal slots) the same for the states of the `expansion`."""
     move_workspace: MoveWorkspace
-    """For drawing moves, which are worth what `move_averages` says."""
+    """Memory for drawing moves, with the worths of `move_averages`."""
     rng: NDArray[np.uint64]
     """(1) state of the random generator."""
     mask: NDArray[np.uint64]
@@ -137,83 +135,82 @@ class SearchWorkspace(NamedTuple):
     current: NDArray[np.int8]
     """(64) 0 or 1."""
     descent: NDArray[np.int32]
-    """(2, 64) the descent that a match belongs to."""
+    """(2, 64) descent of a match."""
     edge: NDArray[np.int32]
-    """(2, 64, roles) the edges by which it left the tree, see `Starts.edge`."""
+    """(2, 64, roles) edges by which it left the tree, see `Starts.edge`."""
     trail: NDArray[np.int32]
     """(2, 64, n) moves of a one-player match after the tree; n = 0 with more players."""
     trail_size: NDArray[np.int32]
-    """(2, 64) how many there are."""
+    """(2, 64) number of these moves."""
     descents: Descents
     starts: Starts
     expansion: Expansion
     source: NDArray[np.int32]
-    """(64) the start (see `Starts`) that each lane took its state from last."""
+    """(64) each lane's last start (see `Starts`)."""
     plies: NDArray[np.int32]
     """(64) plies played since the lane left the tree."""
     decisive: DecisiveWorkspace
-    """For the decisive moves of playouts."""
+    """Memory for the decisive moves of playouts."""
     left_tree: NDArray[np.uint64]
-    """(MAX_HORIZON + 1) `left_tree[n]`: the lanes that left the tree n plies ago."""
+    """(MAX_HORIZON + 1) `left_tree[n]`: lanes that left the tree n plies ago."""
     played: NDArray[np.uint64]
-    """(moves of all roles) the lanes in whose match under way the move was made: for all-moves-as-first."""
+    """(moves of all roles) lanes whose match under way has the move, for all-moves-as-first."""
     held_played: NDArray[np.uint64]
     """(moves of all roles) the same for finished matches."""
     made: NDArray[np.float32]
-    """(moves of all roles) matches in which the move was made, as `move_averages` counts them."""
+    """(moves of all roles) matches with the move, as `move_averages` counts them."""
     best_line: NDArray[np.int32]
-    """(n + MAX_DEPTH + 2) the best match of a single player found so far, as moves from the root; [0] is its length."""
+    """(n + MAX_DEPTH + 2) best match of a single player so far, as moves from the root; [0] is its length."""
     best_goal: NDArray[np.float64]
     """(1) its goal (0..1), -1 before there is one."""
     playout_counts: NDArray[np.float64]
-    """(2) [0] finished playouts, [1] plies played in them; they start as if one of 20 plies had been played."""
+    """(2) finished playouts and their plies; they start with one of 20 plies."""
     goals: NDArray[np.float64]
-    """(roles) those of one match, 0..1; this and what follows is overwritten at every use."""
+    """(roles) goals of one match, 0..1; this and all below are overwritten at every use."""
     lane_goals: NDArray[np.float64]
-    """(64, roles) those of each lane, 0..1."""
+    """(64, roles) goals of each lane, 0..1."""
     n_goals: NDArray[np.int64]
-    """(roles) how many different goals above 0 the lanes have."""
+    """(roles) number of different goals above 0 in the lanes."""
     goal_value: NDArray[np.float64]
     """(roles, 64) these goals, 0..1."""
     goal_word: NDArray[np.uint64]
-    """(roles, 64) the lanes with each of them."""
+    """(roles, 64) lanes with each of them."""
     block: NDArray[np.uint64]
-    """(64) a bit matrix to transpose."""
+    """(64) bit matrix to transpose."""
     keep: NDArray[np.uint64]
-    """(1) all lanes: none begins again when states advance."""
+    """(1) all lanes: none restarts when states advance."""
     following: NDArray[np.uint64]
     """(fluents) the next state of all lanes."""
 
 
 class Parameters(NamedTuple):
-    """How to search."""
+    """Parameters of the search, shared by all threads."""
 
     exploration: NDArray[np.float64]
     """(roles) weight of the exploration term."""
     best_goal: NDArray[np.float64]
-    """(roles) the highest goal (0..1) the rules name."""
+    """(roles) highest goal (0..1) in the rules."""
     worst_goal: NDArray[np.float64]
-    """(roles) the lowest."""
+    """(roles) lowest goal."""
     random_role: int
-    """The role that moves at random, or -1."""
+    """Role that moves at random, or -1."""
     rave_equivalence: float
     """RAVE's equivalence parameter k: visits at which the all-moves-as-first mean counts as much as the edge's own
     (Gelly & Silver 2007); 0 turns all-moves-as-first off."""
     horizon: NDArray[np.int64]
-    """(1) random plies after the tree before the state is judged; -1 where matches are played out instead."""
+    """(1) random plies after the tree before the state is judged; -1 plays matches out."""
     judge_weights: NDArray[np.float32]
-    """(fluents, roles) the linear evaluation: what a fluent that holds adds to the expected goal, 0..1 (see
-    `judge`)."""
+    """(fluents, roles) weights of the linear evaluation of the expected goal, 0..1 (see `agent.search.evaluation`)."""
     judge_bias: NDArray[np.float64]
     """(roles) its constant term."""
     draws: NDArray[np.int64]
-    """(roles) how many moves playouts draw, to play the one that did best so far (see `move_averages`)."""
+    """(roles) moves that playouts draw to play the best of (see `move_averages`)."""
     decisive: DecisiveMoves
-    """Moves of playouts that are not random."""
+    """Decisive moves of playouts."""
 
 
 def make_workspace(programs: CircuitPrograms, seed: int, threats: int = 0) -> SearchWorkspace:
-    """A workspace for a game, with a random generator of its own, and room for so many threats (`DecisiveMoves`)."""
+    """A workspace for a game, with a random generator of its own, and room for `threats` (see `DecisiveMoves`)."""
     roles = len(programs.role_start) - 1
     moves = len(programs.legal_slot)
     words = (len(programs.initial) + 63) // 64 or 1

@@ -1,4 +1,4 @@
-"""Finds out which moves of a game are decisive, and makes sure of it on matches that this was not read off."""
+"""Finds the decisive moves of a game, and checks them on other matches."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from games.gdl.structure.rivals import find_groups, find_rivals
 from games.roles import is_random_role
 
 ENDINGS_SECONDS, MAKERS_SECONDS = 0.3, 0.7
-"""For how long it is looked for what ends a match, and for which moves bring it about. Set by hand; not tuned."""
+"""Time limits of the searches for endings, and for moves that make their facts true."""
 MATCHES, MAX_PLIES, MATCHES_SECONDS = 512, 200, 0.3
-"""Random matches at most, how long they are at most, and for how long some are begun. Set by hand; not tuned."""
+"""Most random matches, their most plies, and the time in which they are begun."""
 CLEAR = 0.9
-"""Share of the matches that end by an ending, or by one with some of its facts, that the same role has to win."""
+"""Least share of the matches with an ending, or one with some of its facts, that the same role wins."""
 MADE = 5
-"""How many of these there have to be. Set by hand; not tuned."""
+"""Fewest such matches."""
 FORESEEN, RIGHT = 10, 0.95
-"""How many wins have to be foreseen in other matches, and what share of those that are has to come. Set by hand: with
-0.98 it was left to the seed in a game of two boards (0.945 to 1 with 24 seeds), where they help."""
+"""Fewest foreseen wins in other matches, and the least share of them that has to come. At 0.98 chance decided in a game
+of two boards, where decisive moves help (see docs/experiments.md)."""
 
 _known: weakref.WeakKeyDictionary[CircuitMachine, DecisiveMoves] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
 def decisive_moves_of(machine: CircuitMachine, seed: int) -> DecisiveMoves:
-    """Those of a game; found out once for each machine, which takes up to a second and a half. Thread-safe."""
+    """The decisive moves of a game, found once per machine in up to 1.5 s. Thread-safe."""
     with _lock:
         found = _known.get(machine)
         if found is None:
@@ -43,12 +43,10 @@ def decisive_moves_of(machine: CircuitMachine, seed: int) -> DecisiveMoves:
 
 
 def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
-    """The decisive moves of a game of two players or more; none where they cannot be told, or would take too long to
-    look for.
+    """The decisive moves of a game of two players or more; none where they are unclear or too slow to find.
 
-    Reads off what ends a match, and from random matches who wins by it, and which moves bring it about. Of more than
-    two players each one keeps that one from winning whose turn is the next, if they always move in the same order and
-    it would lose by it.
+    Endings come from the circuit, their winners and the moves that bring them about from random matches. With more than
+    two players each one stops the next to move, if the order is fixed and it would lose by that win.
     """
     programs = machine.programs
     if len(machine.roles) < 2 or any(map(is_random_role, machine.roles)):
@@ -84,7 +82,7 @@ def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
 
 
 def _foresee(moves: DecisiveMoves, transitions: Transitions, wins: NDArray[np.bool_]) -> tuple[int, int]:
-    """How many moves of these are said to win, and how many do; `wins` (n, roles) says who has won after each."""
+    """The numbers of wins that `moves` foresee and of those that come; `wins` (n, roles) are those after each move."""
     foreseen = np.zeros_like(wins)
     before = transitions.before
     for ending in range(len(moves.first) - 1):
@@ -102,7 +100,7 @@ def _foresee(moves: DecisiveMoves, transitions: Transitions, wins: NDArray[np.bo
 
 
 def _hold(row: Sequence[int], facts: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """In which states (n, fluents + groups) the conditions of a row of `DecisiveMoves` hold."""
+    """Whether the conditions of a row of `DecisiveMoves` hold, by state (n, fluents + groups)."""
     holding = np.ones(len(facts), np.bool_)
     for fact, other in zip(row[1::2], row[2::2], strict=True):
         if fact < 0:
@@ -115,10 +113,10 @@ def _hold(row: Sequence[int], facts: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _results(
     machine: CircuitMachine, states: NDArray[np.uint64], terminal: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(n, roles) each: who has won and who has lost in packed states (n, words).
+    """Wins and losses, (n, roles) each, in packed states (n, words).
 
-    Whoever has its worst goal has lost; whoever has its best one has won, where of two the other one has lost, or of
-    more nobody else has its best one.
+    A role with its worst goal has lost. One with its best goal has won if the other one of two has lost, or nobody else
+    of more has its best goal.
     """
     shape = len(states), len(machine.roles)
     wins, losses = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
@@ -131,9 +129,9 @@ def _results(
 
 
 def _turn_order(made: NDArray[np.int32], match: NDArray[np.int32]) -> list[int]:
-    """Who moves before each role: of two the other one, of more -1 where that is not always the same one.
+    """The role that moves before each role; -1 where that varies (with more than two roles).
 
-    From the joint moves (n, roles) that were made one after the other, numbered over all roles, and of which matches.
+    `made` (n, roles) are successive joint moves, numbered over all roles, `match` (n) their matches.
     """
     roles = made.shape[1]
     if roles == 2:
@@ -155,9 +153,9 @@ def _owned(
     terminal: NDArray[np.bool_],
     wins: NDArray[np.bool_],
 ) -> list[tuple[int, tuple[int, ...]]]:
-    """The role that wins by each ending, where that is clear; `facts` (n, fluents) hold in positions of matches.
+    """The endings with a clear winner, after the role; `facts` (n, fluents) hold in positions of matches.
 
-    An ending that no match has come to goes by others with the same facts.
+    An ending that was never reached is judged by others with the same facts.
     """
     last, wins = facts[terminal], wins[terminal]
     votes = np.zeros((wins.shape[1], facts.shape[1]), np.int64)
@@ -184,9 +182,9 @@ def _assemble(
     blockers: Sequence[int],
     role_start: NDArray[np.int64],
 ) -> DecisiveMoves:
-    """The kernels' form of endings and who wins by them, and of which moves make which facts true.
+    """The kernels' form of endings, their winners, and the moves that make facts true.
 
-    `blockers` are who keeps each role from winning, or -1, `role_start` is that of `CircuitPrograms`.
+    `blockers` are the roles that stop each role, or -1; `role_start` is that of `CircuitPrograms`.
     """
     rows: list[dict[int, list[list[int]]]] = [{} for _ in blockers]
     for (move, fact), conditions in makers.items():
@@ -198,7 +196,7 @@ def _assemble(
     win = [rows[role].get(fact, []) for role, fact in threats]
     block = []
     for (role, fact), winning in zip(threats, win, strict=True):
-        # What nobody can bring about need not be stopped.
+        # A threat without winning moves need not be stopped.
         by = blockers[role] if winning else -1
         block.append([row for rival in rivals[fact] for row in rows[by].get(rival, [])] if by >= 0 else [])
     return DecisiveMoves(

@@ -1,7 +1,4 @@
-"""Looks for decisive moves in 64 states at once.
-
-What is missing to an ending is found by words of lanes: in which lanes at least one, two of its facts are missing.
-"""
+"""Finds decisive moves in 64 states at once, by words of lanes in which at least one, or two, facts are missing."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from games.gdl.running.kernels import ONE, ZERO
 from games.gdl.running.layout import FIRST_FLUENT
 
 MOST_FOUND = 256
-"""Different decisive moves in 64 states at most; more are left to chance."""
+"""Most different decisive moves in 64 states; more are left to chance."""
 
 ROW = 1 + 2 * MOST_CONDITIONS
 """Length of a row of `DecisiveMoves.win` and `block`: the move, numbered over all roles, and its conditions, see
@@ -26,9 +23,9 @@ _FLUENTS = np.uint64(FIRST_FLUENT)
 
 
 class DecisiveMoves(NamedTuple):
-    """What ends a match by a win, and which moves bring it about. Ending e has the places `first[e] : first[e + 1]`.
+    """Winning endings, and the moves that bring them about. Ending e has the places `first[e] : first[e + 1]`.
 
-    A *threat* is a fact that is all that a role's ending lacks.
+    A *threat* is the only missing fact of a role's ending.
     """
 
     first: NDArray[np.int32]
@@ -36,17 +33,17 @@ class DecisiveMoves(NamedTuple):
     fact: NDArray[np.int32]
     """(places) indices of fluents."""
     threat: NDArray[np.int32]
-    """(places) the threat that there is where only that fact is missing."""
+    """(places) threat if only that fact is missing."""
     role: NDArray[np.int32]
-    """(threats) whose it is."""
+    """(threats) role that makes it."""
     blocker: NDArray[np.int32]
-    """(threats) who keeps it from that; -1 for nobody."""
+    """(threats) role that stops it; -1 for none."""
     win_first: NDArray[np.int32]
-    """(threats + 1) that role's moves that make the fact true are rows `win_first[t] : win_first[t + 1]` of `win`."""
+    """(threats + 1) the role's moves that make the fact true are rows `win_first[t] : win_first[t + 1]` of `win`."""
     win: NDArray[np.int32]
     """(n, ROW)"""
     block_first: NDArray[np.int32]
-    """(threats + 1) the same for `block`, the moves of `blocker` that put another fact in its place."""
+    """(threats + 1) the same for `block`: the blocker's moves that put another fact in its place."""
     block: NDArray[np.int32]
     """(n, ROW)"""
     group_first: NDArray[np.int32]
@@ -56,24 +53,24 @@ class DecisiveMoves(NamedTuple):
 
 
 class DecisiveWorkspace(NamedTuple):
-    """What `find_decisive` writes to."""
+    """Memory of `find_decisive`."""
 
     lanes: NDArray[np.uint64]
-    """(threats) where there is one; all 0 between calls."""
+    """(threats) lanes of each threat; all 0 between calls."""
     met: NDArray[np.int32]
-    """(threats) those there are."""
+    """(threats) threats that some lane has, first."""
     near: NDArray[np.uint64]
-    """(threats) for each of these, where the next move can make the fact true."""
+    """(threats) lanes in which the next move can carry out each of these."""
     decided: NDArray[np.uint64]
-    """(roles) the lanes in which a move was found for each role."""
+    """(roles) lanes in which a move was found for each role."""
     move: NDArray[np.int32]
-    """(MOST_FOUND) the moves that were found."""
+    """(MOST_FOUND) moves found."""
     word: NDArray[np.uint64]
-    """(MOST_FOUND) in which lanes."""
+    """(MOST_FOUND) their lanes."""
 
 
 def no_decisive_moves() -> DecisiveMoves:
-    """Those of a game of which nothing is known."""
+    """An empty set of decisive moves."""
 
     def none(*shape: int) -> NDArray[np.int32]:
         return np.zeros(shape, np.int32)
@@ -83,7 +80,7 @@ def no_decisive_moves() -> DecisiveMoves:
 
 
 def new_decisive_workspace(threats: int, roles: int) -> DecisiveWorkspace:
-    """A workspace for so many threats in a game of so many roles."""
+    """A workspace for a number of threats and roles."""
     return DecisiveWorkspace(
         np.zeros(threats, np.uint64),
         np.zeros(threats, np.int32),
@@ -96,8 +93,8 @@ def new_decisive_workspace(threats: int, roles: int) -> DecisiveWorkspace:
 
 @inner_kernel()
 def _find_threats(first, fact, threats, slots, lanes, work):
-    """Notes in `work` which threats there are in `lanes` (a word); returns how many."""
-    # Hardly any branches: the processor could not foresee them.
+    """Notes in `work` the threats in `lanes` (a word); returns their number."""
+    # Hardly any branches: they would be mispredicted.
     waiting = work.lanes
     for ending in range(np.uint64(len(first) - 1)):
         begin, end = np.uint64(first[ending]), np.uint64(first[ending + ONE])
@@ -141,11 +138,11 @@ def _holding(moves, rows, row, n_fluents, slots, lanes):
 
 @inner_kernel()
 def find_decisive(moves, n_fluents, legal_slot, slots, lanes, work):
-    """Finds a winning move in each of `lanes` (a word) where there is one, else one that stops another role's.
+    """Finds a winning move in each of `lanes` (a word), else one that stops another role's.
 
-    `moves` is a `DecisiveMoves` of a game of so many fluents, `legal_slot` that of `CircuitPrograms`, `slots`
-    (uint64[slots]) has the states and their legal programs, `work` is a `DecisiveWorkspace`. Returns how many moves
-    were found: `work.move[:n]`, in the lanes of `work.word[:n]`; `work.decided` is in which lanes each role has one.
+    `moves` is a `DecisiveMoves`, `legal_slot` that of `CircuitPrograms`, `work` a `DecisiveWorkspace`; `slots`
+    (uint64[slots]) hold states and results of the legal program. Returns the number n of moves found: `work.move[:n]`
+    in the lanes of `work.word[:n]`. `work.decided` has the lanes by role.
     """
     n_met = _find_threats(moves.first, moves.fact, moves.threat, slots, lanes, work)
     decided = work.decided
@@ -153,13 +150,13 @@ def find_decisive(moves, n_fluents, legal_slot, slots, lanes, work):
         decided[role] = ZERO
     won = ZERO
     n = 0
-    # First what wins, then what stops that: one loop, as conditions are long when compiled.
+    # First winning moves, then stopping ones: one loop, as the conditions are long when compiled.
     for stopping in range(2):
         firsts, rows = (moves.block_first, moves.block) if stopping else (moves.win_first, moves.win)
         roles = moves.blocker if stopping else moves.role
         for i in range(n_met):
             threat = np.uint64(work.met[i])
-            # Only what could be made true by the next move has to be stopped.
+            # Only threats that the next move could carry out have to be stopped.
             where = work.near[i] & ~won if stopping else work.lanes[threat]
             near = ZERO
             role = np.int64(roles[threat])

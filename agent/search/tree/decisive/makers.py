@@ -1,4 +1,4 @@
-"""Which moves make which facts true, and on what it depends, as random matches show."""
+"""Finds in random matches which moves make which facts true, and under which conditions."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_CONDITIONS = 3
-"""Of a move that depends on more than these it is not known when it makes a fact true. Set by hand; not tuned."""
+"""Most conditions under which a move makes a fact true; moves with more are left out."""
 SEEN = 5
-"""How often a move has to have been made, and to have made the fact true. Set by hand; not tuned."""
+"""Fewest times that a move was made, and made the fact true."""
 
 Condition = tuple[int, int]
-"""(f + 1, 0): fact f holds; (-f - 1, 0): it does not; (f + 1, g + 1): one of facts f and g holds. From the number of
-facts on, f is a group of facts, one of which holds or none: whether a cell is empty, where no fact says so."""
+"""(f + 1, 0): fact f holds; (-f - 1, 0): it does not; (f + 1, g + 1): one of facts f and g holds. Numbers f from the
+number of facts on are groups, of which at most one fact holds: they tell empty cells that no fact names."""
 
 
 class Transitions:
-    """Positions of random matches, the joint moves that were made there, and what they led to."""
+    """Positions of random matches, the joint moves made there, and the next positions."""
 
     def __init__(self, before: NDArray[np.bool_], after: NDArray[np.bool_], moves: NDArray[np.int32]) -> None:
-        """`before` and `after` say which facts hold, and the first one also of which groups some fact does (n, fluents
-        + groups) and (n, fluents); `moves` (n, roles) are numbered over all roles."""
+        """`before` (n, fluents + groups) and `after` (n, fluents) say whether facts and groups hold; `moves` (n, roles)
+        are numbered over all roles."""
         self.before, self.after, self.moves = before, after, moves
 
     def __getitem__(self, which: NDArray[np.bool_]) -> Transitions:
-        """Those of a mask (n)."""
+        """The transitions of a mask (n)."""
         return Transitions(self.before[which], self.after[which], self.moves[which])
 
 
 def with_groups(facts: NDArray[np.bool_], groups: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
-    """Which facts hold (n, fluents), and of which groups some fact does: (n, fluents + groups)."""
+    """(n, fluents + groups): whether each fact (n, fluents), and any fact of each group, holds."""
     known = np.zeros((len(facts), facts.shape[1] + len(groups)), np.bool_)
     known[:, : facts.shape[1]] = facts
     for i, group in enumerate(groups, facts.shape[1]):
@@ -43,10 +43,10 @@ def with_groups(facts: NDArray[np.bool_], groups: Sequence[Sequence[int]]) -> ND
 def find_makers(
     transitions: Transitions, wanted: NDArray[np.bool_], rivals: Sequence[Sequence[int]], seconds: float
 ) -> dict[tuple[int, int], list[Condition]]:
-    """By move and fact, under which conditions the move, where it is legal, makes the fact true, if it ever did.
+    """By move and fact, the conditions under which the legal move makes the fact true, if it ever did.
 
-    `wanted` (fluents) are the facts that matter, `rivals` those of each fact that may stand in its place. Only moves
-    count that a role made while the others had to wait. None at all where it would take more than so many seconds.
+    `wanted` (fluents) are the facts that matter, `rivals` the facts that exclude each one. Only moves count that a role
+    made while the others had to wait. Empty after more than `seconds`.
     """
     end = time.monotonic() + seconds
     added = transitions.after & ~transitions.before[:, : transitions.after.shape[1]]
@@ -72,9 +72,9 @@ def find_makers(
 def _conditions(
     where: NDArray[np.bool_], elsewhere: NDArray[np.bool_], rivals: Sequence[Sequence[int]]
 ) -> list[Condition] | None:
-    """Conditions that hold in all states of `where` and not all of them in any of `elsewhere` (n, fluents + groups).
+    """Conditions that all hold in every state of `where`, and in none of `elsewhere` (n, fluents + groups).
 
-    Found greedily, the one first that excludes most; None where more than `MOST_CONDITIONS` would be needed.
+    Found greedily, by the number of excluded states; None if more than `MOST_CONDITIONS` are needed.
     """
     conditions: list[Condition] = []
     always, never = where.all(axis=0), ~where.any(axis=0)
