@@ -29,6 +29,7 @@ class GameEnvironment(AECEnv):  # type: ignore[misc]
     `machine.game.moves[role]`. Agents act in the order of the roles and see the state before the ply, so simultaneous
     moves stay hidden. A role with one legal move makes it unasked. Rewards come at the end: goals, 0..1. A match is
     truncated without rewards after `max_plies`, or where a role has no legal move.
+
     All agents see the whole state: for games of perfect information.
     """
 

@@ -1,4 +1,4 @@
-"""Families of games with native rules, on bitboards. Each recognises its rulesheets by how they behave, never by name.
+"""Families of games with native rules, on bitboards. Each recognises its rulesheets by behaviour, never by name.
 
-`games.families` lists them. They import `games.gdl.running` to look at a compiled rulesheet, and `games.bits`.
+`games.families` lists them.
 """

@@ -1,4 +1,4 @@
-"""What a rulesheet's facts and moves mean on the native board."""
+"""A binding: a rulesheet's facts and moves on the native board."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from games.native.blokbox.variant import BlokboxVariant, Cell
 
 
 class BindingError(GameError):
-    """Facts or moves that are none of a bound game's."""
+    """Facts or moves that a bound game does not have."""
 
 
 @dataclass(frozen=True)
 class BlokboxBinding:
-    """The map from a rulesheet to its variant. `player` is 0 for who moves first and 1 for the other."""
+    """The map from a rulesheet to its variant. Player 0 moves first."""
 
     variant: BlokboxVariant
     roles: tuple[int, int]
-    """The role index of each player."""
+    """Role index of each player."""
     moves: tuple[dict[Term, int], dict[Term, int]]
-    """Per player: the moves that place a piece, as native moves."""
+    """Per player: native moves by the terms of its placements."""
     waiting: tuple[Term, Term]
-    """Per player: the move of who is not in control."""
+    """Per player: its move while the other is in control."""
     cells: tuple[dict[Term, Cell], dict[Term, Cell]]
-    """Per player: the facts that its colour lies on a cell."""
+    """Per player: cells by the facts that its colour covers them."""
     owned: tuple[dict[Term, int], dict[Term, int]]
-    """Per player: the facts that it still has a piece."""
+    """Per player: pieces by the facts that it still has them."""
     free: dict[Term, Cell]
-    """The facts that nothing lies on a cell, for sheets that say so."""
+    """Cells by the facts that they are empty; {} for sheets without such facts."""
     control: tuple[frozenset[Term], frozenset[Term]]
-    """The other facts that hold while player 0, and player 1, is in control."""
+    """Per player: the other facts that hold while it is in control."""
 
     @cached_property
     def terms(self) -> tuple[dict[int, Term], dict[int, Term]]:
-        """Per player: native moves as the rulesheet spells them."""
+        """Per player: the rulesheet's terms by native move."""
         first, second = ({move: term for term, move in moves.items()} for moves in self.moves)
         return first, second
 
     def player(self, role: int) -> int:
-        """The player that a role index stands for."""
+        """The player with a role index."""
         return self.roles.index(role)
 
     def position(self, facts: Iterable[Term]) -> NDArray[np.uint64]:
-        """The native position in which exactly these facts are true. Raises `BindingError` where there is none."""
+        """The native position with exactly these facts. Raises `BindingError` where there is none."""
         facts = frozenset(facts)
         lists: list[frozenset[Cell]] = []
         pieces: list[frozenset[int]] = []
@@ -75,6 +75,6 @@ class BlokboxBinding:
 
     @cached_property
     def fixed(self) -> tuple[frozenset[Cell], frozenset[Cell]]:
-        """Per player: starting cells that no changing fact speaks of."""
+        """Per player: starting cells without a changing fact."""
         first, second = (self.variant.starts[player] - set(self.cells[player].values()) for player in (0, 1))
         return first, second

@@ -1,4 +1,4 @@
-"""From neighbourhoods of nameless squares to coordinates on a grid."""
+"""From neighbourhoods of unnamed squares to coordinates on a grid."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ Square = TypeVar("Square", bound=Hashable)
 
 @dataclass(frozen=True)
 class Neighbourhoods(Generic[Square]):
-    """What is known about how squares lie to each other. All three relations are symmetric."""
+    """Known relations between squares, all symmetric."""
 
     sides: dict[Square, set[Square]]
-    """The squares beside each square."""
+    """Squares beside each square."""
     corners: dict[Square, set[Square]]
-    """The squares diagonally beside each square."""
+    """Squares diagonally beside each square."""
     judged: dict[Square, set[Square]]
-    """The squares of which it is known whether they are one or the other."""
+    """Squares whose relation to each square is known."""
 
 
 def embed(squares: Neighbourhoods[Square]) -> dict[Square, Cell] | None:
-    """Coordinates in which the squares lie to each other as it is known of them.
+    """Coordinates that agree with all known relations, or None if there are none within 16x16.
 
-    Squares may be missing from the grid (holes), as long as the rest hangs together by sides. The least x and y are 0;
-    which of the grid's symmetries comes out is left open. None where there are no such coordinates within 16x16.
+    The grid may have holes if the squares hang together by sides. The least x and y are 0. Any of the images under the
+    grid's symmetries may be returned.
     """
     for start, beside in squares.sides.items():
         for other in beside:
             for third in beside:
-                # Two squares beside `start` lie around its corner if they share a corner themselves.
+                # Two squares beside `start` lie around its corner if they share a corner.
                 if third in squares.corners[other]:
                     placed = _spread({start: (0, 0), other: (1, 0), third: (0, 1)}, squares)
                     return None if placed is None else _normalised(placed)
@@ -42,7 +42,7 @@ def embed(squares: Neighbourhoods[Square]) -> dict[Square, Cell] | None:
 
 
 def _spread(placed: dict[Square, Cell], squares: Neighbourhoods[Square]) -> dict[Square, Cell] | None:
-    """Places square after square where it can only be, beginning beside those that are already placed."""
+    """Places squares whose place is forced, from those already placed."""
     taken = {cell: square for square, cell in placed.items()}
     if len(taken) < len(placed):
         return None

@@ -1,7 +1,7 @@
-"""Experiments on a compiled game: what each move changes, and which facts stand in its way.
+"""Experiments on a compiled game: the effects of each move, and the facts that block it.
 
-The machine is asked about states that need not be reachable: a few facts are set, and what becomes legal or illegal
-says what they are. Nothing is read off names, the order of anything, or the way in which the rules are written.
+The machine is queried about states that need not be reachable: set a few facts, and see which moves become legal or
+illegal. Nothing depends on names, on any order, or on how the rules are written.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ from games.native.refusal import NotRecognised
 Bits = NDArray[np.bool_]
 
 OBSERVED_MATCHES = 64
-"""One per lane of a word; not tuned."""
+"""Number of random matches: one per lane of a word."""
 MAX_PLIES = 2 * MAX_PIECES + 1
-"""More than any match of the family has."""
+"""Bound on plies; no match of the family is as long."""
 
 
 class NotBlokbox(NotRecognised):
-    """The game does not behave like one of the family; says at which point."""
+    """The game does not behave like one of the family; the text names the failed check."""
 
 
 @dataclass(frozen=True)
 class Effects:
-    """What the moves of one role do. Bits are those of the machine's fluents."""
+    """Effects of the moves of one role, as bits of the machine's fluents."""
 
     base: Bits
-    """[fluents]: the first position, but with this role in control."""
+    """[fluents]: the first position, with this role in control."""
     waiting: int
-    """The move of this role while the other one is in control."""
+    """This role's move while the other is in control."""
     adds: Bits
-    """[moves, fluents]: what a move makes true."""
+    """[moves, fluents]: facts that a move makes true."""
     removes: Bits
-    """[moves, fluents]: what a move makes false."""
+    """[moves, fluents]: facts that a move makes false."""
 
 
 @dataclass(frozen=True)
 class Obstacles:
-    """Where the moves of one role can be made. `own` are facts of its colour, `other` those of the other colour."""
+    """Conditions of the moves of one role. `own` are facts of its colour, `other` those of the other colour."""
 
     at_once: Bits
     """[moves]: legal in the first position."""
     enabled: Bits
-    """[own, moves]: legal there with one more own cell."""
+    """[own, moves]: legal in the first position with one more own cell."""
     blocked: Bits
-    """[moves, own]: the own cells in its way; only for moves that are legal somewhere."""
+    """[moves, own]: own cells that block the move; only for moves that are legal somewhere."""
     blocked_by_other: Bits
-    """[moves, other]: the other colour's cells in its way."""
+    """[moves, other]: the other colour's cells that block it."""
 
     @property
     def live(self) -> Bits:
@@ -62,7 +62,7 @@ class Obstacles:
 
 
 class Probe:
-    """Asks a machine about made-up states, given as bits of its fluents."""
+    """Queries a machine about made-up states, given as bits of its fluents."""
 
     def __init__(self, machine: CircuitMachine) -> None:
         self.machine = machine
@@ -70,13 +70,13 @@ class Probe:
         self.role_start = np.cumsum([0, *(len(moves) for moves in machine.game.moves)])
 
     def pack(self, bits: Bits) -> NDArray[np.uint64]:
-        """States (n, fluents) as the machine packs them."""
+        """Packs states (n, fluents) for the machine."""
         padded = np.zeros((len(bits), 64 * self.machine.words), np.bool_)
         padded[:, : self.n_fluents] = bits
         return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
     def unpack(self, states: NDArray[np.uint64]) -> Bits:
-        """Packed states as bits (n, fluents)."""
+        """Unpacks states to bits (n, fluents)."""
         return facts_in(states, self.n_fluents)
 
     def legal(self, bits: Bits, role: int) -> Bits:
@@ -85,7 +85,7 @@ class Probe:
         return legal[:, self.role_start[role] : self.role_start[role + 1]]
 
     def observe(self) -> tuple[int, list[Effects]]:
-        """Watches random matches, tries every move once, and returns the role that moves first and all effects."""
+        """Plays random matches and tries every move once. Returns the role that moves first, and all effects."""
         if len(self.machine.roles) != 2:
             roles = len(self.machine.roles)
             raise NotBlokbox(f"{roles} role{'s' * (roles != 1)} instead of 2")
@@ -108,7 +108,7 @@ class Probe:
         return first, [effect for effect in effects if effect is not None]
 
     def _turns(self, seen: MatchPositions, ply: NDArray[np.int64]) -> tuple[int, list[int]]:
-        """The role that moves first, and per role its move while it is not in control."""
+        """The role that moves first, and each role's move while it is not in control."""
         for first in (0, 1):
             waiting = []
             for role in (0, 1):
@@ -134,9 +134,9 @@ class Probe:
         return Effects(base, waiting[role], adds, removes)
 
     def obstacles(self, role: int, effects: list[Effects], cells: list[NDArray[np.int64]], free: Bits) -> Obstacles:
-        """Finds out what is in the way of each move of a role.
+        """The obstacles of each move of a role.
 
-        `cells` are the fluents of each role's colour, `free[f, g]` says that fluent g is true while f is not.
+        `cells` are the fluents of each role's colour; `free[f, g]`: fluent g is true where f is false.
         """
         base = effects[role].base
         own, other = cells[role], cells[1 - role]
@@ -163,7 +163,7 @@ class Probe:
         result.blocked_by_other[at_once] = blocked(base, other, at_once)
         open_moves = result.live & ~at_once
         while open_moves.any():
-            # The own cell that makes most of the remaining moves legal.
+            # The own cell that makes most remaining moves legal.
             cell = int((enabled & open_moves).sum(axis=1).argmax())
             moves = enabled[cell] & open_moves
             fixed = with_cells(base, own[cell : cell + 1])[0]
@@ -174,7 +174,7 @@ class Probe:
 
 
 def _plies(positions: MatchPositions) -> NDArray[np.int64]:
-    """How many plies of its match were played before each position."""
+    """Plies played in its match before each position."""
     n = len(positions.match)
     new = np.r_[True, positions.match[1:] != positions.match[:-1]]
     begin = np.maximum.accumulate(np.where(new, np.arange(n), 0))

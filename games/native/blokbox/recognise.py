@@ -1,9 +1,9 @@
 """Recognition of the Blokbox family in a compiled game.
 
-A binding is put together from experiments (`probe`): what a move adds are the cells that it covers, what it removes is
-the piece; own cells that stand in its way are those and the cells beside them, own cells that make it legal are those
-diagonally beside it; this makes nameless squares a grid (`geometry`). Whatever does not fit is refused on the way, and
-what comes out is believed only after whole random matches (`verify`).
+Experiments (`probe`) yield a binding. A move adds the cells it covers and removes its piece. The own cells that block
+it are those and the cells beside them; the own cells that enable it lie diagonally beside it. So unnamed squares become
+a grid (`geometry`). A mismatch on the way refuses the game. A binding counts only after whole random matches
+(`verify`).
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ from games.native.blokbox.variant import (
 from games.native.blokbox.verify import count_agreeing
 
 VERIFIED_POSITIONS = 20_000
-"""Positions of random matches that a binding must agree on: thousands, spread over whole matches, within a fraction of
-a second. Set by hand; not tuned."""
+"""Positions of random matches on which a binding must agree: many whole matches, in a fraction of a second."""
 
 
 def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> BlokboxBinding | None:
-    """The binding of a game of the family, verified on `positions` positions; None for every other game."""
+    """The binding of a game of the family, verified on `positions` positions; None for other games."""
     try:
         return bind(machine, positions=positions)
     except NotBlokbox:
@@ -45,7 +44,7 @@ def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -
 
 
 def bind(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> BlokboxBinding:
-    """Like `recognise`, but raises `NotBlokbox` for every other game."""
+    """Like `recognise`, but raises `NotBlokbox` for other games."""
     binding = propose(machine)
     agreeing = count_agreeing(machine, binding, positions)
     if agreeing < positions:
@@ -57,12 +56,12 @@ def bind(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> Blo
 
 
 def propose(machine: CircuitMachine) -> BlokboxBinding:
-    """The only binding that a game can have, as far as experiments say. Raises `NotBlokbox` where there is none."""
+    """The only possible binding, by the experiments. Raises `NotBlokbox` where there is none."""
     return _Proposal(machine).binding()
 
 
 class _Proposal:
-    """Everything is kept by player: 0 moves first, 1 is the other one."""
+    """A binding in the making. Lists are by player: player 0 moves first."""
 
     def __init__(self, machine: CircuitMachine) -> None:
         self.machine = machine
@@ -81,7 +80,7 @@ class _Proposal:
         self._sort_squares()
 
     def _sort_facts(self) -> None:
-        """Which facts are cells (only ever added), pieces (removed by one player), free cells (removed by both)."""
+        """Finds the facts of cells (only added), pieces (removed by one player) and empty cells (removed by both)."""
         added = [effects.adds.any(axis=0) for effects in self.effects]
         removed = [effects.removes.any(axis=0) for effects in self.effects]
         if (added[0] & added[1]).any() or ((added[0] | added[1]) & (removed[0] | removed[1])).any():
@@ -99,7 +98,7 @@ class _Proposal:
                 raise NotBlokbox(f"a move uses up {number} facts that could be pieces instead of 1")
 
     def _free_facts(self) -> Bits:
-        """[fluents, fluents]: which fact says that nothing is where another fact says that something is."""
+        """bool[fluents, fluents]: [f, g] where fact f says that a cell is taken, and fact g that it is empty."""
         result = np.zeros((len(self.fluents), len(self.fluents)), np.bool_)
         for effects, added in zip(self.effects, self.added, strict=True):
             moves_of = {effects.removes[:, fact].tobytes(): fact for fact in np.flatnonzero(self.free)}
@@ -111,7 +110,7 @@ class _Proposal:
         return result
 
     def _sort_squares(self) -> None:
-        """Numbers the squares that somebody can cover; both players' facts about one square get the same number."""
+        """Numbers the coverable squares; both players' facts about one square share a number."""
         covers = []
         for player in (0, 1):
             effects, live = self.effects[player], self.live[player]
@@ -120,7 +119,7 @@ class _Proposal:
         for index, fact in enumerate(self.added[0]):
             if covers[0][:, index].any():
                 self.square[0][int(fact)] = len(self.square[0])
-        # Facts of one square: what covers it is what the other colour on it stands in the way of, for both players.
+        # The facts of one square: the moves by which a player covers it are those that the other's colour on it blocks.
         same = [
             self.obstacles[player].blocked_by_other[self.live[player]].T for player in (0, 1)
         ]  # [other's facts, live moves]
@@ -160,7 +159,7 @@ class _Proposal:
         return result
 
     def binding(self) -> BlokboxBinding:
-        """Everything put together."""
+        """The complete binding."""
         grid = embed(self._neighbourhoods())
         if grid is None:
             raise NotBlokbox(
@@ -204,7 +203,7 @@ class _Proposal:
         return self.machine.game.moves[self.roles[player]][move]
 
     def _placed(self, player: int, grid: dict[int, Cell]) -> dict[int, list[tuple[int, tuple[Cell, ...], Cell]]]:
-        """Per fact that a piece is owned: its moves as (move, offsets, anchor)."""
+        """Moves as (move, offsets, anchor), by the fact that their piece is owned."""
         effects = self.effects[player]
         result: dict[int, list[tuple[int, tuple[Cell, ...], Cell]]] = {
             int(fact): [] for fact in np.flatnonzero(self.pieces[player])
@@ -220,7 +219,7 @@ class _Proposal:
     def _shapes(
         self, placed: list[dict[int, list[tuple[int, tuple[Cell, ...], Cell]]]]
     ) -> tuple[tuple[Shape, ...], list[dict[Term, int]], list[dict[Term, int]]]:
-        """Numbers pieces and shapes; pieces of both players that look the same share a number."""
+        """Numbers pieces and shapes; both players' pieces of the same look share a number."""
         numbers: dict[Hashable, int] = {}
         anchors: dict[tuple[int, tuple[Cell, ...], int], set[Cell]] = defaultdict(set)
         owned: list[dict[Term, int]] = [{}, {}]
@@ -232,7 +231,7 @@ class _Proposal:
                 alike[looks] += 1
                 piece = numbers.setdefault((looks, alike[looks]), len(numbers))
                 owned[player][self.fluents[fact]] = piece
-                # Two moves may do the same: each gets a shape of its own.
+                # Two moves may have the same effect: each gets a shape of its own.
                 repeats: Counter[Hashable] = Counter()
                 for move, offsets, anchor in moves:
                     repeats[offsets, anchor] += 1
@@ -241,7 +240,7 @@ class _Proposal:
                     keyed[player].append((move, key, anchor))
         if len(numbers) > MAX_PIECES:
             raise NotBlokbox(f"{len(numbers)} pieces, more than {MAX_PIECES}")
-        # Large shapes first: they are what matters early, and moves are listed in this order.
+        # Large shapes first: they matter early, and moves are listed in this order.
         keys = sorted(anchors, key=lambda key: (-len(key[1]), key))
         index = {key: number for number, key in enumerate(keys)}
         shapes = tuple(Shape(key[0], key[1], frozenset(anchors[key])) for key in keys)
@@ -256,9 +255,9 @@ class _Proposal:
         return shapes, owned, moves_of
 
     def _starts(self, grid: dict[int, Cell], width: int, height: int) -> list[frozenset[Cell]]:
-        """The starting cells: squares that nobody can cover, with nothing to cover beside them and corners around.
+        """Starting cells: uncoverable squares with no coverable square beside them, and only corners around them.
 
-        A square that merely looks like that makes no difference to what can be played.
+        A false one makes no difference to play.
         """
         coverable = [{grid[square] for square in self.square[player].values()} for player in (0, 1)]
         result = []
@@ -282,16 +281,16 @@ class _Proposal:
 def _closed_neighbours(
     effects: Effects, obstacles: Obstacles, facts: NDArray[np.int64], known: Bits
 ) -> tuple[Bits, Bits, Bits]:
-    """Squares that every move on a square has around it: by sides [known, known], by sides and corners [known, known].
+    """Neighbours common to all moves on a square: by side [known, known], by side or corner [known, known].
 
-    The third result [known] says for which squares the second one means anything.
+    The third result [known] marks the squares for which the second one is meaningful.
     """
     covers = effects.adds[:, facts[known]] & obstacles.live[:, None]
     n = int(known.sum())
     beside, around = np.ones((n, n), np.bool_), np.ones((n, n), np.bool_)
     blocked = obstacles.blocked[:, known]
     touched = blocked | obstacles.enabled[known].T
-    # Moves that are legal in the first position do not show what else makes them legal.
+    # Moves legal in the first position do not show what else enables them.
     telling = covers & ~obstacles.at_once[:, None]
     for index in range(n):
         beside[index] = blocked[covers[:, index]].all(axis=0)

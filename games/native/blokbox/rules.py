@@ -1,17 +1,15 @@
 """The rules of the Blokbox family as Numba kernels: placements, moves, perft and random playouts.
 
-In all of them `tables` is a `VariantTables`, `position` (and `start`) uint64[POSITION_WORDS], `workspace` a
-`PlacementWorkspace`, and `seed` the uint64[1] state of a generator (`games.bits.splitmix`).
+Parameters: `tables` is a `VariantTables`, `position` and `start` are uint64[POSITION_WORDS], `workspace` is a
+`PlacementWorkspace`, `seed` the uint64[1] state of a generator (`games.bits.splitmix`). `variant` describes the layout
+of positions and moves.
 
-Instead of keeping move lists from ply to ply, as programs that visit one corner after the other must, `placements`
-finds all moves of a player anew: with whole boards in vector registers (see `board16x16`) that takes 0.17 µs for the 21
-shapes of a 14x14 board. What is kept from ply to ply is the list of *live* shapes, because cells that a player may
-cover only ever get fewer: a shape that fits in nowhere, touching a corner or not, is out for the rest of the match.
+`placements` finds all moves of a player anew instead of updating move lists: with whole boards in vector registers (see
+`board16x16`) that takes 0.17 µs for the 21 shapes of a 14x14 board. Only the list of *live* shapes is kept from ply to
+ply. The cells that a player may cover only get fewer, so a shape that fits nowhere is out for the rest of the match.
 
-`placements` and `play`, which are called for every ply, are inlined by force: a call hands a tuple of arrays over word
-by word, seven words per array, which takes as long as the work that these kernels do.
-
-Positions and moves are laid out as `variant` describes them.
+`placements` and `play` run every ply and are inlined by force: a call passes a tuple of arrays word by word, seven
+words per array, which takes as long as their work.
 """
 
 from __future__ import annotations
@@ -42,16 +40,16 @@ from games.native.blokbox.variant import (
 
 
 class PlacementWorkspace(NamedTuple):
-    """What `placements` writes to, for as many positions at once as there are slots."""
+    """Output of `placements`, for as many positions at once as there are slots."""
 
     shifted: NDArray[np.uint64]
-    """Shifted boards (see `board16x16.store_shifted`); whatever is zero in the beginning stays zero."""
+    """Shifted boards (see `board16x16.store_shifted`); the initial zeros between them stay."""
     shapes: NDArray[np.int64]
     """[slots, shapes]: the live shapes."""
     counts: NDArray[np.int64]
-    """[slots, shapes]: how many moves each live shape has."""
+    """[slots, shapes]: number of moves of each live shape."""
     legal: NDArray[np.uint64]
-    """[slots, shapes, 4]: the anchors of these moves."""
+    """[slots, shapes, 4]: anchors of these moves."""
 
 
 def new_placement_workspace(variant: BlokboxVariant, slots: int) -> PlacementWorkspace:
@@ -69,8 +67,8 @@ def new_placement_workspace(variant: BlokboxVariant, slots: int) -> PlacementWor
 def placements(tables, position, player, candidates, n_candidates, workspace, slot):
     """All moves of `player` with the first `n_candidates` shapes of `candidates` (int64[...]).
 
-    Fills the slot of `workspace` with the shapes among them that are live, their moves and counts. `candidates` may be
-    the slot's own list. Returns the number of live shapes and that of moves.
+    Fills a slot of `workspace` with the live shapes among them, their moves and counts. `candidates` may be the slot's
+    own list. Returns the numbers of live shapes and of moves.
     """
     board = position.ctypes.data
     free = workspace.shifted.ctypes.data
@@ -119,7 +117,7 @@ def play(tables, position, move):
 
 @njit(inline="always")
 def select(board, rank):
-    """The cell of the set bit number `rank` (from 0) of a board (uint64[4]); -1 if there are fewer."""
+    """The cell of set bit number `rank` (from 0) of a board (uint64[4]); -1 if there are fewer bits."""
     for word in range(WORDS):
         bits = board[word]
         count = popcount(bits)
@@ -131,7 +129,7 @@ def select(board, rank):
 
 @njit(**KERNEL)
 def list_moves(workspace, slot, live, moves):
-    """Write the moves of a slot with `live` shapes to `moves` (int64[...]), by shape and cell. Returns their number."""
+    """Writes a slot's moves, of `live` shapes, to `moves` (int64[...]), by shape and cell. Returns their number."""
     n = 0
     for index in range(live):
         base = BOARD_CELLS * workspace.shapes[slot, index]
@@ -146,7 +144,7 @@ def list_moves(workspace, slot, live, moves):
 
 @njit(inline="always")
 def random_move(workspace, slot, live, total, seed):
-    """One of the `total` >= 1 moves (int64) of a slot with `live` shapes, at random."""
+    """A random one of the `total` >= 1 moves (int64) of a slot with `live` shapes."""
     rank = random_below(seed, total)
     for index in range(live):
         count = workspace.counts[slot, index]
@@ -158,10 +156,10 @@ def random_move(workspace, slot, live, total, seed):
 
 @njit(**INNER)
 def playout(tables, position, workspace, live, seed):
-    """Play `position` on to the end, in place, by random moves; returns the player who cannot move, and the plies.
+    """Plays `position` to the end, in place, by random moves. Returns the player who cannot move, and the plies.
 
-    `workspace` has two slots, in which the first `live[player]` (int64[2]) shapes of each player are known to be all
-    that may be live; both are used up.
+    `workspace` has two slots; only the first `live[player]` (int64[2]) shapes of each player's slot can be live. Both
+    are overwritten.
     """
     plies = 0
     while True:
@@ -177,9 +175,9 @@ def playout(tables, position, workspace, live, seed):
 
 @njit(cache=True, nogil=True)
 def playouts(tables, start, n, workspace, seed):
-    """Play `n` random matches from `start` to the end; `workspace` has two slots.
+    """Plays `n` random matches from `start` to the end; `workspace` has two slots.
 
-    Returns how many of them the player to move in `start` won, and how many plies they took together.
+    Returns the number won by the player to move in `start`, and the total of plies.
     """
     n_shapes = len(tables.piece)
     position = np.empty(POSITION_WORDS, np.uint64)
@@ -200,7 +198,7 @@ def playouts(tables, start, n, workspace, seed):
 
 @njit(cache=True, nogil=True)
 def perft(tables, start, depth, workspace, moves):
-    """How many sequences of `depth` >= 1 moves begin in `start`.
+    """The number of sequences of `depth` >= 1 moves from `start`.
 
     `workspace` has `depth` slots; `moves` (int64[depth, m]) has room for the moves of a position.
     """

@@ -1,4 +1,4 @@
-"""What may differ between the games of the Blokbox family, and the tables that the kernels play it from."""
+"""The games of the Blokbox family as data, and their tables for kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Cell: TypeAlias = tuple[int, int]
 """(x, y), both from 0."""
 
 MAX_PIECES = 64
-"""Pieces of both players together that one variant can hold."""
+"""Most pieces in one variant, of both players together."""
 BOARD_CELLS = SIDE * SIDE
 SIDE_STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))
 CORNER_STEPS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
@@ -23,30 +23,30 @@ CORNER_STEPS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
 
 @dataclass(frozen=True)
 class Shape:
-    """One way in which a piece can lie: the same cells, moved over the board without turning."""
+    """One orientation of a piece: its cells, translated over the board."""
 
     piece: int
     cells: tuple[Cell, ...]
     """Offsets from the anchor; the least dx and the least dy are 0."""
     anchors: frozenset[Cell]
-    """Where the anchor may be: a subset of where all cells are on the board."""
+    """Cells at which the anchor may be; all of the shape's cells are then on the board."""
 
 
 @dataclass(frozen=True)
 class BlokboxVariant:
-    """One member of the family: two players place pieces by turns; who cannot has lost.
+    """One member of the family: two players place pieces alternately; a player who cannot loses.
 
-    A placement needs free cells only, at least one of them diagonally beside a cell of the player's own colour, and
-    none of them sharing a side with such a cell. Every piece can be placed once by each player who owns it.
+    A placement covers free cells only. At least one is diagonally beside a cell of the player's own colour, none shares
+    a side with such a cell. Each player who owns a piece can place it once.
     """
 
     width: int
     height: int
     shapes: tuple[Shape, ...]
     owned: tuple[frozenset[int], frozenset[int]]
-    """The pieces of the player who moves first and of the other one."""
+    """The pieces of each player; player 0 moves first."""
     starts: tuple[frozenset[Cell], frozenset[Cell]]
-    """The cells that each player's colour lies on in the first position."""
+    """The cells of each player's colour in the first position."""
 
     def __post_init__(self) -> None:
         if not (1 <= self.width <= SIDE and 1 <= self.height <= SIDE):
@@ -60,12 +60,12 @@ class BlokboxVariant:
 
     @cached_property
     def tables(self) -> VariantTables:
-        """What kernels play from."""
+        """The tables for kernels."""
         return _tables(self)
 
     @cached_property
     def start(self) -> NDArray[np.uint64]:
-        """The first position (see `rules`)."""
+        """The first position."""
         return self.position(self.starts, self.owned, 0)
 
     def position(
@@ -73,7 +73,7 @@ class BlokboxVariant:
     ) -> NDArray[np.uint64]:
         """The position with these cells and pieces per player, and player `turn` to move."""
         taken = cells[0] | cells[1]
-        board = self._cells()
+        board = self.board_cells()
         position = np.zeros(POSITION_WORDS, np.uint64)
         key = 0
         keys = _cell_keys()
@@ -91,12 +91,13 @@ class BlokboxVariant:
         position[KEY] = key
         return position
 
-    def _cells(self) -> frozenset[Cell]:
+    def board_cells(self) -> frozenset[Cell]:
+        """All cells of the board."""
         return frozenset((x, y) for x in range(self.width) for y in range(self.height))
 
 
-# A position is uint64[20]: per player the cells its colour may still cover (free, and no side shared with an own cell)
-# and the cells diagonally beside its colour; then the owned pieces as bits, who moves, and the Zobrist key.
+# A position is uint64[20]: per player, the cells its colour may cover (free, no side shared with an own cell) and the
+# cells diagonally beside its colour; then the owned pieces as bits, the player to move, and the Zobrist key.
 FREE = 0
 CORNERS = 2 * WORDS
 OWNED = 4 * WORDS
@@ -104,7 +105,7 @@ TURN = OWNED + 2
 KEY = OWNED + 3
 POSITION_WORDS = KEY + 1
 
-# A row of `VariantTables.effects`: what a placement does to the boards.
+# A row of `VariantTables.effects`.
 COVERED = 0
 BLOCKED = WORDS
 TOUCHED = 2 * WORDS
@@ -115,19 +116,19 @@ class VariantTables(NamedTuple):
     """A variant as arrays. A move is `256 * shape + anchor`, an anchor is the cell `16 * y + x`."""
 
     anchors: NDArray[np.uint64]
-    """[shapes, 4]: where a shape may be anchored."""
+    """[shapes, 4]: admissible anchors."""
     offsets: NDArray[np.uint32]
-    """Byte offsets of the shapes' cells in shifted boards (see `board16x16.fit`), all shapes one after the other."""
+    """Byte offsets of the shapes' cells in shifted boards (see `board16x16.fit`), all shapes in a row."""
     first: NDArray[np.int64]
-    """[shapes + 1]: where each shape's offsets begin."""
+    """[shapes + 1]: start of each shape's offsets."""
     piece: NDArray[np.int64]
-    """[shapes]: the piece that is placed."""
+    """[shapes]: the shape's piece."""
     columns: int
-    """How many shifted copies of a board the shapes need."""
+    """Number of shifted copies of a board that the shapes need."""
     effects: NDArray[np.uint64]
-    """[moves, 12]: cells that a move covers, these and those beside them, and those diagonally beside them."""
+    """[moves, 12]: cells that a move covers; these and those beside them; those diagonally beside them."""
     keys: NDArray[np.uint64]
-    """[2, moves]: what a move of each player changes in the Zobrist key."""
+    """[2, moves]: change of the Zobrist key by a player's move."""
 
 
 def board_words(cells: frozenset[Cell]) -> NDArray[np.uint64]:
@@ -141,12 +142,12 @@ def _neighbours(cells: frozenset[Cell], steps: tuple[Cell, ...]) -> frozenset[Ce
 
 
 def _cell_keys() -> NDArray[np.uint64]:
-    """Zobrist keys [2, 256 + 64] of a player's cells and pieces; the same in every process."""
+    """Zobrist keys [2, 256 + 64] of a player's cells and pieces; equal in all processes."""
     return np.random.default_rng(0x626C6F6B).integers(0, 1 << 64, (2, BOARD_CELLS + MAX_PIECES), np.uint64)
 
 
 def _tables(variant: BlokboxVariant) -> VariantTables:
-    board = variant._cells()
+    board = variant.board_cells()
     shapes = variant.shapes
     keys = _cell_keys()
     effects = np.zeros((len(shapes) * BOARD_CELLS, EFFECT_WORDS), np.uint64)

@@ -1,4 +1,4 @@
-"""Whether a binding and the compiled game agree over whole random matches."""
+"""Verification of a binding against the compiled game over whole random matches."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from games.native.blokbox.rules import PlacementWorkspace, list_moves, new_place
 from games.native.blokbox.variant import BOARD_CELLS, POSITION_WORDS, TURN, BlokboxVariant
 
 MATCHES_AT_ONCE = 64
-"""One per lane of a word."""
+"""Matches played at once: one per lane of a word."""
 
 
 class _Maps(NamedTuple):
-    """A binding by the machine's indices and packed states, instead of terms."""
+    """A binding in the machine's indices and packed states."""
 
     roles: NDArray[np.int64]
-    """(2) the machine's role of each player."""
+    """(2) machine role of each player."""
     role_start: NDArray[np.int64]
-    """(3) where each role's moves begin in one numbering over both."""
+    """(3) start of each role's moves in the numbering over both roles."""
     waiting: NDArray[np.int64]
-    """(2) each player's move while the other one plays, as an index of its role."""
+    """(2) each player's move while the other plays, as an index within its role."""
     move_of: NDArray[np.int64]
-    """(2, machine moves): the native move of each player's machine move, or -1."""
+    """(2, machine moves): native move of each machine move, or -1."""
     index_of: NDArray[np.int64]
-    """(2, native moves): the reverse."""
+    """(2, native moves): machine move of each native move, or -1."""
     initial: NDArray[np.uint64]
-    """(words) the packed first state."""
+    """(words): the packed first state."""
     sets: NDArray[np.uint64]
-    """(2, native moves, words): what each move of a player makes true."""
+    """(2, native moves, words): facts that a player's move makes true."""
     clears: NDArray[np.uint64]
-    """(2, native moves, words): what it makes false."""
+    """(2, native moves, words): facts that it makes false."""
     flips: NDArray[np.uint64]
-    """(words): what changes with the turn."""
+    """(words): facts that change with the turn."""
 
 
 def count_agreeing(machine: CircuitMachine, binding: BlokboxBinding, positions: int, *, seed: int = 2) -> int:
-    """In how many positions of random matches legal moves, next facts, end and goals are the same.
+    """Number of positions of random matches with the same legal moves, next facts, end and goals.
 
-    Stops at `positions` or a few more, or before the matches (64 at a time) in which there is a difference.
+    Stops at `positions` or a few more, or before a batch of 64 matches with a difference.
     """
     maps = _maps(binding, machine)
     if maps is None:
@@ -74,7 +74,7 @@ def count_agreeing(machine: CircuitMachine, binding: BlokboxBinding, positions: 
 
 
 def _maps(binding: BlokboxBinding, machine: CircuitMachine) -> _Maps | None:
-    """None where a placement covers a cell without a fact."""
+    """The binding's maps; None where a placement covers a cell without a fact."""
     fluents = {fact: index for index, fact in enumerate(machine.game.fluents)}
     n_native = len(binding.variant.shapes) * BOARD_CELLS
     move_of = np.full((2, max(len(moves) for moves in machine.game.moves)), -1, np.int64)
@@ -121,7 +121,7 @@ def _maps(binding: BlokboxBinding, machine: CircuitMachine) -> _Maps | None:
 
 
 class _Buffers(NamedTuple):
-    """The memory of `_follow`."""
+    """Working memory of `_follow`."""
 
     everything: NDArray[np.int64]
     """[shapes]: all shapes."""
@@ -130,7 +130,7 @@ class _Buffers(NamedTuple):
     position: NDArray[np.uint64]
     """[POSITION_WORDS]"""
     words: NDArray[np.uint64]
-    """[words]: the machine's state that follows from the native moves."""
+    """[words]: the machine's state after the native moves."""
     workspace: PlacementWorkspace
     """One slot."""
 
@@ -147,7 +147,7 @@ def _buffers(variant: BlokboxVariant, words: int) -> _Buffers:
 
 @njit(inline="always")
 def _count(legal, row, begin, end):
-    """How many of the moves from `begin` up to `end` are allowed in a row of `legal` (bool[n, moves])."""
+    """Number of allowed moves in begin..end-1 of a row of `legal` (bool[n, moves])."""
     count = 0
     for move in range(begin, end):
         count += np.int64(legal[row, move])
@@ -156,11 +156,10 @@ def _count(legal, row, begin, end):
 
 @njit(**KERNEL)
 def _follow(tables, start, sample, legal, maps, buffers, loser):
-    """Follows matches natively; False at the first difference. `loser` (int64[n]) becomes who cannot move at an end.
+    """Replays matches natively; False at the first difference. Sets `loser` (int64[n]) to the player stuck at an end.
 
     `tables` is a `VariantTables`, `start` the first position (uint64[POSITION_WORDS]), `sample` a `MatchPositions`,
-    `legal` (bool[n, moves of both roles]) what the machine allows in its states, `maps` a `_Maps`, `buffers` a
-    `_Buffers`.
+    `legal` (bool[n, moves of both roles]) the machine's legal moves, `maps` a `_Maps`, `buffers` a `_Buffers`.
     """
     states, match, terminal, joint = sample.states, sample.match, sample.terminal, sample.joint
     roles, role_start, waiting, move_of, index_of = (
@@ -209,7 +208,7 @@ def _follow(tables, start, sample, legal, maps, buffers, loser):
 
 
 def warm_kernels(variant: BlokboxVariant) -> None:
-    """Compile the kernel or load it from the cache."""
+    """Compiles the kernel or loads it from the cache."""
     sample = MatchPositions(
         np.zeros((0, 1), np.uint64), np.zeros((0, 2), np.int32), np.zeros(0, np.int32), np.zeros(0, np.bool_)
     )

@@ -1,1 +1,1 @@
-"""Reversi and its relatives on bitboards: rules, perft, and the recognition of the family in a ground program."""
+"""Reversi and its relatives on bitboards: rules, perft, and recognition of the family."""

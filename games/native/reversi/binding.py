@@ -1,4 +1,4 @@
-"""A binding: which fact of a rulesheet is which disc, which move is which cell, and what a result is worth."""
+"""A binding: a rulesheet's facts and moves on the native board, and the goals of results."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from games.native.reversi.rules import ReversiPosition, ReversiVariant, cells_of
 
 @dataclass(frozen=True)
 class ReversiBinding:
-    """A game of the family as one rulesheet words it. Colour 0 and 1 are the rulesheet's first and second role."""
+    """A game of the family in a rulesheet's words. Colours 0 and 1 are the rulesheet's first and second role."""
 
     variant: ReversiVariant
     discs: tuple[Mapping[Term, int], Mapping[Term, int]]
-    """Per colour: the fact that a disc of the colour lies on a cell (bitboard index)."""
+    """Per colour: cells (bitboard indices) by the facts that its discs lie on them."""
     blanks: Mapping[Term, int]
-    """Facts that a cell is empty, where the rulesheet says so."""
+    """Cells by the facts that they are empty; {} for sheets without such facts."""
     filled: Mapping[Term, int]
-    """Facts that a cell is taken, where the rulesheet says so."""
+    """Cells by the facts that they are taken; {} for sheets without such facts."""
     control: Mapping[Term, int]
-    """Facts that say which colour is to move."""
+    """The colour to move, by the facts that say so."""
     always: frozenset[Term]
     """Facts of every state."""
     moves: tuple[Mapping[Term, int], Mapping[Term, int]]
-    """Per colour: the cell of each move that takes one."""
+    """Per colour: cells by the moves that take them."""
     passes: tuple[Term, Term]
-    """Per colour: the move of the side to move when it has no other."""
+    """Per colour: the side to move's move when it has no other."""
     waits: tuple[Term, Term]
-    """Per colour: the move while the other side is to move; mostly the same as `passes`."""
+    """Per colour: the move while the other side is to move; often the same as in `passes`."""
     goals: tuple[tuple[int, int, int], tuple[int, int, int]]
-    """Per colour: what a loss, a draw and a win are worth."""
+    """Per colour: goals of a loss, a draw and a win."""
     ignored: frozenset[Term] = frozenset()
-    """Facts that nothing depends on, such as a count of the plies."""
+    """Facts without influence, such as a count of plies."""
 
     def position(self, facts: Iterable[Term]) -> ReversiPosition:
-        """The position of a state. Raises `UnknownFactError` where the facts are not those of any position."""
+        """The position of a state. Raises `UnknownFactError` where the facts fit no position."""
         facts = frozenset(facts) - self.ignored
         discs = [sum(1 << cell for fact, cell in names.items() if fact in facts) for names in self.discs]
         turn = 0
@@ -50,7 +50,7 @@ class ReversiBinding:
         return position
 
     def facts(self, position: ReversiPosition) -> frozenset[Term]:
-        """What is true in the position's state, but for ignored facts."""
+        """The facts of the position's state, without ignored ones."""
         taken = position.discs[0] | position.discs[1]
         true: set[Term] = set(self.always)
         for colour in (0, 1):
@@ -61,22 +61,22 @@ class ReversiBinding:
         return frozenset(true)
 
     def legal(self, position: ReversiPosition, colour: int) -> set[Term]:
-        """The legal moves of a colour in a position that is not terminal."""
+        """The legal moves of a colour in a non-terminal position."""
         if colour != position.turn:
             return {self.waits[colour]}
         cells = self.variant.moves(position)
         return {self.move(colour, cell) for cell in cells_of(cells)} if cells else {self.passes[colour]}
 
     def move(self, colour: int, cell: int | None) -> Term:
-        """The move that takes a cell, or that passes (None)."""
+        """The move that takes a cell, or the pass (None)."""
         return self.passes[colour] if cell is None else self._by_cell[colour][cell]
 
     def cell(self, colour: int, move: Term) -> int | None:
-        """The cell that a move takes; None where it passes."""
+        """The cell that a move takes; None for a pass."""
         return self.moves[colour].get(move)
 
     def goal(self, position: ReversiPosition, colour: int) -> int:
-        """What the finished game is worth to a colour."""
+        """A colour's goal in the finished game."""
         return self.goals[colour][1 + self.variant.result(position, colour)]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Where unnamed cells lie on a board, from which three of them are neighbours in a row."""
+"""Places of unnamed cells on a board, from rows of three neighbours."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from itertools import permutations, product
 
 Point = tuple[int, int]
 Triple = tuple[int, int, int]
-"""Three cells in a row, the middle one in the middle."""
+"""Three adjacent cells in a row, in order."""
 
 _AXES: tuple[Point, ...] = ((1, 0), (0, 1), (1, 1), (1, -1))
 
 
 def embed(count: int, triples: Iterable[Triple]) -> list[int] | None:
-    """Bitboard cells (8 * row + column) for `count` cells such that every triple lies in a row, or None.
+    """Bitboard cells (8 * row + column) of `count` cells such that every triple is a row; None if there are none.
 
-    Any of the images under the board's symmetries may be returned. The opposite neighbours of one cell are given the
-    four axes in every possible way; all other cells follow from them.
+    Any image under the board's symmetries may be returned. The opposite neighbours of one cell get the four axes in
+    every possible way; all other cells follow.
     """
     rows = {(min(a, c), b, max(a, c)) for a, b, c in triples}
     pairs: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -31,7 +31,7 @@ def embed(count: int, triples: Iterable[Triple]) -> list[int] | None:
     centre = max(pairs, key=lambda cell: len(pairs[cell]))
     opposite = pairs[centre]
     for axes in permutations(_AXES, len(opposite)):
-        # Turning the whole board round leaves the first sign free.
+        # A half turn of the board leaves the first sign free.
         for signs in product((1,), *[(1, -1)] * (len(opposite) - 1)):
             points: dict[int, Point] = {centre: (0, 0)}
             for (one, other), (x, y), sign in zip(opposite, axes, signs, strict=True):
@@ -42,7 +42,7 @@ def embed(count: int, triples: Iterable[Triple]) -> list[int] | None:
 
 
 def _spread(points: dict[int, Point], members: dict[int, list[Triple]]) -> bool:
-    """Place all cells that follow from the placed ones; False on a contradiction."""
+    """Place all cells that follow from placed ones; False on a contradiction."""
     queue = deque(points)
     while queue:
         for triple in members[queue.popleft()]:
@@ -75,7 +75,7 @@ def _all(members: dict[int, list[Triple]], points: dict[int, Point]) -> set[Trip
 
 
 def _normalise(points: dict[int, Point], count: int) -> list[int] | None:
-    """Move the points into the corner of the bitboard; None where some are missing or do not fit."""
+    """Move the points into the corner of the bitboard; None if some are missing or do not fit."""
     if len(points) < count:
         return None
     left, top = min(x for x, _ in points.values()), min(y for _, y in points.values())

@@ -1,7 +1,7 @@
-"""Perft: how many sequences of exactly `depth` plies the rules allow, the test of a move generator.
+"""Perft: the number of legal sequences of exactly `depth` plies, the test of a move generator.
 
-A forced pass is a ply. What a sequence counts that ends before `depth` differs among published tables, so it is a
-parameter. The last ply is counted in bulk (its moves are not made).
+A forced pass is a ply. Published tables differ on sequences that end before `depth`, so their count is a parameter.
+The last ply is counted in bulk, without making its moves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ONE = np.uint64(1)
 
 @njit(**INNER)
 def _two_plies(player, opponent, empty, finished):
-    """Perft of depth 2, bulk counting the second ply; boards are uint64, `finished` counts for a finished game."""
+    """Perft of depth 2, the second ply in bulk. Boards are uint64; `finished` is the count of a finished game."""
     moves = legal_moves(player, opponent, empty)
     if moves == 0:
         replies = popcount(legal_moves(opponent, player, empty))
@@ -43,7 +43,7 @@ def _two_plies(player, opponent, empty, finished):
 def _perft(player, opponent, playable, depth, finished):
     """Perft by an explicit stack of (player, opponent, moves still to make).
 
-    Boards are uint64; `finished` (int64) counts for a finished game.
+    Boards are uint64; `finished` (int64) is the count of a finished game.
     """
     total = 0
     stack = np.zeros((depth + 1, 3), np.uint64)
@@ -88,7 +88,7 @@ def _perft(player, opponent, playable, depth, finished):
 def perft(variant: ReversiVariant, depth: int, *, count_finished: bool = True) -> int:
     """The number of leaves at `depth` plies from the variant's first position.
 
-    `count_finished`: whether a game that ends earlier counts as one leaf, or as none (only full-length sequences).
+    `count_finished`: whether a game that ends earlier counts as one leaf, or as none.
     """
     position = variant.initial()
     if depth == 0:

@@ -1,9 +1,9 @@
-"""Recognising Reversi by how a game behaves, never by its names.
+"""Recognition of the Reversi family by behaviour, never by names.
 
-Random matches of the compiled game tell which facts are discs of which role, control, or blanks: a disc fact rises on
-its role's moves and falls on the other's; the two disc facts of a cell are never true together. Which cells lie in a
-row is asked of the circuit: with one disc of each role on an otherwise empty board, the only legal move is the cell
-that brackets. What results is only a proposal, to be verified over whole matches (`games.native.reversi.verify`).
+Random matches of the compiled game tell which facts are discs of which role, control, or blanks: a role's disc facts
+rise on its own moves and fall on the other's; a cell's two disc facts are never true together. Queries of the circuit
+find rows of cells: with one disc of each role on an otherwise empty board, the only legal move is the cell that
+brackets. The resulting proposal is verified over whole matches (`games.native.reversi.verify`).
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from games.native.reversi.verify import agrees
 Bits = npt.NDArray[np.bool_]
 
 SAMPLE_MATCHES = 128
-"""Random matches that facts are told apart by: about 7,000 positions on a full board."""
+"""Random matches that tell facts apart: about 7,000 positions on a full board."""
 SAMPLE_POSITIONS = 6000
-"""Where these matches are short, more are played until this many positions are seen. Set by hand; not tuned."""
+"""Least number of positions; where matches are short, more are played."""
 MAX_PLIES = 200
-"""More than any match of the family has."""
+"""Bound on plies; no match of the family is as long."""
 ODD_MATCHES = 2000
-"""Random matches that the value of a draw is looked for in where the number of cells is odd. Not tuned."""
+"""Random matches searched for a draw where the number of cells is odd."""
 MIN_CELLS = 8
-"""Fewer moves per role than this are not looked at. Set by hand; not tuned."""
+"""Least number of moves per role."""
 VERIFIED_POSITIONS = 20_000
-"""Positions of random matches that a binding must agree on, and must go on agreeing on full boards. Not tuned."""
+"""Positions of random matches on which a binding must agree."""
 
 
 class NotReversi(NotRecognised):
-    """The game does not behave like one of the family; says at which point."""
+    """The game does not behave like one of the family; the text names the failed check."""
 
 
 def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> ReversiBinding | None:
-    """The binding of a game of the family, verified on `positions` positions; None for every other game."""
+    """The binding of a game of the family, verified on `positions` positions; None for other games."""
     try:
         return bind(machine, positions=positions)
     except NotReversi:
@@ -51,7 +51,7 @@ def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -
 
 
 def bind(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> ReversiBinding:
-    """Like `recognise`, but raises `NotReversi` for every other game."""
+    """Like `recognise`, but raises `NotReversi` for other games."""
     binding = propose(machine)
     if not agrees(machine, binding, positions):
         cells = binding.variant.playable.bit_count()
@@ -63,7 +63,7 @@ def bind(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> Rev
 
 
 def propose(machine: CircuitMachine) -> ReversiBinding:
-    """A binding that fits the game's behaviour in a few random matches and its geometry. Raises `NotReversi`."""
+    """A binding that fits a few random matches and the geometry. Raises `NotReversi`."""
     moves = [len(moves) for moves in machine.game.moves]
     if len(moves) != 2:
         raise NotReversi(f"{len(moves)} role{'s' * (len(moves) != 1)} instead of 2")
@@ -79,18 +79,18 @@ def propose(machine: CircuitMachine) -> ReversiBinding:
 
 @dataclass(frozen=True)
 class _Observed:
-    """Random matches, and what follows at once from them."""
+    """Random matches, and their immediate findings."""
 
     bits: Bits
     """bool[positions, fluents]"""
     control: dict[int, int]
     """Fluents that say whose turn it is."""
     waits: tuple[int, int]
-    """Per role, the index of its move while the other one moves."""
+    """Per role, index of its move while the other role moves."""
     passes: tuple[int, int]
-    """Per role, the index of its move when it has no other; mostly the same."""
+    """Per role, index of its move when it has no other; often the same as in `waits`."""
     stays: bool
-    """Whether control was ever seen to stay with a role that moved."""
+    """Whether control ever stayed with a role that moved."""
     before: Bits
     after: Bits
     """bool[transitions, fluents]"""
@@ -102,20 +102,20 @@ class _Observed:
 
 @dataclass(frozen=True)
 class _Cells:
-    """Per cell (list index): its disc fluents by role, its moves by role (-1 where it has none), and other fluents."""
+    """Per cell (list index): its disc fluents by role, its moves by role (-1 for none), and other fluents."""
 
     discs: list[tuple[int, int]]
     moves: list[tuple[int, int]]
     blanks: dict[int, int]
     filled: dict[int, int]
     lasting: list[int]
-    """Fluents that were true in every position."""
+    """Fluents true in every position."""
     ignored: list[int]
-    """Fluents without a meaning here. That nothing depends on them is for the verification to show."""
+    """Fluents without a meaning here. Verification shows that nothing depends on them."""
 
 
 def _observe(machine: CircuitMachine) -> _Observed:
-    """Play random matches. Raises `NotReversi` where they are not turns of one role and the other's single pass."""
+    """Play random matches. Raises `NotReversi` unless one role has a choice at a time and the other a single pass."""
     sample = machine.random_matches(SAMPLE_MATCHES, 1, max_plies=MAX_PLIES)
     if len(sample.states) < SAMPLE_POSITIONS:
         matches = SAMPLE_MATCHES * SAMPLE_POSITIONS // len(sample.states)
@@ -161,9 +161,9 @@ def _observe(machine: CircuitMachine) -> _Observed:
 
 
 def _pass(legal: Bits, played: npt.NDArray[np.int32], changes: npt.NDArray[np.int64], wait: int) -> int:
-    """The move of a role that has no other when it is its turn, if it is not the one it waits with.
+    """The only move of a role on its turn when it cannot take a cell; `wait` if there is no other such move.
 
-    It is the only legal move wherever it is legal, and changes less than every move that takes a cell.
+    It is the only legal move wherever it is legal, and changes fewer facts than every move that takes a cell.
     """
     forced = legal.any(axis=0) & ~(legal & (legal.sum(axis=1) > 1)[:, None]).any(axis=0)
     for move in np.flatnonzero(forced):
@@ -174,7 +174,7 @@ def _pass(legal: Bits, played: npt.NDArray[np.int32], changes: npt.NDArray[np.in
 
 
 def _cells(observed: _Observed) -> _Cells:
-    """Tell disc fluents from others, pair those of one cell, find the moves that take cells. Raises `NotReversi`."""
+    """Find disc fluents, pair those of one cell, find the moves that take cells. Raises `NotReversi`."""
     before, after, bits = observed.before, observed.after, observed.bits
     rises, falls = ~before & after, before & ~after
     by = [observed.mover == role for role in (0, 1)]
@@ -182,7 +182,7 @@ def _cells(observed: _Observed) -> _Cells:
     down = [falls[by[role]].any(axis=0) for role in (0, 1)]
     is_control = np.zeros(bits.shape[1], np.bool_)
     is_control[list(observed.control)] = True
-    stays = (before & after).any(axis=0)  # unlike a count of plies, say
+    stays = (before & after).any(axis=0)  # unlike a count of plies
     discs = [np.flatnonzero(up[role] & ~down[role] & ~up[1 - role] & stays & ~is_control) for role in (0, 1)]
     numbers = [len(facts) for facts in discs]
     if numbers[0] != numbers[1] or not MIN_CELLS <= numbers[0] <= 64:
@@ -215,7 +215,7 @@ def _cells(observed: _Observed) -> _Cells:
 
 
 def _moves(observed: _Observed, rises: Bits, role: int, discs: list[int]) -> list[int]:
-    """Per cell, the role's move that always puts a disc there, -1 for none. `NotReversi` if moves are no cells."""
+    """Per cell, the role's move that always puts a disc there, or -1. Raises `NotReversi` if moves are no cells."""
     result = [-1] * len(discs)
     mine = observed.mover == role
     for move in np.unique(observed.joint[mine, role]):
@@ -230,7 +230,7 @@ def _moves(observed: _Observed, rises: Bits, role: int, discs: list[int]) -> lis
 
 
 def _bind(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> ReversiBinding:
-    """Find the geometry, the goals and the first position, and name everything by terms. Raises `NotReversi`."""
+    """Find geometry, goals and first position, and express everything in terms. Raises `NotReversi`."""
     triples = _triples(machine, observed, cells)
     if not triples:
         raise NotReversi("a disc of the one role beside one of the other one makes no move legal: nothing is enclosed")
@@ -279,7 +279,7 @@ def _bind(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> Revers
 def _craft(
     machine: CircuitMachine, observed: _Observed, cells: _Cells, owners: npt.NDArray[np.int8], turn: int
 ) -> npt.NDArray[np.uint64]:
-    """Packed states (states, words) for boards `owners` (int8[states, cells]: 0, 1, or -1 for empty)."""
+    """Packed states (states, words) of boards `owners` (int8[states, cells]: 0, 1, or -1 for empty)."""
     fluents = observed.bits.shape[1]
     bits = np.zeros((len(owners), -(-fluents // 64) * 64), np.uint8)
     for role in (0, 1):
@@ -292,7 +292,7 @@ def _craft(
 
 
 def _triples(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> set[Triple]:
-    """All (w, u, v) where role 0 may play w against role 1's disc on u and its own on v; `NotReversi` for several w."""
+    """All (w, u, v): role 0 may play w against role 1's disc on u and its own on v. `NotReversi` for several w."""
     count = len(cells.discs)
     ordered = [(u, v) for u in range(count) for v in range(count) if u != v]
     owners = np.full((len(ordered), count), -1, np.int8)
@@ -310,7 +310,7 @@ def _triples(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> set
     found = set()
     for row in np.flatnonzero(mine.any(axis=1)):
         target = taker.get(int(mine[row].argmax()))
-        if target is not None:  # else a cell that is taken from the start
+        if target is not None:  # else a cell taken from the start
             found.add((target, *ordered[row]))
     return found
 
@@ -318,7 +318,7 @@ def _triples(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> set
 def _goals(
     machine: CircuitMachine, observed: _Observed, cells: _Cells
 ) -> tuple[tuple[tuple[int, int, int], tuple[int, int, int]], bool]:
-    """Per role the goals of a loss, a draw and a win, asked of full boards, and whether the minority wins.
+    """Per role the goals of a loss, a draw and a win, by full boards, and whether the minority wins.
 
     Raises `NotReversi` where the number of discs does not decide.
     """
@@ -328,8 +328,8 @@ def _goals(
     owners[2] = 1
     values = machine.goals_of(_craft(machine, observed, cells, owners, 0))
     if count % 2:
-        # No full board is a draw: its value shows in matches that ended with empty cells. Without any of those it
-        # does not matter much.
+        # No full board is a draw: its value shows in matches that end with empty cells. Without such matches, it
+        # hardly matters.
         sample = machine.random_matches(ODD_MATCHES, 3, max_plies=MAX_PLIES)
         found = np.unique(machine.goals_of(np.ascontiguousarray(sample.states[sample.terminal])), axis=0)
         others = [row for row in found if not (row == values[0]).all() and not (row == values[2]).all()]

@@ -1,4 +1,4 @@
-"""The rules of the Reversi family: boards up to 8x8, blocked cells, either way of passing, either way of winning."""
+"""The rules of the Reversi family: boards up to 8x8, blocked cells, both ways of passing, both ways of winning."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from games.bits.words import popcount
 
 @njit(inline="always")
 def legal_moves(player, opponent, empty):
-    """The cells of `empty` (uint64 set) on which the side to move captures something; all are uint64."""
+    """The cells of `empty` on which the side to move captures something; all are uint64 sets."""
     return capture_targets(player, opponent) & empty
 
 
 @njit("uint64(uint64, uint64, uint64)", **KERNEL)
 def _legal_moves(player, opponent, empty):
-    """As `legal_moves`, to be called from Python."""
+    """`legal_moves` for calls from Python."""
     return legal_moves(player, opponent, empty)
 
 
 @njit("uint64(int64, uint64, uint64)", **KERNEL)
 def _flips(cell, player, opponent):
-    """As `flips`, to be called from Python."""
+    """`flips` for calls from Python."""
     return flips(cell, player, opponent)
 
 
 class ReversiPosition(NamedTuple):
-    """A position of a match: plain bitboards (Python ints) per colour, and whose turn it is."""
+    """A position: a bitboard (Python int) per colour, and the colour to move."""
 
     discs: tuple[int, int]
     """The discs of colour 0 and of colour 1."""
@@ -61,13 +61,13 @@ class ReversiVariant:
     first: int = 0
     """The colour that moves first."""
     noop: bool = True
-    """Whether a player without a capture passes by a move of its own; else control stays with the other player."""
+    """Whether a player without a capture makes a passing move; otherwise the other player keeps control."""
     minority: bool = False
     """Whether the player with *fewer* discs wins (suicide Reversi)."""
 
     @property
     def cells(self) -> int:
-        """How many cells can be played on."""
+        """Number of playable cells."""
         return self.playable.bit_count()
 
     @property
@@ -108,7 +108,7 @@ class ReversiVariant:
         return after
 
     def result(self, position: ReversiPosition, colour: int) -> int:
-        """+1 where `colour` wins the finished game, 0 for a draw, -1 where it loses."""
+        """Result of the finished game for `colour`: +1 for a win, 0 for a draw, -1 for a loss."""
         margin = self.sign * (position.discs[colour].bit_count() - position.discs[1 - colour].bit_count())
         return (margin > 0) - (margin < 0)
 
@@ -121,13 +121,13 @@ def central_start(columns: int, rows: int, playable: int) -> ReversiVariant:
 
 
 def play(player: int, opponent: int, cell: int) -> tuple[int, int]:
-    """The board after a legal move, seen from the other side: (its discs, the mover's discs)."""
+    """The board after a legal move, from the other side: (its discs, the mover's discs)."""
     turned = int(_flips(cell, player, opponent))
     return opponent & ~turned, player | turned | 1 << cell
 
 
 def rectangle(columns: int, rows: int, blocked: int = 0) -> int:
-    """The playable cells of a `columns` x `rows` board in the corner of the 8x8 bitboard, without `blocked` ones."""
+    """The playable cells of a `columns` x `rows` board in the corner of the 8x8 bitboard, without `blocked`."""
     return sum(((1 << columns) - 1) << (8 * row) for row in range(rows)) & ~blocked
 
 
@@ -140,7 +140,7 @@ def cells_of(board: int) -> Iterator[int]:
 
 @njit(inline="always")
 def final_score(player, opponent, cells, sign):
-    """The side to move's score of a finished game, in discs: the winner of the count also gets the empty cells.
+    """The score of a finished game for the side to move, in discs: the winner also gets the empty cells.
 
     `player` and `opponent` are uint64 sets, `cells` is the number of playable cells, `sign` that of the variant.
     """

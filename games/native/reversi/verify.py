@@ -1,4 +1,4 @@
-"""Native rules against the circuit over whole random matches: legal moves, successors, ends and goals."""
+"""Verification of native rules against the circuit over whole random matches: moves, successors, ends and goals."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from games.native.reversi.rules import legal_moves
 Words = npt.NDArray[np.uint64]
 
 _PLIES = 130
-"""No match of the family is longer: every second ply takes a cell."""
+"""Bound on plies; no match of the family is longer: every second ply takes a cell."""
 _CHUNK_MATCHES = 320
-"""Matches compared at once; bounds memory. Set by hand; not tuned."""
+"""Matches compared at once; bounds memory."""
 _FULL_BOARDS = 2000
-"""Full boards whose goals are compared. Set by hand; not tuned."""
+"""Full boards whose goals are compared."""
 
 
 class _Layout(NamedTuple):
-    """A binding by the circuit's indices instead of terms."""
+    """A binding in the circuit's indices."""
 
     discs: npt.NDArray[np.int32]
-    """int32[2, 64]: the fluent of each colour's disc on each cell; -1 where there is no cell."""
+    """int32[2, 64]: fluent of each colour's disc on each cell, or -1."""
     expected: npt.NDArray[np.int32]
-    """int32[fluents, 2]: what each fluent means (`_DISC_0`..) and of which cell or colour (constants: their value)."""
+    """int32[fluents, 2]: kind of each fluent (`_DISC_0`..), and its cell or colour (for constants, its value)."""
     move_cells: npt.NDArray[np.int32]
-    """int32[moves of both roles]: the cell that a move takes, or one of `_PASS`.."""
+    """int32[moves of both roles]: cell that a move takes, or one of `_PASS`.."""
     split: int
-    """Where the second role's moves begin."""
+    """Start of the second role's moves."""
     playable: np.uint64
     noop: bool
 
 
 _DISC_0, _DISC_1, _BLANK, _FILLED, _CONTROL, _CONSTANT, _IGNORED = range(7)
 _PASS, _UNKNOWN, _WAIT, _IDLE = -1, -2, -3, -4
-"""What a move is that takes no cell: for the turn without another move, never legal, for the other's turn, for both."""
+"""Kinds of moves that take no cell: on the own turn, never legal, on the other's turn, on both turns."""
 
 
 def agrees(machine: CircuitMachine, binding: ReversiBinding, positions: int, *, seed: int = 2) -> bool:
-    """Whether the binding's rules and the circuit agree on at least `positions` positions of whole random matches.
+    """Whether binding and circuit agree on at least `positions` positions of whole random matches.
 
-    Also on the goals of random full boards, nearly even ones, where any other way of counting shows.
+    Also compares the goals of nearly even full boards, which expose any other way of counting.
     """
     return count_agreeing(machine, binding, positions, seed=seed) >= positions and _same_goals_when_full(
         machine, binding, seed
@@ -57,7 +57,7 @@ def agrees(machine: CircuitMachine, binding: ReversiBinding, positions: int, *, 
 
 
 def count_agreeing(machine: CircuitMachine, binding: ReversiBinding, positions: int, *, seed: int = 2) -> int:
-    """How many positions of whole random matches agree: at least `positions`, or fewer up to a difference."""
+    """Number of positions of whole random matches that agree: at least `positions`, or fewer up to a difference."""
     layout = _layout(machine, binding)
     if layout is None:
         return 0
@@ -75,7 +75,7 @@ def count_agreeing(machine: CircuitMachine, binding: ReversiBinding, positions: 
 
 
 def _layout(machine: CircuitMachine, binding: ReversiBinding) -> _Layout | None:
-    """None where no fluent says whose turn it is."""
+    """The binding's layout; None where no fluent says whose turn it is."""
     game = machine.game
     discs = np.full((2, 64), -1, np.int32)
     expected = np.full((len(game.fluents), 2), _CONSTANT, np.int32)
@@ -108,7 +108,7 @@ def _layout(machine: CircuitMachine, binding: ReversiBinding) -> _Layout | None:
 
 
 def _meaning(binding: ReversiBinding, role: int, move: Term) -> int:
-    """The cell that a move takes, or what else it is."""
+    """The cell that a move takes, or its kind."""
     passes, waits = move == binding.passes[role], move == binding.waits[role]
     if passes or waits:
         return _IDLE if passes and waits else _PASS if passes else _WAIT
@@ -117,13 +117,13 @@ def _meaning(binding: ReversiBinding, role: int, move: Term) -> int:
 
 @njit(inline="always")
 def _bit(states, row, fluent):
-    """Whether a fluent holds (0 or 1, uint64) in a row of `states` (uint64[n, words])."""
+    """The value (0 or 1, uint64) of a fluent in a row of `states` (uint64[n, words])."""
     return (states[row, fluent >> 6] >> np.uint64(fluent & 63)) & np.uint64(1)
 
 
 @njit(**INNER)
 def _decode(states, row, layout):
-    """(discs of colour 0, of colour 1, turn) of a packed state; turn -1 where its facts are not those of a position.
+    """(discs of colour 0, of colour 1, turn) of a packed state; turn -1 where its facts fit no position.
 
     `states` is uint64[n, words], `layout` a `_Layout`. Discs are uint64, turn is int64.
     """
@@ -153,10 +153,10 @@ def _decode(states, row, layout):
 
 @njit(**KERNEL)
 def _same_rules(states, legal, terminal, joint, match, layout):
-    """Whether facts, legal moves, ends and successors of all positions are the native rules'.
+    """Whether facts, legal moves, ends and successors of all positions obey the native rules.
 
-    `states`, `joint` and `match` are those of `MatchPositions`, `legal` (bool[n, moves of both roles]) and `terminal`
-    (bool[n]) what the circuit says of them, `layout` is a `_Layout`.
+    `states`, `joint` and `match` are those of `MatchPositions`; `legal` (bool[n, moves of both roles]) and `terminal`
+    (bool[n]) are the circuit's answers; `layout` is a `_Layout`.
     """
     for row in range(states.shape[0]):
         first, second, turn = _decode(states, row, layout)
@@ -200,7 +200,7 @@ def _same_rules(states, legal, terminal, joint, match, layout):
             other &= ~turned
             if not layout.noop and legal_moves(other, own, layout.playable & ~(own | other)) == 0:
                 after = turn
-                # Where neither side can move the game is over, and control is whatever the rulesheet says.
+                # Where neither side can move, the game is over and the rulesheet may give control to anyone.
                 if legal_moves(own, other, layout.playable & ~(own | other)) == 0:
                     after = next_turn
         own, other = (other, own) if turn else (own, other)
@@ -210,7 +210,7 @@ def _same_rules(states, legal, terminal, joint, match, layout):
 
 
 def _margins(states: Words, layout: _Layout) -> npt.NDArray[np.int64]:
-    """int64[n]: by how many discs colour 0 leads in `states` (uint64[n, words])."""
+    """int64[n]: lead of colour 0 in discs, in `states` (uint64[n, words])."""
     first, second = (
         ((states[:, discs >> 6] >> (discs & 63).astype(np.uint64)) & np.uint64(1)).sum(axis=1, dtype=np.int64)
         for discs in layout.discs[:, layout.discs[0] >= 0]
@@ -219,7 +219,7 @@ def _margins(states: Words, layout: _Layout) -> npt.NDArray[np.int64]:
 
 
 def _same_goals(machine: CircuitMachine, binding: ReversiBinding, layout: _Layout, sample: MatchPositions) -> bool:
-    """Whether all finished matches are worth what the binding says."""
+    """Whether the goals of all finished matches are the binding's."""
     states = np.ascontiguousarray(sample.states[sample.terminal])
     return _goals_match(machine, binding, layout, states)
 
@@ -232,7 +232,7 @@ def _goals_match(machine: CircuitMachine, binding: ReversiBinding, layout: _Layo
 
 
 def _same_goals_when_full(machine: CircuitMachine, binding: ReversiBinding, seed: int) -> bool:
-    """Whether random full boards with nearly even counts are worth what the binding says."""
+    """Whether the goals of random, nearly even full boards are the binding's."""
     layout = _layout(machine, binding)
     if layout is None:
         return False
@@ -252,7 +252,7 @@ def _same_goals_when_full(machine: CircuitMachine, binding: ReversiBinding, seed
 
 
 def warm_kernels() -> None:
-    """Compile the kernels or load them from the cache."""
+    """Compiles the kernels or loads them from the cache."""
     layout = _Layout(
         np.full((2, 64), -1, np.int32), np.zeros((0, 2), np.int32), np.zeros(0, np.int32), 0, np.uint64(0), True
     )
