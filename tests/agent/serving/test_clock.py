@@ -18,12 +18,12 @@ def test_short_clock_keeps_half_of_its_time() -> None:
 
 
 def test_clock_of_zero_leaves_time_to_learn_what_is_legal() -> None:
-    """Not even a clock of zero seconds is answered blindly."""
+    """A clock of zero seconds leaves time to learn the legal moves."""
     assert Clock(0.5).deadline(100.0, 0).at == pytest.approx(100.05)
 
 
 def test_default_margin_is_at_most_half_a_second() -> None:
-    """Little is given away where nobody asks for more."""
+    """Without options, the margin is small."""
     assert 0 < DEFAULT_MARGIN <= 0.5
 
 
@@ -35,7 +35,7 @@ def test_passed_deadline_has_no_time_remaining() -> None:
 
 
 def test_margin_grows_with_delays_that_were_measured() -> None:
-    """Twice the round trip and twice what was late; what is configured is the least, one delay alone no reason."""
+    """The margin covers two round trips and twice the lateness; the configured one is the least."""
     clock = Clock(0.5)
     assert clock.needed() == 0.5
     clock.lateness.add(7.0)
@@ -50,7 +50,7 @@ def test_margin_grows_with_delays_that_were_measured() -> None:
 
 
 def test_margin_takes_half_of_a_clock_at_most() -> None:
-    """However late everything is."""
+    """At most half of a clock is kept back."""
     clock = Clock(0.5)
     for _ in range(2):
         clock.lateness.add(60.0)
@@ -58,7 +58,7 @@ def test_margin_takes_half_of_a_clock_at_most() -> None:
 
 
 def test_delays_are_forgotten() -> None:
-    """Only the last ones count; what came before its time is no delay."""
+    """Only recent delays count; a negative one counts as 0."""
     delays = Delays()
     assert delays.high == 0.0
     for seconds in (3.0, 2.0, *[-1.0] * (RECENT - 1)):

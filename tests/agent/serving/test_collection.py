@@ -1,4 +1,4 @@
-"""When garbage is collected, in virtual time."""
+"""Times of garbage collections, in virtual time."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.agent.serving.virtual import run
 
 @pytest.fixture
 def full_collections(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """When full collections were made."""
+    """Times of full collections."""
     made: list[float] = []
     monkeypatch.setattr(gc, "collect", lambda: made.append(now()))
     return made
 
 
 def collect(monkeypatch: pytest.MonkeyPatch, seconds: float, due: list[float]) -> None:
-    """Runs a collection for some time, while replies are due at the instants given, from the beginning on."""
+    """Runs garbage collection for some time, while replies are due at the instants given."""
 
     async def course() -> None:
         begun = now()
@@ -41,7 +41,7 @@ def collect(monkeypatch: pytest.MonkeyPatch, seconds: float, due: list[float]) -
 def test_garbage_is_collected_while_nothing_is_due(
     monkeypatch: pytest.MonkeyPatch, full_collections: list[float]
 ) -> None:
-    """At the beginning, and then again and again."""
+    """Full collections come at the beginning and then at intervals."""
     collect(monkeypatch, 2.5 * COLLECT_SECONDS, [])
     first, *later = full_collections
     assert [at - first for at in later] == pytest.approx([COLLECT_SECONDS, 2 * COLLECT_SECONDS])
@@ -50,7 +50,7 @@ def test_garbage_is_collected_while_nothing_is_due(
 def test_collection_waits_until_a_reply_has_left(
     monkeypatch: pytest.MonkeyPatch, full_collections: list[float]
 ) -> None:
-    """Not in the moments before it is due."""
+    """No full collection begins just before a reply is due."""
     due = COLLECT_SECONDS + CLEAR_SECONDS / 2
     collect(monkeypatch, 1.5 * COLLECT_SECONDS, [due])
     first, second = full_collections
@@ -58,7 +58,7 @@ def test_collection_waits_until_a_reply_has_left(
 
 
 def test_collection_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch, full_collections: list[float]) -> None:
-    """A server with many matches always has a reply that is about to leave."""
+    """With many matches, a reply is always about to leave; a collection is made all the same."""
     always = [0.1 * step for step in range(2000)]
     collect(monkeypatch, COLLECT_SECONDS + PATIENCE_SECONDS + 1.0, always)
     first, second = full_collections
@@ -66,7 +66,7 @@ def test_collection_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch, full
 
 
 async def test_python_leaves_old_objects_alone_meanwhile() -> None:
-    """Collections are measured; afterwards all is as it was."""
+    """Collections are measured; afterwards Python's settings are restored."""
     before = gc.get_threshold()
     pauses = Histogram((1.0,))
     running = asyncio.create_task(GarbageCollection(pauses, lambda: None).run())

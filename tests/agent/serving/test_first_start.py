@@ -1,4 +1,4 @@
-"""A server whose kernels are not compiled yet: it plays at once, and better as soon as it can."""
+"""A server whose kernels are not compiled yet."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def unready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
 def test_plays_before_its_kernels_are_compiled(
     unready: dict[str, contextlib.ExitStack], start_server: StartServer, tic_tac_toe: Game
 ) -> None:
-    """The interpreter plays first, then the circuit with what engine there is, then the tree search."""
+    """The interpreter plays first, then the circuit with the engines there are, then tree search."""
     server = start_server(wait=False)
     server.wait_for_log("worker [0-9]+ is warm")
     assert "busy" in server.send("(INFO)").text

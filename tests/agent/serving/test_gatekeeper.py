@@ -1,4 +1,4 @@
-"""Which addresses are answered."""
+"""Addresses that are answered."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from agent.serving.player import gatekeeper
 
 
 def test_all_are_answered_unless_said_otherwise() -> None:
-    """Managers may be anywhere."""
+    """Without networks, all addresses are answered."""
     assert gatekeeper(())("203.0.113.7")
 
 
 def test_addresses_and_networks() -> None:
-    """Of both versions, also the older in the newer."""
+    """Addresses of both IP versions belong to networks, also IPv4 ones mapped to IPv6."""
     allowed = gatekeeper((ip_network("10.0.0.0/8"), ip_network("192.0.2.1"), ip_network("2001:db8::/32")))
     for address in ("10.1.2.3", "192.0.2.1", "2001:db8::7", "::ffff:10.1.2.3"):
         assert allowed(address)

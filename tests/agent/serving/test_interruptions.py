@@ -1,4 +1,4 @@
-"""What a match makes of messages after an outage, and of those of imperfect information, in virtual time."""
+"""Messages after an outage, and those of imperfect information, in virtual time."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class Silent(MatchJournal):
 
 
 def left_over(*history: Received, silence: float = 1.0, answered: Term | None = None) -> UnfinishedMatch:
-    """A match that another server has left."""
+    """A match that a former server left."""
     return UnfinishedMatch(START, history, 0, Silent(), answered, Checkpoint(), silence, (PLAY_CLOCK - MARGIN,) * 3)
 
 
 def revived(worker: FakeWorker, found: UnfinishedMatch) -> Match:
-    """That match, taken up again."""
+    """Takes a match up again."""
     match = Match(START, FakePool(worker), MatchOptions(Clock(MARGIN)), found=found)  # type: ignore[arg-type]
     match.resume()
     return match
 
 
 def received(commands: list[Command]) -> list[Received]:
-    """What a worker was told of the match's course."""
+    """Messages that a worker was told."""
     told: list[Received] = []
     for command in commands:
         if isinstance(command, Begin):
@@ -67,7 +67,7 @@ def received(commands: list[Command]) -> list[Received]:
 
 
 def test_outage_within_a_turn_raises_no_doubt(in_virtual_time: Run) -> None:
-    """The next message comes when it is due: nothing was missed."""
+    """If the next message comes when it is due, nothing was missed."""
 
     async def course() -> None:
         worker = FakeWorker(1)
@@ -84,8 +84,8 @@ def test_outage_within_a_turn_raises_no_doubt(in_virtual_time: Run) -> None:
 def test_outage_in_which_turns_may_have_been_missed(
     in_virtual_time: Run, silence: float, own: Term, missed: float
 ) -> None:
-    """Too much time has passed, or the joint move has another move than ours: the worker is told that, and of answers
-    for as long as the state is in doubt."""
+    """After too much time, or with another move for us, the worker learns of the doubt, and of our answers while it
+    lasts."""
 
     async def course() -> None:
         worker = FakeWorker(1)
@@ -102,7 +102,7 @@ def test_outage_in_which_turns_may_have_been_missed(
 
 
 def test_answer_of_before_the_outage_is_repeated(in_virtual_time: Run) -> None:
-    """A manager that asks once more gets the answer that it was to get."""
+    """A PLAY repeated after an outage gets an answer."""
 
     async def course() -> None:
         worker = FakeWorker(1)
@@ -115,8 +115,8 @@ def test_answer_of_before_the_outage_is_repeated(in_virtual_time: Run) -> None:
 
 
 def test_legal_moves_are_waited_for_after_an_outage(in_virtual_time: Run) -> None:
-    """A message that waited for the server until its clock was nearly over is answered with a legal move, not at
-    random: managers wait for a second more."""
+    """A message that waited for the server until its clock was nearly over gets a legal move: managers wait for a
+    second more."""
 
     async def course() -> None:
         match = revived(FakeWorker(1, delay=MARGIN), left_over(("a", "c"), answered="b"))
@@ -129,7 +129,7 @@ def test_legal_moves_are_waited_for_after_an_outage(in_virtual_time: Run) -> Non
 
 
 def test_message_that_comes_too_late_waits_for_legal_moves(in_virtual_time: Run) -> None:
-    """Whoever still waits, although most managers do not any more, is not served by a guess."""
+    """A manager that waits longer than most gets a legal move, no guess."""
 
     async def course() -> None:
         match = revived(FakeWorker(1, delay=2.0), left_over(("a", "c"), answered="b"))
@@ -142,7 +142,7 @@ def test_message_that_comes_too_late_waits_for_legal_moves(in_virtual_time: Run)
 
 
 def test_what_is_seen_is_passed_on(in_virtual_time: Run) -> None:
-    """In both forms of GDL-II: percepts with our answer, or with the move that was executed for us."""
+    """In both forms of GDL-II, the worker is told percepts and our move."""
 
     async def course() -> None:
         worker = FakeWorker(1)
@@ -160,7 +160,7 @@ def test_what_is_seen_is_passed_on(in_virtual_time: Run) -> None:
 
 
 def test_number_of_a_turn_tells_how_many_were_missed(in_virtual_time: Run) -> None:
-    """Nothing is known of those."""
+    """Of turns missed in a match of imperfect information, nothing is known."""
 
     async def course() -> None:
         worker = FakeWorker(1)
@@ -179,7 +179,7 @@ def test_number_of_a_turn_tells_how_many_were_missed(in_virtual_time: Run) -> No
 def test_part_of_the_margin_is_waited_for_where_no_move_is_known(
     in_virtual_time: Run, late: float, waits: float
 ) -> None:
-    """A worker that is alive but slow may still say what is legal; not for longer than is safe."""
+    """A slow worker may report the legal moves a little after the deadline."""
 
     async def course() -> None:
         worker = FakeWorker(1, delay=PLAY_CLOCK - MARGIN + late)

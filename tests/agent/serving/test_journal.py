@@ -43,7 +43,7 @@ async def test_unfinished_match_is_found_again(tmp_path: Path) -> None:
 
 
 async def test_unfinished_match_goes_on_in_the_same_file(tmp_path: Path) -> None:
-    """What is received after a restart is added to what was there."""
+    """Messages after a restart are added to the former ones."""
     match = Journal(tmp_path).match(START.match_id)
     await match.start(START)
     match.close()
@@ -55,7 +55,7 @@ async def test_unfinished_match_goes_on_in_the_same_file(tmp_path: Path) -> None
 
 
 async def test_match_that_is_taken_up_again_knows_of_wrong_circuits(tmp_path: Path) -> None:
-    """How many circuits were wrong is kept between the turns, and where the match begins from its first turn again."""
+    """The number of wrong circuits is kept, also when the match begins again."""
     match = Journal(tmp_path).match(START.match_id)
     await match.start(START)
     await match.received(("left",), 1)
@@ -80,7 +80,7 @@ async def test_finished_match_leaves_nothing(tmp_path: Path) -> None:
 
 
 async def test_half_written_line_is_ignored(tmp_path: Path) -> None:
-    """A line that the server did not finish writing was not yet acted on."""
+    """An unfinished line was not acted on yet."""
     match = Journal(tmp_path).match(START.match_id)
     await match.start(START)
     match.close()
@@ -96,7 +96,7 @@ async def test_half_written_line_is_ignored(tmp_path: Path) -> None:
 
 
 async def test_rubbish_in_the_middle_costs_no_turn(tmp_path: Path) -> None:
-    """What something else wrote to the file of a running match does not spoil the line after it."""
+    """Foreign text in a running match's file does not spoil the next line."""
     match = Journal(tmp_path).match(START.match_id)
     await match.start(START)
     (path,) = tmp_path.iterdir()
@@ -110,7 +110,7 @@ async def test_rubbish_in_the_middle_costs_no_turn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_file_that_disappears_is_written_anew(tmp_path: Path, restarted: bool) -> None:
-    """Removing the folder of a running match costs it nothing, also where another server began the match."""
+    """Removing the folder of a running match costs nothing, also after a restart."""
     folder = tmp_path / "journal"
     match = Journal(folder).match(START.match_id)
     await match.start(START)
@@ -129,7 +129,7 @@ async def test_file_that_disappears_is_written_anew(tmp_path: Path, restarted: b
 
 
 async def test_folder_that_comes_back_has_all_turns(tmp_path: Path) -> None:
-    """While a file stands where the folder was, the journal is still written, and is found where the folder is back."""
+    """While a file stands in place of the folder, the journal is still written, and found when the folder is back."""
     folder, aside = tmp_path / "journal", tmp_path / "aside"
     match = Journal(folder).match(START.match_id)
     await match.start(START)
@@ -147,7 +147,7 @@ async def test_folder_that_comes_back_has_all_turns(tmp_path: Path) -> None:
 
 
 async def test_match_that_begins_again_forgets_its_turns_where_the_old_file_comes_back(tmp_path: Path) -> None:
-    """A file that could not be removed when the match began again is continued, not believed."""
+    """A file that could not be removed when the match began again is continued, but its former lines do not count."""
     folder, aside = tmp_path / "journal", tmp_path / "aside"
     match = Journal(folder).match(START.match_id)
     await match.start(START)
@@ -167,7 +167,7 @@ async def test_match_that_begins_again_forgets_its_turns_where_the_old_file_come
 async def test_full_disk_costs_nothing_once_there_is_room_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A line of which only a part could be written, and those that could not be written at all, are made up for."""
+    """Lines that were written in part or not at all are written later."""
     match = Journal(tmp_path).match(START.match_id)
     await match.start(START)
     whole, room = os.write, 10
@@ -192,7 +192,7 @@ async def test_full_disk_costs_nothing_once_there_is_room_again(
 
 
 async def test_line_that_was_written_twice_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line that the disk has taken, but not confirmed, is written again."""
+    """A line whose sync failed is written again."""
     match = Journal(tmp_path).match(START.match_id)
     await match.start(START)
 
@@ -209,7 +209,7 @@ async def test_line_that_was_written_twice_counts_once(tmp_path: Path, monkeypat
 
 
 async def test_last_state_and_answer_are_found_again(tmp_path: Path) -> None:
-    """A match need not be played through from its beginning; an answer counts for the turn that it was given in."""
+    """A restarted match begins from the last state; an answer counts for its own turn only."""
     match = Journal(tmp_path).match(START.match_id)
     await match.start(START)
     await match.answered("left", 0)
@@ -237,8 +237,8 @@ async def test_time_between_turns_is_known_after_a_restart(
     after: str | None,
     times: tuple[tuple[float, ...], float],
 ) -> None:
-    """How long turns took, and how long ago the last one began: by the time of day only where the machine was started
-    in between, or nothing tells. A clock that jumps is no error."""
+    """The time of day measures turns only where the machine was started in between, or nothing tells. A clock that
+    jumps is no error."""
     match = Journal(tmp_path).match(START.match_id)
     for number, (at, up) in enumerate(((1000.0, 5.0), (1010.0, 15.0), (1013.0, 18.0), (1011.0, 22.0))):
         moment = Moment(at, up, before)
@@ -261,7 +261,7 @@ async def test_unreadable_file_does_not_hide_the_others(tmp_path: Path) -> None:
 
 
 async def test_failing_disk_does_not_stop_a_match(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What cannot be written is reported, and written when that is possible again."""
+    """A failed write is logged, and made up for when that is possible."""
     folder = tmp_path / "journal"
     match = Journal(folder).match(START.match_id)
     folder.rmdir()
@@ -278,7 +278,7 @@ async def test_failing_disk_does_not_stop_a_match(tmp_path: Path, caplog: pytest
 async def test_match_ends_also_where_its_file_cannot_be_removed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever ends a match frees its worker after that: nothing is raised."""
+    """A file that cannot be removed raises nothing: the match's worker must be released."""
     match = Journal(tmp_path / "journal").match(START.match_id)
     await match.start(START)
     (tmp_path / "journal").rename(tmp_path / "aside")
@@ -290,7 +290,7 @@ async def test_match_ends_also_where_its_file_cannot_be_removed(
 def test_folder_that_cannot_be_made_is_no_reason_not_to_start_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """At the first start, whoever started the server is told; later, its matches are played on."""
+    """A first start without a journal fails; a restarted server plays its matches on."""
     (tmp_path / "journal").touch()
     with pytest.raises(OSError, match="exists"):
         Journal(tmp_path / "journal")
@@ -301,7 +301,7 @@ def test_folder_that_cannot_be_made_is_no_reason_not_to_start_again(
 async def test_slow_disk_does_not_stop_a_match(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What takes long to be written is reported, and written by and by while the match goes on."""
+    """A slow disk is logged, and written to while the match goes on."""
     monkeypatch.setattr(journal, "PATIENCE", 0.01)
     match = Journal(tmp_path).match(START.match_id)
     write, ready = match._write, threading.Event()
@@ -321,7 +321,7 @@ async def test_slow_disk_does_not_stop_a_match(
 
 
 def test_present_goes_on() -> None:
-    """By either clock; what is written to a file comes back as it was."""
+    """Intervals count by either clock; a moment written to a file comes back unchanged."""
     first = Moment.present()
     second = Moment.read(json.loads(json.dumps(Moment.present().as_json())))
     assert 0.0 <= first.until(second) < 3600.0

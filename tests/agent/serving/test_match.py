@@ -48,19 +48,19 @@ def new_match(*workers: FakeWorker, ponder: bool = True) -> Match:
 
 
 async def play(match: Match, *moves: Term) -> tuple[Term, float]:
-    """The answer to a PLAY, and after how many seconds it leaves."""
+    """Returns the answer to a PLAY, and the seconds until it leaves."""
     begin = now()
     move = await match.play(Play("m", moves or None), begin)
     return move, now() - begin
 
 
 def at_the_deadline(seconds: float) -> bool:
-    """Whether that many seconds are the play clock less the margin."""
+    """Returns whether the seconds are the play clock less the margin."""
     return seconds == pytest.approx(PLAY_CLOCK - MARGIN, abs=1e-6)
 
 
 def test_reply_leaves_at_the_deadline(in_virtual_time: Run) -> None:
-    """With a choice to make, each reply leaves when the clock less the margin is over: not before, not after."""
+    """With a choice to make, each reply leaves exactly when the clock less the margin is over."""
 
     async def course() -> None:
         match = new_match(FakeWorker(1, delay=0.1))
@@ -111,7 +111,7 @@ def test_reply_leaves_earlier_where_the_way_is_long(in_virtual_time: Run) -> Non
 
 
 def test_match_is_overdue_after_some_silent_clocks(in_virtual_time: Run) -> None:
-    """Its manager has given it up; as long as it speaks, however late, it has not."""
+    """A silent manager has given the match up; a late one has not."""
 
     async def course() -> None:
         match = new_match(FakeWorker(1))
@@ -131,7 +131,7 @@ def test_match_is_overdue_after_some_silent_clocks(in_virtual_time: Run) -> None
 
 
 def test_proven_move_is_answered_at_once(in_virtual_time: Run) -> None:
-    """Where no thinking can find a better move, the clock is not waited for."""
+    """A forced or proven move does not wait for the clock."""
 
     async def course() -> None:
         match = new_match(FakeWorker(1, delay=0.1, proves=True))
@@ -162,7 +162,7 @@ def test_set_up_that_takes_too_long_goes_on_during_play(in_virtual_time: Run, ca
 
 @pytest.mark.parametrize("loss", [FakeWorker.die, FakeWorker.hang])
 def test_worker_lost_during_a_turn(in_virtual_time: Run, loss: Callable[[FakeWorker], None]) -> None:
-    """One that dies or hangs while it thinks is replaced; this turn and all later ones are answered in time."""
+    """A worker that dies or hangs is replaced; this turn and all later ones are answered in time."""
 
     async def course() -> None:
         lost, spare = FakeWorker(1), FakeWorker(2, delay=1.0)
@@ -213,7 +213,7 @@ def test_worker_lost_with_no_other_there(in_virtual_time: Run) -> None:
 
 
 def test_standby_is_called_for_a_slow_worker(in_virtual_time: Run) -> None:
-    """A worker that sends no legal moves for a part of the turn gets another beside it, and the faster one stays."""
+    """A worker without legal moves for a part of the turn gets another beside it; the faster one stays."""
 
     async def course() -> None:
         slow, spare = FakeWorker(1, delay=15.0), FakeWorker(2, delay=1.0)
@@ -236,7 +236,7 @@ def test_standby_is_called_for_a_slow_worker(in_virtual_time: Run) -> None:
 
 @pytest.mark.parametrize("ponder", [True, False])
 def test_worker_is_told_to_rest_between_turns(in_virtual_time: Run, ponder: bool) -> None:
-    """With pondering off, after each answer, until the next turn; else never."""
+    """With pondering off, the worker rests after each answer until the next turn; else never."""
 
     async def course() -> None:
         worker = FakeWorker(1)
@@ -254,7 +254,7 @@ def test_worker_is_told_to_rest_between_turns(in_virtual_time: Run, ponder: bool
 
 
 def test_nobody_thinks_for_a_manager_that_does_not_go_on(in_virtual_time: Run) -> None:
-    """After a while without a word the worker rests; not before, and not when the manager has gone on meanwhile."""
+    """The worker rests after a long silence, but not if the manager has gone on meanwhile."""
 
     async def course() -> None:
         worker = FakeWorker(1)
@@ -277,7 +277,7 @@ def test_nobody_thinks_for_a_manager_that_does_not_go_on(in_virtual_time: Run) -
 
 
 def test_worker_with_more_kernels_takes_over(in_virtual_time: Run) -> None:
-    """A second worker joins once kernels are there that the first one lacks, and plays as soon as it is prepared."""
+    """A second worker joins when there are more kernels, and plays as soon as it is prepared."""
 
     async def course() -> None:
         first = FakeWorker(1, engine="plain", without={"circuit", "tree"})
@@ -305,7 +305,7 @@ class NoBetter(FakePool):
     """A pool whose workers never get warm with all kernels."""
 
     async def acquire(self, latest: bool = False, patience: float = 0.0) -> FakeWorker:
-        """The next worker, or none ever."""
+        """Returns the next worker, or never returns."""
         if latest:
             await asyncio.Event().wait()
         return await super().acquire(latest, patience)
@@ -330,7 +330,7 @@ def test_waiting_for_better_kernels_keeps_nobody_back(in_virtual_time: Run) -> N
 
 
 def test_match_that_is_over_waits_for_no_worker(in_virtual_time: Run) -> None:
-    """Else matches would stay in memory for ever, and take warm workers from those that are played."""
+    """Ending a match ends its wait for a worker with more kernels."""
 
     async def course() -> None:
         pool = NoBetter(FakeWorker(1, without={"circuit"}), without={"circuit"})
@@ -348,7 +348,7 @@ def test_match_that_is_over_waits_for_no_worker(in_virtual_time: Run) -> None:
 
 
 def test_worker_that_comes_when_all_is_over_is_kept_for_others(in_virtual_time: Run) -> None:
-    """It was told nothing of the match."""
+    """A worker that was not told of the match goes back to the pool."""
 
     class Slow(FakePool):
         async def acquire(self, latest: bool = False, patience: float = 0.0) -> FakeWorker:
@@ -371,7 +371,7 @@ def test_worker_that_comes_when_all_is_over_is_kept_for_others(in_virtual_time: 
 
 
 class Early(FakeWorker):
-    """A worker that has proven its move before it says that it is prepared."""
+    """A worker that proves its move before it is prepared."""
 
     def send(self, command: Command) -> None:
         """Takes a command."""
@@ -381,7 +381,7 @@ class Early(FakeWorker):
 
 
 def test_proof_of_a_worker_that_takes_over_counts(in_virtual_time: Run) -> None:
-    """It was made beside the other worker's turn, and is not made again."""
+    """An opinion formed beside the other worker counts after the takeover."""
 
     async def course() -> None:
         first = FakeWorker(1, engine="plain", without={"circuit"})
@@ -398,7 +398,7 @@ def test_proof_of_a_worker_that_takes_over_counts(in_virtual_time: Run) -> None:
 
 @pytest.mark.parametrize("dies", [False, True], ids=["plays alike", "dies"])
 def test_worker_that_changes_nothing_is_called_once(in_virtual_time: Run, dies: bool) -> None:
-    """Where new kernels bring no other engine, or their worker dies, the first one plays on; no third one is called."""
+    """The first worker plays on if new kernels change nothing or their worker dies; no third is called."""
 
     async def course() -> None:
         first = FakeWorker(1, without={"reversi"})
@@ -422,7 +422,7 @@ def test_worker_that_changes_nothing_is_called_once(in_virtual_time: Run, dies: 
 
 
 def test_worker_with_more_kernels_replaces_one_that_hangs(in_virtual_time: Run) -> None:
-    """A worker that has joined for its kernels is also the stand-by for one that answers no more."""
+    """A worker that joined for its kernels is also the stand-by of one that does not answer."""
 
     async def course() -> None:
         first = FakeWorker(1, without={"reversi"})
@@ -442,19 +442,19 @@ def test_worker_with_more_kernels_replaces_one_that_hangs(in_virtual_time: Run) 
 
 
 def begun(worker: FakeWorker) -> list[Begin]:
-    """How a worker was told to take part."""
+    """Returns the command with which a worker was told to take part."""
     return [command for command in worker.commands if isinstance(command, Begin)]
 
 
 def told(worker: FakeWorker) -> int:
-    """How many circuits a worker was told are wrong."""
+    """Returns the number of circuits that a worker was told are wrong."""
     begin = worker.commands[0]
     assert isinstance(begin, Begin)
     return begin.distrust
 
 
 def test_worker_that_replaces_another_is_told_of_wrong_circuits(in_virtual_time: Run) -> None:
-    """What the lost one had found wrong is not trusted again, although no situation was reported since."""
+    """A circuit that a lost worker found wrong is not trusted again."""
 
     async def course() -> None:
         lost, spare = FakeWorker(1), FakeWorker(2)
@@ -471,7 +471,7 @@ def test_worker_that_replaces_another_is_told_of_wrong_circuits(in_virtual_time:
 
 
 async def test_match_taken_up_again_is_told_of_wrong_circuits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that starts in the middle of a match does not trust what was found wrong before."""
+    """A restarted server does not trust circuits found wrong before."""
     monkeypatch.setattr(journal, "PATIENCE", 120.0)
     options = MatchOptions(Clock(MARGIN))
     before, after = FakeWorker(1), FakeWorker(2, proves=True)

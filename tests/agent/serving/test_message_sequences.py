@@ -47,7 +47,7 @@ KINDS: dict[type[Message], tuple[type, ...]] = {
 
 
 class Endless(FakePool):
-    """As many workers as are asked for: slow ones, some that hang and some that die."""
+    """A pool without end: slow workers, some that hang and some that die."""
 
     def __init__(self, rng: Random) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Endless(FakePool):
         self.warm = True
 
     async def acquire(self, latest: bool = False, patience: float = 0.0) -> FakeWorker:
-        """A new worker."""
+        """Returns a new worker."""
         rng = self._rng
         worker = FakeWorker(rng.randrange(1000), delay=rng.choice((0.0, 0.1, 3.0)), proves=rng.random() < 0.3)
         if rng.random() < 0.3:
@@ -63,12 +63,12 @@ class Endless(FakePool):
         return worker
 
     def spare_lacks(self, group: str) -> bool:
-        """Nothing is missing."""
+        """No kernels are missing."""
         return False
 
 
 def random_message(rng: Random) -> Message:
-    """A message about one of a few matches, sensible or not."""
+    """Returns a message about one of a few matches, sensible or not."""
     match_id = rng.choice(("m", "n", "o", "a/../b", "\x00"))
     moves = rng.choice((None, (), ("a", "c"), ("b", "c"), ("b",), ("b", "c", "c"), (("a", "?x"), "c"), ("nil",)))
     turn = rng.choice((None, None, 0, 1, 2, 7))
@@ -93,7 +93,7 @@ def random_message(rng: Random) -> Message:
 def test_every_message_gets_a_reply_of_its_kind(
     seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Moves by the deadline, with what an outage allows for; a player that has more matches than workers says busy."""
+    """Moves come by the deadline, plus the grace after an outage; a player with more matches than workers says busy."""
     # The disk does not live in virtual time.
     monkeypatch.setattr(journal.MatchJournal, "_append", _forget)
     rng = Random(seed)

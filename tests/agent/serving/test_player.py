@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_whole_match_is_played(server: Server, tic_tac_toe: Game) -> None:
-    """From START to STOP every reply is legal, the result is logged and the worker is free again."""
+    """From START to STOP every reply is legal; then the result is logged and the worker is free."""
     assert server.send(tic_tac_toe.start("m1")).text == "ready"
     server.play_out("m1", tic_tac_toe)
     server.wait_for_log(r"m1: over after [0-9]+ turns, goals \[")
@@ -26,7 +26,7 @@ def test_whole_match_is_played(server: Server, tic_tac_toe: Game) -> None:
 
 
 def test_match_is_on_the_page(server: Server, tic_tac_toe: Game) -> None:
-    """A browser finds the match, what was thought, each position, and at the end its goals."""
+    """A browser finds the match, the engine's opinions, each position, and at the end the goals."""
 
     def get(path: str, accept: str = "*/*") -> str:
         request = urllib.request.Request(f"http://127.0.0.1:{server.port}{path}", headers={"Accept": accept})
@@ -119,7 +119,7 @@ def test_impossible_joint_moves_are_logged_and_not_applied(server: Server, tic_t
 
 
 def test_restarted_server_takes_matches_up_again(start_server: StartServer, tic_tac_toe: Game, tmp_path: Path) -> None:
-    """After a crash, the next PLAY is answered with a legal move of the state that its moves lead to."""
+    """After a crash, the next PLAY gets a legal move."""
     journal = tmp_path / "journal"
     server = start_server(journal=journal)
     server.send(tic_tac_toe.start("m"))
@@ -135,7 +135,7 @@ def test_restarted_server_takes_matches_up_again(start_server: StartServer, tic_
 def test_killed_server_is_not_noticed_by_its_manager(
     tic_tac_toe: Game, tmp_path: Path, supervised_server: Callable[[Path], SupervisedServer]
 ) -> None:
-    """A server that crashes between two turns is started again, and answers what was sent meanwhile."""
+    """A server that crashes between two turns is restarted, and answers messages sent meanwhile."""
     server = supervised_server(tmp_path / "journal")
     assert server.send(tic_tac_toe.start("m")).text == "ready"
     last = "NIL"
@@ -152,7 +152,7 @@ def test_killed_server_is_not_noticed_by_its_manager(
     ("first", "second"), [("NIL", "((dealt ace))"), ("0 NIL NIL", "1 wait ((dealt ace))")], ids=["short", "long"]
 )
 def test_hidden_cards_are_reckoned_with(server: Server, first: str, second: str) -> None:
-    """In both forms of GDL-II's messages, the match goes on from all states that fit what was seen."""
+    """In both forms of GDL-II's messages, the match goes on from all states that fit the percepts."""
     assert server.send(f"(START m player ({CARDS}) 600 3)").text == "ready"
     assert server.send(f"(PLAY m {first})").text == "wait"
     assert server.send(f"(PLAY m {second})").text in ("bet", "fold")
@@ -163,8 +163,7 @@ def test_hidden_cards_are_reckoned_with(server: Server, first: str, second: str)
 def test_turns_missed_during_an_outage_are_reckoned_with(
     start_server: StartServer, connect_four: Game, tmp_path: Path
 ) -> None:
-    """A manager that goes on while there is no server tells only the last joint move: what is played then is legal in
-    all states that may have been reached."""
+    """After turns missed without a server, the move is legal in all states that may have been reached."""
     journal = tmp_path / "journal"
     server = start_server(journal=journal)
     server.send(connect_four.start("m", clocks="5 2"))

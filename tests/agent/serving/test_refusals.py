@@ -1,4 +1,4 @@
-"""What managers get wrong, told to a real server during a match: it is answered and logged, and disturbs nothing."""
+"""Wrong messages to a real server during a match: answered and logged, without harm to the match."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Running:
         self._last = ""
 
     def begin(self) -> None:
-        """Sees to it that the match is running."""
+        """Begins the match if it is not running."""
         if self._game is not None and self._game.machine.terminal(self._game.state):
             self.end()
         if self._game is None:
@@ -38,7 +38,7 @@ class Running:
             assert self.server.send(self._game.start("running")).text == "ready"
 
     def assert_undisturbed(self) -> None:
-        """Its next turn is answered as if nothing had happened."""
+        """Plays the next turn, which is answered as usual."""
         assert self._game is not None
         reply = self.server.send(f"(PLAY running {self._last})")
         assert reply.move in self._game.legal()
@@ -98,7 +98,7 @@ def test_unknown_matches_are_answered_busy(running: Running) -> None:
 def test_rules_without_a_meaning_are_refused(
     running: Running, tic_tac_toe: Game, rules: str, role: str, logged: str
 ) -> None:
-    """A role that does not exist, unsafe and unstratified rules: `busy`, and where it is wrong in the log."""
+    """An unknown role, unsafe and unstratified rules get `busy`, with the place in the log."""
     start = tic_tac_toe.start("bad", role, "600 600").replace(") 600 600)", f"{rules}) 600 600)")
     assert running.server.send(start).text == "busy"
     running.server.wait_for_log(f"ERROR bad: .*{logged}")
@@ -116,7 +116,7 @@ def test_enormous_rulesheet_is_refused(running: Running, tic_tac_toe: Game) -> N
 
 
 def test_rules_that_do_not_ground_are_played_all_the_same(running: Running, tic_tac_toe: Game) -> None:
-    """Where grounding explodes, START is answered when its clock is over, and PLAY with a legal move."""
+    """If grounding explodes, START is answered when its clock is over, and PLAY with a legal move."""
     start = tic_tac_toe.start("explosion", "o", clocks="1 600").replace(") 1 600)", f"{EXPLODING}) 1 600)")
     assert running.server.send(start).text == "ready"
     running.server.wait_for_log("explosion: not ready within the start clock")

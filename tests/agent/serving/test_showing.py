@@ -1,4 +1,4 @@
-"""What a match tells the page while it is played, and that a page which fails does not harm it."""
+"""The page's transcript of a running match, and failures in it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def in_virtual_time(monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def new_match(gallery: Gallery) -> Match:
-    """A match that is shown."""
+    """Returns a match that is shown."""
     return Match(START, FakePool(FakeWorker(1, delay=0.1)), MatchOptions(Clock(0.5), gallery=gallery))  # type: ignore[arg-type]
 
 
@@ -60,7 +60,7 @@ def test_match_is_shown_as_it_goes(in_virtual_time: Run) -> None:
 
 
 def test_match_begins_again(in_virtual_time: Run) -> None:
-    """Where the manager starts from the first turn, the page does."""
+    """If the manager starts from the first turn, the page does."""
 
     async def course() -> None:
         gallery = Gallery()

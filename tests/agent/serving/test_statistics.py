@@ -1,4 +1,4 @@
-"""What the server shows of itself."""
+"""Health, metrics and logs of the server."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def fetch(server: Server, path: str) -> str:
-    """A page of the server."""
+    """Returns a page of the server."""
     with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=600) as reply:
         text: str = reply.read().decode()
     return text
 
 
 def test_turns_are_counted_in_both_pages(server: Server, tic_tac_toe: Game) -> None:
-    """After a turn, health and metrics tell of it, and of the match."""
+    """After a turn, health and metrics show it, and its match."""
     before = json.loads(fetch(server, "/healthz"))
     assert before["status"] == "ok"
     server.send(tic_tac_toe.start("m"))
@@ -42,7 +42,7 @@ def test_turns_are_counted_in_both_pages(server: Server, tic_tac_toe: Game) -> N
 
 
 def test_histogram_counts_up_to_each_bound() -> None:
-    """A value on a bound belongs to it; what came before its time counts as nothing."""
+    """A value on a bound belongs to it; a negative one counts as 0."""
     histogram = Histogram((0.1, 1.0))
     for value in (-3.0, 0.1, 0.5, 7.0):
         histogram.add(value)
@@ -51,20 +51,20 @@ def test_histogram_counts_up_to_each_bound() -> None:
 
 
 def test_exposition_has_every_figure() -> None:
-    """Also before anything has happened."""
+    """All figures are there from the beginning."""
     text = Statistics(lambda: 3, 2).exposition().decode()
     for line in ("ggp_agent_matches_running 3.0", "ggp_agent_restarts_total 2.0", "ggp_agent_turns_total 0.0"):
         assert line in text.splitlines()
 
 
 def test_restarted_server_does_not_wait_for_prometheus() -> None:
-    """What writes the metrics is imported when they are asked for."""
+    """prometheus_client is imported at the first request for metrics."""
     code = "import sys, agent.serving.player; sys.exit('prometheus_client' in sys.modules or 'numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_log_for_machines_is_one_object_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the match in a worker, and errors inside."""
+    """Lines have the match's name in workers, and exceptions inside."""
     monkeypatch.setenv(JSON_LOGS, "1")
     try:
         raise ValueError("wrong\nthing")
@@ -79,6 +79,6 @@ def test_log_for_machines_is_one_object_a_line(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_log_for_people_names_the_match() -> None:
-    """Whatever characters its name has."""
+    """Any characters may be in the match's name."""
     record = logging.LogRecord("a.b", logging.INFO, "x.py", 1, "it %s", ("goes",), None)
     assert formatter("m%s").format(record).endswith("INFO a.b: m%s: it goes")

@@ -1,4 +1,4 @@
-"""The supervisor, with servers of a few lines; at last with the real one."""
+"""The supervisor, with servers of a few lines, and once with the real one."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Supervised:
         self.port = int(self.process.stdout.readline())
 
     def ask(self, order: str) -> list[int]:
-        """Process id of the server that answers, and how often it was started again; nothing where it crashes."""
+        """Returns the answering server's process id and number of restarts; nothing where it crashes."""
         with socket.create_connection(("127.0.0.1", self.port), PATIENCE) as connection:
             connection.sendall(order.encode())
             try:
@@ -68,7 +68,7 @@ class Supervised:
                 return []
 
     def end(self) -> int:
-        """Ends the supervisor in an orderly way; its exit status."""
+        """Ends the supervisor in an orderly way; returns its exit status."""
         self.process.terminate()
         return self.process.wait(PATIENCE)
 
@@ -93,7 +93,7 @@ def supervise(tmp_path: Path) -> Iterator[StartSupervisor]:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process that is not ours has ended, or soon does."""
+    """Returns whether a process that is not our child ends soon."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         try:
@@ -107,7 +107,7 @@ def is_gone(pid: int) -> bool:
 
 
 def test_connection_during_an_outage_waits_for_the_next_server(supervise: StartSupervisor) -> None:
-    """Nothing is refused while there is no server; the next one answers."""
+    """A connection made without a server is not refused: the next server answers it."""
     supervised = supervise(SERVER)
     before, restarts = supervised.ask("hello")
     assert restarts == 0
@@ -122,7 +122,7 @@ def test_connection_during_an_outage_waits_for_the_next_server(supervise: StartS
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_is_passed_on(supervise: StartSupervisor, number: signal.Signals) -> None:
-    """The server ends in its own way when the supervisor is told to end; nothing is started again."""
+    """The server ends in its own way when the supervisor is told to end, and is not restarted."""
     orderly = f"import signal, sys; signal.signal({int(number)}, lambda *_: sys.exit(0))\n" + SERVER
     supervised = supervise(orderly)
     (server, _) = supervised.ask("hello")
@@ -132,7 +132,7 @@ def test_signal_is_passed_on(supervise: StartSupervisor, number: signal.Signals)
 
 
 def test_server_that_ends_well_is_not_started_again(supervise: StartSupervisor) -> None:
-    """Somebody has told it to end."""
+    """A server with exit status 0 was told to end."""
     supervised = supervise(SERVER)
     supervised.ask("end")
     assert supervised.process.wait(PATIENCE) == 0
@@ -144,7 +144,7 @@ def test_server_that_cannot_start_at_all_is_given_up(supervise: StartSupervisor)
 
 
 def test_server_ends_with_its_supervisor(supervise: StartSupervisor) -> None:
-    """A supervisor that is killed leaves nothing behind that holds the port."""
+    """A killed supervisor leaves nothing behind that holds the port."""
     supervised = supervise(SERVER)
     (server, _) = supervised.ask("hello")
     supervised.process.kill()
@@ -152,7 +152,7 @@ def test_server_ends_with_its_supervisor(supervise: StartSupervisor) -> None:
 
 
 def test_supervisor_imports_next_to_nothing(supervise: StartSupervisor) -> None:
-    """What is not there cannot fail, nor take memory for days."""
+    """The supervisor stays small: it runs for days."""
     supervised = supervise(SERVER)
     supervised.ask("hello")
     assert supervised.log.read_text().startswith("[]\n")
@@ -172,7 +172,7 @@ def test_taken_port_is_an_error() -> None:
 
 
 def test_as_many_files_as_allowed_may_be_open() -> None:
-    """Where a process begins with fewer than the system lets it have."""
+    """The limit is raised if the process begins with less than the system allows."""
     code = """
 import resource
 from agent.serving.supervisor import MOST_DESCRIPTORS, raise_descriptors

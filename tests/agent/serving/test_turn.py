@@ -1,4 +1,4 @@
-"""What follows from what is known of a turn."""
+"""Decisions and answers of a turn."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from games.machine import Term
 
 
 def situation(*legal: Term, terminal: bool = False) -> Situation:
-    """A turn's reference state with these legal moves."""
+    """Returns a turn's reference state with these legal moves."""
     return Situation(3, 0, legal, terminal, None, Checkpoint(3), False)
 
 
 def test_nothing_follows_from_nothing() -> None:
-    """Without the reference state, nothing is decided and no move is known, whatever an engine thinks."""
+    """Without the reference state, nothing is decided and no move is known, whatever the engine's opinion."""
     turn = MatchTurn(3, thought=Thought(3, Opinion("a", final=True), "engine"))
     assert not turn.decided
     assert turn.best_move() is None

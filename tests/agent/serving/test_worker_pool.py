@@ -29,15 +29,15 @@ class Doomed:
         self.lost.set()
 
     def seems_to_hang(self) -> bool:
-        """It is alive, or lost."""
+        """Returns False: it has ended."""
         return False
 
     async def close(self) -> None:
-        """Nothing to end."""
+        """Does nothing."""
 
 
 async def test_kernels_that_nobody_can_load_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not the first loss, which may have any reason, but the second in a row."""
+    """The second loss in a row is reported; the first may have any reason."""
     monkeypatch.setattr(worker_pool, "FAILURE_DELAY", 0.0)
     started = 0
 
@@ -56,7 +56,7 @@ async def test_kernels_that_nobody_can_load_are_reported(monkeypatch: pytest.Mon
 
 
 async def test_worker_that_never_gets_warm_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may be stopped; another one is started in its place."""
+    """A worker that is not warm in time is replaced."""
     monkeypatch.setattr(worker_pool, "WARM_SECONDS", 0.05)
     started: list[Doomed] = []
 
@@ -77,7 +77,7 @@ async def test_worker_that_never_gets_warm_is_given_up(monkeypatch: pytest.Monke
 
 
 async def test_spare_that_hangs_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A real one tells every half second that it is alive, also before it has a match, until it is stopped."""
+    """A spare without a sign of life, as of a stopped process, is replaced."""
     worker = await Worker.start(MIN_MEMORY, LIGHT)
     await asyncio.wait_for(worker.warm.wait(), 120)
 
@@ -97,7 +97,7 @@ async def test_spare_that_hangs_is_found_out(monkeypatch: pytest.MonkeyPatch) ->
 
 
 async def test_match_gets_a_light_worker_where_none_is_warm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At once where it is urgent; one that was started early is taken first."""
+    """An urgent match gets a light worker at once, an early one first."""
     lacking: list[frozenset[str]] = []
 
     async def start(memory: int, without: frozenset[str] = frozenset()) -> SimpleNamespace:
@@ -124,7 +124,7 @@ async def test_match_gets_a_light_worker_where_none_is_warm(monkeypatch: pytest.
 
 
 async def test_light_spare_is_there_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that was lost meanwhile is replaced, as is one that was taken."""
+    """A light spare is replaced when it is lost or taken."""
     monkeypatch.setattr(worker_pool, "RESPAWN_DELAY", 0.0)
     started: list[Doomed] = []
 

@@ -1,4 +1,4 @@
-"""What real workers may do to a match: hang, die, be slow. To the instant, the same is tested in `test_match`."""
+"""Real workers that hang, die or are slow. `test_match` tests the same to the instant."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_worker_lost_during_a_turn(server: Server, tic_tac_toe: Game, number: signal.Signals) -> None:
-    """A worker that dies or hangs while it thinks is replaced; this turn and all later ones are answered."""
+    """A worker that dies or hangs is replaced; this turn and all later ones are answered."""
     server.send(tic_tac_toe.start("m"))
     lost = server.worker_of("m")
     server.wait_for_spare()
@@ -40,8 +40,8 @@ def test_worker_lost_during_start(server: Server, tic_tac_toe: Game) -> None:
 
 
 def test_reply_waits_for_the_deadline(server: Server, connect_four: Game) -> None:
-    """With a choice to make, a reply does not come before the clock less the margin is over, which adapts to delays up
-    to half of the clock."""
+    """With a choice to make, a reply comes when the clock less the margin is over; the margin adapts to delays, up to
+    half of the clock."""
     server.send(connect_four.start("m", clocks="2 2"))
     reply = server.send("(PLAY m NIL)")
     assert reply.move in connect_four.legal()

@@ -1,6 +1,6 @@
-"""Matches in virtual time: it passes only when nothing is left to do, so that every moment is exact.
+"""Matches in virtual time, which passes only when nothing is left to do: every instant is exact.
 
-Workers are played by objects in place of processes.
+Objects stand in for worker processes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 class _Jumping(selectors.SelectSelector):
-    """Never waits: passes the time instead."""
+    """Passes virtual time instead of waiting."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()
@@ -71,8 +71,8 @@ def run(monkeypatch: pytest.MonkeyPatch, course: Coroutine[None, None, Result]) 
 
 
 class FakeWorker:
-    """A worker process that reports, `delay` seconds after each command, what a real one would: always the same legal
-    moves, and an opinion. Until it is ended, or hangs."""
+    """A worker process that always reports the same legal moves and an opinion, `delay` seconds after each command,
+    until it is ended or hangs."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class FakeWorker:
 
     @property
     def heard(self) -> float | None:
-        """Its last sign of life."""
+        """Time of the last sign of life."""
         if not self._begun:
             return None
         return clock.now() // PULSE * PULSE if self._silent_since is None else self._silent_since
@@ -129,11 +129,11 @@ class FakeWorker:
         self._report(Distrusted(circuits))
 
     def hang(self) -> None:
-        """Does nothing any more."""
+        """Makes the worker hang."""
         self._silent_since = clock.now()
 
     def die(self) -> None:
-        """Ends as a process does that is killed."""
+        """Ends like a killed process."""
         self._silent_since = clock.now()
         self.lost.set()
         if self.on_lost is not None:
@@ -155,14 +155,14 @@ class FakePool:
     def __init__(self, *workers: FakeWorker, without: Collection[str] = ()) -> None:
         self._waiting = list(workers)
         self.without = frozenset(without)
-        """Groups of kernels that are not compiled yet."""
+        """Notes the groups of kernels that are not compiled yet."""
 
     def can_better(self, worker: FakeWorker) -> bool:
-        """Whether a worker lacks kernels that are there."""
+        """Returns whether a worker lacks kernels that are there."""
         return not worker.without <= self.without
 
     async def acquire(self, latest: bool = False, patience: float = 0.0) -> FakeWorker:
-        """The next worker; waits for ever when there is none left."""
+        """Returns the next worker; waits for ever when there is none left."""
         if not self._waiting:
             await asyncio.Event().wait()
         return self._waiting.pop(0)
