@@ -1,8 +1,8 @@
-"""The Reversi engine: exact endings, evaluation by patterns, principal variation search, and the engine around them.
+"""Alpha-beta for the Reversi family.
 
-`search` is the family's part of `agent.search.alphabeta`. `analysis` deepens at the root, `engine` plays matches by it,
-`problems` solves endings. `weights` holds the evaluation's weights; `training` makes them, and imports all but
-`engine`, which uses `training.quick` for boards that have none.
+`search` has the family's steps of `agent.search.alphabeta`: `endings` play the last cells exactly, `evaluation` judges
+by `patterns`, `stability`, `selectivity` and the `table` cut, `ordering` sorts moves. `analysis` deepens at the root,
+`engine` plays matches. `weights` are the shipped ones; `training.quick` makes some for boards without any.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Iterative deepening at the root: from a one-ply search to the proof of the result, on all cores.
 
-Helper threads search the same position into the same transposition table (lazy SMP: they only warm it up); the main
-thread goes through the root moves one by one, so that a better move is known as soon as it is found.
+The main thread searches the root moves one by one: a better move is known as soon as it is found. Side threads warm up
+the transposition table by searching the same position (lazy SMP).
 """
 
 from __future__ import annotations
@@ -24,40 +24,39 @@ from games.native.reversi.rules import ReversiVariant, cells_of, play
 MIDGAME_LEVEL = 0
 """The selectivity level of searches that do not reach the end of the game."""
 _ASPIRATION = (3, 9)
-"""Widths in discs of the windows around the score of the iteration before (see `search_around`). Set by hand; not
-tuned."""
+"""Widths in discs of the windows around the last iteration's score (see `search_around`)."""
 _NARROW_DEPTH = 5
-"""Scores of shallower iterations are too far apart. Set by hand; not tuned."""
-_HELPED_DEPTH = 9
-"""Shallower iterations are over before a helper has started. Set by hand; not tuned."""
+"""Shallowest iteration with narrow windows: scores of shallower ones differ too much."""
+_SIDE_DEPTH = 9
+"""Shallowest iteration with side threads: shallower ones end before these have started."""
 _DIRECT = 11
-"""With at most this many empty cells the exact search needs no selective one to prepare it. Set by hand; not tuned."""
+"""Most empty cells for exact search without a selective one before it."""
 
 
 class DeepeningStep(NamedTuple):
-    """One iteration."""
+    """Kind of an iteration."""
 
     depth: int
     level: int
     result_only: bool
-    """Whether only win, draw or loss is asked for, not the score."""
+    """Whether to search for win, draw or loss only, not for the score."""
 
 
 @dataclass(frozen=True)
 class ReversiVerdict:
-    """The best move known, from the side to move."""
+    """Best move so far, from the side to move."""
 
     cell: int
     score: int
-    """In discs; of a search for the result only, its sign counts."""
+    """Score in discs; only its sign counts after a search for the result."""
     step: DeepeningStep
     proven: bool
-    """Whether the result (win, draw or loss with best play) is certain, and no other move is better."""
+    """Whether the result with best play is certain, and no other move is better."""
     nodes: int
 
 
 def schedule(empties: int) -> Iterator[DeepeningStep]:
-    """The iterations for a position: deeper and deeper, then to the end, more and more surely."""
+    """The iterations for a position: deeper and deeper, then to the end, less and less selectively."""
     if empties > _DIRECT:
         for depth in range(1, max(empties // 2, empties - 10)):
             yield DeepeningStep(depth, MIDGAME_LEVEL, False)
@@ -68,7 +67,7 @@ def schedule(empties: int) -> Iterator[DeepeningStep]:
 
 
 class ReversiAnalyser:
-    """Searches positions of one variant; keeps its transposition table from one search to the next."""
+    """Searches positions of a variant, with one transposition table for all searches."""
 
     def __init__(
         self,
@@ -87,18 +86,18 @@ class ReversiAnalyser:
         """The transposition table: uint64[entries, 2]."""
         self._searchers = [ReversiSearcher(*shared) for _ in range(threads)]
         self._halt = np.zeros(1, np.uint8)
-        for helper in self._searchers[1:]:
-            helper.stop = self._halt
+        for searcher in self._searchers[1:]:
+            searcher.stop = self._halt
         self._pool = ThreadPoolExecutor(threads - 1, "reversi") if threads > 1 else None
-        self._helping: list[Future[int]] = []
+        self._side_searches: list[Future[int]] = []
 
     @property
     def nodes(self) -> int:
-        """Positions visited so far, by all threads."""
+        """Number of positions visited so far by all threads."""
         return sum(searcher.nodes for searcher in self._searchers)
 
     def close(self) -> None:
-        """End the helper threads."""
+        """End the side threads."""
         if self._pool is not None:
             self._halt[0] = 1
             self._pool.shutdown()
@@ -113,11 +112,10 @@ class ReversiAnalyser:
         max_depth: int = 64,
         max_nodes: int | None = None,
     ) -> bool:
-        """Search a position that has a legal move until `stop[0]`, or until nothing is left to find out.
+        """Search a position with a legal move until `stop[0]` is set or the result is proven.
 
-        Every change of the best move, and every finished iteration, is published. Returns whether the search is over
-        (rather than stopped). `max_depth` leaves out deeper iterations, `max_nodes` those that would begin after so
-        many nodes.
+        Publishes every change of the best move and every finished iteration. Returns whether the search is over (rather
+        than stopped). Iterations deeper than `max_depth`, or after `max_nodes` nodes, are left out.
         """
         empty = self.variant.playable & ~(player | opponent)
         moves = self.variant.moves_of(player, opponent)
@@ -130,7 +128,7 @@ class ReversiAnalyser:
         for step in schedule(empty.bit_count()):
             if step.depth > max_depth or stop[0] or (max_nodes is not None and self.nodes - before >= max_nodes):
                 break
-            self._help(player, opponent, step)
+            self._start_side_threads(player, opponent, step)
 
             def tell(cell: int, value: int, step: DeepeningStep = step, sure: bool = False) -> None:
                 publish(ReversiVerdict(cell, value, step, sure, self.nodes))
@@ -138,11 +136,11 @@ class ReversiAnalyser:
             try:
                 found = self._window_search(main, children, step, score, tell)
             finally:
-                self._halt[0] = 1  # the next iteration waits for the helpers, this turn need not
+                self._halt[0] = 1  # the next iteration waits for the side threads, this turn need not
             if found is None:
                 return False
             score = found
-            # A lost position is searched on for the narrowest loss: the other side may err.
+            # In a lost position the narrowest loss is sought: the opponent may err.
             complete = step.level == EXACT and step.depth == empty.bit_count()
             proven = complete and (score >= 0 or not step.result_only)
             tell(children[0][0], score, step, proven)
@@ -158,7 +156,7 @@ class ReversiAnalyser:
         guess: int,
         tell: Callable[[int, int], None],
     ) -> int | None:
-        """One iteration; moves the best child to the front and returns its score, or None when stopped."""
+        """Run one iteration; move the best child to the front and return its score, or None when stopped."""
         full = self.variant.cells
         if step.result_only:
             return self._root(searcher, children, step, -1, 1, tell)
@@ -184,7 +182,7 @@ class ReversiAnalyser:
             upper = beta if index == 0 else lower + 1
             value = -searcher.score(player, opponent, -upper, -lower, depth, level)
             if index and lower < value < beta and upper < beta:
-                # The null window only says "better": it counts once the score is known, unless time runs out before.
+                # The null window says only "better": report the move now, in case time runs out before its score.
                 tell(cell, value)
                 value = -searcher.score(player, opponent, -beta, -lower, depth, level)
             if abs(value) >= STOPPED:
@@ -200,16 +198,16 @@ class ReversiAnalyser:
                 break
         return best
 
-    def _help(self, player: int, opponent: int, step: DeepeningStep) -> None:
-        """Set the helpers to work on the position, every second one a ply deeper where that makes a difference."""
-        for helper in self._helping:
-            helper.result()
-        self._helping = []
-        if self._pool is None or step.depth < _HELPED_DEPTH:
+    def _start_side_threads(self, player: int, opponent: int, step: DeepeningStep) -> None:
+        """Start the side threads on the position, every second one a ply deeper."""
+        for search in self._side_searches:
+            search.result()
+        self._side_searches = []
+        if self._pool is None or step.depth < _SIDE_DEPTH:
             return
         self._halt[0] = 0
         alpha, beta = (-1, 1) if step.result_only else (-self.variant.cells, self.variant.cells)
-        self._helping = [
-            self._pool.submit(helper.score, player, opponent, alpha, beta, step.depth + index % 2, step.level)
-            for index, helper in enumerate(self._searchers[1:])
+        self._side_searches = [
+            self._pool.submit(searcher.score, player, opponent, alpha, beta, step.depth + index % 2, step.level)
+            for index, searcher in enumerate(self._searchers[1:])
         ]

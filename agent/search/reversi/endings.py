@@ -1,9 +1,9 @@
 """Exact play of the last few empty cells, where speed counts more than pruning.
 
-One kernel per number of empty cells up to four, each calling the next smaller one, and above them an alpha-beta with an
-explicit stack. Moves into regions with an odd number of empty cells come first (parity; a region is approximated by
-a quadrant), as in Edax's `endgame.c` (R. Delorme). All searches are fail-soft and return scores in discs for the side
-to move; `sign` is -1 where fewer discs win, `cells` the number of playable cells.
+One kernel per number of empty cells up to four, and above them an alpha-beta with an explicit stack. Moves into
+quadrants with an odd number of empty cells come first (parity), as in Edax's `endgame.c` (R. Delorme). All searches are
+fail-soft and return scores in discs for the side to move; `sign` is -1 where fewer discs win, `cells` the number of
+playable cells.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from games.native.reversi.rules import final_score, legal_moves
 INFINITE = 127
 """More than any score."""
 SMALL = 7
-"""`solve_small` is made for at most this many empty cells. Set by hand; not tuned."""
+"""Most empty cells for `solve_small`."""
 _STABLE_MIN = 5
-"""From how many empty cells on stable discs are counted. Set by hand; not tuned."""
+"""Fewest empty cells to count stable discs at."""
 _ONE = np.uint64(1)
 QUADRANTS = (
     np.uint64(0x000000000F0F0F0F),
@@ -36,7 +36,7 @@ QUADRANTS = (
 
 @njit(inline="always")
 def odd_cells(empty):
-    """Those of the `empty` cells (uint64) that lie in quadrants with an odd number of them."""
+    """The `empty` cells (uint64) in quadrants with an odd number of them."""
     odd = np.uint64(0)
     for quadrant in QUADRANTS:
         if popcount(empty & quadrant) & 1:
@@ -46,7 +46,7 @@ def odd_cells(empty):
 
 @njit(**INNER)
 def _last_1(player, opponent, cell, cells, sign):
-    """The score (int64) of a position (two uint64) with one empty `cell` (int64), whoever can play on it."""
+    """The score (int64) of a position (two uint64) with one empty `cell` (int64), which either side may play on."""
     difference = 2 * popcount(player) - cells + 1
     turned = popcount(flips(cell, player, opponent))
     if turned:
@@ -123,7 +123,7 @@ def _last_4(player, opponent, alpha, beta, empty, cells, sign, nodes):
                 moves ^= bit
                 turned = flips(cell, player, opponent)
                 own, other, rest = player | turned | bit, opponent & ~turned, empty ^ bit
-                # Of three cells in two quadrants the single one is played first.
+                # Of three cells in two quadrants the single one comes first.
                 ordered = odd_cells(rest)
                 even = rest & ~ordered
                 if ordered == 0 or even == 0:
@@ -191,7 +191,7 @@ def solve_small(player, opponent, alpha, beta, playable, cells, sign, words, int
             nodes[0] += 1
             known = False
             if count >= _STABLE_MIN and cells - 2 * count - 4 < abs(alpha):
-                # Discs that can never be turned bound the count of the side that does not own them.
+                # Stable discs bound the other side's score.
                 if sign > 0 and alpha > 0:
                     value = cells - 2 * popcount(stable_discs(opponent, player, playable))
                     known = value <= alpha

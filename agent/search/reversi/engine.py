@@ -33,11 +33,11 @@ from games.native.reversi.recognise import recognise
 from games.native.reversi.rules import ReversiPosition, ReversiVariant
 
 SOLVED_CELLS = 20
-"""Boards up to this size are solved to the end at once and need no evaluation."""
+"""Size of the largest board without evaluation: it is solved at once."""
 
 
 class ReversiEngine(Engine):
-    """Alpha-beta for one role of a recognised game. It plays for the goal: a proven win beats a larger margin."""
+    """Alpha-beta for one role of a recognised game. Plays for the goal: a proven win beats a larger margin."""
 
     name = "reversi"
     reason = "the rules behave like Reversi: alpha-beta on bitboards, with trained patterns"
@@ -73,7 +73,7 @@ class ReversiEngine(Engine):
         cell = self._binding.cell(before.turn, joint_move[before.turn])
         passed = ReversiPosition(before.discs, 1 - before.turn)
         expected = passed if cell is None else self._binding.variant.play(before, cell)
-        # Whose turn it is does not matter once the match is over.
+        # The turn does not matter once the match is over.
         if after != expected and not (after.discs == expected.discs and self._machine.terminal(state)):
             raise EngineMismatchError(f"the board after {joint_move!r} is {after}, not {expected}")
         self._position = after
@@ -96,7 +96,7 @@ class ReversiEngine(Engine):
                 position.player, position.opponent, stop, publish, max_depth=max_depth, max_nodes=limit.nodes
             )
             return
-        # Nothing to decide: think about what follows, so that the next turn starts from a warm table.
+        # Nothing to decide: warm the table up for the next turn.
         idle = self._binding.passes if position.turn == self._role else self._binding.waits
         report(Opinion(idle[self._role], final=True))
         player, opponent = (position.player, position.opponent) if moves else (position.opponent, position.player)
@@ -109,7 +109,7 @@ class ReversiEngine(Engine):
         )
 
     def _learn(self, start: WeightSet) -> None:
-        """In a thread of its own: better weights for a variant without any, from the next turn on."""
+        """Make better weights for the next turn, in a thread of its own."""
         self._learnt = learn_quickly(self._binding.variant, start, np.zeros(1, np.uint8))
 
     def _view(self, state: State) -> ReversiPosition:
@@ -119,7 +119,7 @@ class ReversiEngine(Engine):
             raise EngineMismatchError(str(error)) from error
 
     def _mover(self, report: Report, only: bool) -> Callable[[ReversiVerdict], None]:
-        """What reports the verdicts of a search for the side that is to move."""
+        """A callback that reports the verdicts of a search for the side to move."""
         goals = self._binding.goals[self._role]
         empties = self._binding.variant.empty(self._position).bit_count()
         contenders, begun = Contenders(), time.monotonic()
@@ -132,7 +132,7 @@ class ReversiEngine(Engine):
                 score = Score(expected_goal(verdict.score, empties, goals))
             move = self._binding.move(self._role, verdict.cell)
             candidates = contenders.add(move, score)
-            # Searches that are over sooner are not for watching.
+            # Nobody watches shorter searches.
             line = self._line(verdict.cell) if time.monotonic() - begun >= WATCHED_SECONDS else ()
             info["nodes"] = verdict.nodes
             report(Opinion(move, score, verdict.proven or only, info, candidates, line))
@@ -140,13 +140,13 @@ class ReversiEngine(Engine):
         return publish
 
     def _line(self, cell: int) -> tuple[Term, ...]:
-        """The principal variation that begins with a cell."""
+        """The principal variation from a cell on."""
         line = principal_variation(self._analyser.table, self._binding.variant, self._position, cell)
         return tuple(self._binding.move(colour, cell) for colour, cell in line)
 
 
 def expected_goal(score: float, empties: int, goals: tuple[int, int, int]) -> float:
-    """The goal to expect of a heuristic score: its error is taken as normal, wider the more cells are empty."""
+    """The goal to expect of a heuristic score with a normal error, which grows with the number of empty cells."""
     win = 0.5 * (1 + math.erf(score / (1.4 * (2 + 0.2 * empties))))
     return goals[0] + (goals[2] - goals[0]) * win
 
@@ -162,7 +162,7 @@ def warm_kernels() -> None:
 
 
 def make_engine(machine: StateMachine, role: int) -> Engine | None:
-    """An engine for a game of the Reversi family; None for any other game, and while there is no circuit."""
+    """The engine for a compiled game of the family; None for any other game."""
     if not isinstance(machine, CircuitMachine):
         return None
     binding = recognise(machine)

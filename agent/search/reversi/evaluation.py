@@ -1,8 +1,7 @@
 """The evaluation: patterns by stage of the game plus mobility and parity, in discs for the side to move.
 
-A stage is four empty cells wide. The weights are `int16` in units of 1/128 disc; one array per stage holds those of the
-patterns, then own mobility, the opponent's mobility, and parity (the number of empty cells within the stage, and how
-many quadrants have an odd number of them).
+A stage is four empty cells wide. Weights are `int16` in units of 1/128 disc. A stage's array holds those of the
+patterns, own mobility, the opponent's mobility, and parity.
 """
 
 from __future__ import annotations
@@ -26,39 +25,39 @@ from games.native.reversi.rules import ReversiVariant, final_score, legal_moves
 
 STAGES = 16
 STAGE_SHIFT = 2
-"""A stage spans 2**STAGE_SHIFT numbers of empty cells. Set by hand; not tuned."""
+"""Logarithm of the numbers of empty cells in a stage."""
 UNIT = 128
-"""Weights per disc."""
+"""Weight of a disc."""
 EXTRAS = 64
-"""Room for each of the features that are no patterns."""
+"""Weights for each feature beside the patterns."""
 _ONE = np.uint64(1)
 _LANE = np.uint64(0xFFFF)
 
 
 class EvaluationTables(NamedTuple):
-    """What the evaluation's kernels read."""
+    """Tables of the evaluation's kernels."""
 
     rows: npt.NDArray[np.uint64]
     """uint64[8 * 256, WORDS]: see `PatternSet.row_words`."""
     starts: npt.NDArray[np.uint64]
-    """uint64[WORDS, 4]: where the weights of each pattern instance begin; a zero weight for unused lanes."""
+    """uint64[WORDS, 4]: start of each pattern instance's weights; a zero weight for unused lanes."""
     weights: npt.NDArray[np.int16]
     """int16[STAGES, weights]."""
 
 
 class BoardRules(NamedTuple):
-    """What the kernels know of the variant."""
+    """Rules of the variant, for the kernels."""
 
     playable: np.uint64
-    """The cells that can be played on, as a bitboard."""
+    """Bitboard of the playable cells."""
     cells: int
-    """How many these are."""
+    """Number of playable cells."""
     sign: int
     """1, or -1 where fewer discs win."""
 
     @classmethod
     def of(cls, variant: ReversiVariant) -> BoardRules:
-        """Those of a variant."""
+        """The rules of a variant."""
         return cls(np.uint64(variant.playable), variant.cells, variant.sign)
 
 
@@ -70,10 +69,7 @@ def stage_of(empties):
 
 @njit(inline="always")
 def parity_number(empty):
-    """The feature of parity (below EXTRAS) of `empty` (uint64).
-
-    It tells the number of empty cells within the stage, and how many quadrants have an odd number of them.
-    """
+    """The parity of `empty` (uint64), below EXTRAS: the number within the stage, and the number of odd quadrants."""
     odd = 0
     for quadrant in QUADRANTS:
         odd += popcount(empty & quadrant) & 1
@@ -165,14 +161,14 @@ class PatternEvaluation:
 
     @property
     def tables(self) -> EvaluationTables:
-        """What the kernels read."""
+        """Tables for the kernels."""
         # No position has EXTRAS - 1 moves, so that weight stays zero.
         starts = np.full(LANES, self.patterns.class_starts[-1] + EXTRAS - 1, np.uint64)
         starts[: self.patterns.count] = self.patterns.starts
         return EvaluationTables(self.patterns.row_words, starts.reshape(WORDS, 4), np.ascontiguousarray(self.weights))
 
     def save(self, path: Path, **notes: Any) -> None:
-        """Write the weights, without those that are mirror images of others, to a compressed .npz file."""
+        """Write the weights, without mirror images, to a compressed .npz file."""
         kept = self.patterns.canonical == np.arange(len(self.patterns.canonical))
         size = len(kept)
         np.savez_compressed(
@@ -185,7 +181,7 @@ class PatternEvaluation:
 
     @classmethod
     def load(cls, path: Path) -> PatternEvaluation:
-        """Read what `save` wrote. Raises `OSError` or `KeyError` for anything else."""
+        """Read a file of `save`. Raises `OSError` or `KeyError` for anything else."""
         with np.load(path) as data:
             patterns = pattern_set(int(data["board"][0]), int(data["board"][1]))
             canonical = patterns.canonical
@@ -198,10 +194,7 @@ class PatternEvaluation:
 
     @classmethod
     def heuristic(cls, columns: int, rows: int, sign: int) -> PatternEvaluation:
-        """An untrained evaluation by rules of thumb: mobility, corners and the cells beside them, at the end discs.
-
-        Its numbers were set by hand; not tuned.
-        """
+        """An untrained evaluation by mobility, corners and the cells beside them, at the end discs."""
         patterns = pattern_set(columns, rows)
         size = int(patterns.class_starts[-1])
         weights = np.zeros((STAGES, size + 3 * EXTRAS), np.float64)
@@ -213,8 +206,8 @@ class PatternEvaluation:
         if "corner 3x3" in patterns.names:
             index = patterns.names.index("corner 3x3")
             numbers = np.arange(patterns.class_sizes[index])
-            # From the most significant digit: the corner, a C cell, a cell of no interest, a C cell, the X cell;
-            # 1 where the side to move owns it, -1 where the opponent does.
+            # From the most significant digit: the corner, a C cell, an unused one, a C cell, the X cell; 1 if the side
+            # to move owns it, -1 if the opponent does.
             corner, edge, _, other_edge, diagonal = ((numbers // 3 ** (8 - place) + 1) % 3 - 1 for place in range(5))
             risk = 3.0 * diagonal + 1.0 * (edge + other_edge)
             value = sign * (8.0 * corner - np.where(corner == 0, risk, 0.0))
@@ -225,7 +218,7 @@ class PatternEvaluation:
 
 @lru_cache(maxsize=8)
 def pattern_set(columns: int, rows: int) -> PatternSet:
-    """The patterns of a board; building their tables takes a moment, so they are kept."""
+    """The patterns of a board, cached: their tables take a moment to build."""
     return PatternSet.of_board(columns, rows)
 
 

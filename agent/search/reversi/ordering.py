@@ -25,14 +25,14 @@ NO_SHALLOW_SEARCH = -1
 _CORNERS = np.uint64(0x8100000000000081)
 _NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)
 _NOT_LAST = np.uint64(0x7F7F7F7F7F7F7F7F)
-# The weights, set as Edax has them; not tuned here.
+# Edax's weights.
 _MOBILITY = 1 << 15
 _SCORE = 1 << 15
 _CORNER = 1 << 11
 _POTENTIAL = 1 << 5
 _PARITY = 1 << 3
 _SLACK = 8
-"""A shallow search's window is this much wider than alpha, in discs. Set by hand; not tuned."""
+"""Discs by which a shallow search's window reaches below alpha."""
 _ONE = np.uint64(1)
 _EIGHT = np.uint64(8)
 
@@ -48,20 +48,20 @@ class MoveList(NamedTuple):
     """A position's moves, in any order."""
 
     scores: npt.NDArray[np.int64]
-    """int64[moves]: how soon to search the move, highest first."""
+    """int64[moves]: order of the search, highest first."""
     cells: npt.NDArray[np.int64]
-    """int64[moves]: the cell that is played on."""
+    """int64[moves]: cells played on."""
     turned: npt.NDArray[np.uint64]
-    """uint64[moves]: the discs that are turned."""
+    """uint64[moves]: discs turned."""
 
 
 @njit(**INNER)
 def order_moves(player, opponent, moves, alpha, shallow, hash_moves, board, tables, numbers, nodes, listed):
-    """Fill `listed` (MoveList) with the `moves` (uint64) of a position and return how many there are.
+    """Fill `listed` (MoveList) with the `moves` (uint64) of a position and return their number.
 
-    `player` and `opponent` are discs (uint64), `alpha` (int64) the node's. `shallow` is the depth of the search that
-    scores each move (NO_SHALLOW_SEARCH for none), `hash_moves` two cells (int64) that come first. `board`, `tables`,
-    `numbers` are those of `evaluation.evaluate`; `nodes` (int64[1]) counts.
+    `player` and `opponent` are discs (uint64), `alpha` (int64) is the node's, `shallow` the depth of the search that
+    scores each move (or NO_SHALLOW_SEARCH); two cells of `hash_moves` (int64) come first. `board`, `tables`, `numbers`
+    are those of `evaluation.evaluate`; `nodes` (int64[1]) counts.
     """
     first, second = hash_moves
     count = 0

@@ -1,9 +1,9 @@
-"""Which cells make the evaluation's patterns on a board of any size, and how their numbers are looked up.
+"""Patterns of the evaluation on boards of any size, and tables of their numbers.
 
-A pattern is a set of cells, each empty (0), own (1) or the opponent's (2); its contents are one number in base 3. The
-shapes are those that Logistello (M. Buro, "Improving heuristic mini-max search by supervised learning", 2002) and Edax
-use: lines, corners, and edges with the cells beside the corners. Instances that are images of each other under the
-board's symmetries share their weights. Blocked cells read as empty.
+A pattern is a set of cells, each empty (0), own (1) or the opponent's (2); its contents are a number in base 3. The
+shapes are those of Logistello (M. Buro, "Improving heuristic mini-max search by supervised learning", 2002) and Edax:
+lines, corners, and edges with the cells beside the corners. Instances that are symmetric images of each other share
+their weights. Blocked cells count as empty.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 LANES = 48
-"""Room for this many pattern instances: 16-bit lanes, four to a 64-bit word."""
+"""Most pattern instances: 16-bit lanes, four to a 64-bit word."""
 WORDS = LANES // 4
 
 Cell = tuple[int, int]
@@ -23,7 +23,7 @@ Cell = tuple[int, int]
 
 
 def _shapes(columns: int, rows: int) -> dict[str, list[Cell]]:
-    """The patterns at one corner or one side of a board, by name; those that do not fit are left out."""
+    """The patterns at one corner or side of a board that fit, by name."""
     last = columns - 1
     shapes: dict[str, list[Cell]] = {
         "corner 3x3": [(x, y) for y in range(3) for x in range(3)],
@@ -51,7 +51,7 @@ class PatternSet:
     columns: int
     rows: int
     names: tuple[str, ...]
-    """One name per class of patterns that share their weights."""
+    """Name of each class of patterns that share their weights."""
     classes: tuple[int, ...]
     """Per instance, its class."""
     cells: tuple[tuple[int, ...], ...]
@@ -59,7 +59,7 @@ class PatternSet:
 
     @classmethod
     def of_board(cls, columns: int, rows: int) -> PatternSet:
-        """All instances of all shapes on that board."""
+        """All instances of all shapes on a board."""
         names: list[str] = []
         classes: list[int] = []
         instances: list[tuple[int, ...]] = []
@@ -93,26 +93,26 @@ class PatternSet:
 
     @cached_property
     def class_sizes(self) -> tuple[int, ...]:
-        """Per class, how many numbers its contents can be."""
+        """Per class, the number of possible contents."""
         lengths = dict(zip(self.classes, map(len, self.cells), strict=True))
         return tuple(3 ** lengths[index] for index in range(len(self.names)))
 
     @cached_property
     def class_starts(self) -> npt.NDArray[np.int64]:
-        """int64[classes + 1]: where each class begins in one array of weights."""
+        """int64[classes + 1]: start of each class in the array of weights."""
         return np.concatenate([[0], np.cumsum(self.class_sizes)]).astype(np.int64)
 
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
-        """int64[count]: per instance, where its class begins in one array of weights."""
+        """int64[count]: start of each instance's class in the array of weights."""
         return self.class_starts[list(self.classes)]
 
     @cached_property
     def row_words(self) -> npt.NDArray[np.uint64]:
-        """uint64[8 * 256, WORDS]: per row and its contents, what the discs add to the instances' numbers.
+        """uint64[8 * 256, WORDS]: per row of the board and its contents, the terms of the instances' numbers.
 
-        The numbers of all instances are the sum over the eight rows of this table at the own discs plus twice the
-        table at the opponent's discs, in 16-bit lanes that never overflow.
+        The instances' numbers are the sum over the board's rows of this table at the own discs plus twice the table at
+        the opponent's discs, in 16-bit lanes that never overflow.
         """
         digits = np.zeros((64, LANES), np.uint16)
         for lane, cells in enumerate(self.cells):
@@ -127,7 +127,7 @@ class PatternSet:
 
     @cached_property
     def canonical(self) -> npt.NDArray[np.int32]:
-        """int32[weights]: per weight, the one that stands for it and for its image under the shape's own symmetry."""
+        """int32[weights]: per weight, the one that it shares with its image under the shape's own symmetry."""
         result = np.arange(self.class_starts[-1], dtype=np.int32)
         for index in range(len(self.names)):
             cells = self.cells[self.classes.index(index)]

@@ -1,9 +1,8 @@
 """Principal variation search of Reversi positions, both to a depth and to the end of the game.
 
-`alphabeta.search` walks the tree; here stand the family's steps of it. A node has a depth and a selectivity level; a
-depth that reaches the number of empty cells makes the search exact. In the order of a visit: the last cells go to
-`endings`, the last ply to `evaluation`; then stability cut-off, transposition table, Multi-ProbCut, ordered moves with
-enhanced transposition cut-off.
+The family's steps of `alphabeta.search`. A node has a depth and a selectivity level; a depth of all empty cells makes
+the search exact. A visit goes on in this order: last cells (`endings`), last ply (`evaluation`), stability cut-off,
+transposition table, Multi-ProbCut, ordered moves with enhanced transposition cut-off.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ from games.bits.words import popcount
 from games.native.reversi.rules import final_score, legal_moves
 
 STOPPED = 1000
-"""What `search` returns when it was told to stop: no score."""
+"""Result of a stopped `search`: no score."""
 
 _PLIES = 192
-"""Room for 60 moves, as many passes, and the probes of Multi-ProbCut on the way, each of which takes a ply."""
+"""Room for 60 moves, as many passes, and a ply for each probe of Multi-ProbCut."""
 _MAX_MOVES = 36
-"""Room for the moves of a position; 33 is the most that is known of any."""
+"""Room for the moves of a position; the most known of any is 33."""
 _TABLE_MIN = 3
-"""The shallowest search to use the transposition table. Set by hand; not tuned."""
+"""Shallowest search that uses the transposition table."""
 _ETC_MIN = 6
-"""The shallowest search to look its moves up before searching any. Set by hand; not tuned."""
+"""Shallowest search with enhanced transposition cut-off."""
 
-# Stages of a node beside those of its moves: what its child is searched for, and how far Multi-ProbCut has come.
+# Stages of a node beside those of its moves: purpose of the child's search, and progress of Multi-ProbCut.
 _PASS, _PROBE, _PROBED_HIGH, _PROBED_LOW, _EXPAND = range(FAMILY, FAMILY + 5)
 _PLAYER, _OPPONENT, _KEY = range(3)
 _ONE = np.uint64(1)
@@ -64,7 +63,7 @@ class ReversiWorkspace(NamedTuple):
     positions: npt.NDArray[np.uint64]
     """uint64[plies, 3]: discs of the side to move, of the opponent, and the position's key where the table is used."""
     bounds: npt.NDArray[np.int64]
-    """int64[plies]: the score that a probe of Multi-ProbCut has to pass."""
+    """int64[plies]: score for a probe of Multi-ProbCut to pass."""
     scores: npt.NDArray[np.int64]
     """int64[plies, moves]: see `ordering.MoveList`, like the next two."""
     cells: npt.NDArray[np.int64]
@@ -75,24 +74,24 @@ class ReversiWorkspace(NamedTuple):
     """See `endings.solve_small`, like the next one."""
     small_ints: npt.NDArray[np.int64]
     numbers: npt.NDArray[np.uint64]
-    """uint64[WORDS]: of the evaluation."""
+    """uint64[WORDS]: memory of the evaluation."""
     nodes: npt.NDArray[np.int64]
-    """int64[1]: positions visited, never reset by the search."""
+    """int64[1]: number of positions visited, never reset by the search."""
 
 
 class SearchTools(NamedTuple):
-    """What the searches of one thread and one set of weights work with."""
+    """Everything that the searches of one thread with one set of weights read and write."""
 
     board: BoardRules
     tables: EvaluationTables
     margins: Margins
     table: npt.NDArray[np.uint64]
-    """Of `table.new_table`; threads may share it."""
+    """Transposition table, which threads may share."""
     work: ReversiWorkspace
 
 
 class ReversiGame(NamedTuple):
-    """What the search's steps work with."""
+    """`SearchTools` with the parameters of one search, for its steps."""
 
     board: BoardRules
     tables: EvaluationTables
@@ -194,7 +193,7 @@ def _resume(game, frames, ply):
 def _cut_by_stable_discs(frame, player, opponent, empties, board):
     """Whether stable discs alone decide the window; `value` is then the bound. `player`, `opponent` are uint64.
 
-    Sound: at best all other cells become the side's own. Not asked where too few cells are taken for it to succeed.
+    Sound: at best all other cells become the side's own. Not tried where too few cells are taken for success.
     """
     cells = board.cells
     if board.sign > 0 and frame.alpha >= cells - 2 * empties - 8 and frame.alpha > 0:
@@ -228,9 +227,9 @@ def _cut_by_table(frame, table, key, level):
 def _probe(game, frames, ply):
     """Multi-ProbCut (Buro 1999): cut where a shallow search passes the bound by a margin. Arguments as of `_enter`.
 
-    Not sound, but right as often as the level asks for: the margin is that many standard deviations of the difference
-    between both searches. First beta is tried, then alpha, each only if the evaluation makes success likely. Returns
-    DESCEND for a search, RETURN after a cut-off, SELECT if there is none.
+    Not sound: the margin is the level's number of standard deviations of the difference between both searches. First
+    beta is tried, then alpha, each only if the evaluation makes success likely. Returns DESCEND for a search, RETURN
+    after a cut-off, SELECT if there is none.
     """
     frame, child, work = frames[ply], frames[ply + 1], game.work
     if frame.stage == _PROBED_HIGH and child.value >= work.bounds[ply]:
@@ -296,10 +295,10 @@ def _expand(game, frame, ply):
 
 @njit(inline="always")
 def _cut_by_children(game, frame, player, opponent, moves, count):
-    """Enhanced transposition cut-off (Plaat et al. 1996): whether the table knows a move's position to be good enough.
+    """Enhanced transposition cut-off (Plaat et al. 1996): whether a move's table entry exceeds beta.
 
-    Sound for the reason that `_cut_by_table` is: the move's own search would end with that table entry. `player` and
-    `opponent` are uint64, `moves` is a MoveList with `count` moves.
+    Sound as `_cut_by_table` is: the move's own search would end with that entry. `player` and `opponent` are uint64,
+    `moves` is a MoveList with `count` moves.
     """
     for index in range(count):
         turned = moves.turned[index]
@@ -314,7 +313,7 @@ def _cut_by_children(game, frame, player, opponent, moves, count):
 
 @njit(inline="always")
 def _shallow_depth(depth, empties, wide):
-    """How deep the search is that orders a node's moves (cf. Edax's `movelist_evaluate`), from int64, int64, bool."""
+    """The depth of the search that orders a node's moves (cf. Edax's `movelist_evaluate`), from int64, int64, bool."""
     minimum = 9
     if empties <= 27:
         minimum += (30 - empties) // 3
@@ -339,12 +338,12 @@ def _make_move(game, frames, ply):
 
 @njit(inline="always")
 def _scored(game, frames, ply):
-    """`alphabeta.search.scored`: root moves are searched one by one (see `analysis`), so there is nothing to report."""
+    """`alphabeta.search.scored`: nothing to report, as root moves are searched one by one (see `analysis`)."""
 
 
 @njit(inline="always")
 def _finish(game, frames, ply):
-    """`alphabeta.search.finish` for a ReversiGame, FRAME[plies] and int64: store the bounds that were found."""
+    """`alphabeta.search.finish` for a ReversiGame, FRAME[plies] and int64: store the bounds."""
     frame, cells = frames[ply], game.board.cells
     if frame.depth >= _TABLE_MIN:
         best = frame.best
@@ -371,7 +370,7 @@ def search(tools, stop, player, opponent, alpha, beta, depth, level, date):
 
 
 class ReversiSearcher:
-    """One variant's search: its tables, one thread's memory, and a table shared with others."""
+    """Search of a variant in one thread; the transposition table may be shared."""
 
     def __init__(
         self, board: BoardRules, tables: EvaluationTables, margins: Margins, table: npt.NDArray[np.uint64]
@@ -382,7 +381,7 @@ class ReversiSearcher:
 
     @property
     def board(self) -> BoardRules:
-        """What the search knows of the variant."""
+        """Rules of the variant."""
         return self.tools.board
 
     def score(self, player: int, opponent: int, alpha: int, beta: int, depth: int, level: int = EXACT) -> int:
@@ -392,5 +391,5 @@ class ReversiSearcher:
 
     @property
     def nodes(self) -> int:
-        """Positions visited so far."""
+        """Number of positions visited so far."""
         return int(self.tools.work.nodes[0])

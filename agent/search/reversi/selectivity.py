@@ -1,9 +1,9 @@
-"""How far a shallow search's score may be from a deep one's: the error model of Multi-ProbCut (M. Buro, 1999).
+"""The error model of Multi-ProbCut (M. Buro, 1999): the difference between shallow and deep searches.
 
-The standard deviation of the difference between a search of `depth` and one of `probe` plies is modelled as
-exp(a + b e + c e^2) depth^p (probe + 1)^q with e the number of empty cells; `ggp-agent train reversi` fits the
-coefficients to the engine's own searches. A level says how many standard deviations a cut-off needs; how probes are
-chosen and checked is Edax's way (R. Delorme, `midgame.c`).
+The standard deviation of the difference between searches of `depth` and `probe` plies is modelled as
+exp(a + b e + c e^2) depth^p (probe + 1)^q, with e empty cells; `ggp-agent train reversi` fits the coefficients to the
+engine's own searches. A level is the number of standard deviations that a cut-off needs. Probes are chosen and checked
+as in Edax (R. Delorme, `midgame.c`).
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ import numpy as np
 import numpy.typing as npt
 
 LEVELS = (1.1, 1.5, 2.0, 2.6, 3.3)
-"""Standard deviations per level. Set by hand; not tuned."""
+"""Standard deviations per level."""
 EXACT = len(LEVELS)
-"""The level at which nothing is cut by statistics."""
+"""The level without statistical cuts."""
 MIN_DEPTH = 3
-"""The shallowest search that tries a probe. Set by hand; not tuned."""
+"""Shallowest search that tries a probe."""
 MAX_DEPTH = 64
 
 Coefficients = tuple[float, float, float, float, float]
 """a, b, c, p, q of the model above."""
 DEFAULT_COEFFICIENTS: Coefficients = (1.7, 0.0, 0.0, 0.3, -0.4)
-"""Cautious ones, set by hand, for weights that bring none of their own."""
+"""Cautious coefficients for weights without any of their own."""
 
 
 class Margins(NamedTuple):
-    """What the search reads: per level, empty cells and depth."""
+    """Tables of the search by level, empty cells and depth."""
 
     probe_depth: npt.NDArray[np.int64]
-    """int64[MAX_DEPTH + 1]: the depth of the probe."""
+    """int64[MAX_DEPTH + 1]: depth of the probe."""
     probe: npt.NDArray[np.int64]
-    """int64[EXACT, 65, MAX_DEPTH + 1]: by how many discs the probe has to pass the bound."""
+    """int64[EXACT, 65, MAX_DEPTH + 1]: discs by which the probe has to pass the bound."""
     static: npt.NDArray[np.int64]
-    """int64[EXACT, 65, MAX_DEPTH + 1]: within how many discs of the bound the evaluation must be to try it."""
+    """int64[EXACT, 65, MAX_DEPTH + 1]: largest distance in discs of the evaluation from the bound to try a probe."""
 
 
 def deviation(coefficients: Coefficients, empties: float, depth: float, probe: float) -> float:

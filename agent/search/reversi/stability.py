@@ -1,8 +1,8 @@
-"""Discs that no sequence of moves can turn.
+"""Stable discs, which no sequence of moves can turn.
 
-A disc is stable if it cannot be turned along any of the four lines through it: the line is full, or on one side the
-board ends or a stable disc of the same colour follows (cf. Edax's `get_stability`, which adds a table of edges).
-Blocked cells end a line like the edge of the board.
+A disc is stable if none of the four lines through it can turn it: the line is full, or on one side the board ends or a
+stable disc of the same colour follows (cf. Edax's `get_stability`, which adds a table of edges). Blocked cells end a
+line like the edge of the board.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)
 _NOT_LAST = np.uint64(0x7F7F7F7F7F7F7F7F)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _STEPS = (np.uint64(1), np.uint64(7), np.uint64(8), np.uint64(9))
-# What may be shifted up / down by each step without wrapping round the board.
+# Cells that may be shifted up / down by each step without wrapping round the board.
 _UP = (_NOT_LAST, _NOT_FIRST, _ALL, _NOT_LAST)
 _DOWN = (_NOT_FIRST, _NOT_LAST, _ALL, _NOT_FIRST)
 
@@ -26,7 +26,7 @@ def stable_discs(discs, others, playable):
     """A subset (uint64) of `discs` that `others` can never turn; all arguments are uint64."""
     empty = playable & ~(discs | others)
     ends = ~playable
-    # Per line direction: cells beyond which the line ends, and cells that an empty cell of the line can see.
+    # Per direction, cells on lines with an empty cell.
     open_0 = open_1 = open_2 = open_3 = np.uint64(0)
     for direction in range(4):
         step, up_mask, down_mask = _STEPS[direction], _UP[direction], _DOWN[direction]
@@ -51,7 +51,7 @@ def stable_discs(discs, others, playable):
         for direction in range(4):
             step, up_mask, down_mask = _STEPS[direction], _UP[direction], _DOWN[direction]
             seen = open_0 if direction == 0 else open_1 if direction == 1 else open_2 if direction == 2 else open_3
-            # Cells whose neighbour on one side is a wall or off the board.
+            # Cells with a wall or the edge of the board on one side.
             beside = ((wall & up_mask) << step) | ((wall & down_mask) >> step)
             beside |= ~((up_mask & _ALL) << step) | ~((down_mask & _ALL) >> step)
             safe &= beside | ~seen

@@ -1,4 +1,4 @@
-"""What an entry of the transposition table holds of a position; see `alphabeta.table`."""
+"""Data of a position in the transposition table (see `alphabeta.table`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent.search.alphabeta.table import BUCKET, first_of_bucket, put
 from games.bits.compiling import INNER
 
 NO_MOVE = 64
-"""Stands for "no move known" among the cells 0..63."""
+"""No move known, beside the cells 0..63."""
 _MASK = np.uint64(0xFF)
 _BIAS = 128
 _LOWER, _UPPER, _DEPTH, _LEVEL, _FIRST, _SECOND, _DATE = (np.uint64(8 * index) for index in range(7))
@@ -36,25 +36,25 @@ def field(data, shift):
 
 @njit(inline="always")
 def lower_bound(data):
-    """The lower bound in discs that the entry holds."""
+    """The entry's lower bound in discs."""
     return field(data, _LOWER) - _BIAS
 
 
 @njit(inline="always")
 def upper_bound(data):
-    """The upper bound in discs that the entry holds."""
+    """The entry's upper bound in discs."""
     return field(data, _UPPER) - _BIAS
 
 
 @njit(inline="always")
 def depth_of(data):
-    """The depth in plies of the search that made the entry."""
+    """The depth in plies of the entry's search."""
     return field(data, _DEPTH)
 
 
 @njit(inline="always")
 def level_of(data):
-    """The selectivity level of the search that made the entry."""
+    """The selectivity level of the entry's search."""
     return field(data, _LEVEL)
 
 
@@ -66,13 +66,13 @@ def first_move(data):
 
 @njit(inline="always")
 def second_move(data):
-    """The best move's cell of an earlier search, or NO_MOVE."""
+    """The cell of an earlier search's best move, or NO_MOVE."""
     return field(data, _SECOND)
 
 
 @njit(**INNER)
 def store(table, key, lower, upper, depth, level, move, date):
-    """Keep a result: in the position's own entry, else in place of the oldest and shallowest of the bucket.
+    """Store a result in the position's own entry, else in place of the bucket's oldest and shallowest one.
 
     `table` is uint64[entries, 2], `key` uint64; the others are int64: bounds in discs, depth in plies, selectivity
     level, the best move's cell or NO_MOVE, and the generation (0..255).

@@ -1,6 +1,6 @@
-"""The principal variation, read off the transposition table for whoever watches.
+"""The principal variation, read from the transposition table for display.
 
-In plain Python, as it is wanted now and then only: a kernel would have to be compiled.
+In plain Python: it is needed rarely, and a kernel would have to be compiled.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from games.native.reversi.rules import ReversiPosition, ReversiVariant
 
 _WORD = (1 << 64) - 1
 _FIRST = 32
-"""Where an entry has its best move's cell, see `table`."""
+"""Bit of an entry's best move, see `table`."""
 
 
 def key_of(player: int, opponent: int) -> int:
-    """What `table.position_key` gives."""
+    """`table.position_key` in Python."""
     first = player * 0x9E3779B97F4A7C15 & _WORD
     first ^= first >> 32
     second = (opponent ^ 0x5851F42D4C957F2D) * 0xBF58476D1CE4E5B9 & _WORD
@@ -31,7 +31,7 @@ def key_of(player: int, opponent: int) -> int:
 
 
 def best_known(table: NDArray[np.uint64], player: int, opponent: int) -> int:
-    """The cell of the best move that the table (uint64[entries, 2]) knows in a position, or `NO_MOVE`."""
+    """The cell of the table's (uint64[entries, 2]) best move in a position, or `NO_MOVE`."""
     data = look_up(table, key_of(player, opponent))
     return data >> _FIRST & 0xFF if data else NO_MOVE
 
@@ -39,9 +39,9 @@ def best_known(table: NDArray[np.uint64], player: int, opponent: int) -> int:
 def principal_variation(
     table: NDArray[np.uint64], variant: ReversiVariant, position: ReversiPosition, cell: int
 ) -> list[tuple[int, int]]:
-    """The colours and cells of the moves that are expected, beginning with a legal one; passes are left out.
+    """The colours and cells of the expected moves, beginning with a legal one, without passes.
 
-    Threads may be writing to the table: what is not legal ends the line.
+    Threads may be writing to the table: an illegal move ends the line.
     """
     line: list[tuple[int, int]] = []
     while len(line) < LONGEST_LINE:

@@ -121,7 +121,7 @@ class Scheduler:
             self._enumerating = True
 
     def run_slice(self, thread: int, stop: StopFlag, most: int | None = None) -> None:
-        """Runs a thread's (0 .. workspaces - 1) next slice of work, of about `SLICE_SECONDS` and at most `most` playouts."""
+        """Runs a thread's (0 .. workspaces - 1) next slice of about `SLICE_SECONDS`, of at most `most` playouts."""
         if thread == 0 and self._trainer is not None and self._learning_debt >= 0.0:
             begin = time.monotonic()
             self._learn(self._trainer, stop)

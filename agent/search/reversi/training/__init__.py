@@ -1,1 +1,1 @@
-"""How the evaluation's weights are made: self-play, regression, and the fit of Multi-ProbCut's error model."""
+"""Training of the evaluation's weights: self-play and regression, and `quick`, which makes weights during a match."""

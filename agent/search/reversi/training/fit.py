@@ -1,7 +1,7 @@
-"""Regression: the weights that explain the labels of self-play best, by stochastic gradient descent.
+"""Regression of the weights on the labels of self-play, by stochastic gradient descent.
 
-Every position trains its own stage and the neighbouring one it is closest to, which smooths the stages into each
-other. Mirror images of a pattern share their weights.
+A position trains its own stage and the nearest neighbouring one, which smooths the stages. Mirror images of a pattern
+share their weights.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from games.native.reversi.rules import legal_moves
 
 @njit(cache=True, nogil=True)
 def _features(players, opponents, board, rows, starts, canonical, numbers, features, empties):
-    """Per position, the places of its weights within a stage (int32[positions, instances + 3]), and its empty cells."""
+    """Write each position's places of weights in a stage (int32[positions, instances + 3]), and its empty cells."""
     lanes = starts.shape[0]
     size = canonical.shape[0]
     for index in range(players.shape[0]):
@@ -90,7 +90,7 @@ class Design:
 
     @classmethod
     def of(cls, positions: LabelledPositions, board: BoardRules, patterns: PatternSet) -> Design:
-        """Look up all positions' features."""
+        """The design of labelled positions."""
         features = np.zeros((len(positions), patterns.count + 3), np.int32)
         empties = np.zeros(len(positions), np.uint8)
         _features(
@@ -101,7 +101,7 @@ class Design:
 
 
 def held_out_error(design: Design, weights: npt.NDArray[np.float32]) -> tuple[float, npt.NDArray[np.float64]]:
-    """The root mean square error in discs, over all positions and per stage (float64[STAGES], nan where none)."""
+    """The root mean square error in discs, of all positions and per stage (float64[STAGES], nan without any)."""
     predicted = np.zeros(len(design.scores), np.float32)
     _predict(design.features, design.empties, weights, predicted)
     squares = (predicted - design.scores).astype(np.float64) ** 2
@@ -122,7 +122,7 @@ def fit(
     seed: int = 0,
     stop: npt.NDArray[np.uint8] | None = None,
 ) -> npt.NDArray[np.float32]:
-    """float32[STAGES, weights] after that many passes, or after the one in which `stop[0]` is set.
+    """The weights (float32[STAGES, weights]) after `epochs` passes, fewer if `stop[0]` is set.
 
     The learning rate falls geometrically between `rates`.
     """
@@ -141,7 +141,7 @@ def fit(
 
 
 def finished(weights: npt.NDArray[np.float32], patterns: PatternSet) -> PatternEvaluation:
-    """The evaluation with those weights, mirror images filled in and rounded to the shipped unit."""
+    """The evaluation with the weights, mirror images filled in, rounded to the shipped unit."""
     size = len(patterns.canonical)
     full = weights.copy()
     full[:, :size] = weights[:, patterns.canonical]

@@ -1,4 +1,4 @@
-"""Quick learning: weights for a variant that was never trained, made in seconds while the match begins."""
+"""Quick learning: weights for an untrained variant, made in seconds while the match begins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROUNDS = (
     (SelfPlaySettings(depth=3, solve=10, random=(2, 14)), 8000),
     (SelfPlaySettings(depth=4, solve=10, random=(2, 14)), 12000),
 )
-"""How each round plays, and how many games. Set by hand; not tuned."""
+"""Settings and number of games of each round."""
 _SHARD = 250
 _EPOCHS = 8
 
@@ -31,7 +31,7 @@ def learn_quickly(
     stop: npt.NDArray[np.uint8],
     rounds: Sequence[tuple[SelfPlaySettings, int]] = ROUNDS,
 ) -> WeightSet | None:
-    """Better weights than `start` by some thousand games of self-play; None if `stop[0]` was set meanwhile."""
+    """Better weights than `start`, from thousands of games of self-play; None if `stop[0]` was set meanwhile."""
     weights = start
     board = BoardRules.of(variant)
     table = new_table(4)

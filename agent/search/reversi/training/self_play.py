@@ -1,8 +1,8 @@
-"""Self-play: positions labelled with what the engine itself makes of them.
+"""Self-play: positions labelled by the engine's own games.
 
-A game starts with random plies (not recorded), goes on with searches of a fixed depth, and ends with exact play. The
-label of a position with few empty cells is its true score; further up it is the temporal-difference return (R. Sutton,
-1988): the final score and the scores of the searches on the way, the later ones weighing less and less.
+A game starts with random plies (not recorded), goes on with searches of a fixed depth, and ends with exact play. A
+position with few empty cells is labelled with its true score, others with the temporal-difference return (R. Sutton,
+1988): the final score and the scores of searches on the way, later ones weighing less.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ class LabelledPositions:
 
 
 class SelfPlaySettings(NamedTuple):
-    """How self-play plays."""
+    """Settings of self-play."""
 
     depth: int = 4
     level: int = 1
     """The selectivity level of the searches before the ending."""
     solve: int = 14
-    """Exact play from this many empty cells on."""
+    """Most empty cells for exact play."""
     random: tuple[int, int] = (4, 18)
-    """The least and the greatest number of random plies at the start."""
+    """Fewest and most random plies at the start."""
     decay: float = 0.95
-    """The weight of what follows against a position's own search in its label (1: only the final score)."""
+    """Weight of later scores against a position's own search in its label (1: only the final score)."""
 
 
 @njit(cache=True, nogil=True)
 def choose(tools, stop, player, opponent, depth, level, date):
-    """(best move's cell, score) by a search of that depth; exact for the last cells. There must be a legal move.
+    """The best move's cell and its score by a search of that depth, exact for the last cells.
 
-    The arguments are those of `search`.
+    There must be a legal move. The arguments are those of `search`.
     """
     board = tools.board
     empty = board.playable & ~(player | opponent)
@@ -147,7 +147,7 @@ def _play_games(tools, stop, seed, games, start, settings, players, opponents, s
 def play_games(
     variant: ReversiVariant, searcher: ReversiSearcher, play: SelfPlaySettings, games: int, seed: int
 ) -> LabelledPositions:
-    """Play that many games, fewer if the searcher is stopped; the positions after the random opening plies."""
+    """Play games, fewer if the searcher is stopped; return the positions after the random opening plies."""
     room = games * (variant.cells + 1)
     players, opponents = np.zeros(room, np.uint64), np.zeros(room, np.uint64)
     scores = np.zeros(room, np.float32)

@@ -1,1 +1,1 @@
-"""The trained weights (`*.npz`, one file per variant) and `shipped`, which says what a variant is played with."""
+"""The trained weights (`*.npz`, one file per variant) and `shipped`, which picks a variant's weights."""

@@ -1,8 +1,8 @@
-"""The shipped weights, and which of them a variant is played with.
+"""The shipped weights, and the choice of a variant's.
 
-A file per trained variant lies beside this module. A variant that was never trained is played with the weights of the
-nearest one: same shape of board and way of winning, fewest different cells. Other shapes of board begin with the rules
-of thumb of `PatternEvaluation.heuristic`, until the engine has learnt better ones (`training.quick`).
+An untrained variant gets the weights of the nearest trained one: same shape of board and way of winning, fewest
+different cells. Other shapes of board begin with `PatternEvaluation.heuristic`, until the engine has learnt better ones
+(`training.quick`).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ FOLDER = Path(__file__).parent
 INNER_CORNERS = 1 << 18 | 1 << 21 | 1 << 42 | 1 << 45
 """The cells (3,3), (3,6), (6,3), (6,6)."""
 HEURISTIC = "heuristic"
-"""The source of weights that are rules of thumb."""
+"""Source of the weights of `PatternEvaluation.heuristic`."""
 
 TRAINED: dict[str, ReversiVariant] = {
     "standard": ReversiVariant(),
     "blocked": ReversiVariant(playable=FULL & ~INNER_CORNERS),
     "suicide": ReversiVariant(minority=True),
 }
-"""The variants with weights of their own, by the name of their file."""
+"""Trained variants by the names of their files."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class WeightSet:
     evaluation: PatternEvaluation
     coefficients: Coefficients
     source: str
-    """The trained variant that they come from, HEURISTIC, or how else they were made."""
+    """Trained variant that the weights come from, HEURISTIC, or another origin."""
 
 
 def weights_for(variant: ReversiVariant, folder: Path = FOLDER) -> WeightSet:
@@ -57,7 +57,7 @@ def weights_for(variant: ReversiVariant, folder: Path = FOLDER) -> WeightSet:
 
 @lru_cache(maxsize=4)
 def load_weights(path: Path) -> WeightSet:
-    """Weights as `save_weights` wrote them."""
+    """Read a file of `save_weights`."""
     with np.load(path) as data:
         coefficients = tuple(float(value) for value in data["coefficients"])
     return WeightSet(PatternEvaluation.load(path), coefficients, path.stem)  # type: ignore[arg-type]
