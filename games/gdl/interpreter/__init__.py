@@ -1,8 +1,15 @@
-"""Goal-directed evaluation of rules for one state: what `games.gdl.interpreter.machine` is made of.
+"""Goal-directed evaluation of rules, one state at a time; `machine` holds the `StateMachine`.
 
-unfolding (rules with function arguments unfolded) -> planning (sizes of relations) -> naming, ordering (which literal
-of a body comes next), inlining (short rules in the place of calls), codegen (Python source for a body), merging (of
-bodies that begin alike), functions (for a predicate and binding pattern) -> linking (compiled when first called),
-tables (what makes recursion terminate) and facts (the state, and indices that follow it from state to state) ->
-machine, the `StateMachine`. Imports `rules` alone.
+unfolding    rules, function arguments unfolded
+planning     sizes of relations
+ordering     order of a body's literals
+naming       Python names for terms and relations
+inlining     short rules in place of calls
+codegen      Python source for a body
+merging      common beginnings of bodies
+functions    Python source for a predicate and binding pattern
+linking      relations at run time, compiled when first called
+tables       termination of recursion
+facts        the state, and indices kept from state to state
+extents      relations computed as a whole
 """

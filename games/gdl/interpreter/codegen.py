@@ -1,8 +1,7 @@
-"""Python source for the body of a rule: a nest of loops over indexed relations, for one binding pattern of its head.
+"""Python source for the body of a rule: nested loops over indexed relations, for one binding pattern of its head.
 
-A binding pattern has a letter per argument: `b` bound by the caller, `f` free and wanted, `e` free and not looked at.
-`ordering` says which literal of a body comes next. Literals that only have to hold once are loops that are left at the
-first success.
+A binding pattern has a letter per argument: `b` bound by the caller, `f` free and wanted, `e` free and ignored.
+`ordering` chooses the next literal. A loop over literals that need to hold only once ends at the first success.
 """
 
 from __future__ import annotations
@@ -20,46 +19,43 @@ from games.gdl.rules.terms import Atom, Literal, Predicate, is_variable, predica
 from games.machine import Term
 
 OUT = "out[{}] = None"
-"""Adds an answer to those of a call."""
+"""Code that adds an answer."""
 
 NEW = "answer = {}\nif answer not in out: out[answer] = None; todo.append(answer)"
-"""Adds an answer, and has what follows from it looked for."""
+"""Code that adds an answer and queues it for semi-naive evaluation."""
 
 MIN_GROUP = 3
-"""Facts whose absence is tested with one look. Set by hand; not tuned."""
+"""Least number of facts whose absence is tested with one lookup."""
 
 MAX_LOOPS = 12
-"""Loops inside one another in one function; Python allows 20 blocks."""
+"""Deepest nesting of loops in one function; Python allows 20 blocks."""
 
 UNCOUNTED_LOOPS = 2
-"""Only loops nested deeper than this count their iterations as steps; elsewhere the steps of calls are enough.
-
-Set by hand; not tuned.
-"""
+"""Nesting depth up to which loops do not count their iterations as steps: the steps of calls are enough there."""
 
 FEW_ANSWERS, UNCOUNTED_SHORT_LOOPS = 4.0, 6
-"""The same for loops over no more expected answers than this. Set by hand; not tuned."""
+"""Most expected answers of a short loop, and the nesting depth up to which such loops are uncounted."""
 
 MAX_INDENTATION = 40
-"""From here on conditions leave the loop that they are in; Python allows 100 levels of indentation."""
+"""Indentation from which conditions no longer indent; Python allows 100 levels."""
 
 
 class Context(Surroundings, Protocol):
-    """What the bodies of a predicate's rules share."""
+    """Shared context of the bodies of a predicate's rules."""
 
     sizes: Sizes
     in_recursion: bool
 
     @property
     def may_be_endless(self) -> bool:
-        """Whether the rules are part of a recursion that builds terms."""
+        """Whether the rules belong to a recursion that builds terms."""
 
     def helper(self, literals: list[Literal], names: Names, wanted: list[Term] | None, sink: str = OUT) -> str:
-        """A call of a new function for the rest of a body."""
+        """A call of a new function for the rest of a body; with `wanted` None, it tells whether the rest holds."""
 
 
 class BodyWriter:
-    """A nest of loops that ends in adding an answer, or in what is done on success."""
+    """Writes nested loops that end in adding an answer, or in the action on success."""
 
     def __init__(
         self, context: Context, names: Names, wanted: list[Term], success: str | None, sink: str = OUT
@@ -69,28 +65,28 @@ class BodyWriter:
         self.names = names
         self._wanted = wanted
         self._success = success
-        """What to do when the body holds; None if its answers are wanted."""
+        """Code to run when the body holds; None if its answers are wanted."""
         self._sink = sink
-        """What to do with the answers."""
+        """Code to add an answer."""
         self._order = self._order_for(wanted)
         self._loops = 0
         self._indent = 0
         self._outer: list[int] = []
-        """The indentation of each of the loops that are open."""
+        """Indentation of each open loop."""
         self._outside = -1
-        """How many loops there are around what only has to hold once."""
+        """Number of loops around literals that need to hold only once."""
         self._fails_outside = False
         """Whether the body may fail outside all loops."""
         self._lines: list[str] = []
 
     def block(self) -> list[str]:
-        """What was written; control reaches its end if no success has ended the function before."""
+        """The written code; control reaches its end unless a success has left the function."""
         if not self._fails_outside:
             return self._lines
         return ["for _ in ONCE:", *["    " + line for line in self._lines]]
 
     def match(self, term: Term, expression: str) -> None:
-        """Makes a value match a term, binding the variables that are not bound yet."""
+        """Matches a value with a term, binding unbound variables."""
         if isinstance(term, str):
             if term.startswith("?") and term not in self.names.bound:
                 self._emit(f"{self.names.bind(term)} = {expression}")
@@ -105,7 +101,7 @@ class BodyWriter:
             self.match(part, f"{expression}[{i}]")
 
     def body(self, literals: list[Literal]) -> None:
-        """Writes the code for all the literals and what follows them."""
+        """Writes the code for all literals and the action after them."""
         remaining = [part for literal in literals for part in in_place(self._context, literal)]
         while True:
             remaining = self._simple_tests(remaining)
@@ -142,7 +138,7 @@ class BodyWriter:
         self._indent = self._outer.pop()
 
     def _fail(self) -> str:
-        """Goes on with the next binding, or else behind the block."""
+        """Code that goes on with the next binding, or behind the block."""
         if not self._loops:
             self._fails_outside = True
         return "continue"
@@ -155,7 +151,7 @@ class BodyWriter:
             self._emit(f"if not {condition}: {self._fail()}")
 
     def _simple_tests(self, literals: list[Literal]) -> list[Literal]:
-        """Tests whatever can be looked up, and returns the other literals."""
+        """Tests all literals that can be looked up, and returns the others."""
         remaining = []
         literals = self._test_group(literals)
         for literal in literals:
@@ -169,9 +165,9 @@ class BodyWriter:
         return remaining
 
     def _test_group(self, literals: list[Literal]) -> list[Literal]:
-        """Tests with one look that several facts are false that differ in one argument; returns the other literals.
+        """Tests with one lookup that several facts, differing in one argument, are false; returns the other literals.
 
-        That a square is empty is often said by naming all that might be on it.
+        Rules often say that a square is empty by excluding every piece.
         """
         false = [
             literal
@@ -200,7 +196,7 @@ class BodyWriter:
         return self._test_group([literal for literal in literals if literal not in members])
 
     def _test(self, literal: Literal, value: bool) -> str:
-        """A condition that a literal, whose arguments are bound, is or is not true."""
+        """A condition that a literal with bound arguments has the given truth value."""
         holds = literal.positive == value
         if predicate(literal.atom) == DISTINCT:
             left, right = [self.names.expression(part) for part in literal.atom[1:]]
@@ -209,7 +205,7 @@ class BodyWriter:
         return f"{member} {'in' if holds else 'not in'} {among}"
 
     def _membership(self, atom: Atom) -> tuple[str, str]:
-        """What has to be in what for an atom to hold whose arguments are bound."""
+        """A member and a collection: an atom with bound arguments holds if the one is in the other."""
         relation = predicate(atom)
         parts = [self.names.expression(part) for part in atom[1:]]
         program = self._context.program
@@ -253,7 +249,7 @@ class BodyWriter:
         self._require(rows if literal.positive else f"(not {rows})")
 
     def _exists(self, literals: list[Literal]) -> None:
-        """Goes on if some binding of the unbound variables satisfies all the literals."""
+        """Goes on if some binding of the free variables satisfies all literals."""
         if self._loops + 2 >= MAX_LOOPS:
             self._require(self._context.helper(literals, self.names, None))
             return
@@ -266,7 +262,7 @@ class BodyWriter:
                 self._emit("break")
 
     def _is_one_loop(self, literals: list[Literal]) -> bool:
-        """Whether there is one literal to enumerate, and only tests of what it binds beside it."""
+        """Whether the literals are one to enumerate, and otherwise only tests of its values."""
         rows = [literal for literal in literals if predicate(literal.atom) != DISTINCT]
         return (
             len(rows) == 1
@@ -276,14 +272,14 @@ class BodyWriter:
         )
 
     def _absent(self, literals: list[Literal]) -> None:
-        """Goes on if nothing satisfies literals that are one loop."""
+        """Goes on if nothing satisfies the literals, which are one loop."""
         self._find(literals)
         self._close()
         self._emit("else:")
         self._indent += 1
 
     def _find(self, literals: list[Literal]) -> None:
-        """Writes loops over what satisfies all the literals, which are left with `break`."""
+        """Writes loops over all solutions of the literals, left with `break` at the first."""
         kept = self.names.bound, self._order, self._success, self._outside
         self.names.bound = dict(self.names.bound)
         self._order, self._success, self._outside = self._order_for([]), "break", self._loops
@@ -291,7 +287,7 @@ class BodyWriter:
         self.names.bound, self._order, self._success, self._outside = kept
 
     def _rows(self, atom: Atom, pattern: str) -> str:
-        """An expression for the answers of a literal, or whether there are any if none is wanted."""
+        """An expression for the answers of a literal; if none is wanted, for whether there are any."""
         relation = predicate(atom)
         letters = pattern.removesuffix(ITSELF)
         bound = [self.names.expression(term) for term, letter in zip(atom[1:], letters, strict=True) if letter == "b"]
@@ -306,7 +302,7 @@ class BodyWriter:
         return "r"
 
     def _copy(self, literal: Literal) -> bool:
-        """If the answers are just what the last literal finds: adds all of them at once."""
+        """Adds all answers of the last literal at once, if they are the body's answers unchanged."""
         relation = predicate(literal.atom)
         program = self._context.program
         if self._success is not None or self._sink != OUT or program.base(relation) == DOES:
@@ -353,7 +349,7 @@ class BodyWriter:
             self.match(term, expression)
 
     def _continue_elsewhere(self, remaining: list[Literal]) -> None:
-        """Goes on in a function of its own, for bodies with more loops than Python nests."""
+        """Goes on in a new function: the body has too many loops for one."""
         if self._success is None:
             self._emit(self._context.helper(remaining, self.names, self._wanted, self._sink))
         else:
@@ -361,6 +357,6 @@ class BodyWriter:
 
 
 def shared_variables(literals: list[Literal], names: Names, wanted: Sequence[Term]) -> list[str]:
-    """The bound variables that literals, or the terms that are wanted from them, need."""
+    """The bound variables that the literals or the wanted terms use."""
     needed = [name for literal in literals for name in variables(literal.atom)] + list(variables(*wanted))
     return [name for name in dict.fromkeys(needed) if name in names.bound]

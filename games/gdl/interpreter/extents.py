@@ -1,8 +1,8 @@
-"""Which relations are computed as a whole in each state, rather than call by call.
+"""Relations computed as a whole in each state, rather than call by call.
 
-A goal-directed call costs about as much as an answer. A relation that is called more often in one state than it has
-rows (rays from all pieces, asked for square by square) is cheaper as a whole, bottom-up, and then looked up. Which ones
-are is found by trying: a relation of which many calls were made in a state is computed in the next one, within a bound.
+A goal-directed call costs about as much as an answer. A relation with more calls in a state than rows (rays from all
+pieces, queried square by square) is cheaper computed as a whole, bottom-up, and then looked up. Trial finds these
+relations: one with many calls in a state is computed as a whole in the next, within a bound.
 """
 
 from __future__ import annotations
@@ -18,27 +18,21 @@ from games.gdl.rules.terms import Predicate
 from games.machine import Interrupted, LimitError
 
 MIN_CALLS = 24
-"""Calls with one binding pattern in one state from which on the whole relation is tried. Set by hand; not tuned."""
+"""Calls with one binding pattern in one state that cause a trial."""
 
 COST_OF_RULE = 0.5
-"""Steps that a call takes per rule; the whole relation may take as many as its calls, and one for each row and index.
-
-Set by hand; not tuned.
-"""
+"""Steps of a call, per rule. The whole relation may take as many steps as its calls, and one per row and index."""
 
 TRIES = (1, 8, 64)
-"""Of the states in which a relation is called often, those in which it is tried: what it depends on may have become
-cheaper meanwhile. Set by hand; not tuned."""
+"""Trials: the first, eighth and 64th state in which a relation is called often. What it depends on may have become
+cheaper meanwhile."""
 
 MAX_GROWTH = 8
-"""A relation that has become so many times larger in a later state is evaluated call by call again.
-
-Set by hand; not tuned.
-"""
+"""Growth of a relation, in later states, that returns it to evaluation call by call."""
 
 
 class Extents:
-    """Counts calls, decides, and redirects the tables of relations that are computed as a whole."""
+    """Counts calls, decides on relations, and redirects the tables of whole ones."""
 
     def __init__(
         self,
@@ -50,27 +44,27 @@ class Extents:
         self._program = program
         self._evaluation = evaluation
         self._answers = answers
-        """The answers of a relation to a call that binds nothing."""
+        """Computes a relation's answers to the call that binds nothing."""
         self._redirect = redirect
-        """Has all calls of a relation that bind something evaluated in another way than before."""
+        """Changes the evaluation of all calls of a relation that bind something."""
         self._limits: dict[Predicate, int] = {}
-        """Of relations that are computed as a whole: how many rows they may have."""
+        """Largest number of rows of each whole relation."""
         self._busy: dict[Predicate, int] = {}
-        """Of the other relations: in how many states they were called often."""
+        """Number of states with many calls, for each other relation."""
         self._outgrown: set[Predicate] = set()
         self._calls: dict[Predicate, list[int]] = {}
-        """For each binding pattern with many calls in the last state: how many."""
+        """Number of calls per binding pattern with many calls in the last state."""
 
     def __contains__(self, relation: Predicate) -> bool:
         return relation in self._limits
 
     def count(self, relation: Predicate, calls: int) -> None:
-        """Notes how many calls of a relation were made in a state with one binding pattern."""
+        """Notes the number of calls of a relation with one binding pattern in a state."""
         if relation not in self._limits:
             self._calls.setdefault(relation, []).append(calls)
 
     def decide(self) -> None:
-        """Tries the relations that were called often in the last state, in the present one."""
+        """Tries, in the present state, the relations called often in the last one."""
         for relation in self._outgrown:
             del self._limits[relation]
             self._busy[relation] = max(TRIES)
@@ -103,7 +97,7 @@ class Extents:
             evaluation.begin()
 
     def watched(self, relation: Predicate, evaluate: Callable[[Key], Answers]) -> Callable[[Key], Answers]:
-        """What evaluates the call that binds nothing, and notices when the relation has become too large."""
+        """Wraps the evaluation of the call that binds nothing, to notice when the relation is too large."""
         limit = self._limits[relation]
 
         def evaluate_whole(key: Key) -> Answers:
@@ -115,13 +109,13 @@ class Extents:
         return evaluate_whole
 
     def lookup(self, table: CallTable, answers: Callable[[Key], Answers]) -> Callable[[Key], Answers]:
-        """What evaluates a table's calls by looking them up; `answers` evaluates the call that binds nothing."""
+        """Evaluates a table's calls by lookup; `answers` evaluates the call that binds nothing."""
         relation, pattern = table.relation
         update = make_update(pattern, relation[1] == 1)
         missing: Answers = False if table.boolean else ()
 
         def look_up(key: Key) -> Answers:
-            # The first call in a state enters the answers of all calls that have any.
+            # The first call in a state enters all calls that have answers.
             if not table.complete:
                 update(cast(Counted, table.complete), cast(Collection[Answer], answers(())), ())
             found = table.complete.get(key)

@@ -1,8 +1,7 @@
-"""The state and the joint move that are looked at, and the facts in indices that follow from state to state.
+"""The present state and joint move, and indices of facts that follow from state to state.
 
-A move changes few of a state's facts. An index that has been used is therefore kept up to date with the differences
-between states rather than built anew; those that are not used wait until they are asked for (lazy incremental view
-maintenance, for the simplest of views: the selections of a relation by key).
+A move changes few of a state's facts. So a used index is updated by the differences between states, when it is next
+queried, instead of being rebuilt (lazy incremental view maintenance, for selections of a relation by key).
 """
 
 from __future__ import annotations
@@ -20,32 +19,32 @@ Shape: TypeAlias = tuple[str, int]
 """Name and arity of the function of a fact or of a move."""
 
 Answer: TypeAlias = Term
-"""Values of the arguments that are asked for: the value itself if there is one, else their tuple."""
+"""Values of the wanted arguments: the value itself if there is one, else a tuple."""
 
 Grouped: TypeAlias = dict[Term, dict[Answer, None]]
-"""Rows of a relation by the values of some columns, with those of others."""
+"""Answers by key, for the rows of a relation that never change."""
 
 Counted: TypeAlias = dict[Term, dict[Answer, int]]
-"""The same as it is kept up to date: how many facts make each of the answers."""
+"""Answers by key, with the number of facts behind each; kept up to date."""
 
 Changes: TypeAlias = tuple[list[Any], list[Any]]
-"""Facts that have become true, and those that have ceased to be."""
+"""Facts that became true, and facts that became false."""
 
 Update: TypeAlias = Callable[[Counted, Iterable[Term], Iterable[Term]], None]
-"""Enters facts into an index, and takes others out of it."""
+"""Adds facts to an index, and removes others."""
 
 FEW_CHANGES = 8
-"""Changes that are made one by one even if there are fewer facts. Set by hand; not tuned."""
+"""Changes applied singly, beyond as many as there are facts; an index with more is rebuilt."""
 
 ITSELF = "!"
-"""At the end of a binding pattern: the answers are the facts themselves."""
+"""Suffix of a binding pattern: the answers are the facts themselves."""
 
 NO_ROWS: Counted = {("no row",): {}}
-"""Of a relation without rows. Its key is no value that rules can ask for: a name has no space."""
+"""Index of a relation without rows. Rules cannot query its key: a name has no space."""
 
 
 class FactIndex:
-    """The facts of one shape (or of all), grouped by some of their arguments."""
+    """The facts of one shape, or of all, grouped by some of their arguments."""
 
     __slots__ = ("_built", "_facts", "_pending", "_size", "_update", "_waiting", "table")
 
@@ -57,10 +56,10 @@ class FactIndex:
         self._waiting = 0
         self._size = 0
         self.table: Counted | None = None
-        """The index of the present facts, or None: then `build` has to be called first."""
+        """The index of the present facts; None if it needs `build`."""
 
     def build(self) -> Counted:
-        """Brings the index up to date; never empty, so that it is not taken for one that is still to be built."""
+        """Brings the index up to date. The result is never empty: an empty one would count as not yet built."""
         if self._built is None:
             facts = self._facts()
             self._size = len(facts)
@@ -75,21 +74,21 @@ class FactIndex:
         return self.table
 
     def change(self, changes: Changes) -> None:
-        """Notes that facts have changed."""
+        """Notes changes of facts."""
         if self._built is None:
             return
         self.table = None
         self._pending.append(changes)
         self._waiting += len(changes[0]) + len(changes[1])
         if self._waiting > self._size + FEW_CHANGES:
-            # As good as another state: it is built anew when it is needed.
+            # As different as another state: rebuild it on demand.
             self._built = None
             self._pending = []
             self._waiting = 0
 
 
 class Snapshot:
-    """The state and the joint move that are looked at."""
+    """The present state and joint move."""
 
     def __init__(self) -> None:
         self.facts: frozenset[Term] = frozenset()
@@ -98,10 +97,10 @@ class Snapshot:
         self._by_shape: dict[Shape, list[Term]] | None = None
         self._indices: dict[Shape | None, list[FactIndex]] = defaultdict(list)
         self._move_rows: dict[Shape | None, list[tuple[Unfolding | None, list[tuple[Term, ...]]]]] = defaultdict(list)
-        """Rows for moves of a shape, or for all moves."""
+        """Rows by the shape of their move; None for all moves."""
 
     def set_facts(self, facts: frozenset[Term]) -> Collection[Shape]:
-        """Looks at another state; returns the shapes of the facts that differ."""
+        """Sets the state; returns the shapes of the facts that changed."""
         changes: dict[Shape, Changes] = {}
         before, self.facts = self.facts, facts
         self._by_shape = None
@@ -122,7 +121,7 @@ class Snapshot:
         return changes.keys()
 
     def facts_of(self, shape: Shape | None) -> Collection[Any]:
-        """The facts of one shape, or all."""
+        """The facts of one shape; None for all."""
         if shape is None:
             return self.facts
         if self._by_shape is None:
@@ -134,13 +133,13 @@ class Snapshot:
         return self._by_shape.get(shape, [])
 
     def index(self, shape: Shape | None, pattern: str) -> FactIndex:
-        """A new index of the facts of one shape by a binding pattern of their arguments, or of all facts."""
+        """A new index of the facts of one shape (None: all facts), by a binding pattern of their arguments."""
         index = FactIndex(lambda: self.facts_of(shape), make_update(pattern, shape is None, facts=True))
         self._indices[shape].append(index)
         return index
 
     def move_rows(self, unfolding: Unfolding | None) -> list[tuple[Term, ...]]:
-        """A list that always holds the rows of `does`, or of what was unfolded from it."""
+        """A list that always holds the rows of `does`, or of a predicate unfolded from it."""
         shapes = {position: (name, arity) for position, name, arity in unfolding.functions} if unfolding else {}
         rows: list[tuple[Term, ...]] = []
         self._move_rows[shapes.get(1)].append((unfolding, rows))
@@ -149,7 +148,7 @@ class Snapshot:
         return rows
 
     def set_moves(self, moves: tuple[tuple[Term, Term], ...]) -> None:
-        """Looks at another joint move."""
+        """Sets the joint move."""
         self.moves = moves
         for lists in self._move_rows.values():
             for _, rows in lists:
@@ -161,7 +160,7 @@ class Snapshot:
             for shape in shapes:
                 for unfolding, rows in self._move_rows.get(shape, ()):
                     if shape is not None and unfolding is not None and len(unfolding.functions) == 1:
-                        # By far the most frequent, and known to have the shape.
+                        # By far the most frequent case, known to have the shape.
                         rows.append((row[0], *move[1:]))
                     else:
                         _enter(row, unfolding, rows)
@@ -175,9 +174,9 @@ def _enter(row: tuple[Term, Term], unfolding: Unfolding | None, rows: list[tuple
 
 @cache
 def make_update(pattern: str, whole: bool, facts: bool = False) -> Update:
-    """What keeps an index for a binding pattern up to date.
+    """The function that keeps an index for a binding pattern up to date.
 
-    The rows are tuples, or facts that such tuples are the arguments of, or plain values (`whole`).
+    Rows are tuples, or facts with such tuples as arguments (`facts`), or plain values (`whole`).
     """
     scope: dict[str, Any] = {}
     exec(compile(_write_update(pattern, whole, facts), f"<facts {pattern}>", "exec"), scope)
@@ -194,7 +193,7 @@ def _write_update(pattern: str, whole: bool, facts: bool) -> str:
     if itself:
         value = "row"
     unpack = f"        {target} = row"
-    # Where no column is left out, facts differ in their key or in their value.
+    # Where every column is used, facts differ in key or value.
     adding, removing = f"g[{value}] = 1", "n = 1"
     if not itself and ("e" in pattern or "f" not in pattern):
         adding, removing = f"g[{value}] = g.get({value}, 0) + 1", f"n = g[{value}]"
@@ -220,7 +219,7 @@ def _write_update(pattern: str, whole: bool, facts: bool) -> str:
 
 
 def group(rows: Iterable[Sequence[Term]], pattern: str) -> Grouped:
-    """Rows that never change, by a binding pattern."""
+    """Groups constant rows by a binding pattern."""
     keys = [i for i, letter in enumerate(pattern) if letter == "b"]
     values = [i for i, letter in enumerate(pattern) if letter == "f"]
     key_of, value_of = _picker(keys), _picker(values)

@@ -1,4 +1,4 @@
-"""Python source for a predicate with a binding pattern: one function for all its rules."""
+"""Python source for a predicate with a binding pattern: one function for all rules."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from games.gdl.rules.terms import Literal, Predicate, Rule, is_variable, predica
 from games.machine import Term
 
 _SINK_NAMES = {OUT: ["out"], NEW: ["out", "todo"]}
-"""The variables in them."""
+"""Variables used in the code of each sink."""
 
 
 class TableWriter:
-    """Writes the function that evaluates the calls of a table."""
+    """Writes the function that evaluates a table's calls."""
 
     def __init__(self, program: UnfoldedRules, sizes: Sizes, linker: Linker, suffix: str) -> None:
         self._prefix = f"h{suffix}"
         self._count = 0
         self._iterates = False
-        """Whether a recursive literal's answer is given."""
+        """Whether the answers of a recursive literal are given."""
         self.program = program
         self.sizes = sizes
         self.linker = linker
         self.in_recursion = False
-        """Whether the rules are part of a recursion: a call with free arguments may well be the present one."""
+        """Whether the rules are part of a recursion: a call with free arguments may be the present one."""
         self._renamed = 0
         self._suffix = suffix
         self._helpers: list[str] = []
 
     @property
     def may_be_endless(self) -> bool:
-        """Whether the rules are part of a recursion that builds terms."""
+        """Whether the rules belong to a recursion that builds terms."""
         return self.in_recursion and self.program.builds_terms
 
     def direct(self, rules: Sequence[Rule], pattern: str) -> str:
-        """The source of `E<suffix>(key)`: evaluates a call, enters the answers into `T<suffix>`, and returns them."""
+        """The source of `E<suffix>(key)`: evaluates a call, stores its answers in `T<suffix>`, and returns them."""
         suffix = self._suffix
         self.in_recursion = predicate(rules[0].head) in self.program.recursive
         collects = "f" in pattern
@@ -63,7 +63,7 @@ class TableWriter:
         return "\n".join([*self._helpers, *lines, ""])
 
     def iterated(self, rules: Sequence[Rule], pattern: str) -> str:
-        """The source of `E<suffix>(key)` by semi-naive evaluation, for calls that `is_iterable` accepts."""
+        """The source of `E<suffix>(key)` by semi-naive evaluation, for calls accepted by `is_iterable`."""
         suffix = self._suffix
         self._iterates = True
         free = [f"f{i}" for i, letter in enumerate(pattern) if letter == "f"]
@@ -71,7 +71,7 @@ class TableWriter:
         steps = [rule for rule in rules if recursive_literal(rule) is not None]
         lines = [f"def E{suffix}(key):", "    s = R.steps = R.steps - 1", "    if s < 0: R.check()", "    out = {}"]
         lines += self._blocks(given, pattern, None, unpack=True)
-        # Grows while it is gone through.
+        # Grows while it is iterated.
         lines += ["    todo = list(out)", f"    for {', '.join(free)} in todo:", "        s = R.steps = R.steps - 1"]
         lines += ["        if s < 0: R.check()"]
         lines += ["    " + line for line in self._blocks(steps, pattern, None, sink=NEW)]
@@ -88,12 +88,12 @@ class TableWriter:
         return "\n".join([*self._helpers, *lines, ""])
 
     def rename(self, name: str) -> str:
-        """A new name for a variable of a rule that is written in the place of a call."""
+        """A new name for a variable of an inlined rule."""
         self._renamed += 1
         return f"{name} @{self._renamed}"
 
     def helper(self, literals: list[Literal], names: Names, wanted: list[Term] | None, sink: str = OUT) -> str:
-        """A call of a new function for the rest of a body; with `wanted` None it says whether that holds."""
+        """A call of a new function for the rest of a body; with `wanted` None, it tells whether the rest holds."""
         inner = Names()
         shared = shared_variables(literals, names, wanted or ())
         parameters = [inner.bind(name) for name in shared]
@@ -141,9 +141,9 @@ class TableWriter:
 
 
 def recursive_literal(rule: Rule) -> int | None:
-    """The place in a rule's body of the only literal of the head's own predicate; None without one.
+    """The index in a rule's body of the only literal of the head's own predicate; None without one.
 
-    Raises `ValueError` for several, and for a negated one (of other constants: the goal of a role that has no other).
+    Raises `ValueError` for several such literals, and for a negated one.
     """
     places = [i for i, literal in enumerate(rule.body) if predicate(literal.atom) == predicate(rule.head)]
     if len(places) > 1 or not all(rule.body[place].positive for place in places):
@@ -152,10 +152,10 @@ def recursive_literal(rule: Rule) -> int | None:
 
 
 def is_iterable(program: UnfoldedRules, relation: Predicate, pattern: str) -> bool:
-    """Whether calls can be evaluated semi-naively: from the answers found last to new ones.
+    """Whether calls can be evaluated semi-naively: from the latest answers to new ones.
 
-    That needs a predicate that is recursive through itself alone, at most once per rule, and calls itself with the same
-    bound arguments. See Bancilhon and Ramakrishnan: An amateur's introduction to recursive query processing strategies
+    The predicate must be recursive through itself alone, at most once per rule, and call itself with the same bound
+    arguments. See Bancilhon and Ramakrishnan: An amateur's introduction to recursive query processing strategies
     (1986).
     """
     rules = program.rules[relation]

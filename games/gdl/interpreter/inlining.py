@@ -1,4 +1,4 @@
-"""Short definitions, written in the place of the calls that ask for them."""
+"""Short definitions, inlined in place of calls."""
 
 from __future__ import annotations
 
@@ -9,36 +9,33 @@ from games.gdl.interpreter.unfolding import DISTINCT, DOES, UnfoldedRules
 from games.gdl.rules.terms import Atom, Literal, is_variable, predicate, substitute_atom, variables
 
 MAX_INLINED = 3
-"""Literals of a rule that are written in the place of a call; more are worth one, whose answer is kept.
-
-Set by hand; not tuned.
-"""
+"""Most literals of an inlined rule; longer ones are worth a call, whose answers are kept."""
 
 MAX_INLINED_ONCE = 5
-"""The same for a relation that is asked for in one place. Of 3 and 5, tried on the corpus, 5 makes chess_200 a quarter
-faster and queens a tenth slower, and the others neither."""
+"""Most literals of an inlined rule whose relation is used once; 5 makes chess_200 a quarter faster than 3 (see
+docs/experiments.md)."""
 
 
 class Surroundings(Protocol):
-    """Where definitions are put."""
+    """The context of inlined definitions."""
 
     program: UnfoldedRules
     linker: Linker
 
     def rename(self, name: str) -> str:
-        """A new name for a variable of a rule that is written in the place of a call."""
+        """A new name for a variable of an inlined rule."""
 
 
 def in_place(context: Surroundings, literal: Literal) -> list[Literal]:
-    """What is to be looked for instead of a positive literal that a single short rule defines, or the literal."""
+    """The literals to evaluate instead of a positive literal defined by a single short rule; otherwise the literal."""
     body = definition(context, literal.atom, True) if literal.positive else None
     return [literal] if body is None else body
 
 
 def definition(context: Surroundings, atom: Atom, calls: bool) -> list[Literal] | None:
-    """The body of the only rule for an atom, if it is short and looks at facts alone.
+    """The body of the only rule for an atom, if it is short and needs facts alone.
 
-    With `calls` also one that needs other rules, and is a little longer, if nothing else asks for the relation.
+    With `calls`, also a slightly longer one that needs other rules, if nothing else uses the relation.
     """
     relation = predicate(atom)
     program, linker = context.program, context.linker

@@ -1,4 +1,4 @@
-"""Relations at run time: which rows and tables there are, compiled when first asked for, and valid for how long."""
+"""Relations at run time: their rows and tables, compiled when first called, and how long they stay valid."""
 
 from __future__ import annotations
 
@@ -25,24 +25,21 @@ from games.gdl.rules.terms import Predicate, Rule
 from games.machine import LimitError, Term
 
 MAX_STATIC_ROWS = 20_000
-"""Derived relations that are the same in all states are computed at once if they are not expected to be larger.
-
-Set by hand; not tuned.
-"""
+"""Most expected rows of a static derived relation that is computed at once."""
 
 STATIC_STEPS = 100_000
-"""Bound on the effort for each of them; those that take more are evaluated on demand. Set by hand; not tuned."""
+"""Most steps for one static relation; one that needs more is evaluated on demand."""
 
 STATIC_SECONDS = 1.0
-"""Bound on the time for all of them. Set by hand; not tuned."""
+"""Most time for all static relations."""
 
 
 MAX_KINDS_OF_CHANGE = 256
-"""Combinations of shapes that changed together of which the tables concerned are kept. Set by hand; not tuned."""
+"""Most combinations of changed shapes whose tables are remembered."""
 
 
 class Linked:
-    """The relations of a program, linked to each other."""
+    """The linked relations of a program."""
 
     def __init__(self, program: UnfoldedRules) -> None:
         self.program = program
@@ -51,20 +48,20 @@ class Linked:
         self.evaluation = TabledEvaluation(MAX_STEPS_BUILDING_TERMS if program.builds_terms else MAX_STEPS)
         self._rows: dict[Predicate, list[tuple[Term, ...]]] = dict(program.facts)
         self._scope: dict[str, Any] = {"R": self.evaluation, "F": self.snapshot.facts, "ONCE": (None,)}
-        """The global variables of the generated code."""
+        """Global variables of the generated code."""
         self._tables: dict[tuple[Predicate, str], tuple[str, CallTable]] = {}
         self._static_tables: list[CallTable] = []
         self._move_tables: list[CallTable] = []
         self._state_tables: dict[frozenset[Shape] | None, list[CallTable]] = {}
-        """By the shapes of the facts that they depend on; None for facts of any shape."""
+        """Tables by the shapes of the facts they depend on; None for facts of any shape."""
         self._affected: dict[frozenset[Shape], tuple[list[CallTable], list[CallTable]]] = {}
-        """By the shapes of facts that change together: what depends on them, and what of it has incomplete calls."""
+        """Tables to clear, and those among them with incomplete calls, by the shapes of changed facts."""
         self._calls: dict[tuple[Predicate, str], dict[tuple[Predicate, str], None]] = {}
-        """Of compiled relations, per binding pattern: what they call."""
+        """Calls made by each compiled relation and binding pattern."""
         self._writing: tuple[Predicate, str] | None = None
-        """What is being compiled."""
+        """The relation being compiled."""
         self._tabled: set[tuple[Predicate, str]] = set()
-        """Recursive relations, per binding pattern, that are evaluated by tables."""
+        """Recursive relations, with binding pattern, that are evaluated by tables."""
         self._indices: dict[tuple[Predicate, str], str] = {}
         self._move_rows: dict[Predicate, str] = {}
         self.extents = Extents(program, self.evaluation, self._whole, self._redirect)
@@ -77,7 +74,7 @@ class Linked:
     # ---------------------------------------------------------------------------------------- for generated code
 
     def is_recursive(self, relation: Predicate) -> bool:
-        """Whether the relation is defined by itself."""
+        """Whether the relation is recursive."""
         return relation in self.program.recursive
 
     def is_derived(self, relation: Predicate) -> bool:
@@ -85,7 +82,7 @@ class Linked:
         return relation in self.program.rules and relation not in self._rows
 
     def is_whole(self, relation: Predicate) -> bool:
-        """Whether the relation is derived, but computed as a whole in each state."""
+        """Whether the relation is derived and computed as a whole in each state."""
         return relation in self.extents
 
     def is_varying(self, relation: Predicate) -> bool:
@@ -93,7 +90,7 @@ class Linked:
         return self.program.base(relation) == TRUE
 
     def index(self, relation: Predicate, pattern: str) -> str:
-        """The name of the index of a relation that has rows, for a binding pattern."""
+        """The name of the index of a relation with rows, for a binding pattern."""
         name = self._indices.get((relation, pattern))
         if name is None:
             name = self._indices[relation, pattern] = f"I{len(self._indices)}"
@@ -104,7 +101,7 @@ class Linked:
         return name
 
     def moves(self, relation: Predicate) -> str:
-        """The name of the list of rows of `does`, or of what was unfolded from it."""
+        """The name of the list of rows of `does`, or of a predicate unfolded from it."""
         name = self._move_rows.get(relation)
         if name is None:
             name = self._move_rows[relation] = f"M{len(self._move_rows)}"
@@ -132,7 +129,7 @@ class Linked:
         return found
 
     def _link(self, table: CallTable, suffix: str) -> None:
-        """Makes `C<suffix>` what evaluates the table's calls."""
+        """Binds `C<suffix>` to the evaluation of the table's calls."""
         relation, pattern = table.relation
 
         def compile_first(key: Key) -> Answers:
@@ -152,7 +149,7 @@ class Linked:
         self._scope[f"C{suffix}"] = evaluate
 
     def _redirect(self, relation: Predicate) -> None:
-        """Has calls of a relation evaluated in another way from here on, and joins with it planned anew."""
+        """Changes the evaluation of a relation's calls, and plans joins with it anew."""
         if self.is_whole(relation):
             self.sizes.learn(relation, self._as_rows(relation, self._whole(relation)))
         for (other, _), (suffix, table) in list(self._tables.items()):
@@ -177,7 +174,7 @@ class Linked:
         return [(answer,) for answer in answers] if relation[1] == 1 else [tuple(answer) for answer in answers]
 
     def _enter(self, table: CallTable) -> None:
-        """Notes when the table has to be cleared."""
+        """Registers the table with the changes that clear it."""
         relation = table.relation[0]
         self._affected.clear()
         scope = self.program.scope(relation)
@@ -200,7 +197,7 @@ class Linked:
             if not self._tabled.isdisjoint(circle):
                 self._solve_by_table(table)
                 if not self._tabled.issuperset(circle):
-                    # Calls that are evaluated directly would take incomplete answers for complete ones.
+                    # Directly evaluated calls would take incomplete answers for complete ones.
                     raise CyclicCallError(table)
 
     def _finish(self, relation: Predicate, pattern: str, suffix: str) -> None:
@@ -226,15 +223,15 @@ class Linked:
         self._run(table, suffix, TableWriter.tabled)
         table.run = self._scope[f"D{suffix}"]
         solve = self.evaluation.solve
-        # No `functools.partial`: that would take C stack for each call.
+        # No `functools.partial`: it would take C stack for each call.
         self._scope[f"C{suffix}"] = lambda key: solve(table, key)
 
     def _circle(self, table: CallTable) -> list[tuple[Predicate, str]]:
-        """The relations, with their binding patterns, that call a table's and are called by it, as far as compiled."""
+        """The relations, with binding patterns, that call a table's and are called by it, among those compiled."""
         return next(members for members in components(self._calls) if table.relation in members)
 
     def _table_circle(self, table: CallTable) -> None:
-        """From here on evaluates a relation, and what calls in a circle with it, by tables."""
+        """Evaluates a relation, and those in a call cycle with it, by tables from now on."""
         for relation in self._circle(table):
             if relation in self._calls and relation not in self._tabled:
                 self._solve_by_table(self._tables[relation][1])
@@ -242,14 +239,14 @@ class Linked:
     # ------------------------------------------------------------------------------------------------- for queries
 
     def answers(self, relation: Predicate, pattern: str, key: Key) -> Collection[Answer]:
-        """The answers of a call that wants values: the values, or tuples where there are several."""
+        """The answers of a call that wants values: single values, or tuples of several."""
         if relation in self._rows:
             found: Collection[Answer] = self._scope[self.index(relation, pattern)].get(key, ())
             return found
         return cast(Collection[Answer], self._call(relation, pattern, key))
 
     def holds(self, relation: Predicate, pattern: str, key: Key) -> bool:
-        """Whether a call that wants no values has an answer."""
+        """Whether a call without wanted values has an answer."""
         if relation in self._rows:
             return key in self._scope[self.index(relation, pattern)]
         return cast(bool, self._call(relation, pattern, key))
@@ -272,7 +269,7 @@ class Linked:
         return answers
 
     def _abandon(self) -> None:
-        """Forgets the calls that are not complete, after an exception."""
+        """Forgets incomplete calls, after an exception."""
         self.evaluation.abandon()
         for _, table in self._tables.values():
             if self.is_recursive(table.relation[0]):
@@ -280,11 +277,11 @@ class Linked:
                     del table.complete[key]
 
     def set_state(self, facts: frozenset[Term]) -> None:
-        """Looks at another state: what depended on the facts that differ is forgotten."""
+        """Sets the state, and forgets what depended on changed facts."""
         self._scope["F"] = facts
         tables, tabled = self._affected_by(frozenset(self.snapshot.set_facts(facts)))
         for table in tables:
-            # Most are empty, and a look is cheaper than a call.
+            # Most are empty, and testing is cheaper than a call.
             if table.complete:
                 if len(table.complete) >= MIN_CALLS:
                     self.extents.count(table.relation[0], len(table.complete))
@@ -295,7 +292,7 @@ class Linked:
         self.extents.decide()
 
     def _affected_by(self, changed: frozenset[Shape]) -> tuple[list[CallTable], list[CallTable]]:
-        """The tables of what depends on facts of these shapes, and those of them that may hold incomplete calls."""
+        """The tables that depend on facts of these shapes, and those among them that may hold incomplete calls."""
         found = self._affected.get(changed)
         if found is None:
             if len(self._affected) >= MAX_KINDS_OF_CHANGE:
@@ -311,17 +308,17 @@ class Linked:
         return found
 
     def set_moves(self, moves: tuple[tuple[Term, Term], ...]) -> None:
-        """Looks at another joint move, as pairs of role and move."""
+        """Sets the joint move, as pairs of role and move."""
         self.snapshot.set_moves(moves)
         _clear(self._move_tables)
 
     def clear_static(self, limit: int) -> None:
-        """Frees the tables that would stay valid for ever if they hold more than `limit` calls."""
+        """Frees the tables that are valid for ever, if they hold more than `limit` calls."""
         if sum([len(table.complete) for table in self._static_tables]) > limit:
             _clear(self._static_tables)
 
     def learn_state(self) -> None:
-        """Takes the present state as typical for how many facts there are."""
+        """Takes the present state's numbers of facts as typical."""
         unfolded = [relation for relation in self.program.unfoldings if self.program.base(relation) == TRUE]
         for relation in unfolded:
             rows = [fact[1:] for fact in self.snapshot.facts_of(self.program.shape(relation))]

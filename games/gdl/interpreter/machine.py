@@ -1,7 +1,7 @@
-"""`Interpreter`: the rules played as they stand, one state at a time, for games that do not ground.
+"""`Interpreter`: plays a game directly from its rules, for games that do not ground.
 
-Queries are answered goal-directed: each rule is compiled to Python for every pattern of bound arguments in which it
-is called, answers are tabled, and what does not depend on state or joint move stays tabled (see the package).
+Queries are answered goal-directed: each rule is compiled to Python for every binding pattern it is called with. Answers
+are tabled; those that depend on neither state nor joint move are kept (see the package).
 """
 
 from __future__ import annotations
@@ -19,23 +19,20 @@ from games.gdl.rules.terms import Predicate, predicate, term_text, unify, variab
 from games.machine import IllegalMoveError, State, StateMachine, Term
 
 RECURSION_LIMIT = 150_000
-"""Python frames for recursive rules. Generated code calls itself without C stack: it is a matter of memory.
-
-Set by hand; not tuned.
-"""
+"""Most Python frames of recursive rules. Generated code calls itself without C stack, so memory is the only limit."""
 
 MAX_STATIC_CALLS = 500_000
-"""Tabled calls kept from state to state. Set by hand; not tuned."""
+"""Tabled calls kept from state to state."""
 
 STATES_BETWEEN_LOOKS = 32
-"""States from one look at how many there are to the next. Set by hand; not tuned."""
+"""States between checks of the number of tabled calls."""
 
 MAX_KNOWN_MOVES = 1 << 16
-"""Moves kept from state to state that need not be checked again. Set by hand; not tuned."""
+"""Checked moves remembered from state to state."""
 
 
 class _Texts(dict[Term, str]):
-    """The texts of moves: there are few of them, and they are sorted in every state."""
+    """Texts of moves, cached: there are few, sorted in every state."""
 
     def __missing__(self, move: Term) -> str:
         if len(self) >= MAX_KNOWN_MOVES:
@@ -45,9 +42,9 @@ class _Texts(dict[Term, str]):
 
 
 class Interpreter(StateMachine):
-    """A game played from its rules; states are frozensets of facts. Safe to use from several threads, one at a time.
+    """A game played from its rules; states are frozensets of facts. Thread-safe: queries wait for each other.
 
-    Every query may raise `LimitError`: for rules whose evaluation does not end.
+    Every query may raise `LimitError`: the evaluation of rules may not end.
     """
 
     def __init__(self, checked: CheckedRules) -> None:
@@ -62,9 +59,9 @@ class Interpreter(StateMachine):
         asked: list[Predicate] = [("legal", 2), ("terminal", 0), ("goal", 2)]
         depends = any(self._linked.program.scope(relation) == Scope.JOINT_MOVE for relation in asked)
         self._without_moves: tuple[tuple[Term, Term], ...] | None = () if depends else None
-        """The joint move for queries about a state: none, or whatever was played last if it makes no difference."""
+        """The joint move of queries about a state: none, or None (keep the last one) if it makes no difference."""
         self._known_moves: set[tuple[int, Term]] = set()
-        """Some of the moves that `_is_known` has found to be so."""
+        """Moves accepted by `_is_known`, some of them."""
         self._texts = _Texts()
         self._initial = frozenset(self._linked.answers(("init", 1), "f", ()))
         self._load(self._initial)
@@ -80,11 +77,10 @@ class Interpreter(StateMachine):
             return sorted(moves, key=self._texts.__getitem__) if len(moves) > 1 else list(moves)
 
     def next(self, state: State, joint_move: Sequence[Term]) -> State:
-        """The state after one move per role, whether or not the moves are legal: the manager's joint move is the truth.
+        """The state after one move per role, legal or not: the manager's joint move is the truth.
 
-        Raises `IllegalMoveError` for a number of moves other than that of the roles, and for a move that no `legal`
-        rule of its role could ever conclude (unless the role has no legal move at all: what is sent then is its
-        manager's own affair).
+        Raises `IllegalMoveError` for a wrong number of moves, and for a move that no `legal` rule of its role can
+        conclude (unless the role has no legal move at all: then the manager may send anything).
         """
         if len(joint_move) != len(self.roles):
             raise IllegalMoveError(f"a joint move has {len(self.roles)} moves, not {len(joint_move)}")
@@ -111,7 +107,7 @@ class Interpreter(StateMachine):
         return cast(frozenset[Term], state)
 
     def state(self, facts: Iterable[Term]) -> State:
-        """The state of any facts: whether a fact can ever be true is not known here."""
+        """The state of any facts: whether they can be true is not checked."""
         return frozenset(facts)
 
     @contextmanager
@@ -124,7 +120,7 @@ class Interpreter(StateMachine):
             evaluation.stop = before
 
     def _load(self, state: State, moves: tuple[tuple[Term, Term], ...] | None = None) -> None:
-        """Looks at a state, and at a joint move as pairs of role and move (None: whatever was played last)."""
+        """Sets the state, and the joint move as pairs of role and move (None: keep the last one)."""
         self._linked.evaluation.begin()
         if state is not self._facts and state != self._facts:
             self._facts = cast(frozenset[Term], state)
@@ -137,7 +133,7 @@ class Interpreter(StateMachine):
             self._linked.set_moves(moves)
 
     def _is_known(self, role: int, move: Term) -> bool:
-        """Whether the move has a shape that some `legal` rule concludes for the role."""
+        """Whether some `legal` rule concludes moves of this shape for the role."""
         if (role, move) in self._known_moves:
             return True
         if variables(move) or all(

@@ -1,4 +1,4 @@
-"""Blocks of generated code that begin alike are joined: rules often go through the same loops one after the other."""
+"""Merges blocks of generated code with a common beginning: rules often share their outer loops."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def merged(blocks: Sequence[list[str]]) -> list[str]:
-    """The lines of blocks of rules, of which those that begin alike share the loops and conditions they begin with."""
+    """The lines of all blocks; blocks that begin alike share these loops and conditions."""
     found: list[list[str]] = []
     for block in blocks:
         for i, other in enumerate(found):
@@ -20,8 +20,8 @@ def merged(blocks: Sequence[list[str]]) -> list[str]:
 
 
 def _shared_headers(left: list[str], right: list[str]) -> int:
-    """How many lines two blocks have in common so that the rest of both can stand inside the last of them."""
-    # A nest of loops and conditions with nothing behind it, from inside which nothing goes on with another binding.
+    """Number of leading lines common to two blocks, such that both remainders can stand inside the last of them."""
+    # Only nested loops and conditions with nothing after them, from inside which nothing continues a loop.
     shared = 0
     for i, (line, other) in enumerate(zip(left, right, strict=False)):
         if line != other:

@@ -1,4 +1,4 @@
-"""What generated code calls things: terms as Python expressions, relations as global variables."""
+"""Names in generated code: terms as Python expressions, relations as global variables."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ from games.machine import Term
 
 
 class Linker(Protocol):
-    """Where the code gets its relations from: names of global variables that hold them."""
+    """The source of relations for generated code: names of the global variables that hold them."""
 
     def is_derived(self, relation: Predicate) -> bool:
-        """Whether the relation is defined by rules and has no rows at hand."""
+        """Whether the relation is defined by rules and has no stored rows."""
 
     def is_whole(self, relation: Predicate) -> bool:
-        """Whether the relation is derived, but computed as a whole in each state."""
+        """Whether the relation is derived and computed as a whole in each state."""
 
     def is_varying(self, relation: Predicate) -> bool:
         """Whether the relation's rows are facts of the state."""
 
     def table(self, relation: Predicate, pattern: str) -> str:
-        """The suffix of the names of the table of a derived relation."""
+        """The suffix of the names of a derived relation's table."""
 
     def index(self, relation: Predicate, pattern: str) -> str:
-        """The name of the index of a relation that has rows, other than `does`."""
+        """The name of the index of a relation with rows, other than `does`."""
 
     def moves(self, relation: Predicate) -> str:
-        """The name of the list of rows of `does`, or of what was unfolded from it."""
+        """The name of the list of rows of `does`, or of a predicate unfolded from it."""
 
 
 def tuple_source(parts: Sequence[str]) -> str:
-    """A tuple of expressions."""
+    """Source of a tuple of expressions."""
     return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
 
 
 def value_source(parts: Sequence[str]) -> str:
-    """A key or an answer: the value itself if it is one, else a tuple."""
+    """Source of a key or an answer: a single value itself, several as a tuple."""
     return parts[0] if len(parts) == 1 else tuple_source(parts)
 
 
 class Names:
-    """Python names of a rule's variables, as far as they are bound."""
+    """Python names of a rule's bound variables."""
 
     def __init__(self) -> None:
         self.bound: dict[str, str] = {}
         self._count = 0
 
     def fresh(self) -> str:
-        """A name that is not used yet."""
+        """An unused name."""
         self._count += 1
         return f"v{self._count}"
 
     def bind(self, variable: str) -> str:
-        """Gives a variable a name: from here on it is bound."""
+        """Binds a variable to a new name."""
         name = self.bound[variable] = self.fresh()
         return name
 
@@ -64,12 +64,12 @@ class Names:
         return all(name in self.bound for name in iterate_variables((term,)))
 
     def expression(self, term: Term) -> str:
-        """The term, whose variables are bound."""
+        """Source of a term whose variables are bound."""
         if isinstance(term, str):
             return self.bound[term] if term.startswith("?") else repr(term)
         return tuple_source([self.expression(part) for part in term])
 
 
 def fact_of(unfolding: Unfolding | None, arguments: Sequence[Term]) -> Term:
-    """The fact that the arguments of an unfolded `true` make up."""
+    """The fact with the arguments of an unfolded `true`."""
     return arguments[0] if unfolding is None else (unfolding.functions[0][1], *arguments)

@@ -1,7 +1,7 @@
-"""Which literal of a rule's body comes next: greedily, tests first, then what has the fewest expected answers.
+"""Greedy order of a rule's body literals: tests first, then the literal with the fewest expected answers.
 
-Literals that are not connected to the rest through unbound variables, and bind nothing that is wanted, only have to
-hold once; they are told apart from those that bind something.
+Literals that share no free variable with the rest, and bind nothing wanted, need to hold only once; they are kept
+apart from those that bind something.
 """
 
 from __future__ import annotations
@@ -15,25 +15,22 @@ from games.gdl.rules.terms import Literal, iterate_variables, predicate, variabl
 from games.machine import Term
 
 SELECTIVE = 1.0
-"""Facts looked up with no more expected answers than this come before tests that need rules. Set by hand; not tuned."""
+"""Most expected answers of a lookup that comes before tests by rules."""
 
 RECURSION = 3.0
-"""Cost of a recursive call beside its answers. Set by hand; not tuned."""
+"""Cost of a recursive call in addition to its answers."""
 
 FREE_IN_RECURSION, FREE_IN_ENDLESS_RECURSION = 3.0, 8.0
-"""Factor of that cost for each value that the call has to find. Sizes of recursive relations are guesses; and where
-recursion builds terms, what ends with everything bound may be endless with less. Set by hand; not tuned."""
+"""Factors of that cost for each value that the call has to find. Sizes of recursive relations are guesses; where
+recursion builds terms, a call that ends with all arguments bound may be endless otherwise."""
 
 
 NEARLY = 4.0
-"""Literals that cost no more than so many times the cheapest are compared by what could follow them as well.
-
-Set by hand; not tuned.
-"""
+"""Candidates that cost at most this many times the cheapest are also compared by their successors."""
 
 
 class JoinOrder:
-    """Decides what a function that evaluates a body does next, by what is bound so far."""
+    """Chooses the next literal of a body, by the variables bound so far."""
 
     def __init__(
         self,
@@ -49,14 +46,14 @@ class JoinOrder:
         self._linker = linker
         self._in_recursion = in_recursion
         self._names = names
-        """Of the function: it binds more of them as it is written."""
+        """Names of the function being written; they grow."""
         self._needed = set(variables(*wanted))
 
     def next(self, remaining: list[Literal], collects: bool) -> tuple[list[Literal], bool]:
-        """What comes next of a body's literals, and whether it binds something.
+        """The next literals of a body, and whether they bind something.
 
-        Either one literal to enumerate (true), or some that only have to hold (false). `collects` says whether all
-        answers are wanted or just one.
+        Either one literal to enumerate (true), or some that only have to hold (false). `collects`: all answers are
+        wanted, not one.
         """
         parts = _components(remaining, self._names.bound)
         checks = [part for part in parts if not self._binds_wanted(part)]
@@ -69,13 +66,13 @@ class JoinOrder:
         if checks:
             check = min(checks, key=lambda part: self._check_cost(part, remaining))
             selective = best is not None and not self._linker.is_derived(predicate(best.atom))
-            if not (selective and best and self._fanout(best, remaining) <= SELECTIVE and self._needs_rules(check)):
+            if not (selective and best and self.fanout(best, remaining) <= SELECTIVE and self._needs_rules(check)):
                 return check, False
         assert best is not None
         return [best], True
 
     def pattern(self, literal: Literal, others: Iterable[Literal]) -> str:
-        """The binding pattern for a call of the literal, before the other literals are looked at."""
+        """The binding pattern of a call of the literal, before the other literals."""
         used = dict(self._names.bound)
         counts: dict[str, int] = {}
         for name in iterate_variables(literal.atom[1:]):
@@ -102,7 +99,7 @@ class JoinOrder:
         )
 
     def _is_enumerable(self, part: Iterable[Literal]) -> bool:
-        """Whether one of these literals can bind a variable."""
+        """Whether one of the literals can bind a variable."""
         return any(
             literal.positive and predicate(literal.atom) != DISTINCT and not self._names.is_bound(literal.atom[1:])
             for literal in part
@@ -111,13 +108,14 @@ class JoinOrder:
     def _needs_rules(self, part: Iterable[Literal]) -> bool:
         return any(self._linker.is_derived(predicate(literal.atom)) for literal in part)
 
-    def _fanout(self, literal: Literal, others: Iterable[Literal]) -> float:
+    def fanout(self, literal: Literal, others: Iterable[Literal]) -> float:
+        """The expected number of answers of a literal."""
         wanted = [letter == "f" for letter in self.pattern(literal, others)]
         return self._sizes.fanout(literal, self._names.bound, wanted)
 
     def _cost(self, literal: Literal, others: Iterable[Literal]) -> float:
-        """What decides the order: expected answers, more for calls, most for calls that compute a whole relation."""
-        cost = self._fanout(literal, others)
+        """Cost for the order: expected answers, more for calls, most for calls that compute a whole relation."""
+        cost = self.fanout(literal, others)
         relation = predicate(literal.atom)
         if self._linker.is_whole(relation):
             return cost + 0.5
@@ -132,7 +130,7 @@ class JoinOrder:
         return cost
 
     def _best(self, candidates: Sequence[Literal], remaining: Sequence[Literal]) -> Literal | None:
-        """The candidate to enumerate next: the cheapest, together with the cheapest that could follow it."""
+        """The candidate to enumerate next: the cheapest together with its cheapest successor."""
         costs = sorted([(self._cost(literal, remaining), i) for i, literal in enumerate(candidates)])
         close = [(cost, candidates[i]) for cost, i in costs[:3] if cost <= NEARLY * costs[0][0]]
         if len(close) < 2 or costs[0][0] <= SELECTIVE:
@@ -141,12 +139,8 @@ class JoinOrder:
         for cost, literal in close:
             bound = {*self._names.bound, *variables(literal.atom)}
             follows = [self._sizes.fanout(other, bound, None) for other in candidates if other is not literal]
-            totals.append(cost + self._fanout(literal, remaining) * min(follows))
+            totals.append(cost + self.fanout(literal, remaining) * min(follows))
         return close[totals.index(min(totals))][1]
-
-    def fanout(self, literal: Literal, others: Iterable[Literal]) -> float:
-        """The expected number of answers of a literal."""
-        return self._fanout(literal, others)
 
     def _check_cost(self, part: Sequence[Literal], others: Iterable[Literal]) -> float:
         cost = 0.0
@@ -156,12 +150,12 @@ class JoinOrder:
             if self._linker.is_derived(relation) and not self._linker.is_whole(relation):
                 cost += 10.0 if ground else 20.0
             if not ground and literal.positive and relation != DISTINCT:
-                cost += self._fanout(literal, others)
+                cost += self.fanout(literal, others)
         return cost
 
 
 def _components(literals: list[Literal], bound: dict[str, str]) -> list[list[Literal]]:
-    """The literals in groups that share no unbound variables."""
+    """Groups of literals that share no free variables."""
     groups: list[tuple[set[str], list[Literal]]] = []
     for literal in literals:
         free = {name for name in variables(literal.atom) if name not in bound}

@@ -1,6 +1,6 @@
-"""How large relations are, roughly: what the order of a join's literals is decided by.
+"""Estimated sizes of relations, which decide the order of joins.
 
-Facts and the initial state are counted; rules are taken as joins of independent relations (Selinger et al.: Access Path
+Facts and the initial state are counted; rules count as joins of independent relations (Selinger et al.: Access Path
 Selection in a Relational Database Management System, 1979).
 """
 
@@ -16,36 +16,36 @@ from games.gdl.rules.terms import Literal, Predicate, Rule, is_variable, iterate
 from games.machine import Term
 
 UNSEEN_FACTS = 8.0
-"""Guess for the facts of a relation that the initial state has none of. Set by hand; not tuned."""
+"""Estimated facts of a relation without any in the initial state."""
 
 RECURSIVE_DISTINCT = 8.0
-"""Guess for the values of an argument of a relation that is defined by itself. Set by hand; not tuned."""
+"""Estimated distinct values of an argument of a recursive relation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Estimated rows of a relation, and distinct values in each column."""
+    """Estimated rows of a relation, and distinct values per column."""
 
     rows: float
     distinct: tuple[float, ...]
     counts: tuple[Mapping[Term, int], ...] = ()
-    """Where rows are known: how many have a value, for each column. Half of a board's cells may be blank."""
+    """Per column, number of rows with each value, where rows are known. Half of a board's cells may be blank."""
 
     def selected(self, column: int, value: Term) -> float:
-        """The share of rows with a value in a column, which is asked for by name or (a variable) bound to any."""
+        """Share of the rows with a value in a column: a constant, or a variable bound to any value."""
         if self.counts and value in self.counts[column]:
             return self.counts[column][value] / max(1.0, self.rows)
         return 1.0 / max(1.0, self.distinct[column])
 
 
 def measure(rows: Collection[tuple[Term, ...]], arity: int) -> Size:
-    """The true size of some rows."""
+    """The exact size of some rows."""
     counts = tuple([Counter([row[i] for row in rows]) for i in range(arity)])
     return Size(float(len(rows)), tuple([float(len(values)) for values in counts]), counts)
 
 
 class Sizes:
-    """Estimates for all predicates of a program."""
+    """Estimated sizes of a program's predicates."""
 
     def __init__(self, program: UnfoldedRules) -> None:
         self._program = program
@@ -54,21 +54,21 @@ class Sizes:
             self._known[relation] = measure(rows, relation[1])
 
     def learn(self, relation: Predicate, rows: Collection[tuple[Term, ...]]) -> None:
-        """Makes known what rows a relation has, or has in a typical state."""
+        """Records the rows of a relation, now or in a typical state."""
         self._known[relation] = measure(rows, relation[1])
 
     def forget_guesses(self, relations: Collection[Predicate]) -> None:
-        """Drops estimates, to be made again from what was learned meanwhile."""
+        """Drops estimates, to be made anew from what was learned since."""
         for relation in relations:
             self._known.pop(relation, None)
 
     def size(self, relation: Predicate) -> Size:
-        """The size of a relation."""
+        """The estimated size of a relation."""
         known = self._known.get(relation)
         if known is None:
             arity = relation[1]
             if relation in self._program.rules:
-                # Stands in while the relation's own rules are looked at.
+                # Placeholder while the relation's own rules are examined.
                 self._known[relation] = Size(RECURSIVE_DISTINCT ** min(arity, 3), (RECURSIVE_DISTINCT,) * arity)
                 known = self._derived(relation)
             elif self._program.base(relation) == DOES:
@@ -79,7 +79,7 @@ class Sizes:
         return known
 
     def fanout(self, literal: Literal, bound: Collection[str], wanted: Sequence[bool] | None) -> float:
-        """The expected number of answers of a positive literal; `wanted` says which columns are looked at (all)."""
+        """Expected number of answers of a positive literal; `wanted` marks the columns used (None: all)."""
         size = self.size(predicate(literal.atom))
         rows = size.rows
         limit = 1.0

@@ -1,14 +1,13 @@
-"""The tables of calls and their answers, and the evaluation of recursive calls to a fixpoint.
+"""Tables of calls with their answers, and the evaluation of recursive calls to a fixpoint.
 
-Most recursion of rulesheets runs along something finite (a ray of squares, a counter) and never asks for a call that
-is still being evaluated. So a recursive relation is evaluated like any other until that happens for the first time:
-then the query is begun again, with that relation as it is called there, and what calls in a circle with it, tabled from
-there on.
+Most recursion in rulesheets runs along something finite (a ray of squares, a counter) and never calls itself with a
+call still being evaluated. So a recursive relation is evaluated like any other until that first happens. Then the query
+restarts with that relation, as called there, and its call cycle tabled from there on.
 
-Linear tabling (Zhou and Sato: Efficient fixpoint computation in linear tabling, 2003): a call that is asked for again
-while it is being evaluated gets the answers known so far; the outermost call of such a cycle, its leader, is evaluated
-again until nothing new is found anywhere in the cycle, and then all of it is complete. Leaders are found as Tarjan
-finds strongly connected components. Negation only asks for calls of lower strata, which are complete on return.
+Linear tabling (Zhou and Sato: Efficient fixpoint computation in linear tabling, 2003): a call repeated during its own
+evaluation gets the answers known so far. The outermost call of such a cycle, its leader, is evaluated again until
+nothing new is found in the cycle; then the whole cycle is complete. Leaders are found as in Tarjan's algorithm for
+strongly connected components. Negation only calls lower strata, which are complete on return.
 """
 
 from __future__ import annotations
@@ -21,51 +20,45 @@ from games.gdl.rules.terms import Predicate
 from games.machine import Interrupted, LimitError, Term
 
 MAX_CALL_DEPTH = 10_000
-"""Recursive calls inside one another. Set by hand; not tuned."""
+"""Deepest nesting of recursive calls."""
 
 MAX_ROUNDS = 10_000
-"""Evaluations of one leader. Set by hand; not tuned."""
+"""Most evaluations of one leader."""
 
 MAX_TERM_DEPTH = 400
-"""Functions inside one another in a term that recursion has built. Set by hand; not tuned."""
+"""Deepest nesting of functions in a term built by recursion."""
 
 DEPTH_CHECKED_EVERY = 8
-"""Calls inside one another, or rounds, from one look at the depth of terms to the next: each adds little to it.
-
-Set by hand; not tuned.
-"""
+"""Nesting levels of calls, or rounds, between checks of the depth of terms: each adds little to it."""
 
 MAX_STEPS = 20_000_000
-"""Calls and loop iterations of one query, roughly. Set by hand; not tuned."""
+"""Most calls and loop iterations of one query, roughly."""
 
 MAX_STEPS_BUILDING_TERMS = 5_000_000
-"""The same where recursion builds terms: each step may be a new term, and memory has to last.
-
-Set by hand; not tuned.
-"""
+"""`MAX_STEPS` where recursion builds terms: each step may be a new term, and memory has to last."""
 
 CHECK_EVERY = 5_000
-"""Steps between two checks: a few milliseconds. Set by hand; not tuned."""
+"""Steps between checks of the bounds: a few milliseconds."""
 
 _FRESH, _ACTIVE, _WAITING, _STALE = range(4)
 
 Key: TypeAlias = Term
-"""Values of the bound arguments of a call: the value itself if there is one, else their tuple."""
+"""Values of a call's bound arguments: the value itself if there is one, else a tuple."""
 
 Answers: TypeAlias = Collection[Answer] | bool
-"""Of a complete call: its answers; or, where no value is asked for, whether there is one."""
+"""Answers of a complete call; where no value is wanted, whether there is one."""
 
 
 class CyclicCallError(Exception):
-    """A call that is evaluated directly depends on itself; `table` is its table."""
+    """A directly evaluated call depends on itself; `table` is its table."""
 
     def __init__(self, table: CallTable) -> None:
         super().__init__()
         self.table = table
 
 
-class Unfinished:
-    """Ends the query when it is looked at, because a call that is evaluated directly was asked for again."""
+class UnfinishedTable:
+    """Placeholder for the answers of calls under direct evaluation; reading it raises `CyclicCallError`."""
 
     __slots__ = ("_table",)
 
@@ -80,7 +73,7 @@ class Unfinished:
 
 
 class Entry:
-    """A recursive call that is not complete."""
+    """An incomplete recursive call."""
 
     __slots__ = ("answers", "low", "place", "status", "used")
 
@@ -88,65 +81,65 @@ class Entry:
         self.answers: dict[Answer, None] = {}
         self.status = _FRESH
         self.place = 0
-        """Where it stands on the stack of incomplete calls."""
+        """Place on the stack of incomplete calls."""
         self.low = 0
-        """The lowest place of a call it depends on."""
+        """Lowest place of a call it depends on."""
         self.used = False
         """Whether its incomplete answers were used."""
 
 
 class CallTable:
-    """A predicate with a binding pattern: its complete calls, and how to evaluate others."""
+    """Calls of a predicate with one binding pattern: complete calls, and the evaluation of others."""
 
     __slots__ = ("boolean", "builds_terms", "complete", "pending", "relation", "run", "unfinished")
 
     def __init__(self, relation: tuple[Predicate, str], boolean: bool, builds_terms: bool) -> None:
         self.relation = relation
-        """With the binding pattern."""
+        """Predicate and binding pattern."""
         self.boolean = boolean
-        """No value is asked for, only whether there is an answer."""
+        """Whether no value is wanted, only whether there is an answer."""
         self.builds_terms = builds_terms
-        """Part of a recursion that puts functions around terms."""
+        """Whether the predicate belongs to a recursion that wraps functions around terms."""
         self.complete: dict[Key, Answers] = {}
         self.pending: dict[Key, Entry] = {}
-        self.unfinished = cast(Answers, Unfinished(self))
-        """Stands in for the answers of calls that are being evaluated directly."""
+        self.unfinished = cast(Answers, UnfinishedTable(self))
+        """Placeholder for the answers of calls under direct evaluation."""
         self.run: Callable[[Key, dict[Answer, None] | None], bool]
-        """Evaluates all rules for a call: adds its answers to the dict; for booleans returns whether there is one."""
+        """Evaluates all rules for a call: adds its answers to the dict; if boolean, returns whether there is one."""
 
 
 class TabledEvaluation:
-    """The running query: its stack of incomplete calls, and its bounds."""
+    """The running query: its stack of incomplete calls and its bounds."""
 
     def __init__(self, max_steps: int = MAX_STEPS) -> None:
         self._max_steps = max_steps
         self.steps = CHECK_EVERY
-        """Counts down to the next check of the bounds."""
+        """Countdown to the next check of the bounds."""
         self.depth = 0
-        """Calls inside one another, of those that are evaluated directly and may build terms."""
+        """Nesting depth of directly evaluated calls that may build terms."""
         self.stop: Callable[[], bool] | None = None
         """Asked now and then whether to give up."""
         self._left = max_steps
-        """Steps before the query is given up, when they were last looked at."""
+        """Steps left to the query at the last check."""
         self._portion = CHECK_EVERY
-        """How many of them were given out then."""
+        """Steps handed out at the last check."""
         self._stack: list[tuple[CallTable, Key, Entry]] = []
         self._parents: list[Entry] = []
         self._changes = 0
 
     def begin(self, max_steps: int | None = None) -> None:
-        """Starts counting the steps of another query."""
+        """Starts counting the steps of a new query."""
         self.depth = 0
         self._left = self._max_steps if max_steps is None else max_steps
         self.steps = self._portion = min(CHECK_EVERY, self._left)
 
     @property
     def remaining(self) -> int:
-        """Steps before the query is given up."""
+        """Steps left to the query."""
         return self._left - self._portion + self.steps
 
     def abandon(self) -> None:
-        """Forgets the incomplete calls, after an exception."""
+        """Forgets incomplete calls, after an exception."""
         for table, _, _ in self._stack:
             table.pending.clear()
         self._stack.clear()
@@ -154,7 +147,7 @@ class TabledEvaluation:
         self.depth = 0
 
     def check(self) -> None:
-        """Raises `LimitError` when a bound is reached or the query is to stop."""
+        """Raises `LimitError` when a bound is reached, `Interrupted` when the query is to stop."""
         self._left -= self._portion
         self.steps = self._portion = min(CHECK_EVERY, self._left)
         if self._left <= 0:
@@ -163,14 +156,14 @@ class TabledEvaluation:
             raise Interrupted("a query of the rules was stopped")
 
     def look_deep(self, terms: Iterable[Term]) -> None:
-        """Raises `LimitError` where recursion has become too deep, or has built one of these terms too deep."""
+        """Raises `LimitError` if recursion is nested too deep, or one of the terms is."""
         if self.depth > MAX_CALL_DEPTH:
             raise LimitError(f"calls of rules are nested more than {MAX_CALL_DEPTH} deep")
         for term in terms:
             _check_depth(term)
 
     def solve(self, table: CallTable, key: Key) -> Answers:
-        """The answers of a recursive call: all of them, or those known so far if it is part of an open cycle."""
+        """The answers of a recursive call; within an open cycle, those known so far."""
         entry = table.pending.get(key)
         if entry is None:
             if table.builds_terms and not len(self._parents) % DEPTH_CHECKED_EVERY:
@@ -202,7 +195,7 @@ class TabledEvaluation:
             changes = self._changes
             if table.boolean:
                 if table.run(key, None):
-                    # Nothing can change that any more; what else was begun will be done again when it is needed.
+                    # The answer is final. Calls begun meanwhile are evaluated again on demand.
                     self._changes += 1
                     self._retract(place + 1)
                     stack.pop()
@@ -236,7 +229,7 @@ class TabledEvaluation:
         raise LimitError(f"recursion did not end after {MAX_ROUNDS} rounds")
 
     def _retract(self, place: int) -> None:
-        """Takes the calls from `place` on off the stack; their answers stay, but they have to be evaluated again."""
+        """Removes the calls from `place` on from the stack; they keep their answers but need evaluation again."""
         for _, _, member in self._stack[place:]:
             member.status = _STALE
         del self._stack[place:]

@@ -1,8 +1,8 @@
-"""The rules as the interpreter wants them: predicates with their rules, function arguments unfolded, classified.
+"""The interpreter's form of the rules: predicates with their rules, function arguments unfolded, classified.
 
-A literal such as `(true (cell ?x ?y b))` or `(legal2 ?p (move ?m ?x ?y))` gets a predicate of its own for that
-function at that argument, `true 0:cell/3` over three columns instead of one: bindings of the inner arguments then pass
-into the call, and facts are indexed by them. One level is unfolded, so the number of predicates stays finite.
+A literal such as `(true (cell ?x ?y b))` or `(legal2 ?p (move ?m ?x ?y))` gets a predicate of its own for that function
+at that argument: `true 0:cell/3`, with three columns instead of one. Bindings of the inner arguments then pass into the
+call, and facts are indexed by them. One level is unfolded, so the number of predicates stays finite.
 """
 
 from __future__ import annotations
@@ -21,14 +21,11 @@ DOES: Predicate = ("does", 2)
 DISTINCT: Predicate = ("distinct", 2)
 
 MIN_INDEXED_FACTS = 4
-"""From this number on, the facts of a predicate that has rules as well are looked up rather than tried in turn.
-
-Set by hand; not tuned.
-"""
+"""Least number of facts, of a predicate that also has rules, for an index; fewer are tried in turn."""
 
 
 class Scope(IntEnum):
-    """What a predicate depends on, that is, how long its tables stay valid."""
+    """Dependence of a predicate, and so the lifetime of its tables."""
 
     STATIC = 0
     STATE = 1
@@ -37,14 +34,14 @@ class Scope(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unfolding:
-    """A predicate made of another one by unfolding functions at some of its arguments."""
+    """Origin of a predicate made by unfolding functions at some arguments of another."""
 
     original: Predicate
     functions: tuple[tuple[int, str, int], ...]
     """Argument number, function name, function arity."""
 
     def flatten(self, arguments: Sequence[Term]) -> tuple[Term, ...] | None:
-        """The arguments with these functions taken away; None if one has another function, or is a constant."""
+        """The arguments with these functions unwrapped; None if one has another function or none."""
         flat: list[Term] = []
         functions = {position: (name, arity) for position, name, arity in self.functions}
         for position, argument in enumerate(arguments):
@@ -59,7 +56,7 @@ class Unfolding:
 
 
 class UnfoldedRules:
-    """All predicates that can be asked for, starting from the relations of the game itself."""
+    """All predicates that can be queried, from the game's own relations on."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._sources: dict[Predicate, list[Rule]] = defaultdict(list)
@@ -67,9 +64,9 @@ class UnfoldedRules:
             self._sources[predicate(rule.head)].append(rule)
         self.unfoldings: dict[Predicate, Unfolding] = {}
         self.rules: dict[Predicate, list[Rule]] = {}
-        """Predicates defined by rules. Those without any rule are never true."""
+        """Rules by predicate. A predicate without rules and facts is never true."""
         self.facts: dict[Predicate, list[tuple[Term, ...]]] = {}
-        """Predicates defined by facts alone, as rows without repeats."""
+        """Distinct rows of predicates defined by facts alone."""
         roots: list[Predicate] = [("init", 1), ("legal", 2), ("next", 1), ("terminal", 0), ("goal", 2), ("role", 1)]
         self._add_all(roots)
         graph = {
@@ -90,7 +87,7 @@ class UnfoldedRules:
             for atom in (rule.head, *[literal.atom for literal in rule.body])
             for argument in atom[1:]
         )
-        """Whether any recursion puts functions around terms, so that its relations may be infinite."""
+        """Whether any recursion wraps functions around terms: its relations may be infinite."""
         users: dict[Predicate, list[Predicate]] = defaultdict(list)
         for relation, used in graph.items():
             for other in used:
@@ -102,17 +99,17 @@ class UnfoldedRules:
         self._on_moves = reachable(users, [relation for relation in users if self.base(relation) == DOES])
 
     def base(self, relation: Predicate) -> Predicate:
-        """The predicate of the rulesheet that this one was unfolded from."""
+        """The rulesheet's predicate from which this one was unfolded."""
         while relation in self.unfoldings:
             relation = self.unfoldings[relation].original
         return relation
 
     def uses(self, relation: Predicate, used: Predicate) -> bool:
-        """Whether a predicate's own rules ask for another one."""
+        """Whether a predicate's own rules use another one."""
         return relation in self._users.get(used, ())
 
     def uses_of(self, relation: Predicate) -> int:
-        """In how many places other predicates ask for one."""
+        """Number of uses of a predicate in all rules."""
         if self._counts is None:
             self._counts = Counter(
                 predicate(literal.atom) for rules in self.rules.values() for rule in rules for literal in rule.body
@@ -120,16 +117,16 @@ class UnfoldedRules:
         return self._counts[relation]
 
     def is_alone(self, relation: Predicate) -> bool:
-        """Whether the predicate is recursive through itself alone, if it is recursive."""
+        """Whether the predicate, if recursive, is so through itself alone."""
         return relation not in self._in_company
 
     def shape(self, relation: Predicate) -> tuple[str, int] | None:
-        """Name and arity of the function of the facts that an unfolded `true` is about; None for `true` itself."""
+        """Name and arity of the function of an unfolded `true`; None for `true` itself."""
         unfolding = self.unfoldings.get(relation)
         return None if unfolding is None else unfolding.functions[0][1:]
 
     def shapes_below(self, relation: Predicate) -> frozenset[tuple[str, int]] | None:
-        """The shapes of the facts that a predicate depends on; None if it may be any."""
+        """Shapes of the facts that a predicate depends on; None for any shape."""
         if self._shapes is None:
             self._shapes = defaultdict(set)
             for fact in [used for used in self._users if self.base(used) == TRUE]:
@@ -139,13 +136,13 @@ class UnfoldedRules:
         return frozenset(shapes) if len(shapes) == len(self._shapes[relation]) else None
 
     def scope(self, relation: Predicate) -> Scope:
-        """What the predicate depends on."""
+        """Dependence of a predicate."""
         if relation in self._on_moves or self.base(relation) == DOES:
             return Scope.JOINT_MOVE
         return Scope.STATE if relation in self._on_state or self.base(relation) == TRUE else Scope.STATIC
 
     def statics(self) -> list[Predicate]:
-        """The derived predicates that are the same in all states, each after those it depends on."""
+        """Derived predicates that are the same in all states, in order of dependence."""
         graph = {
             relation: [predicate(literal.atom) for rule in rules for literal in rule.body]
             for relation, rules in self.rules.items()
