@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments and arguments[0] in MOVED:
         print(f"`ggp-agent {arguments[0]}` is now `ggp-agent {MOVED[arguments[0]]}`", file=sys.stderr)
         return WRONG_INPUT
-    options = _parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
     options.arguments = arguments
     # Imported after parsing: a wrong option needs no aiohttp.
     from agent.console import quietness
@@ -73,7 +73,8 @@ def _sheets(options: argparse.Namespace) -> Sequence[str]:
     return (named,) if isinstance(named, str) else named
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Returns the parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="ggp-agent",
         description="Plays any game whose rules it is sent (General Game Playing), and runs matches between players.",

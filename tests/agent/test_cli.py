@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import COMMANDS, _parser, main
+from agent.cli import LABORATORY, MOVED, main, make_parser
 from agent.commands.options import DIFFERENT, INTERRUPTED, OK, WRONG_INPUT, default_memory
 from agent.kernels import progress
 from agent.refereeing import agent_process
@@ -22,6 +22,9 @@ from agent.serving.clock import SILENCE_SECONDS
 from tests.agent.commands import start_command
 
 ROOT = Path(__file__).resolve().parents[2]
+
+FILE = "FILE"
+"""Stands for a file in a parametrised command."""
 
 VALID = """(role a)
 (init (f 1))
@@ -49,10 +52,36 @@ def test_help_comes_at_once_and_names_all_commands() -> None:
     """`--help` loads nothing heavy and lists every command."""
     command = [sys.executable, "-X", "importtime", "-m", "agent.cli", "--help"]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    for name in ("serve", "match", "inspect", "conform", "bench"):
+    for name in ("serve", "match", "replay", "tournament", "ping", "inspect", "validate", "lab"):
         assert f"\n    {name}" in shown.stdout
     loaded = {line.rsplit("|", 1)[-1].strip() for line in shown.stderr.splitlines()}
     assert loaded.isdisjoint({"numba", "numpy", "aiohttp", "clingo"})
+
+
+def test_lab_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    """`lab --help` names each of them."""
+    with pytest.raises(SystemExit) as exit_info:
+        main(["lab", "--help"])
+    assert exit_info.value.code == OK
+    shown = capsys.readouterr().out
+    for name in ("bench", "conform", "tactics", "perft", "solve", "soak", "gaps", "train"):
+        assert f"\n    {name}" in shown
+
+
+@pytest.mark.parametrize("command", MOVED)
+def test_moved_command_says_where_it_is(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A command of release 0.1 is refused with one line that holds its new name."""
+    message = fails([command, "tic_tac_toe"], capsys)
+    assert message == f"`ggp-agent {command}` is now `ggp-agent {MOVED[command]}`\n"
+
+
+@pytest.mark.parametrize("moved", MOVED.values())
+def test_moved_command_exists_under_its_new_name(moved: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its help mentions the option of the new name, if it has one."""
+    with pytest.raises(SystemExit) as exit_info:
+        main([*(word for word in moved.split() if not word.startswith("-")), "--help"])
+    assert exit_info.value.code == OK
+    assert moved.split()[-1] in capsys.readouterr().out
 
 
 def test_unknown_game_is_named_with_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,13 +97,13 @@ def test_memory_is_in_the_users_folder_for_state(tmp_path: Path, monkeypatch: py
     for command in (["serve"], ["match", "tic_tac_toe", "--players", "agent,agent"]):
 
         def memory(*more: str, command: list[str] = command) -> object:
-            return _parser().parse_args([*command, *more]).memory
+            return make_parser().parse_args([*command, *more]).memory
 
         assert memory() == tmp_path / "ggp-agent" / "memory"
         assert memory("--memory", "here") == Path("here")
         assert memory("--no-memory") is None
-    for command in (["strength", "chess", "general", "native"], ["bench"], ["solve", "file"], ["soak"]):
-        assert not hasattr(_parser().parse_args(command), "memory")
+    for command in (["tournament", "chess", "--players", "legal"], ["lab", "bench"], ["lab", "soak"]):
+        assert not hasattr(make_parser().parse_args(command), "memory")
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     assert default_memory() == Path.home() / ".local" / "state" / "ggp-agent" / "memory"
     monkeypatch.setattr(Path, "home", partial(_no_home, Path))
@@ -107,10 +136,10 @@ def test_match_tells_its_agents_what_to_remember(tmp_path: Path, monkeypatch: py
         pass
     expected = ["--memory", str(tmp_path)] if wanted else ["--no-memory"]
     assert given[0][-len(expected) :] == expected
-    assert str(_parser().parse_args(given[0][3:]).memory) == (str(tmp_path) if wanted else "None")
+    assert str(make_parser().parse_args(given[0][3:]).memory) == (str(tmp_path) if wanted else "None")
     with agent_process.AgentProcess(patient=True):
         pass
-    patience = [_parser().parse_args(arguments[3:]).silence for arguments in given]
+    patience = [make_parser().parse_args(arguments[3:]).silence for arguments in given]
     assert patience == [SILENCE_SECONDS, agent_process.LONG_SECONDS]
 
 
@@ -124,7 +153,15 @@ def test_syntax_error_shows_its_place(tmp_path: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize(
     "command",
-    [["inspect"], ["gaps"], ["soak"], ["bench"], ["bench", "--search"], ["agree"], ["strength", "tree", "general"]],
+    [
+        ["inspect", FILE],
+        ["tournament", FILE, "--players", "general@1,tree@1"],
+        ["lab", "gaps", FILE],
+        ["lab", "soak", FILE],
+        ["lab", "bench", FILE],
+        ["lab", "bench", FILE, "--search"],
+        ["lab", "conform", FILE, "--native"],
+    ],
 )
 def test_mistakes_are_told_before_kernels_are_compiled(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -132,7 +169,7 @@ def test_mistakes_are_told_before_kernels_are_compiled(
     """Which may take a minute."""
     monkeypatch.setattr(progress, "prepare", lambda groups: pytest.fail("compiled"))
     file = write(tmp_path, "(role a)\n  (init (f 1)\n")
-    assert fails([command[0], file, *command[1:]], capsys).startswith(f"{file}:2:3: error: ")
+    assert fails([file if word == FILE else word for word in command], capsys).startswith(f"{file}:2:3: error: ")
 
 
 def test_meaningless_rules_show_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,7 +245,7 @@ def test_bench_search_measures_the_tree_until_a_game_is_solved(
 ) -> None:
     """Raw playouts and those in the tree, on one core and, where there are two, on two."""
     result = tmp_path / "bench.json"
-    assert main(["bench", "tic_tac_toe", "--search", "--seconds", "0.1", "--json", str(result)]) == OK
+    assert main(["lab", "bench", "tic_tac_toe", "--search", "--seconds", "0.1", "--json", str(result)]) == OK
     (row,) = json.loads(result.read_text())["rows"]
     assert row["game"] == "tic_tac_toe"
     assert row["solved"]
@@ -222,7 +259,9 @@ def test_bench_search_measures_the_tree_until_a_game_is_solved(
 def test_bench_has_a_row_per_game_and_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The benchmark measures circuit and interpreter of each game."""
     result = tmp_path / "bench.json"
-    assert main(["bench", "tic_tac_toe", write(tmp_path, VALID), "--seconds", "0.1", "--json", str(result)]) == OK
+    assert (
+        main(["lab", "bench", "tic_tac_toe", write(tmp_path, VALID), "--seconds", "0.1", "--json", str(result)]) == OK
+    )
     rows = json.loads(result.read_text())["rows"]
     assert [(row["game"], row["engine"]) for row in rows] == [
         (game, engine) for game in ("tic_tac_toe", "sheet") for engine in ("circuit", "interpreter")
@@ -230,6 +269,16 @@ def test_bench_has_a_row_per_game_and_engine(tmp_path: Path, capsys: pytest.Capt
     assert rows[0]["transitions_per_s"] > rows[0]["playouts_per_s"] > 0
     assert all(row["setup_cpu_seconds"] >= 0 for row in rows)
     assert "transitions/s" in capsys.readouterr().out
+
+
+def test_native_rules_are_compared_with_the_circuit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One sheet of a native family; others, and several, are refused."""
+    result = tmp_path / "result.json"
+    assert main(["lab", "conform", "--native", "reversi", "--positions", "3000", "--json", str(result)]) == OK
+    assert "recognised as reversi" in capsys.readouterr().out
+    assert json.loads(result.read_text())["positions"] >= 3000
+    assert "not a game of a native family" in fails(["lab", "conform", "--native", "tic_tac_toe"], capsys)
+    assert "takes one rulesheet" in fails(["lab", "conform", "reversi", "blokbox", "--native"], capsys)
 
 
 def test_inspect_describes_a_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -300,7 +349,10 @@ def test_completion_knows_all_commands(shell: str, capsys: pytest.CaptureFixture
         main(["--print-completion", shell])
     assert exit_info.value.code == 0
     script = capsys.readouterr().out
-    assert all(command.__name__.rpartition(".")[2] in script for command in COMMANDS)
+    names = [command.__name__.rpartition(".")[2] for command in LABORATORY]
+    assert all(
+        name in script for name in ("serve", "match", "replay", "tournament", "ping", "inspect", "validate", *names)
+    )
     assert {"bash": "inspect_pos_0_COMPGEN=_shtab_compgen_files", "zsh": "_files", "tcsh": "/f/"}[shell] in script
 
 

@@ -17,19 +17,11 @@ from agent.lab.training.blokbox.campaign import BlokboxCampaign, run
 from agent.lab.training.blokbox.matches import TreePlayer, compare
 from agent.lab.training.blokbox.regression import fit
 from agent.lab.training.blokbox.self_play import SelfPlaySamples, self_play
+from agent.search.blokbox import tree as puct
 from agent.search.blokbox.guiding import evaluation
 from agent.search.blokbox.guiding.tuning import GeneralWeights, tuning_for
 from agent.search.blokbox.proving.alphabeta import WIN, BlokboxGame, new_table, new_workspace, search
 from agent.search.blokbox.proving.prover import BlokboxProver
-from agent.search.blokbox.tree import (
-    MOVED_IN_LOSES,
-    MOVED_IN_WINS,
-    best_child,
-    grow,
-    keep_subtree,
-    new_tree,
-    new_tree_workspace,
-)
 from agent.search.blokbox.weights import general, networks
 from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
 from games.native.blokbox.variant import TURN, BlokboxVariant, Shape
@@ -126,12 +118,12 @@ def test_prover_finds_what_exhaustive_play_finds(entries: int, positions: list[P
 def test_tree_search_proves_what_exhaustive_play_finds(positions: list[Position]) -> None:
     """The tree's solver comes to the true result, whether leaves are judged by playouts, evaluation or both."""
     for share, position in zip([0.0, 0.5, 1.0] * 4, positions, strict=True):
-        tree = new_tree(200_000)
+        tree = puct.new_tree(200_000)
         tuning = TUNING._replace(playout_share=share)
-        grow(TABLES, position, tree, 0, tuning, 100_000, GO, new_tree_workspace(VARIANT, 3))
-        assert tree.proof[0] == (MOVED_IN_LOSES if won(position.tobytes()) else MOVED_IN_WINS)
-        if tree.proof[0] == MOVED_IN_LOSES:
-            assert not won(after(position, int(tree.move[best_child(tree)])).tobytes())
+        puct.grow(TABLES, position, tree, 0, tuning, 100_000, GO, puct.new_tree_workspace(VARIANT, 3))
+        assert tree.proof[0] == (puct.MOVED_IN_LOSES if won(position.tobytes()) else puct.MOVED_IN_WINS)
+        if tree.proof[0] == puct.MOVED_IN_LOSES:
+            assert not won(after(position, int(tree.move[puct.best_child(tree)])).tobytes())
 
 
 def test_one_ply_search_is_the_best_evaluation() -> None:
@@ -165,19 +157,19 @@ def test_stopped_search_is_not_finished() -> None:
 
 def test_kept_subtree_is_the_same_tree() -> None:
     """A subtree moved to the root keeps visits, values and structure, and can be grown on."""
-    tree, spare = new_tree(50_000), new_tree(50_000)
-    thread = new_tree_workspace(VARIANT, 3)
+    tree, spare = puct.new_tree(50_000), puct.new_tree(50_000)
+    thread = puct.new_tree_workspace(VARIANT, 3)
     tuning = TUNING._replace(playout_share=1.0)
-    grow(TABLES, VARIANT.start, tree, 0, tuning, 300, GO, thread)
-    child = best_child(tree)
-    keep_subtree(tree, child, spare)
+    puct.grow(TABLES, VARIANT.start, tree, 0, tuning, 300, GO, thread)
+    child = puct.best_child(tree)
+    puct.keep_subtree(tree, child, spare)
     assert spare.visits[0] == tree.visits[child]
     assert spare.wins[0] == tree.wins[child]
     first, size = int(spare.first[0]), int(spare.size[0])
     position = after(VARIANT.start, int(tree.move[child]))
     assert sorted(spare.move[first : first + size].tolist()) == sorted(moves_of(position))
     before = int(spare.visits[0])
-    made = grow(TABLES, position, spare, 0, tuning, 50, GO, thread)
+    made = puct.grow(TABLES, position, spare, 0, tuning, 50, GO, thread)
     assert spare.visits[0] == before + made
 
 
@@ -209,7 +201,19 @@ def test_what_was_trained_is_shipped_on_request(tmp_path: Path, monkeypatch: pyt
     shipped.mkdir()
     monkeypatch.setattr(networks, "SHIPPED", shipped)
     monkeypatch.setattr(general, "SHIPPED", shipped / "weights.npz")
-    command = ["train", "blokbox", "blokbox", str(tmp_path / "work"), "--rounds", "1", "--games", "2", "--visits", "30"]
+    command = [
+        "lab",
+        "train",
+        "blokbox",
+        "blokbox",
+        str(tmp_path / "work"),
+        "--rounds",
+        "1",
+        "--games",
+        "2",
+        "--visits",
+        "30",
+    ]
     command += ["--match-games", "2", "--scratch", "--cores", "1"]
     assert main(command) == 0
     assert not list(shipped.iterdir())

@@ -188,13 +188,13 @@ def test_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`perft` and `agree` print and write what they found; unknown variants are an error."""
+    """`perft` and `conform --native` print and write their findings; unknown variants are an error."""
     result = tmp_path / "result.json"
-    assert main(["perft", "6", "--json", str(result)]) == 0
+    assert main(["lab", "perft", "6", "--json", str(result)]) == 0
     assert json.loads(result.read_text())["leaves"] == 8200
-    assert main(["agree", "reversi", "--positions", "5000"]) == 0
+    assert main(["lab", "conform", "reversi", "--native", "--positions", "5000"]) == 0
     assert "positions agree" in capsys.readouterr().out
-    assert main(["train", "reversi", "nothing", str(tmp_path)]) == 2
+    assert main(["lab", "train", "reversi", "nothing", str(tmp_path)]) == 2
 
 
 def test_solve_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,7 +202,7 @@ def test_solve_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     board = "X" * 30 + "O" * 30 + "-X--"
     problems = tmp_path / "problems.obf"
     problems.write_text(f"{board} X; A8:+2;\n")
-    status = main(["solve", str(problems), "--megabytes", "1"])
+    status = main(["lab", "solve", str(problems), "--megabytes", "1"])
     assert ("WRONG" in capsys.readouterr().out) == (status == 1)
     problems.write_text("nothing\n")
-    assert main(["solve", str(problems)]) == 2
+    assert main(["lab", "solve", str(problems)]) == 2

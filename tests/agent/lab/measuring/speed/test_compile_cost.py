@@ -69,22 +69,22 @@ def test_the_command_prints_kernels_and_sums(
     monkeypatch.setattr(compile_cost, "measure", lambda: COST)
     monkeypatch.setattr(compile_cost, "BUDGET", Budget(specialisations=2, ir_lines=1500))
     result = tmp_path / "result.json"
-    assert main(["bench", "--kernels", "--json", str(result)]) == OK
+    assert main(["lab", "bench", "--kernels", "--json", str(result)]) == OK
     table = capsys.readouterr().out
     assert "a.large" in table
     assert "1,500  all 2 kernels" in table
     data = json.loads(result.read_text())
     assert (data["total_cpu_seconds"], data["total_specialisations"], data["total_ir_lines"]) == (3.0, 3, 1500)
     assert CompileCost.from_json(data) == COST
-    assert main(["bench", "--kernels", "--check"]) == DIFFERENT
+    assert main(["lab", "bench", "--kernels", "--check"]) == DIFFERENT
     assert "the budget is 2" in capsys.readouterr().out
 
 
 def test_options_that_make_no_sense_together_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """Kernels are measured without games, and only they are checked; what has a budget of time is the simulation."""
-    assert main(["bench", "--check"]) == WRONG_INPUT
+    assert main(["lab", "bench", "--check"]) == WRONG_INPUT
     assert "--kernels" in capsys.readouterr().err
-    assert main(["bench", "tic_tac_toe", "--kernels"]) == WRONG_INPUT
+    assert main(["lab", "bench", "tic_tac_toe", "--kernels"]) == WRONG_INPUT
     assert "games" in capsys.readouterr().err
-    assert main(["bench", "tic_tac_toe", "--budget", "5"]) == WRONG_INPUT
+    assert main(["lab", "bench", "tic_tac_toe", "--budget", "5"]) == WRONG_INPUT
     assert "--helpers" in capsys.readouterr().err

@@ -118,17 +118,17 @@ def test_wrong_suites_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str
     """Where, and what."""
     file = tmp_path / "suite.jsonl"
     file.write_text(text + "\n")
-    assert main(["tactics", str(file), "--start", "0"]) == WRONG_INPUT
+    assert main(["lab", "tactics", str(file), "--start", "0"]) == WRONG_INPUT
     assert told in capsys.readouterr().err
 
 
 def test_wrong_options_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A suite that is not there, an engine that is none, games without turns."""
     absent = str(tmp_path / "absent")
-    assert main(["tactics", absent]) == WRONG_INPUT
-    assert main(["tactics", absent, "--engine", "none"]) == WRONG_INPUT
-    assert main(["tactics", absent, "--make", "rock_paper_scissors"]) == WRONG_INPUT
-    assert main(["tactics", str(tmp_path), "--make", "tic_tac_toe"]) == WRONG_INPUT
+    assert main(["lab", "tactics", absent]) == WRONG_INPUT
+    assert main(["lab", "tactics", absent, "--engine", "none"]) == WRONG_INPUT
+    assert main(["lab", "tactics", absent, "--make", "rock_paper_scissors"]) == WRONG_INPUT
+    assert main(["lab", "tactics", str(tmp_path), "--make", "tic_tac_toe"]) == WRONG_INPUT
     told = capsys.readouterr().err
     assert "take turns" in told
     assert "there are native" in told
@@ -189,7 +189,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Makes a suite, and has alpha-beta solve nearly all of it."""
     file, result = tmp_path / "suite.jsonl", tmp_path / "result.json"
     made = ["--make", "tic_tac_toe", "--positions", "4", "--start", "1", "--seconds", "1"]
-    assert main(["tactics", str(file), *made, "--json", str(result)]) == OK
+    assert main(["lab", "tactics", str(file), *made, "--json", str(result)]) == OK
     assert len(read_suite(file)) == 4
     told = capsys.readouterr().out
     assert "4 positions" in told
