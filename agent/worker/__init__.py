@@ -1,9 +1,7 @@
-"""The process that thinks about one match: `main` starts it, `session` is its control thread.
+"""The process that thinks about one match.
 
-`rules` checks what is to be played, `choice` says which engines may, `gamer` plays a role with one machine, `opinions`
-sends what its engine thinks, `reference` follows the match's state, with `belief`, `hypotheses` and `evidence` where it
-is in doubt, and `belief_search` thinks then; `crosschecker` compares the circuit with the interpreter in a process
-beside, `messages` is all that passes between this process and `agent.serving`. Imports `agent.search`, `games`, of
-`agent.lab.jobs` the helpers of a match where there are some, and of `protocol` the data of a START and the writing of
-terms. Of all this `agent.serving` may import `messages` only.
+`main` starts it, `session` is its control thread, `messages` all that passes between it and `agent.serving`. `rules`
+checks the rulesheet, `choice` selects the engines, a `gamer` plays a role with one machine, and `opinions` sends its
+engine's opinions. `reference` follows the match's state; where that is in doubt, `belief` does, with `hypotheses` and
+`evidence`, and `belief_search` thinks. `crosschecker` compares the circuit with the interpreter in a child process.
 """

@@ -1,9 +1,9 @@
-"""Thinking where the state is in doubt: flat Monte-Carlo search over the states that are possible.
+"""Flat Monte-Carlo search over the possible states, where the state is in doubt.
 
-Each playout begins in a state chosen by its probability, and the own first move is chosen by the upper confidence bound
-of what was seen of it in all of them (UCB1: Auer, Cesa-Bianchi, Fischer: Finite-time analysis of the multiarmed bandit
-problem, 2002; such determinizations are what perfect information Monte-Carlo search does: Long, Sturtevant, Buro,
-Furtak: Understanding the success of perfect information Monte Carlo sampling in game tree search, AAAI 2010).
+Each playout begins in a state drawn by its probability. The own first move is chosen by UCB1 over all states (Auer,
+Cesa-Bianchi, Fischer: Finite-time analysis of the multiarmed bandit problem, 2002). This is perfect information
+Monte-Carlo search (Long, Sturtevant, Buro, Furtak: Understanding the success of perfect information Monte Carlo
+sampling in game tree search, AAAI 2010).
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from games.machine import NO_MOVE, Interrupted, State, StateMachine, Term, point
 NAME = "belief search"
 
 EXPLORATION = 0.7
-"""Weight of the exploration term, on goals scaled to 0..1. Set by hand; not tuned."""
+"""Weight of the exploration term, on goals scaled to 0..1."""
 
 UNKNOWN_GOAL = 0.5
-"""What a playout that was cut off is taken to be worth where the role has no goal by then. Neutral; not tuned."""
+"""Value, 0..1, of a playout cut off in a state without a goal."""
 
 PLAYOUT_SECONDS = 1.0
-"""A playout longer than this is cut off. Set by hand; not tuned."""
+"""Seconds after which a playout is cut off."""
 
 
 class BeliefSearch:
-    """Searches for one role of one match, from one turn's states."""
+    """Search for one role of a match, from one turn's states."""
 
     def __init__(self, machine: StateMachine, role: int, belief: Belief, moves: Sequence[Term]) -> None:
-        """`moves` are those to choose from."""
+        """`moves` are the moves to choose from."""
         self._machine = machine
         self._role = role
         self._states = list(belief.weights)
@@ -45,7 +45,7 @@ class BeliefSearch:
         self._totals = [0.0] * len(self._moves)
 
     def think(self, stop: StopFlag, report: Report) -> None:
-        """Reports better and better opinions until it is stopped, one at once; returns where there is no choice."""
+        """Reports better and better opinions until it is stopped, the first at once; returns if there is no choice."""
         if not self._moves:
             return
         if len(self._moves) == 1:
@@ -88,7 +88,7 @@ class BeliefSearch:
         return bounds.index(max(bounds))
 
     def _finish(self, state: State, stop: StopFlag) -> float:
-        """What the end of a random match from a state on is worth, 0..1."""
+        """Plays a random match on from a state; returns its value, 0..1."""
         machine = self._machine
         end = time.monotonic() + PLAYOUT_SECONDS
         while not machine.terminal(state):

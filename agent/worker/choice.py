@@ -1,4 +1,4 @@
-"""Which engines play a match, and with what: the memory of earlier matches of its rules, and helpers of a cluster."""
+"""Choice of a match's engines, with the memory of earlier matches of its rules and the helpers of a cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.worker.messages import Begin
 from games.machine import StateMachine
 
 if TYPE_CHECKING:
-    # A light worker does without kernels and child processes.
+    # A light worker imports neither kernels nor child processes.
     from agent.search.engine import Engine
     from agent.search.team import Team
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 def choice_for(begin: Begin) -> EngineChoice | None:
-    """The registry's choice of engines, with the memory of the match's rules, and with helpers; None without either."""
+    """Returns the registry's choice of engines with the match's memory and helpers; None without either."""
     folder, rules = begin.memory, begin.start.rules
     team = _team(begin)
     if folder is None and team is None:
@@ -36,7 +36,7 @@ def choice_for(begin: Begin) -> EngineChoice | None:
 
 
 def _team(begin: Begin) -> Team | None:
-    """Helpers, which get ready while the rules are compiled. They end with this process."""
+    """Returns helpers, which get ready while the rules are compiled and end with this process; None without."""
     if begin.cluster is None:
         return None
     try:
@@ -49,7 +49,7 @@ def _team(begin: Begin) -> Team | None:
 
 
 def monte_carlo(machine: StateMachine, role: int) -> Iterator[Engine]:
-    """The one engine that needs no kernels."""
+    """Yields the one engine that needs no kernels."""
     from agent.search.montecarlo import MonteCarlo
 
     yield MonteCarlo(machine, role)

@@ -1,11 +1,11 @@
-"""Comparing the circuit that plays a match with the interpreter, beside the match.
+"""Compares the circuit that plays a match with the interpreter, during the match.
 
-Every state of the match itself is compared, and states of random matches while there is nothing of that kind to do.
+All states of the match are compared, and states of random matches between them.
 
-The interpreter is Python code: in a thread of the worker it would hold the GIL, which the gamer needs between kernels,
+The interpreter is Python code: in a thread of the worker it would hold the GIL, which the gamer needs between kernels
 and the control thread for every command. So it runs in a child process, forked before the worker has threads. A thread
-here hands it one task at a time, each with the CPU time that it may take, and keeps the balance; it does nothing but
-wait, so neither turn nor search notices it.
+here gives it one task at a time with a limit of CPU time, and keeps the balance. It only waits, which neither turn nor
+search notices.
 """
 
 from __future__ import annotations
@@ -28,57 +28,54 @@ from games.machine import Interrupted, LimitError, StateMachine
 log = logging.getLogger(__name__)
 
 SHARE = 0.05
-"""CPU time of comparing, as a part of the time spent thinking."""
+"""CPU time of comparing, as a share of the time spent thinking."""
 
 RANDOM_SHARE = SHARE / 2
-"""Of that, what states of random matches get at most: the rest is saved for the match's own, which may come quickly one
-after the other. Set by hand; not tuned."""
+"""Largest share for states of random matches. The rest is saved for the match's own, which may come in quick
+succession."""
 
 ADVANCE = 0.05
-"""Seconds of CPU time by which comparing the match's own states may be ahead of that share: so that the first of them
-does not have to wait. Set by hand; not tuned."""
+"""Seconds of CPU time by which the match's own states may exceed `SHARE`: the first of them need not wait."""
 
 OWN_CPU_SECONDS = 0.05
-"""CPU time for comparing one state of the match, at the first attempt; every further attempt gets twice as much."""
+"""CPU time for one state of the match, at the first attempt; doubled for each further attempt."""
 
 RANDOM_CPU_SECONDS = 0.02
-"""CPU time for one task of comparing states of random matches; twice as much where that was not enough for one state.
-Both are set by hand; not tuned."""
+"""CPU time for one task of random matches; doubled if that was not enough for one state."""
 
 MAX_CPU_SECONDS = 2.0
-"""CPU time after which a state is given up: on some rulesheets the interpreter needs minutes for one query. Set by
-hand; not tuned."""
+"""CPU time after which a state is given up: on some rulesheets the interpreter needs minutes for one query."""
 
 POLL = 0.004
-"""Seconds between two looks at whether to stop waiting: searches have to return within 5 ms of being stopped."""
+"""Seconds between two checks whether to stop waiting: searches have to return within 5 ms of being stopped."""
 
 NICENESS = 5
-"""Lets the search have its turn first, yet is little enough that states are compared in time on a busy core. What
-bounds the cost is `SHARE`. Set by hand; not tuned."""
+"""Niceness of the child: the search goes first, but states are compared in time on a busy core. `SHARE` bounds the
+cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What the child is to do next: nothing but take the machine, compare a state, or play on at random."""
+    """A task of the child: to take a machine, to compare a state, or to play on at random."""
 
     cpu_seconds: float
     machine: StateMachine | None = None
-    """The one that plays random matches from now on."""
+    """Machine of the random matches from now on."""
     seen: Observation | None = None
-    """A state of the match."""
+    """State of the match to compare."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What came of a task."""
+    """The result of a task."""
 
     states: int
-    """Compared and found equal."""
+    """States found equal."""
     unfinished: bool
-    """Whether there was not enough time for even one state."""
+    """Whether the time was not enough for one state."""
     difference: Difference | None
     cpu_seconds: float
-    """That the child has used so far, altogether."""
+    """CPU time used by the child so far, in total."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +84,15 @@ class Finding:
 
     difference: Difference
     own: bool
-    """Whether in a state of the match itself: what is known of the match is wrong."""
+    """Whether it is in a state of the match itself: then the match's known state is wrong."""
 
 
 class CrossChecker:
     """The child process and the thread that drives it. Any thread may call any method; only `settle` blocks."""
 
     def __init__(self, checked: CheckedRules, notify: Callable[[], None]) -> None:
-        """Forks the child; to be called before the process has threads. `notify` is called, in the thread, when there
-        is something to `poll`."""
+        """Forks the child; to be called before the process has threads. The thread calls `notify` when there is
+        something to `poll`."""
         self._child = ChildProcess(_compare, checked)
         self._notify = notify
         self._changed = threading.Condition()
@@ -106,7 +103,7 @@ class CrossChecker:
         self._random_cpu_seconds = RANDOM_CPU_SECONDS
         self._finding: Finding | None = None
         self._wrong: StateMachine | None = None
-        """The machine that was found wrong in a state of the match itself, last."""
+        """The last machine found wrong in a state of the match itself."""
         self._ended = False
         self._thinking_since: float | None = time.monotonic()
         self._thought = 0.0
@@ -119,7 +116,7 @@ class CrossChecker:
         self._thread.start()
 
     def watch(self, machine: StateMachine | None) -> None:
-        """From now on compares this machine, or none."""
+        """Compares another machine from now on, or none."""
         with self._changed:
             self._machine = machine
             self._machine_sent = False
@@ -129,16 +126,16 @@ class CrossChecker:
             self._changed.notify_all()
 
     def observed(self, machine: StateMachine, seen: Observation) -> None:
-        """Takes a state of the match; one of a machine that is no longer watched is dropped."""
+        """Takes a state of the match, or drops it if its machine is no longer watched."""
         with self._changed:
             if machine is self._machine:
                 self._seen.append(seen)
                 self._changed.notify_all()
 
     def settle(self, machine: StateMachine, seconds: float, stopped: Callable[[], bool]) -> bool:
-        """Waits until the states of the match that were observed are compared: at most so long, and until `stopped`.
+        """Waits until the observed states of the match are compared, for at most `seconds`, or until `stopped`.
 
-        False if one of them differs. Unlike all else here this blocks.
+        Returns False if one of them differs. The only method that blocks.
         """
         end = time.monotonic() + seconds
         with self._changed:
@@ -150,20 +147,20 @@ class CrossChecker:
             return machine is not self._wrong
 
     def rest(self, resting: bool) -> None:
-        """Says whether thinking rests: time spent so pays for no comparing."""
+        """Takes note that thinking rests, or goes on: comparing may use a share of the thinking time only."""
         with self._changed:
             self._thought = self._thinking_seconds()
             self._thinking_since = None if resting else time.monotonic()
             self._changed.notify_all()
 
     def poll(self) -> Finding | None:
-        """The difference found since the last call. The machine in which it was found is no longer watched."""
+        """Returns the difference found since the last call. Its machine is no longer watched."""
         with self._changed:
             finding, self._finding = self._finding, None
             return finding
 
     def summary(self) -> str:
-        """What was compared and what it cost, for the log."""
+        """Returns the number of states compared and the cost, for the log."""
         with self._changed:
             thought = self._thinking_seconds()
             left = f", {len(self._seen)} of its states not yet compared" if self._seen else ""
@@ -197,7 +194,7 @@ class CrossChecker:
                 log.warning("circuit and interpreter are no longer compared: %s: %s", type(error).__name__, error)
 
     def _next_task(self) -> tuple[_Task | None, StateMachine | None]:
-        """What to do next as soon as it may be done, and the machine it is about; None when all is over."""
+        """Waits until a task may be done; returns it with its machine. None at the end."""
         with self._changed:
             while not self._ended:
                 if self._machine is None:
@@ -221,9 +218,9 @@ class CrossChecker:
             return None, None
 
     def _take(self, task: _Task, machine: StateMachine | None, outcome: _Outcome) -> bool:
-        """Books a task's outcome; whether there is something to poll."""
+        """Books a task's outcome; returns whether there is something to poll."""
         with self._changed:
-            # This thread's own work is writing and reading what passes.
+            # This thread's own time goes into pickling.
             before, self._spent = self._spent, outcome.cpu_seconds + time.thread_time()
             self._states += outcome.states
             if task.seen is not None:
@@ -254,7 +251,7 @@ class CrossChecker:
         return self._thought + (0.0 if self._thinking_since is None else time.monotonic() - self._thinking_since)
 
     def _delay(self, cpu_seconds: float, share: float, spent: float) -> float:
-        """Seconds of thinking until so much CPU time may be spent in addition; not positive where it may at once."""
+        """Returns the seconds of thinking until so much more CPU time may be spent; not positive if it may at once."""
         return (spent + cpu_seconds) / share - self._thinking_seconds()
 
 
@@ -262,7 +259,7 @@ class CrossChecker:
 
 
 def _compare(pipe: Connection, checked: CheckedRules) -> None:
-    """Does task after task, until the pipe is closed."""
+    """Does one task after the other, until the pipe is closed."""
     os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
     interpreter: Interpreter | None = None
     matches: CrossCheck | None = None
@@ -283,7 +280,7 @@ def _compare(pipe: Connection, checked: CheckedRules) -> None:
 def _compare_own(
     seen: Observation, interpreter: Interpreter, cpu_seconds: float
 ) -> tuple[int, bool, Difference | None]:
-    """Compares one state; see `_Outcome` for what is returned."""
+    """Compares one state; returns the first three fields of an `_Outcome`."""
     end = time.process_time() + cpu_seconds
     try:
         with interpreter.interruptible(lambda: time.process_time() > end):
@@ -291,13 +288,13 @@ def _compare_own(
     except Interrupted:
         return 0, True, None
     except LimitError:
-        # The interpreter cannot tell, however long it is asked.
+        # The interpreter has no answer, however long it takes.
         return 0, False, None
     return int(difference is None), False, difference
 
 
 def _play_on(matches: CrossCheck, interpreter: Interpreter, cpu_seconds: float) -> tuple[int, bool, Difference | None]:
-    """Plays random matches for half of the time, so that a state that is begun then can mostly be finished."""
+    """Plays random matches for half of the time, so that the last state can usually be finished."""
     before = matches.states
     begin = time.process_time()
     difference = None

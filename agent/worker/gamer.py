@@ -1,4 +1,4 @@
-"""A gamer: the thread of a worker that follows the match on one machine and thinks with one engine."""
+"""The gamer: a worker's thread that follows the match on one machine and thinks with one engine."""
 
 from __future__ import annotations
 
@@ -25,27 +25,26 @@ from games.machine import State, StateMachine, Term
 log = logging.getLogger(__name__)
 
 Settle: TypeAlias = Callable[[float, Callable[[], bool]], bool]
-"""See `CrossChecker.settle`: seconds to wait at most, and whether to stop waiting; False where a state is wrong."""
+"""`CrossChecker.settle`: takes the most seconds to wait, and whether to stop; returns False if a state is wrong."""
 
 EngineChoice: TypeAlias = Callable[[StateMachine, int], Iterator[Engine]]
-"""The engines that can play a game in a role, best first."""
+"""Gives the engines that can play a game in a role, best first."""
 
 HOLD_SECONDS = 0.25
-"""How long at most a report waits for its state to be compared that may be answered at once: there is nothing to think
-about, or no more. Set by hand; not tuned."""
+"""Most seconds that a report which ends the turn or the match waits for its state to be compared."""
 
 HOLD_SHARE = 0.1
-"""The same as a share of the turn; set by hand, below the one after which the match calls for another worker."""
+"""The same as a share of the turn. Less than the share after which the match calls a stand-by."""
 
 REFINING_SHARE = 0.3
-"""Share of a turn for finding further states that fit, once some legal moves are reported. Set by hand; not tuned."""
+"""Share of a turn for finding further states that fit, after the first report of legal moves."""
 
 BUDGET_SHARE = 0.08
-"""Share of a turn for finding the states that fit a message; as much again for what is legal in them. Set by hand,
-below the share after which the match calls for another worker."""
+"""Share of a turn for finding the states that fit a message, and again for their legal moves. Less than the share after
+which the match calls a stand-by."""
 
 IN_DOUBT = "several states fit what was told: the moves are compared in samples of them"
-"""Why the search over beliefs thinks."""
+"""Reason why the search over beliefs thinks, for the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +88,9 @@ class Gamer:
         which the start clock may be used.
         """
         self.prepared = threading.Event()
-        """Set when the first situation was sent and the engine is at work, or when the gamer has failed."""
+        """Set when the first situation was sent and the engine can think, or when the gamer has failed."""
         self.failed: str | None = None
-        """Why this gamer cannot play."""
+        """Reason why this gamer cannot play; None if it can."""
         self._make_machine = make_machine
         self._role_term = role
         self._checkpoint = checkpoint
@@ -107,12 +106,12 @@ class Gamer:
         self._turned = checkpoint.turn > 0 or bool(checkpoint.since) or seconds is not None
         """Whether the match has begun."""
         self._exhausted = False
-        """Whether the engine has nothing to gain from thinking on."""
+        """Whether thinking on is of no use to the engine."""
         self._engine: Engine | None = None
         self._engines: Iterator[Engine] = iter(())
         self._choose_engines = hooks.engines
         self._doubt: BeliefSearch | None = None
-        """What thinks in place of the engine while the state is in doubt."""
+        """Search that replaces the engine while the state is in doubt."""
         self._opinions = Opinions(self._send_opinion, self._is_settled, self._stop)
         self._thread = threading.Thread(target=self._run, name="gamer", daemon=True)
 
@@ -124,18 +123,18 @@ class Gamer:
 
     @property
     def engine_name(self) -> str:
-        """The engine that thinks here."""
+        """Name of the engine that thinks."""
         return self._engine.name if self._engine else "none"
 
     @property
     def uses_start_clock(self) -> bool:
-        """Whether the match should not begin yet: the engine thinks, and may find out all that it needs."""
+        """Whether the match should wait for the engine, which makes use of the start clock."""
         opinion = self._opinions.newest
         thoughtful = self._engine is not None and self._engine.uses_start_clock and self._thinking
         return thoughtful and not (self._turned or self._exhausted or (opinion is not None and opinion.final))
 
     def turn(self, turn: Turn) -> None:
-        """Begins a turn: stops the present thoughts, follows the joint move, thinks on."""
+        """Begins a turn: stops thinking, follows the joint move, thinks on."""
         with self._changed:
             self._thinking = self._turned = True
             self._assign(turn)
@@ -151,7 +150,7 @@ class Gamer:
         self._changed.notify()
 
     def ponder(self) -> None:
-        """Begins to think if it does not already."""
+        """Begins to think, if it does not yet."""
         with self._changed:
             if not self._thinking:
                 self._thinking = True
@@ -164,7 +163,7 @@ class Gamer:
             self._stop[0] = 1
 
     def retire(self) -> None:
-        """Stops for good; once this returns, nothing more is sent."""
+        """Stops for good. Nothing is sent after the return."""
         with self._changed:
             with self._sending:
                 self._retired = True
@@ -172,7 +171,7 @@ class Gamer:
             self._changed.notify()
 
     def repeat(self) -> None:
-        """Sends the newest opinion again: it counts for more than what another gamer has sent since."""
+        """Sends the newest opinion again, after another gamer's."""
         self._opinions.repeat()
 
     # --- the thread
@@ -184,7 +183,7 @@ class Gamer:
             reference = Reference(machine, role, self._checkpoint, self._hooks.perceive)
             self._announce(reference)
             if self._choose_engines is None:
-                # It imports all engines with their kernels: not before the legal moves are known.
+                # Imports all engines with their kernels: only after the legal moves are reported.
                 from agent.search.registry import engines_for
 
                 self._choose_engines = engines_for
@@ -231,7 +230,7 @@ class Gamer:
             assert self._opinions.situation is not None
             if not self._opinions.situation.terminal:
                 self._think(reference)
-            # An engine that was not stopped has nothing to gain from thinking on.
+            # An engine that returns unasked has no use for more time.
             self._exhausted = not self._stop[0]
 
     def _follow(self, reference: Reference, received: Received, *, last: bool) -> None:
@@ -255,14 +254,14 @@ class Gamer:
                 return
 
     def _weigh(self, reference: Reference) -> None:
-        """Has someone else think where the engine, which needs to know the state, cannot."""
+        """Replaces the engine by a search over beliefs while the state is in doubt."""
         self._doubt = None
         situation = self._opinions.situation
         if not reference.sure and situation is not None:
             self._doubt = BeliefSearch(reference.machine, reference.role, reference.belief, situation.legal)
 
     def _begin_anew(self, state: State) -> None:
-        """Gives the engine a state that is known, but not how it was reached."""
+        """Gives the engine a known state that was reached by an unknown way."""
         engine = self._engine
         if engine is None:
             return
@@ -273,9 +272,9 @@ class Gamer:
             self._next_engine(state)
 
     def _announce(self, reference: Reference, *, last: bool = False) -> None:
-        """Reports the present state, and shows the machine's states to whoever observes them.
+        """Reports the present state, and has the machine's states compared.
 
-        The report comes first, unless the turn would be answered, or the match ended, on its word alone.
+        The report comes first, unless it alone would end the turn or the match.
         """
         situation = reference.situation()
         self._opinions.begin(situation)
@@ -288,7 +287,7 @@ class Gamer:
             self._show_states(reference)
 
     def _is_settled(self) -> bool:
-        """Whether the present state may be acted on; waits for that, but not for long, nor when there is a new turn."""
+        """Waits a moment until the present state is compared, unless a turn begins; returns False if it is wrong."""
         seconds = HOLD_SECONDS if self._seconds is None else min(HOLD_SECONDS, HOLD_SHARE * self._seconds)
         return self._hooks.settle(seconds, lambda: self._retired or bool(self._tasks))
 
@@ -299,7 +298,7 @@ class Gamer:
                 observed(seen)
 
     def _next_engine(self, state: State) -> None:
-        """Puts the next best engine to work; with none left, the match goes on with any legal move."""
+        """Begins with the next best engine. With none left, the match goes on with any legal move."""
         for engine in self._engines:
             try:
                 engine.begin(state)
@@ -311,7 +310,7 @@ class Gamer:
         self._engine = None
 
     def _think_in_doubt(self, reference: Reference) -> None:
-        """Looks for more states that are possible first: what is legal in a few of them may not be."""
+        """Looks for more possible states, then thinks: a move that is legal in a few of them may be illegal."""
         known = self._opinions.situation
         assert known is not None
         end = time.monotonic() + REFINING_SHARE * (self._seconds or BUDGET)
@@ -345,7 +344,7 @@ class Gamer:
                 self._next_engine(state)
 
     def _send_opinion(self, turn: int, opinion: Opinion) -> None:
-        """Sends an opinion with whose it is."""
+        """Sends an opinion with the name of its engine."""
         author, reason = self.engine_name, self._engine.reason if self._engine else ""
         if self._doubt is not None:
             author, reason = BELIEF_SEARCH, IN_DOUBT

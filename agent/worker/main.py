@@ -1,7 +1,7 @@
-"""The worker process: plays one match, and may hang or die without the match noticing more than a weaker move.
+"""The worker process, which plays one match. If it hangs or dies, the match gets a weaker move, no more.
 
-Started by `agent.serving.worker_pool` as `python -m agent.worker.main`; commands come on standard input, reports leave
-on standard output (see `agent.worker.messages`). What happens in between is `agent.worker.session`.
+`agent.serving.worker_pool` starts it as `python -m agent.worker.main`. Commands come on standard input, reports leave
+on standard output (see `agent.worker.messages`); `agent.worker.session` does the rest.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from collections.abc import Sequence
 from agent.processes import end_with_parent
 
 NICENESS = 1
-"""Lets the server process, which only ever runs for moments, have its turn first; too little to matter otherwise. Set
-by hand; not tuned."""
+"""Niceness of workers: the server process, which only runs for moments, goes first."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Loads the kernels, says so, and plays the first match that it is given and that has a meaning.
+    """Loads the kernels, reports that, and plays the first match that is not refused.
 
-    A light worker loads nothing: the interpreter has legal moves a moment after the process was started, and plain
-    Monte-Carlo search thinks, until a worker with kernels takes over.
+    A light worker loads none: the interpreter has legal moves a moment after the start, and plain Monte-Carlo search
+    thinks until a worker with kernels takes over.
     """
     parser = argparse.ArgumentParser(prog="agent.worker.main", description=__doc__)
     parser.add_argument("--memory", type=int, required=True, help="bytes of address space")
@@ -33,18 +32,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--without", default="", help="groups of kernels not to use, separated by commas")
     parser.add_argument("--light", action="store_true", help="load no kernels at all")
     options = parser.parse_args(argv)
-    # One that is stopped would not notice that its server is gone, and stay for ever.
+    # A stopped worker would not notice the end of its server, and stay for ever.
     end_with_parent(signal.SIGKILL)
     if os.getppid() != options.server:
-        # It was gone before that.
+        # The server was gone before that.
         return
 
-    # Importing takes a while: one that hung in it would outlive its server.
+    # Only now, as importing takes a while: a worker that hung in it would outlive its server.
     from agent.logs import formatter, start_logging
     from agent.worker.messages import PULSE, Alive, Begin, Channel, Warm
     from agent.worker.session import Session
 
-    # Whatever else prints must not get between the reports.
+    # Other output must not get between the reports.
     channel = Channel(os.dup(0), os.dup(1))
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -66,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         while True:
             command = channel.receive(PULSE)
             if command is None:
-                # A spare that hangs is found out before a match needs it.
+                # So the server notices a spare that hangs before a match needs it.
                 channel.send(Alive())
             elif isinstance(command, Begin):
                 handler.setFormatter(formatter(command.start.match_id))
@@ -75,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         pass
     finally:
         sys.stderr.flush()
-        # Gamers may be deep in a search or a slow machine; nothing of theirs is worth waiting for.
+        # Gamers may be deep in a search or a slow machine, and are not worth waiting for.
         os._exit(0)
 
 

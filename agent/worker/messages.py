@@ -1,6 +1,6 @@
-"""What passes between the server process and a match's worker process, and the channel that carries it.
+"""Messages between the server process and a match's worker process, and their channel.
 
-One pickled object per frame, four bytes of length in front. Both ends are our own code on one machine.
+A frame is four bytes of length and one pickled object. Both ends are our own code on one machine.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from games.machine import Term
 from protocol.messages import Start
 
 if TYPE_CHECKING:
-    # With it comes NumPy, without which server and workers are ready to answer sooner after a crash.
+    # It imports NumPy, without which server and workers answer sooner after a crash.
     from agent.search.engine import Opinion
 
 JointMove: TypeAlias = tuple[Term, ...]
 """One move per role, in the order of the roles."""
 
 PULSE = 0.5
-"""Seconds between two signs of life. Set by hand; not tuned."""
+"""Seconds between two signs of life."""
 
 HEADER = struct.Struct("!I")
-"""The length of the frame that follows."""
+"""Length of the object that follows, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,43 +36,42 @@ class Unseen:
     """A joint move of which only the own part is known, as in a game of imperfect information (GDL-II)."""
 
     own: Term | None
-    """The own move as the manager executed it, or where it does not say, as it was answered; None where that is not
-    known either."""
+    """The own move, as executed by the manager if it tells that, else as answered; None if unknown."""
     percepts: tuple[Term, ...] | None = None
-    """What the own role perceived (`sees`); None where that is not known."""
+    """The own role's percepts (`sees`); None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A joint move with what helps to judge whether others were missed before it.
+    """A joint move with hints whether others were missed before it.
 
-    Stands in place of a bare joint move where the state is in doubt, or may be by now.
+    Replaces a bare joint move where the state is, or may be, in doubt.
     """
 
     moves: JointMove
     answered: Term | None
-    """What was answered last; None where that is not known."""
+    """Our last answer; None if unknown."""
     missed: float | None
-    """How many joint moves may have been missed before this one, as far as the time that passed tells; None where there
-    was no interruption."""
+    """Number of joint moves that may have been missed before this one, by the time passed; None without an
+    interruption."""
 
 
 Received: TypeAlias = JointMove | Unseen | Judged
-"""What a PLAY or STOP says about the last joint move."""
+"""The last joint move, as told by a PLAY or STOP."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """From where to take a match up: some known state, and what was received from there on."""
+    """A known state of a match, and the messages since then, from which to take the match up."""
 
     turn: int = 0
-    """How many joint moves had been received when the known state was reached."""
+    """Number of joint moves received up to the known state."""
     facts: frozenset[Term] | None = None
     """The known state; None for the initial one."""
     disputed: JointMove | None = None
-    """The last joint move received before it, where that was not legal (see `agent.worker.reference`)."""
+    """The last joint move before the known state, if it was illegal (see `agent.worker.reference`)."""
     since: tuple[Received, ...] = ()
-    """What was received after the known state."""
+    """Joint moves received after the known state."""
 
 
 # ------------------------------------------------------------------------------------------- server -> worker
@@ -80,32 +79,32 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Other machines that may help."""
+    """A Ray cluster whose cores may help."""
 
     address: str
-    """As Ray takes it; `auto` for a cluster that this machine belongs to."""
+    """Ray's address; `auto` for a cluster that this machine belongs to."""
     helpers: int = 0
-    """Cores to use at most; 0 for all."""
+    """Most cores to use; 0 for all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """Take part in a match. The first command that a worker gets."""
+    """Take part in a match. A worker's first command."""
 
     start: Start
     checkpoint: Checkpoint
     seconds: float | None
-    """How long the first turn lasts, where one is running."""
+    """Length of the running turn; None if none is running."""
     ponder: bool
     """Whether to think while no turn is running."""
     compile: bool
-    """Whether to try for a circuit; without, the match is played by the interpreter."""
+    """Whether to compile a circuit; if not, the interpreter plays."""
     distrust: int = 0
-    """How many circuits of the match's rules were found to be wrong, or failed, until now."""
+    """Number of circuits of the match's rules found wrong, or failed, by now."""
     memory: Path | None = None
-    """The folder of what was learnt in earlier matches; None for a match that is played without."""
+    """Folder of what earlier matches have learnt; None to play without."""
     cluster: Cluster | None = None
-    """Where to find helpers; None for a match that is played without."""
+    """Helpers' cluster; None to play without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +112,19 @@ class Turn:
     """A turn begins."""
 
     joint_move: Received | None
-    """What the roles did last; None where the state has not changed."""
+    """The last joint move; None if the state has not changed."""
     seconds: float | None
-    """How long the turn lasts; None where no answer is wanted."""
+    """Length of the turn; None if no answer is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """The turn was answered; think no more until the next one."""
+    """Stop thinking until the next turn: this one was answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """The match begins again from its initial state."""
+    """Begin the match again from its initial state."""
 
 
 Command: TypeAlias = Begin | Turn | Rest | Rewind
@@ -136,25 +135,25 @@ Command: TypeAlias = Begin | Turn | Rest | Rewind
 
 @dataclass(frozen=True, slots=True)
 class Warm:
-    """The kernels are loaded; `Begin` can be served at full speed."""
+    """The kernels are loaded: the worker waits for `Begin`."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The match cannot be played at all: the rules have no meaning or the role does not exist."""
+    """The match cannot be played: its rules are invalid or its role does not exist."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The match will be played with this engine; nothing is gained by waiting any longer."""
+    """The worker is ready to play with this engine."""
 
     engine: str
     compiled: bool
-    """Whether on a circuit; if not, with the interpreter."""
+    """Whether a circuit plays; if not, the interpreter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,21 +161,21 @@ class Situation:
     """The reference state of a turn."""
 
     turn: int
-    """How many joint moves were received until here."""
+    """Number of joint moves received by now."""
     role: int
     """The own role's index."""
     legal: tuple[Term, ...]
-    """The own legal moves; empty where the rules leave none."""
+    """The own legal moves; empty if there are none."""
     terminal: bool
     goals: tuple[int | None, ...] | None
-    """In a terminal state, per role."""
+    """[roles]; None unless the state is terminal."""
     checkpoint: Checkpoint
-    """This state, for whoever has to take the match over from here."""
+    """This state, from which another worker can take the match over."""
     repeatable: bool
     """Whether the joint move that led here would be legal once more."""
     states: int = 1
-    """How many states fit what was received: the one that is described is the likeliest, and `legal` holds the moves
-    that are legal in most of them."""
+    """Number of states that fit all messages. If several, this is the likeliest, and `legal` holds the moves that are
+    legal in most of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,33 +186,33 @@ class Thought:
     opinion: Opinion
     engine: str
     reason: str = ""
-    """Why this engine plays, for whoever watches."""
+    """Reason why this engine plays, for the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distrusted:
-    """One more circuit of the match's rules was found to be wrong, or failed."""
+    """One more circuit of the match's rules was found wrong, or failed."""
 
     circuits: int
-    """How many by now: for whoever has to take the match over (see `Begin`)."""
+    """Number of such circuits by now (see `Begin.distrust`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """Nothing but a sign of life, sent every `PULSE` seconds, during a match and before one."""
+    """A sign of life, sent every `PULSE` seconds, in a match and before one."""
 
 
 Report: TypeAlias = Warm | Refused | Prepared | Situation | Thought | Distrusted | Alive
 
 
 def frame(message: object) -> bytes:
-    """A message as it travels."""
+    """Returns a message as a frame."""
     body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
     return HEADER.pack(len(body)) + body
 
 
 class Channel:
-    """The worker's end: blocking, reads in one thread, writes from any, and any can wake the one that reads."""
+    """The worker's end. One thread reads, blocking; any thread may write, or wake the one that reads."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self._read_fd = read_fd
@@ -222,16 +221,16 @@ class Channel:
         self._woken_fd, self._waking_fd = os.pipe()
 
     def send(self, report: Report) -> None:
-        """Writes one report. Raises `BrokenPipeError` when the server is gone."""
+        """Writes a report. Raises `BrokenPipeError` if the server is gone."""
         rest = memoryview(frame(report))
         with self._lock:
             while rest:
                 rest = rest[os.write(self._write_fd, rest) :]
 
     def receive(self, timeout: float | None = None) -> Command | None:
-        """The next command; None when none came within `timeout` seconds, or before a call of `wake`.
+        """Returns the next command; None if none came within `timeout` seconds, or before a call of `wake`.
 
-        Raises `EOFError` when the server is gone.
+        Raises `EOFError` if the server is gone.
         """
         ready = select.select([self._read_fd, self._woken_fd], [], [], timeout)[0]
         if self._woken_fd in ready:
@@ -243,11 +242,11 @@ class Channel:
         return command
 
     def wake(self) -> None:
-        """Lets the thread that waits in `receive`, or is the next to, return from it."""
+        """Makes the present or next call of `receive` return."""
         os.write(self._waking_fd, b"!")
 
     def close(self) -> None:
-        """Closes both directions: a forked child must not keep them open when the worker itself has died."""
+        """Closes both directions, for forked children, which must not keep them open when the worker has died."""
         for descriptor in (self._read_fd, self._write_fd, self._woken_fd, self._waking_fd):
             os.close(descriptor)
 

@@ -1,4 +1,4 @@
-"""What a gamer sends of its engine's opinions: only legal moves, not too often, and nothing proven too early."""
+"""Sends an engine's opinions: only legal moves, not too often, and no final opinion too early."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ from agent.worker.messages import Situation
 from games.machine import GameError
 
 REPEAT_AFTER = 0.1
-"""Seconds for which an opinion is kept back whose move is that of the last one sent. Set by hand; not tuned."""
+"""Seconds between two opinions with the same move."""
 
 
 class Opinions:
-    """Those on one situation after the other. Its methods may be called by several threads."""
+    """Opinions on one situation after the other. Several threads may call the methods."""
 
     def __init__(self, send: Callable[[int, Opinion], None], is_settled: Callable[[], bool], stop: StopFlag) -> None:
-        """`send` sends an opinion with the number of its turn. `is_settled` waits, but not for long, until the state
-        may be acted on, and says whether that is so. After `stop[0]` nothing new is sent."""
+        """`send` takes the number of the turn, and an opinion. `is_settled` waits a moment until the state may be acted
+        on, and returns whether it may. After `stop[0]` nothing new is sent."""
         self.situation: Situation | None = None
-        """What they are on."""
+        """Subject of the opinions."""
         self._send, self._is_settled, self._stop = send, is_settled, stop
         self._lock = threading.Lock()
         self._sent: tuple[Opinion | None, float] = (None, 0.0)
-        """The newest one that was sent, and when."""
+        """Last opinion sent, and its time."""
         self._kept: Opinion | None = None
-        """What was found since, and is sent when `REPEAT_AFTER` is over unless something newer is."""
+        """Newer opinion, to be sent when `REPEAT_AFTER` is over."""
 
     @property
     def newest(self) -> Opinion | None:
-        """The last one that was sent on the present situation."""
+        """Last opinion sent on the present situation."""
         return self._sent[0]
 
     def begin(self, situation: Situation) -> None:
-        """Forgets those on the situation before."""
+        """Begins a situation, and forgets the opinions on the last one."""
         with self._lock:
-            # In this order, so that `repeat` never takes an opinion for one on a later turn.
+            # In this order: `repeat` must not take an opinion for one on a later turn.
             self._sent, self._kept = (None, 0.0), None
             self.situation = situation
 
     def amend(self, situation: Situation) -> None:
-        """More is known of the situation, of the same turn."""
+        """Replaces the situation by a better known one of the same turn."""
         with self._lock:
             self.situation, self._kept = situation, None
 
     def repeat(self) -> None:
-        """Sends the newest one again."""
+        """Sends the newest opinion again."""
         situation, newest = self.situation, self.newest
         if situation is not None and newest is not None:
             self._send(situation.turn, newest)
 
     def report(self, opinion: Opinion) -> None:
-        """Sends an opinion, at once or soon. Raises `GameError` for a move that is not legal, and what `send` does."""
+        """Sends an opinion, at once or soon. Raises `GameError` for an illegal move, and any error of `send`."""
         with self._lock:
             situation = self.situation
             assert situation is not None
@@ -75,7 +75,7 @@ class Opinions:
             self._kept = opinion
 
     def _send_kept(self, situation: Situation) -> None:
-        """Sends what was kept back in a turn, unless that is over: an engine that is sure may report nothing more."""
+        """Sends the opinion kept back, unless its turn is over: the engine may not report another."""
         with self._lock, suppress(BrokenPipeError, EOFError):
             if self.situation is not situation:
                 return

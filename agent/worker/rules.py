@@ -1,4 +1,4 @@
-"""The rules of a match as they arrive: what they mean, or why they cannot be played."""
+"""Checks the rules of a START, or tells why they cannot be played."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger("agent.worker")
 
 
 def check_rules(start: Start) -> CheckedRules | Refused:
-    """Checks the rules and the role of a START; what is odd goes to the log."""
+    """Checks the rules and the role of a START; logs warnings."""
     try:
         checked = check(start.rules)
     except InvalidRulesError as error:
@@ -33,7 +33,7 @@ def check_rules(start: Start) -> CheckedRules | Refused:
 
 
 def place(start: Start, path: tuple[int, ...]) -> str:
-    """Where in the text that was sent a part of the rules stands, to be put before what is said of it."""
+    """Returns the place of a part of the rules in the received text, as a prefix of a message about it."""
     if not path or not start.source:
         return ""
     position = start.locate(path)

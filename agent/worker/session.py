@@ -215,6 +215,9 @@ class Session:
         gamer.start()
         return gamer
 
+    def _gamers(self) -> list[Gamer]:
+        return [gamer for gamer in (self._gamer, self._successor) if gamer is not None]
+
     def _start_circuit(self, machine: StateMachine) -> Gamer:
         checker = self._crosschecker
         assert checker is not None
@@ -253,25 +256,22 @@ class Session:
                     self._conclude()
         if turn.joint_move is not None:
             self._received.append(turn.joint_move)
-        for gamer in (self._gamer, self._successor):
-            if gamer is not None:
-                gamer.turn(turn)
+        for gamer in self._gamers():
+            gamer.turn(turn)
 
     def _rewind(self) -> None:
         self._begin = replace(self._begin, checkpoint=Checkpoint())
         self._received.clear()
-        for gamer in (self._gamer, self._successor):
-            if gamer is not None:
-                gamer.rewind()
+        for gamer in self._gamers():
+            gamer.rewind()
 
     def _rest(self) -> None:
         self._resting = True
         self._seconds = None
         if self._crosschecker is not None:
             self._crosschecker.rest(True)
-        for gamer in (self._gamer, self._successor):
-            if gamer is not None:
-                gamer.rest()
+        for gamer in self._gamers():
+            gamer.rest()
 
     def _check_circuit(self, checked: CheckedRules) -> None:
         """Replaces a circuit that was found wrong, or that failed while it played."""
