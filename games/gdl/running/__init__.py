@@ -1,8 +1,7 @@
-"""From a circuit to states that move, 64 to 512 at once. Imports `circuit`.
+"""From a circuit to moving states, 64 to 512 at once.
 
-`schedule` orders the gates, `layout` gives them slots and makes programs of them, `kernels` evaluate these; `goals`
-is the one reader of goal values, `playouts` plays random matches, `batches` answers for arrays of states, and
-`machine` is the `StateMachine`. `serialise` makes a game with turns of one in which two choose at once, by what
-`rebuilding` reads back from a machine: its circuit, also as it was before factoring. Other packages import `machine`,
-`serialise` and `rebuilding`; kernels elsewhere also the other modules.
+`schedule` orders the gates, `layout` turns them into programs over slots, `kernels` evaluate these; `goals` reads goal
+values, `playouts` plays random matches, `batches` answers queries for arrays of states. `machine` is the
+`StateMachine`. `rebuilding` reads a machine's circuit back; `serialise` makes a game of turns from one of simultaneous
+moves.
 """

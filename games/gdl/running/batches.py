@@ -1,4 +1,4 @@
-"""Between lanes and arrays with a row per state: what `CircuitMachine` asks batches of states with."""
+"""Queries of `CircuitMachine` for batches of states: from arrays with a row per state to lanes, and back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MatchPositions(NamedTuple):
     states: NDArray[np.uint64]
     """(n, words) packed states."""
     joint: NDArray[np.int32]
-    """(n, roles) move indices per role; -1 in positions where the match ended."""
+    """(n, roles) move indices per role; -1 where the match ended."""
     match: NDArray[np.int32]
     """(n) number of the match; positions of one match are in order."""
     terminal: NDArray[np.bool_]
@@ -36,17 +36,17 @@ def bits_of(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 def facts_in(states: NDArray[np.uint64], n_fluents: int) -> NDArray[np.bool_]:
-    """(..., fluents): which facts hold in packed states (..., words)."""
+    """(..., fluents): whether each fluent holds in packed states (..., words)."""
     return np.unpackbits(states.view(np.uint8), axis=-1, count=n_fluents, bitorder="little").view(np.bool_)
 
 
 def lanes_in(word: int) -> NDArray[np.intp]:
-    """The numbers of the lanes in a word."""
+    """Numbers of the lanes in a word."""
     return np.flatnonzero(bits_of(np.array([word], np.uint64))[0])
 
 
 def load_initial(programs: CircuitPrograms, slots: NDArray[np.uint64]) -> None:
-    """The initial state into all lanes of slots (n_slots)."""
+    """Loads the initial state into all lanes of slots (n_slots)."""
     slots[:] = 0
     slots[SLOT_TRUE] = ALL
     slots[FIRST_FLUENT : FIRST_FLUENT + len(programs.initial)] = programs.initial
@@ -54,7 +54,7 @@ def load_initial(programs: CircuitPrograms, slots: NDArray[np.uint64]) -> None:
 
 @njit(**KERNEL)
 def load_lanes(n_fluents, slots, states):
-    """Packed states (uint64[n <= 64, words]) into lanes 0, 1, ... of slots (uint64[n_slots]); zeros into all others."""
+    """Loads packed states (uint64[n <= 64, words]) into lanes 0, 1, ... of slots (uint64[n_slots]), zeros elsewhere."""
     for f in range(n_fluents):
         at = f >> 6
         bit = np.uint64(f & 63)
@@ -74,10 +74,7 @@ def read_lanes(slots, which, result):
 
 
 def read_goals_of_lanes(programs: CircuitPrograms, goal_slots: NDArray[np.uint64], lanes: int) -> NDArray[np.int32]:
-    """The goals (lanes, roles) of lanes 0, 1, ...; -1 for a role without one.
-
-    The slots (n_goal_slots) are as `evaluate_goals` leaves them.
-    """
+    """The goals (lanes, roles) of lanes 0, 1, ..., or -1, after `evaluate_goals` on the slots (n_goal_slots)."""
     goals = np.full((lanes, len(programs.role_start) - 1), -1, np.int32)
     first = programs.first_goal
     values, where = np.nonzero(bits_of(goal_slots[first : first + len(programs.goal_value)])[:, :lanes])
@@ -86,7 +83,7 @@ def read_goals_of_lanes(programs: CircuitPrograms, goal_slots: NDArray[np.uint64
 
 
 def enter_lanes(programs: CircuitPrograms, slots: NDArray[np.uint64], joint: NDArray[np.int32]) -> None:
-    """Enters one joint move per lane (lanes, roles), indices per role or -1 for none, in slots (n_slots)."""
+    """Enters one joint move per lane (lanes, roles), as indices per role or -1 for none, in slots (n_slots)."""
     slots[programs.first_set : programs.first_set + programs.n_sets] = 0
     lanes, roles = np.nonzero(joint >= 0)
     moves = programs.role_start[roles] + joint[lanes, roles]
@@ -102,10 +99,10 @@ def random_ply(
     rng: NDArray[np.uint64],
     active: int,
 ) -> tuple[MatchPositions, int]:
-    """One random ply in the active lanes (a word) of slots (n_slots); `rng` is (1).
+    """Plays one random ply in the active lanes (a word) of slots (n_slots); `rng` is (1).
 
-    Returns the positions before the ply, with the lane as the number of the match, and the lanes that go on: neither
-    ended nor stuck.
+    Returns the positions before the ply, their lanes as match numbers, and the lanes that go on: neither ended nor
+    stuck.
     """
     evaluate(programs.legal, slots, _WIDTH)
     lanes = lanes_in(active)
@@ -141,9 +138,9 @@ def _draw_moves(
     lanes: int,
     joint: NDArray[np.int32],
 ) -> int:
-    """Draws a random legal move of a role in each of these lanes (a word), into `joint` (64, roles).
+    """Draws a random legal move of a role in each lane of a word, into `joint` (64, roles).
 
-    Returns the lanes in which it has none.
+    Returns the lanes without one.
     """
     n, stuck = choose_random(
         programs.role_start,

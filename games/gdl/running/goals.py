@@ -1,7 +1,7 @@
-"""The one reader of a circuit's goal values: a role has a goal where exactly one of its values holds.
+"""The only reader of a circuit's goal values: a role has a goal where exactly one of its values holds.
 
-A sheet may derive no value for a role, or several at once; either way the role has no goal (see `StateMachine.goal`).
-`evaluate_goals` leaves in each lane the values that are goals, in slots of their own; all others read only these.
+Where a sheet derives no value for a role, or several, the role has no goal (see `StateMachine.goal`). In slots of
+their own, `evaluate_goals` marks the values that are goals; all else reads only these.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from games.gdl.running.kernels import ONE, ZERO, evaluate
 
 @njit(**KERNEL)
 def evaluate_goals(program, goal_slot, first_goal, goal_role, goal_slots, width):
-    """Evaluates the goal program on `goal_slots` (uint64[n_goal_slots * W]), then enters which values are goals.
+    """Evaluates the goal program on `goal_slots` (uint64[n_goal_slots * W]), then marks the values that are goals.
 
-    `program` and the next three are `goal`, `goal_slot`, `first_goal` and `goal_role` of `CircuitPrograms`. One pass
-    over a role's values finds the lanes in which two or more of them hold; there none of them is a goal.
+    `program` and the next three are `goal`, `goal_slot`, `first_goal` and `goal_role` of `CircuitPrograms`. In lanes
+    where two or more of a role's values hold, none of them is a goal.
     """
     evaluate(program, goal_slots, width)
     words = len(width)
@@ -44,7 +44,7 @@ def evaluate_goals(program, goal_slot, first_goal, goal_role, goal_slots, width)
 
 @inner_kernel()
 def read_goals(first_goal, goal_role, goal_value, goal_slots, lane, goals):
-    """The goal of each role in one lane, after `evaluate_goals` at W = 1; 0 for a role without.
+    """Reads each role's goal in one lane, after `evaluate_goals` at W = 1; 0 for a role without.
 
     The first three are those of `CircuitPrograms`; `goal_slots` is uint64[n_goal_slots], `goals` float64[roles].
     """
@@ -58,7 +58,7 @@ def read_goals(first_goal, goal_role, goal_value, goal_slots, lane, goals):
 
 @inner_kernel()
 def add_goals(first_goal, goal_role, goal_value, goal_slots, width, lanes, sums, squares):
-    """Adds up the goals, and their squares, of the lanes of `lanes` (uint64[W]), after `evaluate_goals`.
+    """Adds the goals of the lanes in `lanes` (uint64[W]), and their squares, after `evaluate_goals`.
 
     The first three are those of `CircuitPrograms`; `goal_slots` is uint64[n_goal_slots * W]; `sums` and `squares` are
     float64[roles]. A role without a goal gets 0 points.

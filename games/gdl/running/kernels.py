@@ -1,9 +1,8 @@
-"""Numba kernels that evaluate the programs of a game for many states at once.
+"""Numba kernels that evaluate a game's programs for many states at once.
 
-A *lane* is one state. A slot is `W` consecutive 64-bit words, lane `64 * w + b` is bit `b` of word `w`. Kernels are
-written once and specialised by the type of `width`, a tuple of W zeros (`WIDTHS`): the length of a tuple is known when
-Numba compiles. Kernels take the arrays that they read, not the whole `CircuitPrograms`: to hand over its twenty arrays
-is most of what a small kernel would cost to compile.
+A *lane* is one state. A slot is `W` consecutive 64-bit words; lane `64 * w + b` is bit `b` of word `w`. Kernels are
+specialised by the type of `width`, a tuple of W zeros (`WIDTHS`): Numba knows the length of a tuple. Kernels take the
+arrays they read, not the whole `CircuitPrograms`: passing twenty arrays would dominate a small kernel's compile time.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from games.bits.vectors import gate
 from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, SLOT_TRUE
 
 WIDTHS = {1: (0.0,), 8: (0.0,) * 8}
-"""The widths (in words) that kernels are compiled for: 1 suits a tree; 8 is the widest that pays in random playouts.
+"""Compiled widths, in words: 1 for trees; 8, the widest that pays, for random playouts.
 
-The zeros are floats because Numba types an integer constant by its value, and would compile kernels for that, too."""
+The zeros are floats: Numba types an integer constant by its value, and would compile kernels for that too."""
 
 FIRST_WORD = np.int64(0)
-"""The only word of lanes at W = 1, as an integer that Numba does not type by its value."""
+"""The only word of lanes at W = 1, as an integer that Numba does not type by value."""
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ZERO = np.uint64(0)
@@ -31,7 +30,7 @@ ONE = np.uint64(1)
 
 @step
 def _evaluate_run(runs, r, inputs, slots, width):
-    """Computes the gates of run r; `runs` and `inputs` are those of a `GateProgram`, `slots` is uint64[n * W]."""
+    """Computes the gates of run r; `runs` and `inputs` are a `GateProgram`'s, `slots` is uint64[n * W]."""
     at = runs[r, FIRST]
     first = runs[r, OUT]
     last = first + runs[r, COUNT]
@@ -73,9 +72,9 @@ def _evaluate_run(runs, r, inputs, slots, width):
 
 @njit(**KERNEL)
 def evaluate(program, slots, width):
-    """Computes every gate of a `GateProgram` from the slots it reads; `slots` is uint64[n * W].
+    """Computes every gate of a `GateProgram`; `slots` is uint64[n * W].
 
-    A component with cycles is computed to its least fixpoint: its signals start false, sweeps go on until none changes.
+    A cyclic component is computed to its least fixpoint: its signals start false, and sweeps go on until none changes.
     """
     runs, inputs = program.runs, program.inputs
     words = len(width)
@@ -110,10 +109,7 @@ def evaluate(program, slots, width):
 
 @inner_kernel(forceinline=True)
 def clear_sets(first_set, n_sets, slots, width):
-    """Empties the move sets (`CircuitPrograms`), before moves are entered with `enter_move`.
-
-    `slots` is uint64[n_slots * W].
-    """
+    """Empties the move sets (`CircuitPrograms`), before `enter_move`; `slots` is uint64[n_slots * W]."""
     words = len(width)
     for i in range(first_set * words, (first_set + n_sets) * words):
         slots[i] = ZERO
@@ -121,10 +117,10 @@ def clear_sets(first_set, n_sets, slots, width):
 
 @inner_kernel(forceinline=True)
 def enter_move(set_start, set_slot, slots, width, w, move, lanes):
-    """In these lanes (uint64) of word w, the role that owns `move` (numbered over all roles) makes it.
+    """Enters a move (numbered over all roles) of its role in these lanes (uint64) of word w.
 
-    `set_start` and `set_slot` are those of `CircuitPrograms`; `slots` is uint64[n_slots * W], with the move sets of the
-    roles that have not moved yet as `clear_sets` left them.
+    `set_start` and `set_slot` are those of `CircuitPrograms`; `slots` is uint64[n_slots * W]. The role's move sets must
+    be clear (`clear_sets`).
     """
     words = len(width)
     for i in range(set_start[move], set_start[move + 1]):
@@ -133,7 +129,7 @@ def enter_move(set_start, set_slot, slots, width, w, move, lanes):
 
 @inner_kernel()
 def advance(next_slot, initial, slots, width, keep, following):
-    """Replaces the state by the next one in the lanes of `keep` (uint64[W]), by the initial state in all others.
+    """Advances the lanes of `keep` (uint64[W]) to the next state, and resets all others to the initial state.
 
     `next_slot` and `initial` are those of `CircuitPrograms`; `slots` is uint64[n_slots * W]; `following`
     (uint64[fluents * W]) is overwritten.
@@ -153,7 +149,7 @@ def advance(next_slot, initial, slots, width, keep, following):
 
 @inner_kernel()
 def reset(initial, slots, width):
-    """Constants and the initial state in every lane of `slots` (uint64[n_slots * W]); all else is zero.
+    """Loads constants and the initial state into every lane of `slots` (uint64[n_slots * W]), and zeros all else.
 
     `initial` is that of `CircuitPrograms`.
     """
@@ -169,7 +165,7 @@ def reset(initial, slots, width):
 
 @inner_kernel()
 def load_state(n_fluents, slots, width, lane, state):
-    """Puts a packed state into a lane of `slots` (uint64[n_slots * W]).
+    """Loads a packed state into a lane of `slots` (uint64[n_slots * W]).
 
     `state` is uint64[words]: fluent f is bit f % 64 of word f // 64.
     """

@@ -1,8 +1,8 @@
-"""Lays a circuit out for the kernels: every literal that is read gets a slot, gates are sorted into branch-free runs.
+"""Lays a circuit out for the kernels: every literal read gets a slot, gates are sorted into branch-free runs.
 
-A *slot* holds one word (or W words) of lanes. Both polarities of a signal are slots of their own where both are read,
-so that a kernel's inner loop is load-and-and, nothing else. Gates are grouped by level (everything they read is
-computed before), then by arity and polarity; a *run* is such a group, its outputs are consecutive slots.
+A *slot* holds one word (or W words) of lanes. Where both polarities of a signal are read, each has a slot, so that a
+kernel's inner loop only loads and ANDs. Gates are grouped by level (their inputs are computed before), then by arity
+and polarity; a *run* is such a group, with outputs in consecutive slots.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET, Pool
 from games.gdl.running.schedule import argsort_small, local_levels, narrow, schedule
 
 MAX_ARITY = 8
-"""Wider gates are split into trees, so that the kernels have straight-line code for every arity (see
-`kernels._evaluate_run`). Set by hand; not tuned."""
+"""Largest arity of a gate; wider ones are split into trees, so that kernels have straight-line code for every arity."""
 
 SLOT_TRUE = 0
 SLOT_FALSE = 1
@@ -29,8 +28,8 @@ FIRST_FLUENT = 2
 """The state's bits are slots FIRST_FLUENT, FIRST_FLUENT + 1, ..."""
 
 ARITY, FLIP, COUNT, FIRST, OUT = range(5)
-"""Columns of `GateProgram.runs`. Arity 0 is a loop: FLIP counts the runs of its body, COUNT its signals, FIRST where
-their (loop slot, definition slot) pairs are in `GateProgram.inputs`."""
+"""Columns of `GateProgram.runs`. Arity 0 is a loop: FLIP counts the runs of its body, COUNT its signals, and FIRST is
+the start of its (loop slot, definition slot) pairs in `GateProgram.inputs`."""
 
 
 class GateProgram(NamedTuple):
@@ -39,44 +38,44 @@ class GateProgram(NamedTuple):
     runs: NDArray[np.int64]
     """(n_runs, 5): see `ARITY`, `FLIP`, `COUNT`, `FIRST`, `OUT`."""
     inputs: NDArray[np.int32]
-    """Slots read: gate after gate, ARITY each, from a run's FIRST on."""
+    """Input slots: ARITY per gate, from the run's FIRST on."""
 
 
 class CircuitPrograms(NamedTuple):
-    """All that kernels need of a game: three programs, and which slots they read and write.
+    """A game for kernels: three programs, and the slots they read and write.
 
-    There are two sets of slots: one for a step (legal and terminal, then next), one for the goals.
+    There are two arrays of slots: one for a step (legal and terminal, then next), one for goals.
     """
 
     legal: GateProgram
     """Legal moves and terminal, from the state."""
     next: GateProgram
-    """Next facts, from the state, the move sets and what `legal` has computed."""
+    """Next facts, from the state, the move sets and the results of `legal`."""
     goal: GateProgram
     n_slots: int
     n_goal_slots: int
     legal_slot: NDArray[np.int32]
-    """Per move, of all roles one after the other, the slot that says where it is legal."""
+    """Per move, of all roles in order, the slot of its legality."""
     terminal_slot: int
     next_slot: NDArray[np.int32]
-    """Per fluent, the slot that says where it holds next."""
+    """Per fluent, the slot of its next value."""
     first_set: int
     n_sets: int
-    """Move sets are the `n_sets` slots from `first_set` on; the joint move is entered in them before `next` runs."""
+    """Number of move sets, the slots from `first_set` on; they hold the joint move when `next` runs."""
     set_start: NDArray[np.int64]
     set_slot: NDArray[np.int32]
-    """The sets that move m is in are `set_slot[set_start[m] : set_start[m + 1]]`, as slots."""
+    """The sets (slots) that contain move m: `set_slot[set_start[m] : set_start[m + 1]]`."""
     goal_slot: NDArray[np.int32]
-    """Per goal value (of all roles, one role after the other), the slot that says where it holds."""
+    """Per goal value, of all roles in order, the slot of its truth."""
     first_goal: int
-    """From here on, per goal value, the slots that say where it is the role's only one (see `goals`)."""
+    """First of the slots, per goal value, that tell whether it is the role's only one (see `goals`)."""
     goal_role: NDArray[np.int32]
     goal_value: NDArray[np.int32]
-    """Per goal value, the role and the number."""
+    """Per goal value, its number; `goal_role` is its role."""
     role_start: NDArray[np.int64]
-    """Moves of role r are role_start[r] .. role_start[r + 1] - 1 in one numbering over all roles."""
+    """Moves of role r are `role_start[r]` .. `role_start[r + 1] - 1` in the numbering over all roles."""
     initial: NDArray[np.uint64]
-    """Per fluent, 0 or all ones."""
+    """Per fluent of the initial state, 0 or all ones."""
 
 
 def lay_out(circuit: Circuit) -> CircuitPrograms:
@@ -125,7 +124,7 @@ def lay_out(circuit: Circuit) -> CircuitPrograms:
 
 
 def gates_of(program: GateProgram) -> Iterator[tuple[int, int, list[int]]]:
-    """Slot, whether it is the complement, and inputs (slots) of each gate, in an order in which they can be computed.
+    """Slot, complement flag and input slots of each gate, in an order of evaluation.
 
     Signals of cycles have no gate.
     """
@@ -154,7 +153,7 @@ def _sets_by_move(pool: Pool, sets: NDArray[np.int32], first_set: int) -> tuple[
 
 
 class _Slots:
-    """Hands out slots while programs are laid out, one after the other, over the same pool."""
+    """Assigns slots while programs over the same pool are laid out in order."""
 
     def __init__(
         self,
@@ -177,7 +176,7 @@ class _Slots:
         self.place(np.arange(1, n_fluents + 1, dtype=np.int32))
 
     def of(self, literals: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The slots of these literals."""
+        """The slots of some literals."""
         slots = self._slot[literals]
         assert (slots >= 0).all()
         return slots
@@ -188,7 +187,7 @@ class _Slots:
         self.next_slot += len(signals)
 
     def program(self, live: NDArray[np.bool_], inputs: NDArray[np.int32]) -> GateProgram:
-        """The runs that compute the live gates, starting with the complements of `inputs` that are read."""
+        """The runs that compute the live gates, after the complements of `inputs` that are read."""
         pool = self._pool
         runs: list[tuple[int, int, int, int, int]] = []
         slots: list[NDArray[np.int32]] = []
@@ -202,13 +201,13 @@ class _Slots:
             self.next_slot += len(signals)
 
         def complement(signals: NDArray[np.int32]) -> None:
-            """Slots for the negations of signals that have a slot, where they are read and not there yet."""
+            """Assigns slots to the negations of signals with a slot, where read and still missing."""
             signals = signals[self._read[2 * signals + 1] & (self._slot[2 * signals + 1] < 0)]
             if len(signals):
                 emit(1, 1, signals, self._slot[2 * signals])
 
         def gates(members: NDArray[np.int32], level: NDArray[np.int32]) -> None:
-            """Plain gates of one block, level by level, sorted by arity and polarity within each."""
+            """Lays out plain gates of one block, level by level, sorted by arity and polarity."""
             flip = (~self._read[2 * members]).astype(np.int32)
             arity = pool.size[members]
             key = (level.astype(np.int64) * (MAX_ARITY + 1) + arity) * 2 + flip
@@ -256,7 +255,7 @@ def _literals_read(
     loop_signal: NDArray[np.int32],
     loop_definition: NDArray[np.int32],
 ) -> NDArray[np.bool_]:
-    """Which literals (of 2 per signal) any live gate or output reads.
+    """bool[2 * signals]: literals read by any live gate or output.
 
     `outputs` and `loop_definition` are literals, loops are those of `Outputs`.
     """
@@ -271,7 +270,7 @@ def _literals_read(
 
 @njit(cache=True, nogil=True)
 def _mark_inputs(pool, live, read):
-    """Enters in `read` (bool[2 * signals]) live move sets of a `Pool` and what its live gates (bool[signals]) read."""
+    """Marks in `read` (bool[2 * signals]) live move sets of a `Pool`, and inputs of its live gates (bool[signals])."""
     for signal in range(len(live)):
         if not live[signal]:
             continue

@@ -34,7 +34,7 @@ from games.machine import IllegalMoveError, State, StateMachine, Term, UnknownFa
 
 @dataclass(frozen=True)
 class CompiledGame:
-    """All that is needed to play a compiled game; plain data, cheap to send from one process to another."""
+    """A compiled game as plain data, cheap to send between processes."""
 
     roles: tuple[Term, ...]
     fluents: list[Term]
@@ -42,13 +42,13 @@ class CompiledGame:
     always: list[Term]
     """Facts that are true in every reachable state."""
     moves: list[list[Term]]
-    """Per role, by index."""
+    """Moves by role and index."""
     goals: list[list[int]]
     programs: CircuitPrograms
 
     @property
     def edges(self) -> int:
-        """Gate inputs of all three programs: the size of the circuit."""
+        """Gate inputs of all three programs, the size of the circuit."""
         return len(self.programs.legal.inputs) + len(self.programs.next.inputs) + len(self.programs.goal.inputs)
 
 
@@ -58,12 +58,12 @@ def compiled_game(circuit: Circuit) -> CompiledGame:
 
 
 class PlayoutStatistics(NamedTuple):
-    """What `CircuitMachine.random_playouts` counted."""
+    """Counts of `CircuitMachine.random_playouts`."""
 
     playouts: int
     transitions: int
     dead_ends: int
-    """Playouts in which a role had no legal move before the end; they stop there."""
+    """Playouts that stopped because a role had no legal move before the end."""
     goal_sums: NDArray[np.float64]
     goal_squares: NDArray[np.float64]
     cpu_seconds: float
@@ -77,7 +77,7 @@ class _Evaluated(NamedTuple):
 
 
 class CircuitMachine(StateMachine):
-    """States are packed bits: `bytes` of ceil(n_fluents / 64) little-endian words. Safe to use from several threads."""
+    """States are packed bits: `bytes` of ceil(n_fluents / 64) little-endian words. Thread-safe."""
 
     def __init__(self, game: CompiledGame) -> None:
         self.game = game
@@ -104,10 +104,10 @@ class CircuitMachine(StateMachine):
         return [moves[i] for i in open_moves]
 
     def next(self, state: State, joint_move: Sequence[Term]) -> State:
-        """The state after one move per role, whether or not the moves are legal: the manager's joint move is the truth.
+        """The state after one move per role, legal or not: the manager's joint move is the truth.
 
-        Raises `IllegalMoveError` for a number of moves other than that of the roles, and for a move that is never legal
-        for its role (unless the role has no legal move in this state: what is sent then changes nothing).
+        Raises `IllegalMoveError` for a wrong number of moves, and for a move that is never legal for its role (unless
+        the role has no legal move in this state: then its move changes nothing).
         """
         if len(joint_move) != len(self.roles):
             raise IllegalMoveError(f"a joint move has {len(self.roles)} moves, not {len(joint_move)}")
@@ -147,14 +147,14 @@ class CircuitMachine(StateMachine):
         return np.packbits(bits, bitorder="little").tobytes()
 
     def move_index(self, role: int, move: Term) -> int:
-        """The index of a move among `game.moves[role]`; `IllegalMoveError` for one that is never legal for the role."""
+        """The index of a move in `game.moves[role]`. Raises `IllegalMoveError` if it is never legal for the role."""
         index = self._move_index[role].get(move)
         if index is None:
             raise IllegalMoveError(f"role {self.roles[role]!r} can never play {move!r}")
         return index
 
     def pack(self, state: State) -> NDArray[np.uint64]:
-        """A state as the kernels take it: uint64[words]."""
+        """A state for the kernels: uint64[words]."""
         return self._unpack(state).copy()
 
     def unpack(self, words: NDArray[np.uint64]) -> State:
@@ -164,7 +164,7 @@ class CircuitMachine(StateMachine):
     # -- batches ------------------------------------------------------------------------------------------------------
 
     def legal_of(self, states: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Legal moves (n, moves of all roles one after the other) and terminal (n) of packed states (n, words)."""
+        """Legal moves (n, moves of all roles in order) and terminal (n) of packed states (n, words)."""
         legal = np.zeros((len(states), len(self.programs.legal_slot)), np.bool_)
         terminal = np.zeros(len(states), np.bool_)
         slots = self._new_slots(self.programs.n_slots)
@@ -210,7 +210,7 @@ class CircuitMachine(StateMachine):
     ) -> MatchPositions:
         """All positions of `matches` uniformly random matches, each cut after `max_plies` plies or at a dead end.
 
-        Of fewer matches where so many seconds are over: 64 are played at a time, and the first 64 in any case.
+        Fewer matches once `seconds` are over: they are played 64 at a time, the first 64 in any case.
         """
         parts = list(self._match_parts(matches, seed, max_plies, math.inf if seconds is None else seconds))
         order = np.argsort(np.concatenate([part.match for part in parts]), kind="stable")
@@ -246,8 +246,8 @@ class CircuitMachine(StateMachine):
     ) -> PlayoutStatistics:
         """Plays random matches from the initial state to the end.
 
-        Either `playouts` of them (at least one per lane), or for this many CPU seconds of this thread. `width` is in
-        words of 64 lanes; 8 is faster than 1 on circuits of every size. `stop` (uint8[1]) ends it when it is set.
+        Either `playouts` of them (at least one per lane), or for `seconds` of this thread's CPU time. `width` is in
+        words of 64 lanes; 8 is faster than 1 on circuits of every size. Setting `stop` (uint8[1]) ends it.
         """
         n_roles = len(self.roles)
         workspace = new_playout_workspace(self.programs, width, seed)
@@ -267,7 +267,7 @@ class CircuitMachine(StateMachine):
             count = max(64 * width, min(8 * count, int(rate * (seconds - spent))))
         return PlayoutStatistics(int(total[0]), int(total[1]), int(total[2]), sums, squares, spent)
 
-    # -- helpers ------------------------------------------------------------------------------------------------------
+    # -- internals ----------------------------------------------------------------------------------------------------
 
     @staticmethod
     def _bytes(state: State) -> bytes:
@@ -288,7 +288,7 @@ class CircuitMachine(StateMachine):
         return slots
 
     def _legal_slots(self, state: State) -> NDArray[np.uint64]:
-        """The slots after the legal program with this state in lane 0; kept for the thread's next question about it."""
+        """The slots after the legal program with this state in lane 0, cached per thread."""
         cached: _Evaluated | None = getattr(self._own, "cached", None)
         if cached is not None and cached.state == state:
             return cached.slots

@@ -17,30 +17,30 @@ from games.gdl.running.kernels import ALL, ONE, ZERO, advance, clear_sets, enter
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 
 TOGETHER = np.uint64(4)
-"""Moves that are looked at together: mostly all of them are legal in no lane. In games of many moves, 4 take half the
-time of 2, and a quarter of 1."""
+"""Moves tested together: mostly all are legal in no lane. In games of many moves 4 takes half the time of 2 (see
+docs/experiments.md)."""
 
 UNIFORM = np.int64(1)
-"""Moves that are drawn for a uniformly random one. No plain number: for each of them Numba makes another kernel."""
+"""Draws of a uniformly random move. Not a plain number, for whose value Numba would compile another kernel."""
 
 
 class MoveWorkspace(NamedTuple):
-    """What `choose_random` writes to: arrays as long as any role of the game has moves, or longer."""
+    """Output of `choose_random`: arrays at least as long as any role's list of moves."""
 
     move: NDArray[np.int64]
-    """The candidates: moves that are legal in at least one lane."""
+    """Candidates: moves legal in at least one lane."""
     word: NDArray[np.uint64]
-    """Per candidate, the lanes in which it is legal."""
+    """Per candidate, the lanes where it is legal."""
     chosen: NDArray[np.uint64]
     """Per candidate, the lanes that drew it."""
     block: NDArray[np.uint64]
     """(n, 64) `word` transposed, 64 candidates at a time."""
     worth: NDArray[np.float32]
-    """(moves of all roles) how good each move is held to be; not below 0. Read where several are drawn."""
+    """(moves of all roles) worth of each move, not below 0. Read where several are drawn."""
 
 
 class PlayoutWorkspace(NamedTuple):
-    """What `play_out` works on, for W words of lanes."""
+    """Working memory of `play_out`, for W words of lanes."""
 
     slots: NDArray[np.uint64]
     """(n_slots * W)"""
@@ -52,11 +52,11 @@ class PlayoutWorkspace(NamedTuple):
     following: NDArray[np.uint64]
     """(fluents * W) the next state."""
     lanes: NDArray[np.uint64]
-    """(3, W) sets of lanes: matches under way, finished ones whose goals are not evaluated yet, those that go on."""
+    """(3, W) sets of lanes: running matches; finished ones with goals not yet evaluated; those that go on."""
 
 
 def new_move_workspace(programs: CircuitPrograms) -> MoveWorkspace:
-    """A workspace that is long enough for every role of the game, in whole blocks of 64 moves."""
+    """A workspace long enough for every role of the game, in whole blocks of 64 moves."""
     longest = (int(np.diff(programs.role_start).max(initial=0)) + 63) // 64 * 64 + 64
     return MoveWorkspace(
         np.zeros(longest, np.int64),
@@ -81,10 +81,10 @@ def new_playout_workspace(programs: CircuitPrograms, width: int, seed: int) -> P
 
 @step
 def _list_candidates(role_start, legal_slot, slots, width, w, role, lanes, workspace):
-    """Lists a role's moves that are legal in any of `lanes`, see `choose_random`.
+    """Lists a role's moves that are legal in any of `lanes`; see `choose_random`.
 
-    Returns how many there are, the lanes that have a move, and those that have several. Each is written without a
-    branch, which would often be mispredicted, and written over by the next one where it is legal nowhere.
+    Returns their number, the lanes with a move, and the lanes with several. Each move is written without a branch,
+    which would often be mispredicted; one legal nowhere is overwritten by the next.
     """
     words = np.uint64(len(width))
     word_index = np.uint64(w)
@@ -115,7 +115,7 @@ def _list_candidates(role_start, legal_slot, slots, width, w, role, lanes, works
 
 @step
 def _draw(block, blocks, lane, total, rng):
-    """The index of a random candidate of a lane, of which there are so many; `block` is as in `MoveWorkspace`."""
+    """The index of a random one of a lane's `total` candidates; `block` is as in `MoveWorkspace`."""
     k = (random32(rng) * total) >> np.uint64(32)
     b = ZERO
     count = np.uint64(popcount(block[ZERO, lane]))
@@ -130,21 +130,21 @@ def _draw(block, blocks, lane, total, rng):
 def choose_random(role_start, legal_slot, slots, width, w, role, lanes, rng, workspace, draws):
     """Draws a random legal move for `role` in each of the lanes of word w.
 
-    It is uniformly random where `draws` is 1, else the one of most worth of so many that are drawn, perhaps the same
-    one several times (tournament selection).
+    It is uniformly random if `draws` is 1, else the worthiest of `draws` moves, perhaps with repeats (tournament
+    selection).
 
     `role_start` and `legal_slot` are those of `CircuitPrograms`; `slots` is uint64[n_slots * W] after the legal
     program, `lanes` a word, `rng` uint64[1], `workspace` a `MoveWorkspace`.
 
-    Returns how many candidates there are (`workspace.move[:n]`, with the lanes that drew each in
-    `workspace.chosen[:n]`), and the lanes in which the role has no legal move at all.
+    Returns the number n of candidates (`workspace.move[:n]`; `workspace.chosen[:n]` are the lanes that drew each), and
+    the lanes in which the role has no legal move.
     """
     n, ones, twos = _list_candidates(role_start, legal_slot, slots, width, w, role, lanes, workspace)
     single = ones & ~twos
     for i in range(n):
         workspace.chosen[i] = workspace.word[i] & single
     if twos != ZERO:
-        # Indices are unsigned: Numba looks whether a signed one counts from the end.
+        # Indices are unsigned: Numba tests signed ones for counting from the end.
         block = workspace.block
         blocks = (n + np.uint64(63)) >> np.uint64(6)
         for i in range(n):
@@ -160,7 +160,7 @@ def choose_random(role_start, legal_slot, slots, width, w, role, lanes, rng, wor
             total = ZERO
             for i in range(blocks):
                 total += np.uint64(popcount(block[i, lane]))
-            # Where only one is drawn worth is not looked at: its memory is seldom at hand.
+            # With one draw, worth is not read: its memory is seldom cached.
             chosen = ZERO
             most = np.float32(-1.0)
             for _ in range(draws):
@@ -175,7 +175,7 @@ def choose_random(role_start, legal_slot, slots, width, w, role, lanes, rng, wor
 
 @step
 def _collect_goals(programs, goal_slots, width, held, sums, squares):
-    """Evaluates the goals of the lanes of `held` (uint64[W]) and adds them up per role; empties the hold.
+    """Evaluates the goals of the lanes of `held` (uint64[W]), adds them up per role, and empties `held`.
 
     `programs` is a `CircuitPrograms`; the rest is as in `add_goals`.
     """
@@ -190,13 +190,12 @@ def _collect_goals(programs, goal_slots, width, held, sums, squares):
 def play_out(programs, width, workspace, playouts, sums, squares, stop):
     """Plays random matches from the initial state in all lanes until `playouts` are started and all are finished.
 
-    A match in which some role has no legal move before the end stops there (its goals count as they stand, the third
-    result counts such matches). Every match that is started is finished: stopping after a number of steps would
-    over-count short ones. Returns playouts, transitions, dead ends.
+    A match stops where a role has no legal move before the end; its goals count as they stand. Every started match is
+    finished: stopping after a number of steps would over-count short ones. Returns playouts, transitions, dead ends.
 
     `programs` is a `CircuitPrograms`, `workspace` a `PlayoutWorkspace`. `sums` and `squares` (float64[roles]) add up
-    goals and their squares, 0 for a role without a goal. `stop` (uint8[1]) ends it early: matches under way are then
-    dropped.
+    goals and their squares, 0 for a role without a goal. Setting `stop` (uint8[1]) ends it early and drops unfinished
+    matches.
     """
     words = len(width)
     n_roles = len(programs.role_start) - 1

@@ -1,4 +1,4 @@
-"""From a machine's programs back to a circuit, so that another game can be made of one that is compiled."""
+"""From a machine's programs back to a circuit, to make other games of a compiled one."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 
 MAX_UNFACTORED = 400_000
-"""Gate inputs of a circuit without factors at most. Set by hand; not tuned."""
+"""Most gate inputs of an unfactored circuit."""
 
 WAIT: Term = "(wait)"
-"""A move that changes nothing, in games that are made of others. No rulesheet can spell it."""
+"""A move that changes nothing, in derived games. No rulesheet can spell it."""
 
 
 def is_cyclic(machine: CircuitMachine) -> bool:
-    """Whether the circuit has cycles, as recursive rules may: those cannot be read back as gates."""
+    """Whether the circuit has cycles, as recursive rules may; these cannot be read back as gates."""
     programs = machine.programs
     return any(bool((one.runs[:, ARITY] == 0).any()) for one in (programs.legal, programs.next, programs.goal))
 
 
 def circuit_of(machine: CircuitMachine) -> Circuit:
-    """The circuit of a machine that is not cyclic. Time is linear in its size (6 microseconds a gate input)."""
+    """The circuit of an acyclic machine, in linear time (6 microseconds per gate input)."""
     programs, game = machine.programs, machine.game
     n = len(game.fluents)
     builder = CircuitBuilder(n, [len(moves) for moves in game.moves], programs.n_slots)
@@ -50,8 +50,10 @@ def circuit_of(machine: CircuitMachine) -> Circuit:
 
 
 def unfactored(machine: CircuitMachine) -> Circuit | None:
-    """The circuit of a machine that is not cyclic, with each conjunction of conjunctions as one: what the rules have in
-    common is alike in it again. None where it would be too large. Time is linear in its size."""
+    """The circuit of an acyclic machine with nested conjunctions flattened; None if it is too large.
+
+    Gates of rules that are alike are then alike again. Time is linear in its size.
+    """
     factored = circuit_of(machine)
     pool = factored.pool
     live = mark_live(pool, *factored.outputs.roots())
@@ -84,7 +86,7 @@ def acyclic(
     terminal: int,
     goal: NDArray[np.int32],
 ) -> Outputs:
-    """The outputs of a circuit without cycles, by their literals."""
+    """The outputs of an acyclic circuit, by their literals."""
     none = np.zeros(0, np.int32)
     return Outputs(
         np.array(legal, np.int32), np.array(following, np.int32), np.array([terminal], np.int32), goal, none, none
@@ -92,7 +94,7 @@ def acyclic(
 
 
 def set_members(machine: CircuitMachine, role: int) -> list[list[int]]:
-    """Per move set the indices of the moves of a role that are in it, ascending; none where it is another role's."""
+    """Per move set, the ascending indices of a role's moves in it; empty for another role's set."""
     programs = machine.programs
     found: list[list[int]] = [[] for _ in range(programs.n_sets)]
     begin, end = programs.role_start[role : role + 2].tolist()
@@ -103,22 +105,22 @@ def set_members(machine: CircuitMachine, role: int) -> list[list[int]]:
 
 
 class CircuitBuilder:
-    """A pool that grows as gates come in. Literals are those of the pool."""
+    """A pool that grows with its gates. Literals are the pool's."""
 
     def __init__(self, n_fluents: int, moves: Sequence[int], signals: int) -> None:
-        """`moves` is how many each role has, `signals` about how many gates there will be."""
+        """`moves` are numbers of moves by role, `signals` is a rough number of gates."""
         self.pool = new_pool(n_fluents, np.array(moves, np.int32), 2 * signals + 4 * n_fluents, 8 * signals)
 
     @staticmethod
     def slots(n: int, n_fluents: int) -> NDArray[np.int32]:
-        """The literal of each slot (n), as far as it is known: constants and fluents; others are -1."""
+        """The literal of each slot (n), for constants and fluents; -1 for others."""
         literals = np.full(n, -1, np.int32)
         literals[[SLOT_TRUE, SLOT_FALSE]] = TRUE, FALSE
         literals[FIRST_FLUENT : FIRST_FLUENT + n_fluents] = 2 * np.arange(1, n_fluents + 1)
         return literals
 
     def copy(self, programs: CircuitPrograms, slots: NDArray[np.int32], ends: NDArray[np.int32]) -> None:
-        """Makes all gates of a machine, and enters their literals in `slots`, and in `ends` those for goals."""
+        """Copies all gates of a machine; enters their literals in `slots`, and in `ends` for goals."""
         self._copy(programs.legal, slots)
         self._copy(programs.next, slots)
         self._copy(programs.goal, ends)
@@ -128,15 +130,15 @@ class CircuitBuilder:
             slots[out] = self._conjoin(slots[inputs]) ^ flip
 
     def both(self, *literals: int) -> int:
-        """The conjunction."""
+        """The conjunction of some literals."""
         return self._conjoin(literals)
 
     def either(self, *literals: int) -> int:
-        """The disjunction."""
+        """The disjunction of some literals."""
         return self._conjoin([literal ^ 1 for literal in literals]) ^ 1
 
     def move_set(self, role: int, members: Sequence[int]) -> int:
-        """The literal "the role's move is one of these", which ascend."""
+        """The literal of "the role's move is one of these"; `members` ascend."""
         values = np.array(members, np.int32)
         while (literal := int(move_set(self.pool, role, values, len(members)))) == NO_ROOM:
             self.pool = grow(self.pool)
@@ -144,7 +146,7 @@ class CircuitBuilder:
 
     def _conjoin(self, literals: Iterable[int]) -> int:
         values = np.array(literals, np.int32)
-        # It sorts them in place, so that it is given others the next time.
+        # `conjoin` sorts its argument in place, so each attempt gets a copy.
         while (literal := int(conjoin(self.pool, values.copy(), len(values)))) == NO_ROOM:
             self.pool = grow(self.pool)
         return literal

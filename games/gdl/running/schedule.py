@@ -1,4 +1,4 @@
-"""The order in which a circuit's gates are evaluated: levels and cyclic components; wide gates are split before."""
+"""Order of evaluation of a circuit's gates: levels and cyclic components; wide gates are split first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 
 def narrow(pool: Pool, live: NDArray[np.bool_], max_arity: int) -> Pool:
-    """A copy of the pool in which live gates (bool[signals]) with more than `max_arity` inputs are split into trees."""
+    """A copy of the pool with live gates (bool[signals]) of more than `max_arity` inputs split into trees."""
     n = len(live)
     wide = np.flatnonzero(live & (pool.kind[:n] == GATE) & (pool.size[:n] > max_arity)).astype(np.int32)
     sizes = pool.size[wide].astype(np.int64)
@@ -40,7 +40,7 @@ def _with_room(array: NDArray[_Number], used: int, more: int) -> NDArray[_Number
 
 @njit(cache=True, nogil=True)
 def _split_wide(pool, wide, max_arity):
-    """Splits these gates (int32[n]) of a `Pool`, which has room for that."""
+    """Splits these gates (int32[n]) of a `Pool` that has room for the parts."""
     for gate in wide:
         while pool.size[gate] > max_arity:
             first = pool.start[gate]
@@ -72,7 +72,7 @@ def schedule(
 ) -> list[tuple[NDArray[np.int32], bool]]:
     """Live gates and loops in evaluation order: groups of plain gates of one level, and whole cyclic components.
 
-    `live` is bool[signals], loops are those of `Outputs`. Each group comes with whether it is cyclic.
+    `live` is bool[signals], loops are those of `Outputs`. A flag tells whether a group is cyclic.
     """
     n = len(live)
     definition = np.full(n, -1, np.int32)
@@ -92,23 +92,23 @@ def schedule(
 
 
 def argsort_small(keys: NDArray[np.integer]) -> NDArray[np.int64]:
-    """The stable order of numbers from 0 on; fast where they are small."""
-    # NumPy sorts integers of 16 bits by their digits, wider ones by comparing.
+    """The stable order of non-negative integers; fast for small ones."""
+    # NumPy sorts 16-bit integers by radix, wider ones by comparison.
     small = len(keys) > 0 and int(keys.max()) <= np.iinfo(np.uint16).max
     return np.argsort(keys.astype(np.uint16) if small else keys, kind="stable")
 
 
 def ranges(starts: NDArray[np.int64], sizes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """The numbers of all ranges, each `size` numbers from `start` on, one range after the other."""
+    """The numbers of all ranges, of `sizes` numbers from `starts` on, in a row."""
     ends = np.cumsum(sizes, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
 
 
 def _levels(pool: Pool, live: NDArray[np.bool_], definition: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The level of each live gate and loop (signals): the longest path from what is not live here; -1 for others.
+    """The level of each live gate and loop (signals): the longest path from a signal not live here; -1 for others.
 
-    A cyclic component counts as one node. `definition` (signals) is the literal that each `LOOP` is equal to.
+    A cyclic component counts as one node. `definition` (signals) is the literal that each `LOOP` equals.
     """
     n = len(live)
     kind, owner = pool.kind[:n], pool.owner[:n]
@@ -123,10 +123,10 @@ def _levels(pool: Pool, live: NDArray[np.bool_], definition: NDArray[np.int32]) 
 
 
 def local_levels(pool: Pool, live: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """The level of each live gate of a cyclic component (signals), where its loop signals count as given; else -1."""
+    """The level of each live gate in a cyclic component (signals), its loop signals taken as given; -1 for others."""
     n = len(live)
     inside = live & (pool.kind[:n] == GATE) & (pool.owner[:n] >= 0)
-    # No signal counts as one with others here, and no loop is inside.
+    # No components and no loops inside.
     alone, none, ends = np.full(n, -1, np.int32), np.empty(0, np.int32), np.zeros(1, np.int64)
     found: NDArray[np.int32] = _longest_paths(pool, inside, none, alone, none, ends, False)
     return found
@@ -134,11 +134,11 @@ def local_levels(pool: Pool, live: NDArray[np.bool_]) -> NDArray[np.int32]:
 
 @njit(cache=True, nogil=True)
 def _longest_paths(pool, inside, definition, component, members, first, across):
-    """The edges of the longest path to each signal that is `inside` (bool[signals]) from one that is not; else -1.
+    """The edges of the longest path to each signal `inside` (bool[signals]) from one outside; -1 for others.
 
-    `pool` is a `Pool`; `definition` (int32[signals]) are the literals of loops. Signals of one `component`
-    (int32[signals], -1 for none) count as one: component c has `members[first[c] : first[c + 1]]` (int32, int64).
-    Where paths do not lead `across` blocks (bool), what another block has counts as outside. Returns int32[signals].
+    `pool` is a `Pool`; `definition` (int32[signals]) holds the literals of loops. Signals of one `component`
+    (int32[signals], -1 for none) count as one node: component c is `members[first[c] : first[c + 1]]` (int32, int64).
+    Unless `across` (bool), signals of another block count as outside. Returns int32[signals].
     """
     n = len(inside)
     level = np.full(n, -1, np.int32)

@@ -1,7 +1,7 @@
-"""Makes a game with turns of one in which two roles choose at once: one chooses, then the other one, who has seen it.
+"""Turns a game of simultaneous choices by two roles into one of turns: one chooses, then the other, who sees it.
 
-Its value is a bound for that of the game itself: the first role gets at least as much where its choice is not seen
-(Saffidine, Finnsson and Buro, "Alpha-beta pruning for games with simultaneous moves", 2012).
+Its value bounds that of the original: the first role gets at least as much where its choice is hidden (Saffidine,
+Finnsson and Buro, "Alpha-beta pruning for games with simultaneous moves", 2012).
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from games.gdl.running.rebuilding import WAIT, CircuitBuilder, acyclic, is_cycli
 from games.machine import State, Term
 
 SECOND: Term = "(second)"
-"""Holds where the second role chooses."""
+"""True where the second role chooses."""
 CHOSEN = "(chosen)"
-"""Facts with this name say what the first role has chosen, as far as it matters: one for each of the circuit's move
-sets that the choice may be in."""
+"""Name of the facts that tell the first role's choice: one for each of the circuit's move sets that may contain it."""
 
 
 def serialise(machine: CircuitMachine, first: int) -> CircuitMachine | None:
-    """The game of two roles in which role `first` (0 or 1) chooses first; None where the circuit has cycles.
+    """The game of two roles with role `first` (0 or 1) choosing first; None where the circuit has cycles.
 
-    Every state of the game, as `widen` gives it, is one of the new one: there the first role chooses, and after the
-    second one has answered comes the next of them. Facts and moves keep their numbers; new ones follow. Time is linear
-    in the size of the circuit (6 microseconds a gate input).
+    Every state of the original, through `widen`, is a state of the new game in which the first role chooses; the second
+    role's answer leads to the next such state. Facts and moves keep their numbers; new ones follow. Time is linear in
+    the size of the circuit (6 microseconds per gate input).
     """
     programs, game = machine.programs, machine.game
     if is_cyclic(machine):
@@ -52,7 +51,7 @@ def serialise(machine: CircuitMachine, first: int) -> CircuitMachine | None:
         own = slots[programs.legal_slot[start[role] : start[role + 1]]].tolist()
         legal += [*(builder.both(literal, turn) for literal in own), turn ^ 1]
     following = [
-        # What holds stays while the first role chooses.
+        # Facts stay while the first role chooses.
         builder.either(builder.both(2 * (f + 1), answers ^ 1), builder.both(literal, answers))
         for f, literal in enumerate(slots[programs.next_slot].tolist())
     ]
@@ -78,6 +77,6 @@ def serialise(machine: CircuitMachine, first: int) -> CircuitMachine | None:
 
 
 def widen(machine: CircuitMachine, state: State) -> State:
-    """A state of a game as one of the game that `serialise` has made of it, `machine`."""
+    """A state of the original game as one of `machine`, made by `serialise`."""
     assert isinstance(state, bytes)
     return state.ljust(8 * machine.words, b"\0")

@@ -1,4 +1,4 @@
-"""What ends a match: sets of facts that make a state terminal as soon as all of them hold."""
+"""Endings of a match: sets of facts that together make a state terminal."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ import time
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE, CircuitPrograms, gates_of
 
 MOST_EDGES = 50_000
-"""Of larger circuits no endings are looked for. Set by hand; not tuned."""
+"""Most gate inputs of a circuit that is examined."""
 MOST_TERMS = 2000
-"""Products that a signal may be a sum of. Set by hand; not tuned."""
+"""Most products in a signal's sum."""
 MOST_FACTS = 6
-"""Larger products are left out. Set by hand; not tuned."""
+"""Most factors of a product; larger ones are dropped."""
 
 _Signal = tuple[int, bool]
-"""A slot, and whether it or its complement is meant."""
+"""A slot, and whether it is meant itself (true) or its complement."""
 _Terms = set[frozenset[int]]
 """A sum of products; fluent f is the factor f + 1, its complement -f - 1."""
 
 
 def find_endings(programs: CircuitPrograms, seconds: float) -> list[tuple[int, ...]]:
-    """The smallest sets of fluents, by index, all of which never hold unless the match is over; none where it would
-    take more than so many seconds to find them.
+    """The smallest sets of fluents, by index, that hold together only when the match is over.
 
-    These are the products without complements of the terminal signal's disjunctive normal form, which is multiplied
-    out from the fluents upwards. What would become too large is left out, so there may be more such sets than are
-    found.
+    These are the complement-free products in the disjunctive normal form of the terminal signal, multiplied out from
+    the fluents up. Products that grow too large are dropped, so sets may be missing. Empty if it takes more than
+    `seconds`.
     """
     if len(programs.legal.inputs) > MOST_EDGES:
         return []
@@ -34,7 +33,7 @@ def find_endings(programs: CircuitPrograms, seconds: float) -> list[tuple[int, .
     for out, flip, inputs in reversed(gates):
         for positive in (True, False):
             if (out, positive) in wanted:
-                # A product of its inputs, or the sum of their complements.
+                # A product of its inputs, or a sum of their complements.
                 wanted.update((slot, positive != bool(flip)) for slot in inputs)
     n_fluents = len(programs.next_slot)
     terms: dict[_Signal, _Terms | None] = {}
@@ -51,7 +50,7 @@ def find_endings(programs: CircuitPrograms, seconds: float) -> list[tuple[int, .
         for positive in (True, False):
             if (out, positive) not in wanted:
                 continue
-            # Cyclic signals have no gate: they are not known.
+            # Cyclic signals have no gate: their terms are unknown.
             operands = [terms.get((slot, positive != bool(flip))) for slot in inputs]
             found = _product(operands) if positive != bool(flip) else _sum(operands)
             terms[out, positive] = found
@@ -66,9 +65,9 @@ def find_endings(programs: CircuitPrograms, seconds: float) -> list[tuple[int, .
 
 
 def _product(operands: list[_Terms | None]) -> _Terms | None:
-    """None where one of the operands is not known, or there would be too many products."""
+    """The product; None if an operand is unknown or there would be too many terms."""
     product: _Terms = {frozenset()}
-    # The smallest first: the others may be multiplied by nothing.
+    # The smallest first: an empty operand ends it early.
     for terms in sorted(operands, key=lambda terms: -1 if terms is None else len(terms)):
         if terms is None or len(product) * len(terms) > MOST_TERMS:
             return None
@@ -78,7 +77,7 @@ def _product(operands: list[_Terms | None]) -> _Terms | None:
 
 
 def _sum(operands: list[_Terms | None]) -> _Terms:
-    """What is not known, or would be too much, is left out: each product stands for itself."""
+    """The sum, without unknown or too large operands: each product is sufficient by itself."""
     found: _Terms = set()
     for terms in operands:
         if terms is not None and len(found) + len(terms) <= MOST_TERMS:

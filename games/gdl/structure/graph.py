@@ -1,8 +1,8 @@
 """A circuit as a graph: its automorphisms are the symmetries of the rules.
 
-Vertices are the signals that make a difference, the moves, the roles, and one for the end of the game. Edges say
-what a signal is made of, what a fluent becomes, when a move is legal and whose it is, what sets of moves contain, and
-what roles get under which condition. First positions are left out: they may break a symmetry of the rules.
+Vertices are the signals with influence, the moves, the roles, and one for the end of the game. Edges connect a signal
+with its inputs, a fluent with its next value, a move with its role and its legality, a set of moves with its members,
+and a role with its goals. The initial state is left out: it may break a symmetry of the rules.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ Vertices = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class CircuitGraph:
-    """The graph, and which of its vertices are what."""
+    """The graph, with the meaning of its vertices."""
 
     graph: Graph
     colours: Colours
-    """uint64[vertices]: what kind of thing each is."""
+    """uint64[vertices]: kind of each vertex."""
     edges: tuple[Vertices, Vertices, Colours]
-    """From, to, kind."""
+    """Source, target, kind."""
     used: Vertices
-    """The fluents that make a difference to legal moves, goals or the end, sooner or later."""
+    """Fluents that influence legal moves, goals or the end, sooner or later."""
     n_fluents: int
     fluents: Vertices
-    """Of those that are used."""
+    """Vertices of the used fluents."""
     moves: Vertices
-    """All roles' moves, one after the other."""
+    """Vertices of all roles' moves, in order."""
     roles: Vertices
 
 
@@ -57,7 +57,7 @@ class _Edges:
 
 
 def circuit_graph(circuit: Circuit) -> CircuitGraph:
-    """The graph of a circuit that was not factored: there, gates that are alike in the rules may be so no more."""
+    """The graph of an unfactored circuit: factoring can make alike gates differ."""
     pool, outputs = circuit.pool, circuit.outputs
     n = int(pool.counts[N_SIGNALS])
     live = _used(circuit)
@@ -76,14 +76,14 @@ def circuit_graph(circuit: Circuit) -> CircuitGraph:
     edges = _Edges()
 
     def items(kind: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The signals of a kind, once for each of their items, and the items."""
+        """The signals of a kind, repeated for each of their items, and the items."""
         chosen = signals[pool.kind[signals] == kind]
         sizes = pool.size[chosen].astype(np.int64)
         offsets = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         found = pool.items[np.repeat(pool.start[chosen], sizes) + offsets]
         return np.repeat(chosen, sizes), found.astype(np.int64)
 
-    # A set of half of a role's moves stands for the other half as well, whichever is stored: both get a vertex.
+    # A set of half of a role's moves also stands for the other half, whichever is stored: both get a vertex.
     opposite: dict[int, int] = {}
     owners, members = items(MOVE_SET)
     for signal in np.unique(owners).tolist():
@@ -127,7 +127,7 @@ def circuit_graph(circuit: Circuit) -> CircuitGraph:
 
 
 def _used(circuit: Circuit) -> NDArray[np.bool_]:
-    """Which signals (bool[signals]) legal moves, goals and the end depend on, in this position or later."""
+    """bool[signals]: influence on legal moves, goals or the end, now or later."""
     outputs = circuit.outputs
     roots = np.concatenate((outputs.legal, outputs.terminal, outputs.goal))
     while True:

@@ -1,15 +1,15 @@
-"""The parts of a game that do not influence one another: games in their own right, played at the same time or by turns.
+"""Independent parts of a game: games in their own right, played simultaneously or alternately.
 
-Facts belong together where one depends on the other: through a rule for `next`, or through one of the conditions that
-make a move legal. Facts that no move influences (counters, whose turn it is) belong to no part; they may be asked
-everywhere. Moves that are legal under the same conditions on such facts are alternatives; one acts on a part if there
-it does something else than most of its alternatives do. Moves join the parts that they act on, with two exceptions.
-Where each acts on one part only, a role *chooses a part* in each step. Where moves act on several parts, and every
-combination of what can be done in each of them is a move, a role moves *in all of them at once*.
+Facts belong together where one depends on the other, through a rule for `next` or a condition of a legal move. Facts
+that no move influences (counters, whose turn it is) belong to no part; any part may use them. Moves that are legal
+under the same conditions on such facts are alternatives. A move acts on a part if its effect there differs from that of
+most alternatives. Moves join the parts they act on, with two exceptions. Where each acts on one part only, a role
+*chooses a part* in each step. Where moves act on several parts, and every combination of effects is a move, a role
+moves *in all of them at once*.
 
-Results do not count as influence: goals and the end may combine what happens in the parts in any way. Still, facts that
-one condition of them asks for together are taken to belong together: else each square of a board on which only lines
-count were a part of its own. Conditions that ask for something of everything, such as that a board is full, are not.
+Results are no influence: goals and the end may combine the parts in any way. But facts used together in one condition
+of theirs belong together: else each square of a board on which only lines count would be a part. Conditions over all
+parts, such as that a board is full, do not count.
 
 The idea: Cox, Schkufza, Madsen, Genesereth: Factoring general games using propositional automata, 2009; Zhao, Schiffel,
 Thielscher: Decomposition of multi-player games, 2009.
@@ -38,31 +38,31 @@ class Part:
 
     facts: list[Term] = field(default_factory=list)
     moves: dict[int, list[Term]] = field(default_factory=dict)
-    """By role: those that act on it."""
+    """Moves by role that act on the part."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """How a game falls apart."""
+    """A game's division into parts."""
 
     parts: list[Part]
-    """Those that moves act on, the largest first; one: the game does not fall apart."""
+    """Parts that moves act on, the largest first; a single one if the game does not divide."""
     manner: list[Manner]
-    """Per role: it moves in `one` part (or none), makes a `choice` of one in each step, or moves in `all` of its
-    parts at once."""
+    """Per role: it moves in `one` part (or none), makes a `choice` of one in each step, or moves in `all` of its parts
+    at once."""
     time: list[Term]
     """Facts that no move influences."""
     idle: list[Term]
-    """Facts that depend on none of the parts' facts nor moves otherwise, and belong to none."""
+    """Facts without influence from moves or parts other than `time`; they belong to no part."""
 
 
 def find_parts(circuit: Circuit) -> Parts:
-    """The parts of a circuit that was not factored. Takes time and memory about linear in circuit times fluents."""
+    """The parts of an unfactored circuit. Time and memory are about linear in circuit times fluents."""
     return _Finder(circuit).parts()
 
 
 class _Union:
-    """Sets of numbers that are joined (Tarjan 1975)."""
+    """Disjoint sets of numbers (Tarjan 1975)."""
 
     def __init__(self, size: int) -> None:
         self._parent = list(range(size))
@@ -74,7 +74,7 @@ class _Union:
         return one
 
     def join(self, some: Iterable[int]) -> bool:
-        """Whether that changed anything."""
+        """Joins the sets of some numbers; whether anything changed."""
         roots = {self.find(one) for one in some}
         if len(roots) < 2:
             return False
@@ -96,9 +96,9 @@ class _Finder:
         self._union = _Union(self._n)
         self._next = [(self._facts(bits), _ones(bits >> (self._n + 1))) for bits in next_inputs]
         self._alternatives: list[list[list[int]]] = []
-        """[roles][..]: moves that are legal under the same conditions on time."""
+        """[roles][..]: moves with the same conditions on time."""
 
-    # Inputs are bits of integers: fluents from 1 on, as their signals are, and sets of moves after them.
+    # Inputs are bits of integers: fluents from bit 1 on, like their signals, then sets of moves.
 
     def _set(self, role: int, moves: frozenset[int]) -> int:
         """The bit of a set of moves."""
@@ -112,7 +112,7 @@ class _Finder:
         return pool.items[pool.start[signal] : pool.start[signal] + pool.size[signal]].tolist()  # type: ignore[no-any-return]
 
     def _inputs_of_signals(self) -> list[int]:
-        """By signal, the fluents and sets of moves that it depends on."""
+        """Per signal, the fluents and move sets it depends on."""
         pool, outputs = self._circuit.pool, self._circuit.outputs
         n = int(pool.counts[N_SIGNALS])
         live = mark_live(pool, *outputs.roots())
@@ -122,7 +122,7 @@ class _Finder:
         result = [0] * n
         changed = True
         while changed:
-            # Signals come after what they depend on, but for loops.
+            # Except for loops, signals come after their inputs.
             changed = False
             for signal in range(1, n):
                 if not live[signal]:
@@ -140,7 +140,7 @@ class _Finder:
         return result
 
     def _inputs_of_gate(self, literals: list[int], items: list[list[int]], result: list[int]) -> int:
-        """What a gate depends on. Alternatives that differ in the moves alone count as one, with all their moves."""
+        """Inputs of a gate. Alternatives that differ only in moves count as one, with all their moves."""
         pool, bits = self._circuit.pool, 0
         alike: dict[tuple[int, tuple[int, ...]], list[tuple[int, int]]] = defaultdict(list)
         for literal in literals:
@@ -166,7 +166,7 @@ class _Finder:
         return bits
 
     def _time_fluents(self, next_inputs: Sequence[int]) -> set[int]:
-        """Fluents that depend on no move, and on no fluent that does."""
+        """Fluents that depend on no move, nor on a fluent that does."""
         fluents = (1 << (self._n + 1)) - 1
         moved = {fluent for fluent, bits in enumerate(next_inputs) if bits & ~fluents}
         while True:
@@ -177,14 +177,14 @@ class _Finder:
             moved |= more
 
     def _facts(self, bits: int) -> list[int]:
-        """The fluents among inputs, but for those of time."""
+        """The fluents among inputs, without those of time."""
         bits &= (1 << (self._n + 1)) - 1
         return [fluent for fluent in (signal - 1 for signal in _ones(bits)) if fluent not in self._time]
 
     # --- putting together
 
     def parts(self) -> Parts:
-        """Everything."""
+        """The division into parts."""
         for fluent, (facts, _) in enumerate(self._next):
             if fluent not in self._time:
                 self._union.join([fluent, *facts])
@@ -197,7 +197,7 @@ class _Finder:
         return self._result(conditions)
 
     def _conditions(self) -> list[list[list[tuple[int, int]]]]:
-        """[roles][moves]: the conditions under which a move is legal, each as its literal and one of its fluents."""
+        """[roles][moves]: conditions for legality of a move, each as its literal and one of its fluents."""
         pool, result, place = self._circuit.pool, [], 0
         for moves in self._circuit.moves:
             of_role = []
@@ -223,11 +223,11 @@ class _Finder:
         return result
 
     def _join_asked_together(self) -> None:
-        """Joins facts that one condition of goals or the end asks for, but where it asks for some of everything."""
+        """Joins facts used together in one condition of goals or the end, unless it uses facts of every part."""
         pool, outputs = self._circuit.pool, self._circuit.outputs
         roots = np.concatenate((outputs.terminal, outputs.goal))
         live = mark_live(pool, roots, outputs.loop_signal, outputs.loop_definition)
-        # The parts as they are before any of these conditions is looked at.
+        # The parts before any of these conditions is applied.
         part = [self._union.find(fluent) for fluent in range(self._n)]
         everything = {part[fluent] for fluent in range(self._n) if self._next[fluent][1]}
         for signal in np.flatnonzero(live).tolist():
@@ -238,7 +238,7 @@ class _Finder:
                     self._union.join(facts)
 
     def _signatures(self, conditions: list[list[list[tuple[int, int]]]]) -> list[list[dict[int, frozenset[int]]]]:
-        """[roles][moves]: by part that a move acts on, what it has in common with moves that do the same there."""
+        """[roles][moves]: for each part a move acts on, its effect there, equal for moves with the same effect."""
         result: list[list[dict[int, frozenset[int]]]] = []
         marks: list[list[dict[int, set[int]]]] = [[defaultdict(set) for _ in moves] for moves in self._circuit.moves]
         by_part: dict[int, set[int]] = defaultdict(set)
@@ -260,14 +260,14 @@ class _Finder:
                     signatures = [frozenset(marks[role][move].get(part, ())) for move in moves]
                     usual, number = max(Counter(signatures).items(), key=lambda item: (item[1], not item[0]))
                     for move, signature in zip(moves, signatures, strict=True):
-                        # Where all do something different, nothing is usual.
+                        # Where all effects differ, none is usual.
                         if signature != usual or (number == 1 and usual):
                             acts[move][part] = signature
             result.append(acts)
         return result
 
     def _join_by_moves(self, conditions: list[list[list[tuple[int, int]]]]) -> bool:
-        """Joins parts that moves act on together, unless all combinations are moves; whether there were any."""
+        """Joins parts that moves act on together, unless all combinations are moves; whether anything changed."""
         changed = False
         for alternatives, of_role in zip(self._alternatives, self._signatures(conditions), strict=True):
             for moves in alternatives:
@@ -301,7 +301,7 @@ class _Finder:
 
 
 def _groups(acts: list[dict[int, frozenset[int]]]) -> list[list[int]]:
-    """Parts that some of the alternatives act on together, directly or by way of others."""
+    """Groups of parts on which alternatives act together, directly or through others."""
     numbers = {part: i for i, part in enumerate(dict.fromkeys(part for marks in acts for part in marks))}
     union = _Union(len(numbers))
     for marks in acts:
@@ -313,7 +313,7 @@ def _groups(acts: list[dict[int, frozenset[int]]]) -> list[list[int]]:
 
 
 def _is_product(group: list[int], acts: list[dict[int, frozenset[int]]]) -> bool:
-    """Whether the alternatives are all combinations of what they do in each of the parts."""
+    """Whether the alternatives are all combinations of their effects in each part."""
     usual: frozenset[int] = frozenset()
     combinations = {tuple(marks.get(part, usual) for part in group) for marks in acts}
     wanted = 1
@@ -323,7 +323,7 @@ def _is_product(group: list[int], acts: list[dict[int, frozenset[int]]]) -> bool
 
 
 def _ones(bits: int) -> list[int]:
-    """The places of the bits that are set."""
+    """Indices of the set bits."""
     found = []
     while bits:
         lowest = bits & -bits

@@ -8,7 +8,7 @@ from games.machine import Term
 
 
 def find_groups(fluents: Sequence[Term]) -> list[list[int]]:
-    """Sets of facts, by index, that differ in one argument only: what may be on a cell, where a piece may be."""
+    """Sets of facts, by index, that differ in one argument only: contents of a cell, places of a piece."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for index, fluent in enumerate(fluents):
         if isinstance(fluent, tuple):
@@ -18,7 +18,7 @@ def find_groups(fluents: Sequence[Term]) -> list[list[int]]:
 
 
 def find_rivals(fluents: Sequence[Term]) -> list[list[int]]:
-    """For each fact those that differ from it in one argument: two pieces on a cell, a piece on two cells."""
+    """For each fact, those that differ from it in one argument: two pieces on a cell, a piece on two cells."""
     rivals: list[list[int]] = [[] for _ in fluents]
     for group in find_groups(fluents):
         for index in group:

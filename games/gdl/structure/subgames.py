@@ -1,6 +1,6 @@
-"""Parts of a game that are games in their own right, where in each state a role has moves in one of them only.
+"""Parts of a game that are games in their own right; in each state, a role has moves in only one of them.
 
-What `parts` finds is tried out in random matches: it goes by what the rules look like, and knows nothing of goals.
+Random matches test the parts found by `parts`, which looks at rules only and ignores goals.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from games.gdl.structure.parts import find_parts
 from games.machine import State, Term
 
 MOST_EDGES = 50_000
-"""Of larger circuits parts are not looked for: it takes Python half a second. Set by hand; not tuned."""
+"""Most gate inputs of a circuit that is examined; this many take Python half a second."""
 MATCHES, MAX_PLIES = 64, 400
-"""Random matches in which parts are tried out, and how long they are at most. Set by hand; not tuned."""
+"""Random matches that test the parts, and their greatest length."""
 SHARE = 0.9
-"""Least correlation of what matches are worth with what their parts are worth together. Set by hand; not tuned."""
+"""Least correlation between goals of matches and the sums of their parts' goals."""
 
 
 class Subgame:
-    """A part of a game of two roles: all else stays as it is at the beginning, and who has no move in it waits."""
+    """A part of a game of two roles: all else stays as at the beginning, and a role without moves in it waits."""
 
     def __init__(self, whole: CircuitMachine, facts: Sequence[int], moves: Sequence[Sequence[int]]) -> None:
-        """`facts` are indices of the fluents that belong to it, `moves` by role those of the moves, both ascending."""
+        """`facts` are indices of the part's fluents, `moves` indices of its moves by role, both ascending."""
         self._whole = whole
         self._facts = np.array(facts, np.int64)
         self.moves = moves
-        """By role, indices of the whole game's moves, which are the first ones of the part."""
+        """Per role, indices of the whole game's moves, which are the first ones of the part."""
         self.machine = _restrict(whole, facts, moves)
         self._terms = [{whole.game.moves[role][move] for move in some} for role, some in enumerate(moves)]
 
     def has(self, role: int, move: Term) -> bool:
-        """Whether a move of the game is one in this part."""
+        """Whether a move of the game is one of this part."""
         return move in self._terms[role]
 
     def state(self, state: State) -> State:
@@ -48,7 +48,7 @@ class Subgame:
         return self.machine.unpack(self.states(self._whole.pack(state)[None, :])[0])
 
     def joint_move(self, joint_move: Sequence[Term]) -> tuple[Term, ...]:
-        """What a joint move of the game is in this part."""
+        """The joint move of this part in a joint move of the game."""
         return tuple(move if self.has(role, move) else WAIT for role, move in enumerate(joint_move))
 
     def states(self, states: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -58,7 +58,7 @@ class Subgame:
         return np.packbits(own, axis=1, bitorder="little").view(np.uint64)
 
     def joint(self, joint: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Indices of the part's moves for those of joint moves (n, 2) of the game."""
+        """Move indices in the part for joint moves (n, 2) of the game."""
         own = np.empty_like(joint)
         for role, some in enumerate(self.moves):
             place = np.full(len(self._whole.game.moves[role]), len(some), np.int32)
@@ -68,11 +68,11 @@ class Subgame:
 
 
 def find_subgames(machine: CircuitMachine, seed: int) -> list[Subgame]:
-    """The parts of a game of two roles that can be played apart; none where it does not fall apart so.
+    """The parts of a game of two roles that can be played separately; none if there are fewer than two.
 
-    In random matches each part goes by its own rules, nobody ever has a choice between moves in several of them, and
-    the difference of the goals is that of the parts added up. (Cox, Schkufza, Madsen and Genesereth, "Factoring general
-    games using propositional automata", 2009, have the idea.)
+    In random matches each part obeys its own rules, no role ever has a choice between moves of several parts, and the
+    difference of the goals is the sum of the parts' differences. The idea: Cox, Schkufza, Madsen and Genesereth,
+    "Factoring general games using propositional automata", 2009.
     """
     if len(machine.roles) != 2 or machine.game.edges > MOST_EDGES or is_cyclic(machine):
         return []
@@ -96,7 +96,7 @@ def find_subgames(machine: CircuitMachine, seed: int) -> list[Subgame]:
 
 
 def _follows(machine: CircuitMachine, part: Subgame, positions: MatchPositions) -> bool:
-    """Whether moves in a part are legal by its own rules, and change it by these."""
+    """Whether moves of a part are legal by its own rules, and change it accordingly."""
     states, going = part.states(positions.states), ~positions.terminal
     legal, own = _legal(machine, positions.states), _legal(part.machine, states)
     for role, some in enumerate(part.moves):
@@ -108,7 +108,7 @@ def _follows(machine: CircuitMachine, part: Subgame, positions: MatchPositions) 
 
 
 def _leaves_no_choice(machine: CircuitMachine, subgames: Sequence[Subgame], positions: MatchPositions) -> bool:
-    """Whether whoever has several moves has all of them in one part."""
+    """Whether a role with several moves has all of them in one part."""
     for role, legal in enumerate(_legal(machine, positions.states[~positions.terminal])):
         inside = np.stack([legal[:, list(part.moves[role])].sum(axis=1) for part in subgames])
         count = legal.sum(axis=1)
@@ -118,7 +118,7 @@ def _leaves_no_choice(machine: CircuitMachine, subgames: Sequence[Subgame], posi
 
 
 def _adds_up(machine: CircuitMachine, subgames: Sequence[Subgame], positions: MatchPositions) -> bool:
-    """Whether what a match is worth to role 0, beyond role 1, is what its parts are worth together."""
+    """Whether role 0's lead in goals correlates with the sum of its leads in the parts."""
     ends = positions.states[positions.terminal]
     worth = _difference(machine, ends)
     together = np.sum([_difference(part.machine, part.states(ends)) for part in subgames], axis=0)
@@ -133,7 +133,7 @@ def _difference(machine: CircuitMachine, states: NDArray[np.uint64]) -> NDArray[
 
 
 def _legal(machine: CircuitMachine, states: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(n, moves) by role."""
+    """(n, moves) legal moves, by role."""
     legal, _ = machine.legal_of(states)
     middle = int(machine.programs.role_start[1])
     return legal[:, :middle], legal[:, middle:]

@@ -1,8 +1,8 @@
-"""The symmetries of a game: permutations of fluents, moves and roles under which its rules stay the same.
+"""The symmetries of a game: permutations of fluents, moves and roles that preserve its rules.
 
 Automorphisms of the circuit's graph are found by individualisation and refinement (McKay: Practical graph isomorphism,
-1981), one for each vertex of a cell that is not yet known to be an image of the one that was individualised. Guesses
-are not taken back: some symmetries may be missed. Each that is found was verified edge by edge.
+1981), one for each vertex of a cell not yet known as an image of the individualised one. There is no backtracking:
+some symmetries may be missed. Each one found is verified edge by edge.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ from games.gdl.refinement import Colours
 from games.gdl.structure.graph import CircuitGraph, circuit_graph
 
 Permutation = NDArray[np.int64]
-"""int64[n]: the image of each."""
+"""int64[n]: image of each element."""
 
 SEARCH_SECONDS = 5.0
-"""Of CPU time. Set by hand; not tuned."""
+"""CPU time of a search, in seconds."""
 
 LISTED_ELEMENTS = 64
-"""Of a group that has no more elements, the simplest ones are chosen to generate it. Set by hand; not tuned."""
+"""Largest group that is enumerated, to choose its simplest generators."""
 
 _CHOSEN = np.uint64(0xD1B54A32D192ED03)
 
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """Where fluents, moves (all roles' one after the other) and roles go."""
+    """Images of fluents, moves (of all roles in order) and roles."""
 
     fluents: Permutation
-    """Those that make no difference to anything stay where they are."""
+    """Images of fluents; those without influence stay."""
     moves: Permutation
     roles: Permutation
     used: NDArray[np.int64]
-    """The fluents that make a difference."""
+    """Fluents with influence."""
 
     @property
     def moved(self) -> int:
-        """How many things do not stay where they are."""
+        """Number of elements that move."""
         return sum(int((one != np.arange(len(one))).sum()) for one in (self.fluents, self.moves, self.roles))
 
     @property
     def swaps_roles(self) -> bool:
-        """Whether some role goes to another one."""
+        """Whether some role maps to another."""
         return bool((self.roles != np.arange(len(self.roles))).any())
 
     def keeps(self, initial: NDArray[np.bool_]) -> bool:
-        """Whether a set of fluents (bool[fluents]) stays the same."""
+        """Whether a set of fluents (bool[fluents]) is preserved."""
         return bool((initial[self.fluents] == initial)[self.used].all())
 
 
@@ -62,13 +62,13 @@ class Symmetries:
 
     generators: list[Symmetry]
     order: int
-    """How many there are, with the identity; at least so many where it is not `complete`."""
+    """Number of symmetries, with the identity; a lower bound unless `complete`."""
     complete: bool
-    """Whether the search came to its end. Even then, guesses may have missed some."""
+    """Whether the search finished. Even then, some may be missed."""
 
 
 def find_symmetries(circuit: Circuit, *, seconds: float = SEARCH_SECONDS) -> Symmetries:
-    """The symmetries of a circuit that was not factored, as far as so much CPU time of this process finds them."""
+    """The symmetries of an unfactored circuit, within this CPU time of the process."""
     graph = circuit_graph(circuit)
     search = _Search(graph, time.process_time() + seconds)
     search.run()
@@ -106,7 +106,7 @@ def _then(first: Symmetry, second: Symmetry) -> Symmetry:
 
 
 def _generated(generators: Sequence[Symmetry]) -> dict[bytes, Symmetry]:
-    """All products, with the identity."""
+    """All products of the generators, with the identity."""
     some = generators[0]
     fluents, moves, roles = (np.arange(len(one)) for one in (some.fluents, some.moves, some.roles))
     identity = Symmetry(fluents, moves, roles, some.used)
@@ -122,7 +122,7 @@ def _generated(generators: Sequence[Symmetry]) -> dict[bytes, Symmetry]:
 
 
 def _simplest(elements: dict[bytes, Symmetry]) -> list[Symmetry]:
-    """Generators of a small group that are their own inverses where possible, leave roles alone, and move little."""
+    """Generators of a small group: preferably involutions that keep roles and move little."""
 
     def effort(one: Symmetry) -> tuple[bool, bool, int, bytes]:
         twice = _then(one, one)
@@ -140,7 +140,7 @@ def _simplest(elements: dict[bytes, Symmetry]) -> list[Symmetry]:
 
 
 class _Search:
-    """One search: fills `found`."""
+    """One search; its result is `found`."""
 
     def __init__(self, graph: CircuitGraph, deadline: float) -> None:
         self._graph = graph
@@ -161,7 +161,7 @@ class _Search:
             base.append(vertex)
             levels.append(refine(_individualised(levels[-1], vertex)))
         for depth in reversed(range(len(base))):
-            # Those that were found so far leave the vertices chosen before this one where they are.
+            # Those found so far fix the vertices chosen before this one.
             orbit = self._orbit(base[depth])
             for vertex in np.flatnonzero(levels[depth] == levels[depth][base[depth]]).tolist():
                 if vertex in orbit:
@@ -190,14 +190,14 @@ class _Search:
         return reached
 
     def _image(self, levels: list[Colours], base: list[int], depth: int, vertex: int) -> Permutation | None:
-        """An automorphism that leads the vertex of the base at that depth to another one, if the guesses find it."""
+        """An automorphism from the base vertex at that depth to another vertex; None if the guesses find none."""
         colours = levels[depth]
         for level in range(depth, len(base)):
             if level > depth:
                 if self._late():
                     return None
                 alike = np.flatnonzero(colours == levels[level][base[level]])
-                # What can stay where it is does: that makes simpler symmetries.
+                # Keep fixed points where possible: symmetries become simpler.
                 vertex = base[level] if base[level] in alike else int(alike[0])
             colours = self._graph.graph.refine(_individualised(colours, vertex))
             if not (np.sort(colours) == np.sort(levels[level + 1])).all():
@@ -221,7 +221,7 @@ def _sorted_edges(whole: Permutation, part: Permutation, kind: Colours) -> tuple
 
 
 def _choose(colours: Colours) -> int | None:
-    """The first vertex of the largest cell; None where each vertex has a colour of its own."""
+    """The first vertex of the largest cell; None if every cell is a single vertex."""
     _, first, count = np.unique(colours, return_index=True, return_counts=True)
     largest = int(count.argmax())
     return int(first[largest]) if count[largest] > 1 else None

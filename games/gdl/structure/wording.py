@@ -1,4 +1,4 @@
-"""What a symmetry does, in the words of the rules: which arguments change places, and which values in them."""
+"""A symmetry in the words of the rules: arguments that change places, and values in them."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from games.gdl.structure.symmetry import Symmetry
 from games.machine import Term
 
 Schema: TypeAlias = tuple[str, int]
-"""A relation or a kind of move: name, and number of arguments."""
+"""Name and arity of a relation or a kind of move."""
 
 Place: TypeAlias = tuple[str, int]
-"""A relation or a kind of move, and an argument of it, from 0."""
+"""A relation or a kind of move, and the index of one of its arguments."""
 
 Naming: TypeAlias = Callable[[Place], str | None]
-"""A better name for a place, such as `columns`; None where there is none."""
+"""A better name for a place, such as `columns`; None for none."""
 
 MOST_SHOWN = 6
-"""Values of one cycle, or pairs, that are spelled out."""
+"""Most values of a cycle, or pairs, that are spelled out."""
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
 @dataclass
 class _Action:
-    """What happens to the terms of one schema."""
+    """Action on the terms of one schema."""
 
     to: Schema
     source: tuple[int, ...] = ()
-    """For each argument of the image, the argument that it depends on."""
+    """For each argument of the image, the argument it depends on."""
     values: list[dict[Term, Term]] = field(default_factory=list)
-    """For each argument of the image, the value by that of the other one."""
+    """For each argument of the image, its value by that of the other argument."""
 
 
 def describe(symmetry: Symmetry, circuit: Circuit, name_of: Naming = lambda place: None) -> list[str]:
-    """The symmetry as some clauses, which hold together."""
+    """The symmetry as clauses that hold together."""
     moves = [move for of_role in circuit.moves for move in of_role]
     pairs = [(circuit.fluents[i], circuit.fluents[symmetry.fluents[i]]) for i in symmetry.used]
     pairs += [(moves[i], moves[j]) for i, j in enumerate(symmetry.moves)]
@@ -83,7 +83,7 @@ def describe(symmetry: Symmetry, circuit: Circuit, name_of: Naming = lambda plac
 
 
 def permutation_text(values: Mapping[Term, Term], *, line: bool = True) -> str:
-    """A permutation in words; nothing for one that moves nothing. `line`: the values may be thought of as in a line."""
+    """A permutation in words; empty for the identity. `line`: the values may form a line."""
     moved = {value: image for value, image in values.items() if value != image}
     if not moved:
         return ""
@@ -115,7 +115,7 @@ def permutation_text(values: Mapping[Term, Term], *, line: bool = True) -> str:
 
 
 def in_order(values: Iterable[Term]) -> list[Term]:
-    """Terms as people list them: numbers by size, the rest by their letters."""
+    """Terms in a reader's order: numbers by size, the rest alphabetically."""
 
     def key(value: Term) -> tuple[bool, float, str]:
         text = term_text(value)
@@ -132,7 +132,7 @@ def _split(term: Term) -> tuple[Schema, tuple[Term, ...]]:
 
 
 def _action(schema: Schema, found: Sequence[tuple[Sequence[Term], Term]]) -> _Action | None:
-    """What happens to all terms of a schema alike; None where it is not done argument by argument."""
+    """The common action on all terms of a schema; None if it is not argument by argument."""
     images = [_split(image) for _, image in found]
     to = images[0][0]
     if to[1] != schema[1] or any(one != to for one, _ in images):
@@ -172,7 +172,7 @@ def _turned(source: tuple[int, ...]) -> str:
 
 
 def _cycles(moved: Mapping, ordered: Iterable) -> list[list]:  # type: ignore[type-arg]
-    """The cycles of a permutation of anything, in order."""
+    """The cycles of a permutation, in order."""
     seen: set[object] = set()
     cycles = []
     for first in ordered:
