@@ -1,8 +1,7 @@
-"""Search for the Blokbox family, and how it learns.
+"""Search for the Blokbox family.
 
-`engine` runs the tree search (`tree`), guided by values and priors (`guiding`), and beside it an alpha-beta that proves
-results (`proving`). `training` makes the weights that `weights` holds. `guiding` imports none of the others; `proving`
-and `weights` import `guiding`, `tree` imports `guiding`, and `training` imports all but `proving` and `engine`.
+`engine` runs the tree search (`tree`), guided by values and priors (`guiding`) with shipped `weights`, and beside it an
+alpha-beta that proves results (`proving`).
 """
 
 from __future__ import annotations

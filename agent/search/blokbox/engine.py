@@ -10,23 +10,12 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.search.blokbox import tree as puct
 from agent.search.blokbox.guiding.evaluation import room
 from agent.search.blokbox.guiding.judgement import hardest_move
 from agent.search.blokbox.guiding.tuning import tuning_for
 from agent.search.blokbox.proving.alphabeta import WIN
 from agent.search.blokbox.proving.prover import BlokboxProver
-from agent.search.blokbox.tree import (
-    LEAF,
-    MOVED_IN_LOSES,
-    MOVED_IN_WINS,
-    PuctTree,
-    best_child,
-    clear,
-    grow,
-    keep_subtree,
-    new_tree,
-    new_tree_workspace,
-)
 from agent.search.blokbox.weights import general
 from agent.search.blokbox.weights.networks import shipped_network
 from agent.search.engine import (
@@ -50,25 +39,22 @@ from games.native.blokbox.rules import play
 from games.native.blokbox.variant import TURN, BlokboxVariant, Shape
 
 CAPACITY = 12_000_000
-"""Nodes of the tree, 25 bytes each; there are two trees, one of them only while a subtree is being kept."""
+"""Nodes of a tree, 25 bytes each; a second tree takes subtrees that are kept."""
 VISITS_PER_CALL = 2_000
 """Visits between two checks whether the best move changed: 20..40 ms."""
 
 PROVABLE_ROOM = 230
-"""Cells left to both players (see `evaluation.room`) from which on the second thread proves results.
-
-On 14x14 cells, with 380 at the start, that is after some ten plies; within 5 s, results are proven after eleven at
-best: set by these measurements."""
+"""Room (see `evaluation.room`) below which the side thread proves results: on 14x14 cells after some ten plies, just
+before the first proofs succeed within 5 s."""
 PROVABLE_ROOM_BESIDE = 160
-"""The same where both threads share one core, so that the prover costs the tree search half of its time.
-
-Taken on weak evidence: 24 of 40 games (45-74 %) against the earlier start."""
+"""The same where both threads share one core, and the prover costs half of the tree search: 60 % (see
+docs/experiments.md)."""
 
 REPORT_SECONDS = 0.25
 """An unchanged opinion is reported again after this time, with newer figures."""
 
 LEAST_VISITS = 8
-"""Visits from which on a move is part of the line that is shown. Set by hand; not tuned."""
+"""Fewest visits of a move of the principal variation."""
 
 _GO = np.zeros(1, np.uint8)
 
@@ -82,28 +68,28 @@ def make_engine(machine: StateMachine, role: int) -> BlokboxEngine | None:
 
 
 def _score(proof: int, estimate: float) -> Score:
-    """The worth of a node to the player who moved into it; `estimate` is 0..100."""
-    goal = {MOVED_IN_WINS: 100.0, MOVED_IN_LOSES: 0.0}.get(proof)
+    """The score of a node for the player who moved into it; `estimate` is 0..100."""
+    goal = {puct.MOVED_IN_WINS: 100.0, puct.MOVED_IN_LOSES: 0.0}.get(proof)
     return Score(estimate) if goal is None else Score(goal, proven=True)
 
 
 def warm_kernels() -> None:
-    """Compile all kernels of the search, or load them from the cache, by thinking about a board of four cells."""
+    """Compile all kernels of the search, or load them from the cache, by searching a board of four cells."""
     cell = Shape(0, ((0, 0),), frozenset({(0, 1), (1, 0)}))
     starts = frozenset({(0, 0)}), frozenset({(1, 1)})
     variant = BlokboxVariant(2, 2, (cell,), (frozenset({0}), frozenset({0})), starts)
     verify.warm_kernels(variant)
     tuning = tuning_for(variant, general.load())
-    tree, spare = new_tree(16), new_tree(16)
-    workspace = new_tree_workspace(variant, 1)
-    grow(variant.tables, variant.start, tree, 0, tuning, 4, _GO, workspace)
-    keep_subtree(tree, best_child(tree), spare)
+    tree, spare = puct.new_tree(16), puct.new_tree(16)
+    workspace = puct.new_tree_workspace(variant, 1)
+    puct.grow(variant.tables, variant.start, tree, 0, tuning, 4, _GO, workspace)
+    puct.keep_subtree(tree, puct.best_child(tree), spare)
     hardest_move(variant.tables, variant.start, tuning, _GO, workspace.scratch, workspace.network)
     BlokboxProver(variant, tuning, entries=2).run(variant.start, _GO)
 
 
 class BlokboxEngine(Engine):
-    """Tree search on the native board, with a second thread: the tree's early in the match, the prover's later.
+    """Tree search on the native board; a side thread grows the same tree early in the match and proves results later.
 
     The reference machine is only asked for the facts of its states.
     """
@@ -126,21 +112,23 @@ class BlokboxEngine(Engine):
         self._tables = binding.variant.tables
         self._tuning = tuning_for(binding.variant, general.load(), shipped_network(binding.variant))
         cores = threads or len(os.sched_getaffinity(0))
-        self._workspaces = [new_tree_workspace(binding.variant, secrets.randbits(63)) for _ in range(min(2, cores))]
-        self._helper: threading.Thread | None = None
+        self._workspaces = [
+            puct.new_tree_workspace(binding.variant, secrets.randbits(63)) for _ in range(min(2, cores))
+        ]
+        self._side_thread: threading.Thread | None = None
         self._prover = BlokboxProver(binding.variant, self._tuning)
-        self._tree = new_tree(capacity, len(self._workspaces))
-        self._spare: PuctTree = new_tree(capacity, len(self._workspaces))
+        self._tree = puct.new_tree(capacity, len(self._workspaces))
+        self._spare: puct.PuctTree = puct.new_tree(capacity, len(self._workspaces))
         self._position = binding.variant.start.copy()
 
     def begin(self, state: State) -> None:
-        self._join_helper()
+        self._join_side_thread()
         self._position = self._read(state)
         self._prover.forget()
-        clear(self._tree)
+        puct.clear(self._tree)
 
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
-        self._join_helper()
+        self._join_side_thread()
         player = int(self._position[TURN])
         move = self._binding.moves[player].get(joint_move[self._binding.roles[player]])
         if move is None:
@@ -151,24 +139,26 @@ class BlokboxEngine(Engine):
         self._prover.forget()
         child = self._child(move)
         if child is None:
-            clear(self._tree)
+            puct.clear(self._tree)
         else:
-            keep_subtree(self._tree, child, self._spare)
+            puct.keep_subtree(self._tree, child, self._spare)
             self._tree, self._spare = self._spare, self._tree
             self._forget_unsupported_proof()
 
     def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
-        self._join_helper()
+        self._join_side_thread()
         before = int(self._tree.visits[0])
-        # The first visit expands the root, so that there is an opinion even where `stop` is set already.
+        # The first visit expands the root: there is an opinion even if `stop` is set already.
         self._grow(0, 1, _GO)
         last = self._opinion(before, stop)
         report(last)
         reported = time.monotonic()
-        # The other thread has a flag of its own: it also has to stop when this one has come to a proof.
+        # A flag of its own: the side thread must also stop when this one has a proof.
         halt = np.zeros(1, np.uint8)
-        self._helper = threading.Thread(target=self._help, args=(halt,), name="blokbox helper", daemon=True)
-        self._helper.start()
+        self._side_thread = threading.Thread(
+            target=self._run_side_thread, args=(halt,), name="blokbox side thread", daemon=True
+        )
+        self._side_thread.start()
         try:
             left = 1 << 62 if limit.nodes is None else limit.nodes
             while not stop[0] and not last.final and left > 0:
@@ -186,14 +176,14 @@ class BlokboxEngine(Engine):
         finally:
             halt[0] = 1
 
-    def _join_helper(self) -> None:
-        """Wait for the second thread; only at the next call, as on a busy machine it takes long to stop."""
-        if self._helper is not None:
-            self._helper.join()
-            self._helper = None
+    def _join_side_thread(self) -> None:
+        """Wait for the side thread, which may take long to stop on a busy machine."""
+        if self._side_thread is not None:
+            self._side_thread.join()
+            self._side_thread = None
 
-    def _help(self, halt: StopFlag) -> None:
-        """What the second thread does: prove where that can succeed, else grow the tree if there is a core for it."""
+    def _run_side_thread(self, halt: StopFlag) -> None:
+        """Prove where that can succeed, else grow the tree if there is a core for it."""
         provable = PROVABLE_ROOM if len(self._workspaces) > 1 else PROVABLE_ROOM_BESIDE
         if room(self._position) <= provable:
             self._prover.run(self._position, halt)
@@ -201,36 +191,36 @@ class BlokboxEngine(Engine):
             self._grow(1, 1 << 40, halt)
 
     def _forget_unsupported_proof(self) -> None:
-        """Forget that the root is proven unless the tree shows what to play; the prover will soon know again."""
+        """Forget the root's proof unless the tree has a move for it; the prover will soon find it again."""
         tree = self._tree
         children = slice(int(tree.first[0]), int(tree.first[0] + tree.size[0]))
-        expanded = tree.first[0] != LEAF
-        if not expanded or (tree.proof[0] == MOVED_IN_LOSES and not (tree.proof[children] == MOVED_IN_WINS).any()):
+        winning = (tree.proof[children] == puct.MOVED_IN_WINS).any()
+        if tree.first[0] == puct.LEAF or (tree.proof[0] == puct.MOVED_IN_LOSES and not winning):
             tree.proof[0] = 0
 
     def _take_proofs(self) -> None:
-        """Take what the prover knows about the root and its moves into the tree."""
+        """Copy the prover's results for the root and its moves into the tree."""
         tree, prover = self._tree, self._prover
         first, size = int(tree.first[0]), int(tree.size[0])
-        if first == LEAF:
+        if first == puct.LEAF:
             return
         moves = tree.move[first : first + size]
         proofs = tree.proof[first : first + size]
-        proofs[(prover.lost[moves] != 0) & (proofs == 0)] = MOVED_IN_LOSES
+        proofs[(prover.lost[moves] != 0) & (proofs == 0)] = puct.MOVED_IN_LOSES
         if prover.score == WIN:
-            proofs[moves == prover.best_move] = MOVED_IN_WINS
-            tree.proof[0] = MOVED_IN_LOSES
-        elif prover.score == -WIN or (proofs == MOVED_IN_LOSES).all():
-            tree.proof[0] = MOVED_IN_WINS
+            proofs[moves == prover.best_move] = puct.MOVED_IN_WINS
+            tree.proof[0] = puct.MOVED_IN_LOSES
+        elif prover.score == -WIN or (proofs == puct.MOVED_IN_LOSES).all():
+            tree.proof[0] = puct.MOVED_IN_WINS
 
     def _hardest_move(self, most_visited: int, stop: StopFlag) -> int:
-        """What to play when all is lost: the opponent may not know."""
+        """The move to play when all is lost: the opponent may not know."""
         workspace = self._workspaces[0]
         move = hardest_move(self._tables, self._position, self._tuning, stop, workspace.scratch, workspace.network)
         return most_visited if move < 0 else int(move)
 
     def _grow(self, thread: int, visits: int, stop: StopFlag) -> None:
-        grow(
+        puct.grow(
             self._tables,
             self._position,
             self._tree,
@@ -249,7 +239,7 @@ class BlokboxEngine(Engine):
 
     def _child(self, move: int) -> int | None:
         first = int(self._tree.first[0])
-        if first == LEAF:
+        if first == puct.LEAF:
             return None
         children = np.flatnonzero(self._tree.move[first : first + int(self._tree.size[0])] == move)
         return first + int(children[0]) if len(children) else None
@@ -257,7 +247,7 @@ class BlokboxEngine(Engine):
     def _opinion(self, visits_before: int, stop: StopFlag) -> Opinion:
         """The best move so far: the only one while the other player is in control."""
         tree = self._tree
-        # Values are those of the player who moved into a node: at the root, of the one who is not in control.
+        # Values are of the player who moved into a node: at the root, of the one not in control.
         in_control = int(self._position[TURN]) == self._player
         info: dict[str, object] = {
             "visits": int(tree.visits[0]),
@@ -266,11 +256,11 @@ class BlokboxEngine(Engine):
             "depth": self._prover.depth,
         }
         if in_control:
-            child = best_child(tree)
+            child = puct.best_child(tree)
             if child < 0:
                 raise EngineMismatchError("nothing can be placed in a match that goes on")
             number = int(tree.move[child])
-            if tree.proof[0] == MOVED_IN_WINS:
+            if tree.proof[0] == puct.MOVED_IN_WINS:
                 number = self._hardest_move(number, stop)
             move = self._binding.terms[self._player][number]
             value = float(tree.wins[child] / max(1, tree.visits[child]))
@@ -280,7 +270,7 @@ class BlokboxEngine(Engine):
         candidates, line = (self._candidates(child), self._line(child)) if in_control else ((), ())
         proof = int(tree.proof[0])
         if proof:
-            value = 1.0 if (proof == MOVED_IN_WINS) != in_control else 0.0
+            value = 1.0 if (proof == puct.MOVED_IN_WINS) != in_control else 0.0
         return Opinion(move, Score(100.0 * value, bool(proof)), bool(proof), info, candidates, line)
 
     def _candidates(self, best: int) -> tuple[Candidate, ...]:
@@ -307,7 +297,7 @@ class BlokboxEngine(Engine):
             line.append(self._binding.terms[player][number])
             play(self._tables, position, number)
             first, size = int(tree.first[child]), int(tree.size[child])
-            if first == LEAF or not size:
+            if first == puct.LEAF or not size:
                 break
             child = first + int(tree.visits[first : first + size].argmax())
             if tree.visits[child] < LEAST_VISITS:

@@ -1,14 +1,14 @@
 """Monte-Carlo tree search with a solver, as one Numba kernel on flat arrays.
 
-Selection is PUCT (Rosin 2011, as in AlphaZero); leaves are valued by `judgement` and one random playout together, as in
-AlphaGo (Silver et al. 2016). Proven results are backed up as in MCTS-Solver (Winands, Björnsson, Saito 2008): a
-move to a position that is lost for the opponent is taken at once, a lost move is never visited again.
+Selection is PUCT (Rosin 2011, as in AlphaZero); a leaf's value is a mix of `judgement` and a random playout, as in
+AlphaGo (Silver et al. 2016). Proven results are backed up as in MCTS-Solver (Winands, Björnsson, Saito 2008): a winning
+move is taken at once, a lost move is never visited again.
 
 Values and proofs of a node are those of the player who *moved into it*.
 
-Several threads may grow one tree. A visit is counted on the way down, so that the next thread looks elsewhere (virtual
-loss), each thread takes new nodes from a region of its own, and a node gets its children only when they are complete.
-That two threads expand the same node, or that one of two concurrent sums is lost, costs a little and breaks nothing.
+Several threads may grow one tree. Visits are counted on the way down, which sends the next thread elsewhere (virtual
+loss); each thread takes new nodes from its own region; a node gets its children only when they are complete. Expanding
+a node twice, or losing one of two concurrent sums, costs a little and breaks nothing.
 """
 
 from __future__ import annotations
@@ -23,21 +23,14 @@ from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features
 from agent.search.blokbox.guiding.judgement import priors_of_moves, win_probability
 from agent.search.blokbox.guiding.network import NetworkWorkspace, new_network_workspace
 from games.bits.compiling import INNER, KERNEL
-from games.native.blokbox.rules import (
-    PlacementWorkspace,
-    list_moves,
-    new_placement_workspace,
-    placements,
-    play,
-    playout,
-)
+from games.native.blokbox import rules
 from games.native.blokbox.variant import POSITION_WORDS, TURN, BlokboxVariant
 
 LEAF = -1
 """`PuctTree.first` of a node that was not expanded."""
 MOVED_IN_WINS = 1
 MOVED_IN_LOSES = -1
-"""Proofs of a node: that the player who moved into it wins, or loses."""
+"""Proofs of a node: the player who moved into it wins, or loses."""
 
 
 class PuctTree(NamedTuple):
@@ -56,36 +49,36 @@ class PuctTree(NamedTuple):
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
+        """Number of nodes."""
         return len(self.move) - int((self.regions[:, 1] - self.regions[:, 0]).sum())
 
 
 class TreeWorkspace(NamedTuple):
-    """The memory of one of the threads that grow a tree."""
+    """Memory of one thread that grows a tree."""
 
-    scratch: PlacementWorkspace
+    scratch: rules.PlacementWorkspace
     """Four slots."""
     network: NetworkWorkspace
     seed: NDArray[np.uint64]
-    """[1]: of the playouts; see `rules.playout`."""
+    """[1]: seed of the playouts; see `rules.playout`."""
     everything: NDArray[np.int64]
     """[shapes]: all shapes."""
     live: NDArray[np.int64]
-    """[2, 2]: how many shapes of each player are live in the position at hand, and at the root."""
+    """[2, 2]: number of live shapes of each player in the current position, and at the root."""
     moves: NDArray[np.int64]
     """[moves]"""
     position: NDArray[np.uint64]
-    """[POSITION_WORDS]: the position at hand."""
+    """[POSITION_WORDS]: current position."""
     path: NDArray[np.int64]
-    """[130]: the nodes from the root to the position at hand."""
+    """[130]: nodes from the root to the current position."""
     features: NDArray[np.float64]
     """[2, N_FEATURES]: see `evaluation.take_features`."""
 
 
 def new_tree_workspace(variant: BlokboxVariant, seed: int) -> TreeWorkspace:
-    """Memory for a thread, whose playouts follow from the seed."""
+    """Memory for a thread, with a seed for its playouts."""
     return TreeWorkspace(
-        scratch=new_placement_workspace(variant, 4),
+        scratch=rules.new_placement_workspace(variant, 4),
         network=new_network_workspace(len(variant.shapes)),
         seed=np.array([seed], np.uint64),
         everything=np.arange(len(variant.shapes)),
@@ -114,7 +107,7 @@ def new_tree(capacity: int, threads: int = 1) -> PuctTree:
 
 
 def clear(tree: PuctTree) -> None:
-    """Leave nothing but an unexpanded root."""
+    """Drop all nodes but an unexpanded root."""
     _divide(tree, 1)
     tree.first[0] = LEAF
     tree.visits[0] = 0
@@ -123,7 +116,7 @@ def clear(tree: PuctTree) -> None:
 
 
 def _divide(tree: PuctTree, used: int) -> None:
-    """Shares the nodes from `used` on out among the threads."""
+    """Divide the nodes from `used` on among the threads."""
     borders = np.linspace(used, len(tree.move), len(tree.regions) + 1).astype(np.int64)
     tree.regions[:, 0] = borders[:-1]
     tree.regions[:, 1] = borders[1:]
@@ -131,7 +124,7 @@ def _divide(tree: PuctTree, used: int) -> None:
 
 @njit(inline="always")
 def _choose(tree, node, tuning):
-    """The child to visit next, or -1 where all of them lose; a child that wins is returned as it is met.
+    """The child to visit next: one that wins, else the best by PUCT; -1 where all lose.
 
     `tree` is a PuctTree, `node` int64, `tuning` a Tuning.
     """
@@ -155,7 +148,7 @@ def _choose(tree, node, tuning):
             best_score = score
             best = child
         if count == 0:
-            # The others are unvisited as well, or were visited by another thread just now, and have lower priors.
+            # The following ones have lower priors and no visits, but for those of other threads just now.
             break
     return best
 
@@ -185,9 +178,9 @@ def _sort(moves, priors, n):
 
 @njit(inline="always")
 def _patience(tree, region, tuning):
-    """Visits before a node is expanded: more as the room runs out, so that it lasts as long as the search does.
+    """Visits before a node is expanded: more as the memory runs out, to make it last.
 
-    `tree` is a PuctTree, `region` int64, `tuning` a Tuning. The factors 4 and 16 were set by hand; not tuned.
+    `tree` is a PuctTree, `region` int64, `tuning` a Tuning.
     """
     share = len(tree.move) // len(tree.regions)
     quarters = 4 * (tree.regions[region, 1] - tree.regions[region, 0]) // share
@@ -207,10 +200,10 @@ def _examine(tables, workspace):
 
 @njit(inline="always")
 def _expand(tables, tree, node, region, tuning, workspace):
-    """Give a node its children. Returns False where there is no room; a node without moves is proven instead.
+    """Give a node its children, or prove it if it has none; returns False where memory is full.
 
     `tables` are the variant's, `tree` is a PuctTree, `node` and `region` are int64, `tuning` is a Tuning, `workspace` a
-    TreeWorkspace that holds the node's position and live shapes.
+    TreeWorkspace with the node's position and live shapes.
     """
     scratch, position, live, moves = workspace.scratch, workspace.position, workspace.live[0], workspace.moves
     player = np.int64(position[TURN])
@@ -223,7 +216,7 @@ def _expand(tables, tree, node, region, tuning, workspace):
     if first + total > tree.regions[region, 1]:
         return False
     tree.regions[region, 0] += total
-    n = list_moves(scratch, player, live[player], moves)
+    n = rules.list_moves(scratch, player, live[player], moves)
     priors = tree.prior[first:]
     priors_of_moves(tables, position, tuning, scratch, live, moves, n, workspace.network, priors)
     _sort(moves, priors, n)
@@ -241,7 +234,7 @@ def _expand(tables, tree, node, region, tuning, workspace):
 
 @njit(inline="always")
 def _judge_leaf(tables, tuning, workspace):
-    """The value (0..1) of a position for who moved into it, and its proof if that is easily seen, else 0.
+    """The value (0..1) of a position for the player who moved into it, and its proof if easily seen, else 0.
 
     Arguments as of `_expand`.
     """
@@ -260,7 +253,7 @@ def _judge_leaf(tables, tuning, workspace):
         )
         value += (1.0 - tuning.playout_share) * (1.0 - own_probability)
     if tuning.playout_share > 0.0:
-        loser, _ = playout(tables, position, scratch, live, workspace.seed)
+        loser, _ = rules.playout(tables, position, scratch, live, workspace.seed)
         if loser == player:
             value += tuning.playout_share
     return value, 0
@@ -268,14 +261,14 @@ def _judge_leaf(tables, tuning, workspace):
 
 @njit(**KERNEL)
 def grow(tables, root, tree, region, tuning, n, stop, workspace):
-    """Visit the tree up to `n` times from the position `root`, until its result is proven or `stop[0]` is not 0.
+    """Make up to `n` visits from the position `root`, until its result is proven or `stop[0]` is set.
 
     `tables` are the variant's, `root` is uint64[POSITION_WORDS], `tree` a PuctTree, `tuning` a Tuning, `stop` uint8[1],
-    `workspace` a TreeWorkspace; `region` is the number of the thread. Returns the number of visits made.
+    `workspace` a TreeWorkspace; `region` is the number of the thread. Returns the number of visits.
     """
     scratch, position, path, live = workspace.scratch, workspace.position, workspace.path, workspace.live
     for player in range(2):
-        live[1, player], _ = placements(
+        live[1, player], _ = rules.placements(
             tables, root, player, workspace.everything, len(tables.piece), scratch, 2 + player
         )
     done = 0
@@ -309,12 +302,12 @@ def grow(tables, root, tree, region, tuning, n, stop, workspace):
                 tree.proof[node] = MOVED_IN_LOSES
                 winner = np.int64(position[TURN])
                 break
-            play(tables, position, np.int64(tree.move[child]))
+            rules.play(tables, position, np.int64(tree.move[child]))
             node = child
             depth += 1
             path[depth] = node
             tree.visits[node] += 1
-        # Who moved into the leaf is the one who is not to move in it; up the path the two take turns.
+        # The leaf's value is of the player not to move there; up the path they alternate.
         leaf_turn = np.int64(position[TURN])
         if winner < 0:
             value, tree.proof[node] = _judge_leaf(tables, tuning, workspace)
@@ -331,9 +324,9 @@ def grow(tables, root, tree, region, tuning, n, stop, workspace):
 
 
 def best_child(tree: PuctTree) -> int:
-    """The child of the root to play; -1 where it has no children.
+    """The child of the root to play: a winning one, else the most visited open one, else the most visited one.
 
-    One that wins, else the most visited one that does not lose, else the most visited one.
+    -1 if the root has no children.
     """
     first, size = int(tree.first[0]), int(tree.size[0])
     if first == LEAF or size == 0:
@@ -346,9 +339,9 @@ def best_child(tree: PuctTree) -> int:
 
 @njit(**KERNEL)
 def _copy_subtree(tree, node, target, origin):
-    """Copy the subtree below `node` of a PuctTree to another, breadth first. Returns how many nodes it has.
+    """Copy the subtree below `node` of a PuctTree to another, breadth first; return its number of nodes.
 
-    `origin` (int32[nodes]) is written to.
+    `origin` (int32[nodes]) is overwritten.
     """
     origin[0] = node
     used = 1

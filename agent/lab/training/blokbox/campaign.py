@@ -15,7 +15,7 @@ from pathlib import Path
 
 from agent.lab.jobs.executor import Executor, Session
 from agent.lab.jobs.gather import gather
-from agent.lab.tally import Score
+from agent.lab.tally import Tally
 from agent.lab.training.blokbox.learning import NetworkTrainer, new_network
 from agent.lab.training.blokbox.matches import TreePlayer, compare
 from agent.lab.training.blokbox.regression import fit
@@ -28,10 +28,10 @@ from games.native.blokbox.variant import BlokboxVariant
 PART = 500
 """Matches of self-play that are saved together."""
 KEPT_ROUNDS = 4
-"""A network learns from the samples of this many rounds. Set by hand; not tuned."""
+"""A network learns from the samples of this many rounds."""
 EPOCHS = 6
 RATE = 0.002
-"""Passes over the samples, and the learning rate to begin with. Set by hand; not tuned."""
+"""Passes over the samples, and the learning rate to begin with."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Round:
     """That the network learnt from."""
     losses: tuple[float, float]
     """On held-out positions: cross entropy of the values, divergence of the visits."""
-    score: Score
+    score: Tally
     """Of the new network against what was there before."""
 
 

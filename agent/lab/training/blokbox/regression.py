@@ -24,7 +24,7 @@ MAX_POSITIONS = 20_000
 """The weights are few: more positions would not tell more."""
 SMOOTHNESS = 0.01
 DECAY = 0.001
-"""Penalties on differences between neighbouring stages, and on the weights. Set by hand; not tuned."""
+"""Penalties on differences between neighbouring stages, and on the weights."""
 
 
 def fit(variant: BlokboxVariant, training_set: TrainingSet, seed: int = 0) -> GeneralWeights:

@@ -1,7 +1,7 @@
-"""A static evaluation of who will run out of moves first, from the placements that both players have and may still get.
+"""A static evaluation of who will run out of moves first, by the placements of both players.
 
-Each feature is computed for both players in the same way. The evaluation is the logit of winning: a weighted sum of the
-features' differences, with weights by stage of the match, which `training.regression` finds.
+The evaluation is the logit of winning: a weighted sum of the differences of both players' features, with weights by
+stage of the match, fitted by `agent.lab.training.blokbox.regression`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from games.native.blokbox.rules import placements
 from games.native.blokbox.variant import CORNERS, FREE, TURN
 
 N_FEATURES = 8
-"""Per player: log of one more than the moves, shapes that can be placed, shapes that fit in somewhere, free cells,
-usable corners, placeable shapes with a single move, usable corners that the other player may cover too, placeable
-shapes of at most three cells."""
+"""Features per player: log of one more than the moves, placeable shapes, shapes that fit somewhere, free cells, usable
+corners, placeable shapes with a single move, usable corners that the opponent may cover too, placeable shapes of at
+most three cells."""
 N_STAGES = 12
-"""Stages, by how much of the room at the start (see `room`) is used up. Set by hand; not tuned."""
+"""Stages, by the used share of the initial room (see `room`)."""
 
 
 @njit(**KERNEL)
 def take_features(tables, position, candidates, n_candidates, scratch, slot, features, n_live):
-    """Write the features of both players to `features` (float64[2, N_FEATURES]); return how many moves each has.
+    """Write the features of both players to `features` (float64[2, N_FEATURES]); return their numbers of moves.
 
-    Uses the slots `slot` + player of `scratch` for the moves; the first `n_candidates[player]` of `candidates[player]`
-    may be live, and `n_live[player]` becomes how many of them are. `candidates` is int64[2, shapes], both counts are
+    The slots `slot` + player of `scratch` take the moves. The first `n_candidates[player]` of `candidates[player]` may
+    be live; `n_live[player]` becomes the number of those that are. `candidates` is int64[2, shapes], both counts are
     int64[2]; `position` is uint64[POSITION_WORDS].
     """
     totals0 = 0
@@ -76,7 +76,7 @@ def take_features(tables, position, candidates, n_candidates, scratch, slot, fea
 
 @njit(**KERNEL)
 def room(position):
-    """The room that is left: cells that a player may still cover, those of both players counted twice.
+    """The room left: cells that a player may still cover, those of both players counted twice.
 
     `position` is uint64[POSITION_WORDS].
     """
@@ -88,7 +88,7 @@ def room(position):
 
 @njit(**KERNEL)
 def stage_of(features, room_at_start):
-    """The stage (0..N_STAGES - 1) of a position with these features (float64[2, N_FEATURES]).
+    """The stage (0..N_STAGES - 1) of a position with `features` (float64[2, N_FEATURES]).
 
     `room_at_start` (int64) is the room of the first position.
     """

@@ -1,7 +1,4 @@
-"""The value of a position and the priors of its moves before any search.
-
-They come from the network where there is one, else from `evaluation` and `priors`.
-"""
+"""The value of a position and the priors of its moves, by the network or else by `evaluation` and `priors`."""
 
 from __future__ import annotations
 
@@ -55,11 +52,11 @@ def hardest_move(
     scratch: PlacementWorkspace,
     workspace: NetworkWorkspace,
 ) -> int:
-    """The move after which the opponent is likeliest to err, for a player who is lost if it does not; -1 without moves.
+    """The move of a lost player after which the opponent is likeliest to err; -1 without moves.
 
-    If `stop[0]` (uint8[1]) is not 0, only the first few moves are examined. The opponent is taken to choose each reply
-    by the square root of its prior: more at random than the priors have it. `tables` are the variant's, `root` is
-    uint64[POSITION_WORDS], `tuning` a Tuning, `workspace` a NetworkWorkspace; `scratch` has four slots.
+    The opponent is taken to choose each reply by the square root of its prior. Stops early if `stop[0]` (uint8[1]) is
+    set. `tables` are the variant's, `root` is uint64[POSITION_WORDS], `tuning` a Tuning, `workspace` a
+    NetworkWorkspace; `scratch` has four slots.
     """
     n_moves, n_shapes = len(tables.effects), len(tables.piece)
     positions = np.stack([root, root, root])
@@ -74,7 +71,7 @@ def hardest_move(
 
 @njit(inline="always")
 def _examine(tables, position, scratch, live, features):
-    """`take_features` of `position`, in slots 0 and 1, when all shapes may be live; those of slots 2 and 3 are all."""
+    """`take_features` of `position` in slots 0 and 1, with all shapes of slots 2 and 3 as candidates."""
     for player in range(2):
         live[player] = len(tables.piece)
     return take_features(tables, position, scratch.shapes[2:4], live, scratch, np.int64(0), features, live)
@@ -82,7 +79,7 @@ def _examine(tables, position, scratch, live, features):
 
 @njit(inline="always")
 def _play_on(tables, position, move, child):
-    """Make `child` (uint64[POSITION_WORDS], like `position`) what comes after a move."""
+    """Make `child` the position after a move (both uint64[POSITION_WORDS])."""
     for word in range(POSITION_WORDS):
         child[word] = position[word]
     play(tables, child, move)
@@ -92,8 +89,8 @@ def _play_on(tables, position, move, child):
 def _hardest_move(tables, positions, tuning, stop, scratch, workspace, lists, n, priors, live, features):
     """`hardest_move` from `positions[0]` (uint64[3, POSITION_WORDS]) with the first `n` moves of `lists[0]`.
 
-    `lists` is int64[2, moves]. What is written to: the other two positions, the second list, `priors` (float32[moves]),
-    `live` (int64[2]) and `features` (float64[2, N_FEATURES]); slots 2 and 3 of `scratch` list all shapes.
+    `lists` is int64[2, moves]; slots 2 and 3 of `scratch` list all shapes. Overwrites the other two positions, the
+    second list, `priors` (float32[moves]), `live` (int64[2]) and `features` (float64[2, N_FEATURES]).
     """
     root, child, grandchild = positions[0], positions[1], positions[2]
     moves, replies = lists[0], lists[1]

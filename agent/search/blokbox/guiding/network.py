@@ -1,12 +1,11 @@
-"""A small neural network for one variant: who wins a position, and which of its moves deserve to be searched.
+"""A small neural network for one variant: the value of a position and the priors of its moves.
 
-Its inputs are sparse: what the player to move and the other one may do with each cell, which shapes still fit in
-somewhere, and every placement that both have. Each active input adds its row to a hidden layer, as in an efficiently
-updatable network (Nasu 2018), only that the rows are summed anew for each position: all placements are found anew as
-well. The hidden layer feeds a second one that ends in the logit of winning, and, with a vector per move, the logits of
-the moves (the two heads of AlphaZero, Silver et al. 2018).
+The inputs are sparse: each player's state of each cell, shapes that still fit somewhere, and all placements. An active
+input adds its row to a hidden layer, as in an efficiently updatable network (Nasu 2018), but summed anew for each
+position, as placements are found anew, too. The hidden layer feeds a second one that ends in the logit of winning and,
+with a vector per move, the logits of the moves (the two heads of AlphaZero, Silver et al. 2018).
 
-A network knows nothing about other piece sets or boards than its own: see `tuning` for when it is used.
+A network fits only its own pieces and board.
 """
 
 from __future__ import annotations
@@ -28,20 +27,20 @@ from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, FREE, TU
 HIDDEN = FLOATS
 """Width of the first layer. 64 units had no lower loss after two epochs."""
 SECOND = 16
-"""Width of the second layer. Set by hand; not tuned."""
+"""Width of the second layer."""
 CELL_STATES = 9
-"""A cell is closed, free, or free and a corner to a player; to both 3 x 3 states, of which 0 is no input."""
+"""States of a cell: closed, free, or a free corner, for each player; state 0 is no input."""
 N_MOVE_FEATURES = N_COUNTS + 2
 """Inputs of the move head that depend on the position: see `move_features`."""
 _SCALES = np.array([0.2, 0.2, 0.1, 0.3, 0.2, 0.3], np.float32)
-"""They bring the counts of `priors.describe` to the size of the other move features. Set by hand; not tuned."""
+"""Factors that bring the counts of `priors.describe` to the size of the other move features."""
 
 
 class Network(NamedTuple):
     """The weights, float32."""
 
     rows: NDArray[np.float32]
-    """[inputs, HIDDEN]: cells x states, then per player shapes that fit in, then per player all placements."""
+    """[inputs, HIDDEN]: cells x states, then fitting shapes per player, then all placements per player."""
     bias: NDArray[np.float32]
     """[HIDDEN]"""
     second: NDArray[np.float32]
@@ -49,21 +48,21 @@ class Network(NamedTuple):
     second_bias: NDArray[np.float32]
     """[SECOND]"""
     output: NDArray[np.float32]
-    """[SECOND + 1]: the last one is the bias."""
+    """[SECOND + 1]: bias last."""
     moves: NDArray[np.float32]
     """[moves, HIDDEN]"""
     move_bias: NDArray[np.float32]
     """[moves]"""
     move_features: NDArray[np.float32]
-    """[N_MOVE_FEATURES, HIDDEN + 1]: each move feature's weight is linear in the hidden layer; the last column is its
-    constant."""
+    """[N_MOVE_FEATURES, HIDDEN + 1]: each move feature's weight as a linear function of the hidden layer, its constant
+    last."""
 
 
 class NetworkWorkspace(NamedTuple):
-    """The memory of one thread's forward passes."""
+    """Memory of one thread's forward passes."""
 
     active: NDArray[np.int32]
-    """[inputs]: the active ones come first."""
+    """[inputs]: active inputs first."""
     hidden: NDArray[np.float32]
     """[HIDDEN]: the first layer."""
     second: NDArray[np.float32]
@@ -73,7 +72,7 @@ class NetworkWorkspace(NamedTuple):
     boards: NDArray[np.uint64]
     """[N_BOARDS, 4]: see `priors.divide`."""
     move_features: NDArray[np.float32]
-    """[N_MOVE_FEATURES]: those of one move."""
+    """[N_MOVE_FEATURES]: features of one move."""
     feature_weights: NDArray[np.float32]
     """[N_MOVE_FEATURES]: their weights in the position."""
 
@@ -107,13 +106,13 @@ def weight_shapes(n_shapes: int) -> dict[str, tuple[int, ...]]:
 
 
 def no_network() -> Network:
-    """What stands for a network where there is none: no rows."""
+    """A network without rows, which stands for none."""
     return Network(*(np.zeros((0,) * len(shape), np.float32) for shape in weight_shapes(0).values()))
 
 
 @njit(inline="always")
 def list_inputs(position, scratch, slot, live, n_shapes, active):
-    """List the active inputs of a position in `active` (int32[...]); returns how many they are.
+    """List the active inputs of a position in `active` (int32[...]); return their number.
 
     `evaluation.take_features` must have filled the slots `slot` and `slot + 1` of `scratch`, with `live` (int64[2])
     shapes per player. `position` is uint64[POSITION_WORDS].
@@ -186,13 +185,13 @@ def value_head(network, hidden, second):
 
 @njit(inline="always")
 def step_of(offset):
-    """From an anchor to a cell of a shape, by the cell's byte offset 64 * dx + 2 * dy (see `bits.fit`)."""
+    """The step from an anchor to a cell of a shape, by the cell's byte offset 64 * dx + 2 * dy (see `bits.fit`)."""
     return (np.int64(offset) >> 6) + 8 * (np.int64(offset) & 63)
 
 
 @njit(**INNER)
 def placement_density(tables, scratch, slot, live, density):
-    """Count for each cell how many of a slot's placements cover it: `density` (float32[256]), as shares of all."""
+    """Write the share of a slot's placements that cover each cell to `density` (float32[256])."""
     for cell in range(BOARD_CELLS):
         density[cell] = np.float32(0.0)
     total = 0
@@ -217,8 +216,8 @@ def placement_density(tables, scratch, slot, live, density):
 def move_features(tables, move, player, boards, densities, features):
     """Write the features of a move of the player to move to `features` (float32[N_MOVE_FEATURES]).
 
-    The counts of `priors.describe`, scaled, with its `boards`; then how crowded with the opponent's placements the
-    covered cells are and with own ones the blocked ones: `densities` (float32[2, 256]) by player.
+    These are the scaled counts of `priors.describe`, with its `boards`, and sums of `densities` (float32[2, 256], by
+    player): the opponent's over covered cells, own ones over blocked cells.
     """
     describe(tables, move, boards, features)
     for index in range(N_COUNTS):
@@ -250,8 +249,10 @@ def move_feature_weights(network, hidden, weights):
 
 @njit(**INNER, fastmath=True)
 def policy_logit(network, hidden, weights, features, move):
-    """The logit of a move (int64), from `hidden` (float32[HIDDEN]), its `features` and their `weights`
-    (float32[N_MOVE_FEATURES])."""
+    """The logit of a move (int64).
+
+    `hidden` is float32[HIDDEN], `features` and their `weights` are float32[N_MOVE_FEATURES].
+    """
     logit = network.move_bias[move]
     for unit in range(HIDDEN):
         logit += network.moves[move, unit] * hidden[unit]

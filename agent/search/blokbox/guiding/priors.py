@@ -1,6 +1,6 @@
-"""How promising a move looks before it is searched: a softmax over a few counts of cells, after Pentobi's priors.
+"""Priors of moves: a softmax over a few counts of cells, after Pentobi's.
 
-See `PriorKnowledge` in M. Enzenberger's Pentobi (libpentobi_mcts), which weighs points in the same spirit.
+See `PriorKnowledge` in M. Enzenberger's Pentobi (libpentobi_mcts).
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, COVERED,
 N_FEATURES = 6
 """Cells covered, corners won, own cells spent, own corners spent, opponent's free cells taken, its corners taken."""
 N_BOARDS = 5
-"""See `divide`."""
+"""Boards of `divide`."""
 
 _BYTES = 8 * WORDS
 
 
 @njit(**KERNEL)
 def divide(position, boards):
-    """Write what `describe` counts on to `boards` (uint64[N_BOARDS, 4]).
+    """Write the boards of `describe` to `boards` (uint64[N_BOARDS, 4]).
 
-    Own free cells, those that are no corners, those that are; then the other player's free cells and its corners.
+    Own free cells, those that are no corners, those that are; the other player's free cells, and its corners.
     """
     own = WORDS * np.int64(position[TURN])
     other = WORDS - own
@@ -75,7 +75,7 @@ def softmax(logits, n):
 def move_priors(tables, position, moves, n, weights, boards, features, priors):
     """Write the prior probabilities of the first `n` of `moves` to `priors` (float32[...]).
 
-    `boards` (uint64[N_BOARDS, 4]) and `features` (float32[N_FEATURES]) are written to.
+    `boards` (uint64[N_BOARDS, 4]) and `features` (float32[N_FEATURES]) are overwritten.
     """
     divide(position, boards)
     for index in range(n):

@@ -1,4 +1,4 @@
-"""How playouts, priors, evaluation and the tree search are weighted: by weights from self-play, and constants."""
+"""Weights from self-play and constants of the tree search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from games.native.blokbox.variant import BlokboxVariant
 
 @dataclass(frozen=True)
 class GeneralWeights:
-    """The weights that variants without a network are played with; `training.regression` finds them."""
+    """Weights for variants without a network, fitted by `agent.lab.training.blokbox.regression`."""
 
     evaluation: NDArray[np.float64]
     """[N_STAGES, evaluation.N_FEATURES + 1]: see `evaluation.value_logit`."""
@@ -25,31 +25,30 @@ class GeneralWeights:
 
     @classmethod
     def none(cls) -> GeneralWeights:
-        """Weights that know nothing."""
+        """Weights of 0."""
         return cls(np.zeros((N_STAGES, N_FEATURES + 1)), np.zeros(N_PRIORS))
 
 
 class Tuning(NamedTuple):
-    """Everything that the tree search can be tuned by, as its kernels take it."""
+    """Weights and constants in the form of the kernels."""
 
     network: Network
-    """Without rows where there is none for the variant; the weights that follow are used then."""
+    """Network, without rows where the variant has none; then the weights below are used."""
     prior_weights: NDArray[np.float64]
     """`GeneralWeights.priors`"""
     evaluation: NDArray[np.float64]
     """`GeneralWeights.evaluation`"""
     room: int
-    """That of the first position (see `evaluation.room`)."""
+    """Room of the first position (see `evaluation.room`)."""
     playout_share: float
-    """How much of a leaf's value comes from a playout; the rest comes from the evaluation.
-
-    With a network, half instead of 0.3 won 51 of 80 games (53-73 %) at 0.12 s a move."""
+    """Share of the playout in a leaf's value, beside the evaluation: with a network, 64 % against 0.3 (see
+    docs/experiments.md)."""
     exploration: float
-    """PUCT's constant. With a network, 1.6 and 0.6 scored 36 and 34 of 80 games against 1.0; without, set by hand."""
+    """PUCT's constant: with a network, 55 % against 1.6 and 57 % against 0.6 (see docs/experiments.md)."""
     first_play: float
-    """How much worse than its parent an unvisited move is taken to be. 0 and 0.25 chose no better or worse moves."""
+    """Value of an unvisited move below its parent's; 0 and 0.25 chose no better or worse moves."""
     patience: int
-    """Visits before a node is expanded. 6 scored 38 of 80 games against 2."""
+    """Visits before a node is expanded; 6 was no better (see docs/experiments.md)."""
 
 
 def tuning_for(variant: BlokboxVariant, weights: GeneralWeights, network: Network | None = None) -> Tuning:

@@ -1,1 +1,1 @@
-"""Proves results: alpha-beta (`prover`, `alphabeta`) with the help of territories (`territory`, `regions`, `solo`)."""
+"""Proofs of results: alpha-beta (`prover`, `alphabeta`) with territories (`territory`, `regions`, `solo`)."""

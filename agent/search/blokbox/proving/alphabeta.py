@@ -1,9 +1,9 @@
 """Iterative-deepening principal-variation search of Blokbox positions that proves who wins.
 
-`alphabeta.search` walks the tree; here stand the family's steps of it. Scores are from the player to move: hundredths
-of the logit of winning, or `WIN` and `-WIN`, which are always proofs: they come from ends of the match and from
-`territory` only, and no move is ever left out. Late moves are searched less deeply first (LMR), which keeps that true.
-Positions in which the opponent has no move left are won at once: without moving nobody gains any.
+The family's steps of `agent.search.alphabeta.search`. Scores are from the player to move: hundredths of the logit of
+winning, or `WIN` and `-WIN`, which are always proofs: they come from ends of the match and from `territory` only, and
+no move is left out for good. Late moves are searched less deeply first (LMR). A position in which the opponent has no
+move left is won: nobody gains moves but by moving.
 """
 
 from __future__ import annotations
@@ -29,30 +29,23 @@ from games.native.blokbox.variant import KEY, POSITION_WORDS, TURN, BlokboxVaria
 
 WIN = 30_000
 LIMIT = 20_000
-"""No evaluation is beyond this."""
+"""Largest evaluation."""
 MAX_DEPTH = 130
 
 VERDICT_MOVES = 30
-"""Territories are examined where one player has at most this many moves: with more they hardly ever decide.
-
-Set by hand; not tuned."""
+"""Most moves of one of the players for examining territories: with more they hardly ever decide."""
 VERDICT_ROOM = 0.6
-"""They are not while more than this share of the first position's room is left: nothing is proven that early.
-
-Set by hand; not tuned."""
+"""Largest share of the first position's room for examining territories: nothing is proven earlier."""
 LEAF_LOGIT = 3.0
-"""At leaves they are, too, where the evaluation is at least this sure; there they decide every other time.
-
-Set by that observation; not tuned."""
+"""Smallest evaluation for examining territories at leaves: there they decide every other time."""
 SOLO_ENTRIES = 1 << 18
 """Entries of the table of solo results, 10 bytes each."""
 LATE_MOVES = (4, 16)
-"""From these moves on, counted from 0, moves are searched one and two plies less deeply. Set by hand; not tuned."""
+"""First moves, counted from 0, to be searched one and two plies less deeply."""
 LATE_DEPTHS = (2, 4)
-"""The shallowest searches that do so. Set by hand; not tuned."""
+"""Shallowest searches with these reductions."""
 
 LOWER, UPPER, EXACT = 1, 2, 3
-
 
 ENTRY = np.dtype(
     [
@@ -65,7 +58,7 @@ ENTRY = np.dtype(
     ],
     align=True,
 )
-"""Of the transposition table, which has a power of two of entries; the newest one is kept."""
+"""Entry of the transposition table, whose size is a power of two; the newest one is kept."""
 
 
 class ProverWorkspace(NamedTuple):
@@ -78,15 +71,15 @@ class ProverWorkspace(NamedTuple):
     scratch: PlacementWorkspace
     """Two slots per ply, one for each player's moves, after two with all shapes."""
     live: NDArray[np.int64]
-    """[plies + 1, 2]: live shapes of both players; entry `ply` is what ply `ply` starts from."""
+    """[plies + 1, 2]: live shapes of both players before each ply."""
     moves: NDArray[np.int64]
     """[plies, moves]"""
     order: NDArray[np.float32]
-    """[plies, moves]: how soon to search the move, highest first."""
+    """[plies, moves]: order of the search, highest first."""
     history: NDArray[np.float32]
-    """[2, moves]: how often a move of each player cut, weighted by depth."""
+    """[2, moves]: cuts by each player's moves, weighted by depth."""
     killers: NDArray[np.int64]
-    """[plies, 2]: the moves that cut last at each ply, or -1."""
+    """[plies, 2]: last moves that cut at each ply, or -1."""
     territory: TerritoryWorkspace
     features: NDArray[np.float64]
     """[2, N_FEATURES]: see `evaluation.take_features`."""
@@ -95,7 +88,7 @@ class ProverWorkspace(NamedTuple):
     boards: NDArray[np.uint64]
     """[N_BOARDS, 4]: see `priors.divide`."""
     nodes: NDArray[np.int64]
-    """[1]: positions visited, never reset by the search."""
+    """[1]: number of positions visited, never reset by the search."""
 
 
 class BlokboxGame(NamedTuple):
@@ -159,7 +152,7 @@ def _enter(game, frames, ply):
     if own == 0:
         frame.value = -WIN
         return RETURN
-    # The root needs a move to play, however certain its result is.
+    # The root needs a move even if its result is proven.
     if ply > 0 and _evaluate(game, frame, position, ply, own, other):
         return RETURN
     n = list_moves(scratch, slot + player, live[player], moves)
@@ -170,13 +163,13 @@ def _enter(game, frames, ply):
 
 @njit(inline="always")
 def _look_up(table, key, frame, at_root):
-    """The hash move (NO_MOVE if there is none), and whether the table's score decides the window; `value` is then set.
+    """The hash move (or NO_MOVE), and whether the table's score decides the window; `value` is then set.
 
-    Sound: proofs hold whatever the depth was, and other scores are used only if they are of a search as deep as this
-    one. `table` is ENTRY[entries], `key` uint64, `frame` a FRAME record.
+    Sound: proofs hold at any depth, other scores are used only from searches at least as deep. `table` is
+    ENTRY[entries], `key` uint64, `frame` a FRAME record.
     """
     entry = table[np.int64(key & np.uint64(len(table) - 1))]
-    # Leaves are not stored, and asking for them costs a cache miss each.
+    # Leaves are not stored: looking them up would only cost a cache miss.
     if frame.depth <= 0 or entry.bound == 0 or entry.key != key:
         return NO_MOVE, False
     hash_move = np.int64(entry.move)
@@ -193,8 +186,8 @@ def _look_up(table, key, frame, at_root):
 def _evaluate(game, frame, position, ply, own, other):
     """Whether a position's score is known without searching its moves; `value` is then set.
 
-    Sound where it proves: a player whose opponent cannot move wins by moving, and territories are counted, not
-    estimated. `own` and `other` (int64) are the moves of the player to move and of the other one.
+    Proofs are sound: a player whose opponent cannot move wins by moving, and territories are counted, not estimated.
+    `own` and `other` (int64) are the numbers of moves of the player to move and of the other one.
     """
     if other == 0:
         frame.value = WIN
@@ -216,7 +209,7 @@ def _evaluate(game, frame, position, ply, own, other):
 
 @njit(inline="always")
 def _order_moves(game, position, ply, n, hash_move):
-    """Score the `n` moves of a ply: hash move, killers, then what they cover and how often they cut.
+    """Score the `n` moves of a ply: hash move, killers, then by priors and history.
 
     `game` is a BlokboxGame, `position` uint64[POSITION_WORDS]; the others are int64.
     """
@@ -240,7 +233,7 @@ def _order_moves(game, position, ply, n, hash_move):
 
 @njit(inline="always")
 def _resume(game, frames, ply):
-    """`alphabeta.search.resume`: this family has no searches of its own."""
+    """`alphabeta.search.resume`: unused, as the family has no searches of its own."""
     return RETURN
 
 
@@ -304,5 +297,5 @@ def search(game, root, depth, stop):
         work.live[0, player] = len(game.tables.piece)
     set_window(work.frames[0], -WIN - 1, WIN + 1, depth)
     start_moves(work.frames[0], 0)
-    # A move that wins for certain makes the others needless even at the root, whose window is wider.
+    # A winning move ends the search even at the root, whose window is wider.
     return search_frames(_enter, _resume, _make_move, _scored, _finish, game, work.frames, WIN, stop)

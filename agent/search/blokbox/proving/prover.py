@@ -1,8 +1,7 @@
-"""Alpha-beta at work beside the tree search: deepens from the root until it has proven the result, move by move.
+"""Alpha-beta beside the tree search: deepens at the root until the result is proven.
 
-A proof needs all of a position's moves, and alpha-beta visits those of a narrow window only: in the same time it proves
-results two to three plies earlier than the tree search's own solver. It is meant to run in a thread of its own; what
-it finds out about root moves is read while it runs.
+It proves results two to three plies earlier than the tree search's own solver. It runs in a thread of its own; results
+for root moves are read meanwhile.
 """
 
 from __future__ import annotations
@@ -13,16 +12,7 @@ from numpy.typing import NDArray
 from agent.search.alphabeta.frames import NO_MOVE
 from agent.search.blokbox.guiding.evaluation import room
 from agent.search.blokbox.guiding.tuning import Tuning
-from agent.search.blokbox.proving.alphabeta import (
-    MAX_DEPTH,
-    VERDICT_MOVES,
-    VERDICT_ROOM,
-    WIN,
-    BlokboxGame,
-    new_table,
-    new_workspace,
-    search,
-)
+from agent.search.blokbox.proving import alphabeta
 from agent.search.engine import StopFlag
 from games.native.blokbox.variant import BlokboxVariant
 
@@ -31,54 +21,54 @@ TABLE_ENTRIES = 1 << 22
 
 
 class BlokboxProver:
-    """Searches one root position at a time; the table is kept from one to the next."""
+    """Proves results of root positions, one after the other, with one transposition table."""
 
     def __init__(self, variant: BlokboxVariant, tuning: Tuning, *, entries: int = TABLE_ENTRIES) -> None:
         self.lost: NDArray[np.uint8] = np.zeros(len(variant.tables.effects), np.uint8)
-        """[moves]: 1 for root moves that are proven to lose; written while the search runs."""
+        """[moves]: 1 for root moves proven to lose; written during the search."""
         self.best_move = NO_MOVE
-        """The best root move of the last iteration that found one, or NO_MOVE."""
+        """Best root move of the last iteration that found one, or NO_MOVE."""
         self.score = 0
         """Its score (see `alphabeta`); `WIN` and `-WIN` are proofs."""
         self.depth = 0
-        """The last iteration that was finished."""
-        self._game = BlokboxGame(
+        """Last finished iteration."""
+        self._game = alphabeta.BlokboxGame(
             variant.tables,
             tuning.evaluation,
             tuning.prior_weights,
             tuning.room,
-            new_table(entries),
-            new_workspace(variant),
+            alphabeta.new_table(entries),
+            alphabeta.new_workspace(variant),
             self.lost,
         )
 
     @property
     def nodes(self) -> int:
-        """Positions visited so far."""
+        """Number of positions visited so far."""
         return int(self._game.work.nodes[0])
 
     @property
     def proven(self) -> bool:
-        """Whether the result of the root is known."""
-        return abs(self.score) == WIN
+        """Whether the result of the root is proven."""
+        return abs(self.score) == alphabeta.WIN
 
     def forget(self) -> None:
         """Prepare for another root."""
         self.lost[:] = 0
         self.best_move, self.score, self.depth = NO_MOVE, 0, 0
 
-    def run(self, root: NDArray[np.uint64], stop: StopFlag, *, max_depth: int = MAX_DEPTH) -> None:
-        """Deepen until the result is proven or `max_depth` is reached; return soon after `stop[0]` is set (1 ms)."""
-        early = room(root) > VERDICT_ROOM * self._game.room
-        game = self._game._replace(verdict_moves=0 if early else VERDICT_MOVES)
+    def run(self, root: NDArray[np.uint64], stop: StopFlag, *, max_depth: int = alphabeta.MAX_DEPTH) -> None:
+        """Deepen until the result is proven or `max_depth` is reached; return within 1 ms of `stop[0]`."""
+        early = room(root) > alphabeta.VERDICT_ROOM * self._game.room
+        game = self._game._replace(verdict_moves=0 if early else alphabeta.VERDICT_MOVES)
         work = game.work
         work.history[:] = 0
         work.killers[:] = -1
         while not (self.proven or stop[0]) and self.depth < max_depth:
-            finished = search(game, root, self.depth + 1, stop)
+            finished = alphabeta.search(game, root, self.depth + 1, stop)
             result = work.frames[0]
             score = int(result["value"] if finished else result["best"])
-            if result["best_move"] != NO_MOVE and (finished or score == WIN):
+            if result["best_move"] != NO_MOVE and (finished or score == alphabeta.WIN):
                 self.best_move, self.score = int(result["best_move"]), score
             if not finished:
                 return

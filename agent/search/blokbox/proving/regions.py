@@ -1,6 +1,6 @@
-"""Regions of a Blokbox board for one player: what it can ever cover there, and how many pieces at most.
+"""Regions of a Blokbox board for one player: cells that it can ever cover, and an upper bound of placements.
 
-See `territory` for what they are good for.
+See `territory` for their use.
 """
 
 from __future__ import annotations
@@ -18,47 +18,44 @@ from games.native.blokbox.rules import PlacementWorkspace, new_placement_workspa
 from games.native.blokbox.variant import POSITION_WORDS, BlokboxVariant
 
 WITNESSES = 16
-"""Sets of placements that are remembered for each player. Set by hand; not tuned."""
+"""Sets of placements remembered for each player."""
 CELLS, CORNERS, PIECES, SIZE, LATEST, REGION_WORDS = 0, WORDS, 2 * WORDS, 2 * WORDS + 1, 2 * WORDS + 2, 2 * WORDS + 3
-"""Words of a region: cells that a placement can cover, sooner or later; those among them that are diagonally beside the
-player's colour; the pieces of the shapes that can be placed, as bits; how many these shapes are; for regions below
-PRIVATE, which of the player's witnesses was written last."""
+"""Words of a region: cells that a placement can ever cover; those of them diagonally beside the player's colour; pieces
+of the placeable shapes, as bits; number of these shapes; for regions below PRIVATE, the player's newest witness."""
 LIVE, NEXT, COUNT, PLY_WORDS = range(POSITION_WORDS, POSITION_WORDS + 4)
-"""Words of a ply of the solo search after its position: how many shapes are live, the next of its moves, and how many
-moves there are."""
+"""Words of a ply of the solo search after its position: number of live shapes, next move, number of moves."""
 PRIVATE = 2
-"""Region `PRIVATE + player` is that player's territory; region `player` all that it can reach."""
+"""Region `PRIVATE + player` is that player's territory, region `player` its whole reach."""
 
-# Where `narrow` keeps boards in the first ply of the solo search.
+# Boards of `narrow` in the first ply of the solo search.
 _SEEDS, _COVERED, _BESIDE = 0, WORDS, 2 * WORDS
 _ONE = np.uint64(1)
 _LAST_COLUMN = np.uint64(0x8000800080008000)
 
 
 class TerritoryWorkspace(NamedTuple):
-    """Memory of the kernels of `regions`, `solo` and `territory`: one for each thread."""
+    """One thread's memory for the kernels of `regions`, `solo` and `territory`."""
 
     regions: NDArray[np.uint64]
     """[regions + 1, REGION_WORDS]: see `CELLS`; the last one holds an empty board, and one after it (see
     `bits.spread`)."""
     shapes: NDArray[np.int64]
-    """[regions, shapes]: shapes that can be placed in the region, sooner or later."""
+    """[regions, shapes]: shapes that can ever be placed in the region."""
     spans: NDArray[np.int64]
-    """[shapes, 2]: how many cells a shape covers together with the cells right of it, and with those below."""
+    """[shapes, 2]: number of cells of a shape together with those right of it, and with those below."""
     scratch: PlacementWorkspace
-    """[plies]: solo search: moves."""
+    """[plies]: moves of the solo search."""
     plies: NDArray[np.uint64]
-    """[plies, PLY_WORDS]: positions, of which the first player's part is used, and what stands after them; see `LIVE`.
-    """
+    """[plies, PLY_WORDS]: positions, of which only the first player's part is used, and the words from `LIVE` on."""
     moves: NDArray[np.int64]
-    """[2, plies, moves]: the moves of each ply, and the free cells that these spend."""
+    """[2, plies, moves]: moves of each ply, and the free cells that they spend."""
     anchors: NDArray[np.uint64]
-    """[shapes, 4]: the variant's, without those that the solo search has done with; all are there between searches."""
+    """[shapes, 4]: the variant's anchors, during a solo search without those that are done."""
     witnesses: NDArray[np.uint64]
-    """[2, WITNESSES, REGION_WORDS]: per player, sets of placements that were found: their cells, the corners among
-    these that it had before, the pieces, and how many placements these are, in the order of a region."""
+    """[2, WITNESSES, REGION_WORDS]: found sets of placements per player, in the words of a region: cells, corners among
+    them that it had before, pieces, number of placements."""
     table: NDArray[np.uint64]
-    """[entries, 2], of solo results: hashes of regions; lower bounds, and upper bounds 8 bits further up."""
+    """[entries, 2]: solo results: hash of the region; lower bound, and upper bound 8 bits further up."""
 
 
 def new_territory_workspace(variant: BlokboxVariant, entries: int = 1 << 16) -> TerritoryWorkspace:
@@ -85,10 +82,10 @@ def new_territory_workspace(variant: BlokboxVariant, entries: int = 1 << 16) -> 
 
 @njit(**INNER)
 def narrow(tables, territory, region):
-    """Narrow a region down to what can be covered from its corners on, by the player alone.
+    """Narrow a region down to the cells that the player alone can cover from its corners on.
 
-    Cells, corners and shapes of the region are what there might be; they become what there is, or slightly more: that
-    two placements may exclude each other is left out of account.
+    The region's cells, corners and shapes are candidates and become those that remain. They are slightly
+    over-estimated: placements that exclude each other both count.
     """
     columns, firsts, pieces_of = tables.columns, tables.first, tables.piece
     all_anchors, offsets = tables.anchors.ctypes.data, tables.offsets.ctypes.data
@@ -142,13 +139,11 @@ def narrow(tables, territory, region):
 
 @njit(**INNER)
 def ceiling(cells, shapes, n_shapes, spans):
-    """An upper bound of how many shapes with different cells fit into `cells` side by side.
+    """An upper bound of the number of shapes that fit into `cells` side by side.
 
-    `cells` is uint64[...], of which the first 4 words are used. Meant are the first `n_shapes` of `shapes`
-    (int64[...]); `spans` (int64[shapes, 2]) is that of a TerritoryWorkspace.
-
-    Placements of one player share no sides. So no two of them share a cell even if each is taken together with the
-    cells right of it, or with those below it.
+    Counts the first `n_shapes` of `shapes` (int64[...]) in the first 4 words of `cells` (uint64[...]); `spans`
+    (int64[shapes, 2]) is that of a TerritoryWorkspace. Placements of one player share no sides: they do not overlap
+    even when each is taken together with the cells right of it, or below it.
     """
     wide = 0
     tall = 0
@@ -179,7 +174,7 @@ def ceiling(cells, shapes, n_shapes, spans):
 
 @njit(inline="always")
 def region_ceiling(territory, region):
-    """An upper bound of the placements that can be made in a region."""
+    """An upper bound of the placements in a region."""
     row = territory.regions[region]
     bound = ceiling(row, territory.shapes[region], np.int64(row[SIZE]), territory.spans)
     return min(bound, popcount(row[PIECES]))

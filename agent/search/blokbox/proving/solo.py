@@ -1,9 +1,7 @@
-"""The solo search: how many placements a player can make in a region with nobody else on the board.
+"""The solo search: the largest set of placements that a player can make in a region without an opponent.
 
-It looks for sets of placements that do not exclude each other.
-
-Most questions are answered without a search: by a table of earlier results, or by a *witness*, a set of placements
-that was found in another position and can still be made.
+Most questions need no search: a table of earlier results answers them, or a *witness*, a set of placements from another
+position that can still be made.
 """
 
 from __future__ import annotations
@@ -11,20 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from agent.search.blokbox.proving.regions import (
-    CELLS,
-    COUNT,
-    LATEST,
-    LIVE,
-    NEXT,
-    PIECES,
-    PRIVATE,
-    REGION_WORDS,
-    SIZE,
-    WITNESSES,
-    ceiling,
-)
-from agent.search.blokbox.proving.regions import CORNERS as IN_CORNERS
+from agent.search.blokbox.proving import regions
 from games.bits.board16x16 import WORDS
 from games.bits.compiling import INNER
 from games.bits.words import popcount
@@ -33,7 +18,7 @@ from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, COVERED,
 
 _ONE = np.uint64(1)
 _ONLY = np.int64(0)
-"""The player of a solo search. Of a NumPy type: Numba would compile what is called with a literal anew for it."""
+"""The player of a solo search. A NumPy integer: Numba compiles callees anew for a literal."""
 
 
 @njit(inline="always")
@@ -47,49 +32,49 @@ def _mix(key, word):
 @njit(inline="always")
 def _region_key(row):
     """A hash of a region, uint64[REGION_WORDS]."""
-    key = _mix(np.uint64(0x9E3779B97F4A7C15), row[PIECES])
+    key = _mix(np.uint64(0x9E3779B97F4A7C15), row[regions.PIECES])
     for word in range(WORDS):
-        key = _mix(key, row[CELLS + word])
-        key = _mix(key, row[IN_CORNERS + word])
+        key = _mix(key, row[regions.CELLS + word])
+        key = _mix(key, row[regions.CORNERS + word])
     return key
 
 
 @njit(**INNER)
 def _list_by_cost(effects, scratch, position, ply, moves, costs):
-    """List the moves of a ply (int64) and the free cells that they spend, and start with the first.
+    """List the moves of a ply (int64) and the free cells that they spend; begin with the first.
 
     `effects` are the variant's (uint64[moves, EFFECT_WORDS]), `scratch` is a PlacementWorkspace, `position`
     uint64[PLY_WORDS], `moves` and `costs` are int64[moves].
     """
-    n = list_moves(scratch, ply, np.int64(position[LIVE]), moves)
+    n = list_moves(scratch, ply, np.int64(position[regions.LIVE]), moves)
     for index in range(n):
         cost = 0
         for word in range(WORDS):
             cost += popcount(effects[moves[index], BLOCKED + word] & position[FREE + word])
         costs[index] = cost
-    position[NEXT], position[COUNT] = np.uint64(0), np.uint64(n)
+    position[regions.NEXT], position[regions.COUNT] = np.uint64(0), np.uint64(n)
 
 
 @njit(inline="always")
 def _toggle(anchors, move):
-    """Take a move (int64) out of the choices, `anchors` (uint64[shapes, 4]), or put it back."""
+    """Remove a move (int64) from the choices, `anchors` (uint64[shapes, 4]), or put it back."""
     cell = move & (BOARD_CELLS - 1)
     anchors[move // BOARD_CELLS, cell >> 6] ^= _ONE << np.uint64(cell & 63)
 
 
 @njit(**INNER)
 def witnessed(territory, player, length):
-    """Whether a witness of at least `length` placements can still be made by `player` (both int64) without an opponent.
+    """Whether `player` alone can still make a witness of at least `length` placements (both int64).
 
     `territory` is a TerritoryWorkspace.
     """
     row, witnesses = territory.regions[player], territory.witnesses[player]
-    for index in range(WITNESSES):
+    for index in range(regions.WITNESSES):
         witness = witnesses[index]
-        if np.int64(witness[SIZE]) < length:
+        if np.int64(witness[regions.SIZE]) < length:
             continue
         missing = np.uint64(0)
-        for word in range(SIZE):
+        for word in range(regions.SIZE):
             missing |= witness[word] & ~row[word]
         if missing == 0:
             return True
@@ -98,17 +83,17 @@ def witnessed(territory, player, length):
 
 @njit(inline="always")
 def _remember(tables, territory, player, ply, live):
-    """Keep the placements of a solo search down to `ply`, and one more if its child has any, as a witness."""
+    """Keep the placements of a solo search down to `ply`, and one of its child if it has any, as a witness."""
     row, plies, moves, scratch = territory.regions[player], territory.plies, territory.moves, territory.scratch
-    row[LATEST] = (row[LATEST] + _ONE) & np.uint64(WITNESSES - 1)
-    witness = territory.witnesses[player, np.int64(row[LATEST])]
-    for word in range(REGION_WORDS):
+    row[regions.LATEST] = (row[regions.LATEST] + _ONE) & np.uint64(regions.WITNESSES - 1)
+    witness = territory.witnesses[player, np.int64(row[regions.LATEST])]
+    for word in range(regions.REGION_WORDS):
         witness[word] = np.uint64(0)
     length = 0
     for level in range(ply + 2):
         move = -1
         if level <= ply:
-            move = moves[0, level, np.int64(plies[level, NEXT]) - 1]
+            move = moves[0, level, np.int64(plies[level, regions.NEXT]) - 1]
         else:
             for index in range(live):
                 if scratch.counts[level, index] > 0:
@@ -117,22 +102,22 @@ def _remember(tables, territory, player, ply, live):
         if move >= 0:
             length += 1
             for word in range(WORDS):
-                witness[CELLS + word] |= tables.effects[move, COVERED + word]
-            witness[PIECES] |= _ONE << np.uint64(tables.piece[move // BOARD_CELLS])
+                witness[regions.CELLS + word] |= tables.effects[move, COVERED + word]
+            witness[regions.PIECES] |= _ONE << np.uint64(tables.piece[move // BOARD_CELLS])
     for word in range(WORDS):
-        witness[IN_CORNERS + word] = witness[CELLS + word] & row[IN_CORNERS + word]
-    witness[SIZE] = np.uint64(length)
+        witness[regions.CORNERS + word] = witness[regions.CELLS + word] & row[regions.CORNERS + word]
+    witness[regions.SIZE] = np.uint64(length)
 
 
 @njit(**INNER)
 def solo(tables, territory, region, target, budget):
-    """Lower and upper bound of the placements that a player can make in a region, without an opponent.
+    """Lower and upper bounds of the placements that a player alone can make in a region.
 
-    Looks for `target` placements, and tries at most `budget`; if the lower bound is less than the target and the upper
-    one is not, these were too few. When all sets with a certain placement were tried, it is left out of all others.
+    Looks for `target` placements and tries at most `budget`; the target lies between the bounds if the budget was too
+    small. A placement whose sets were all tried is left out of all others.
     """
     row, plies, anchors, spans = territory.regions[region], territory.plies, territory.anchors, territory.spans
-    upper = popcount(row[PIECES])
+    upper = popcount(row[regions.PIECES])
     if upper <= 1:
         return upper, upper
     if upper < target:
@@ -145,23 +130,23 @@ def solo(tables, territory, region, target, budget):
         upper = np.int64(entry[1] >> np.uint64(8))
         if lower >= target or upper < target:
             return lower, upper
-    # The variant's tables with the anchors that are left.
+    # The variant's tables with the remaining anchors.
     effects, piece = tables.effects, tables.piece
     choices = VariantTables(anchors, tables.offsets, tables.first, piece, tables.columns, effects, tables.keys)
     scratch, all_moves, all_costs = territory.scratch, territory.moves[0], territory.moves[1]
     root = plies[0]
     for word in range(WORDS):
-        root[FREE + word] = row[CELLS + word]
-        root[CORNERS + word] = row[IN_CORNERS + word]
-    root[OWNED] = row[PIECES]
+        root[FREE + word] = row[regions.CELLS + word]
+        root[CORNERS + word] = row[regions.CORNERS + word]
+    root[OWNED] = row[regions.PIECES]
     ply = np.int64(0)
-    live, total = placements(choices, root, _ONLY, territory.shapes[region], np.int64(row[SIZE]), scratch, ply)
-    root[LIVE] = np.uint64(live)
+    live, total = placements(choices, root, _ONLY, territory.shapes[region], np.int64(row[regions.SIZE]), scratch, ply)
+    root[regions.LIVE] = np.uint64(live)
     _list_by_cost(effects, scratch, root, ply, all_moves[ply], all_costs[ply])
     nodes = 0
     while lower < target and nodes < budget:
         position, moves = plies[ply], all_moves[ply]
-        index, n = np.int64(position[NEXT]), np.int64(position[COUNT])
+        index, n = np.int64(position[regions.NEXT]), np.int64(position[regions.COUNT])
         if index == n:
             for done in range(n):
                 _toggle(anchors, moves[done])
@@ -177,7 +162,7 @@ def solo(tables, territory, region, target, budget):
         move = moves[best]
         moves[best], costs[best] = moves[index], costs[index]
         moves[index] = move
-        position[NEXT] = np.uint64(index + 1)
+        position[regions.NEXT] = np.uint64(index + 1)
         _toggle(anchors, move)
         nodes += 1
         child = plies[ply + 1]
@@ -186,13 +171,15 @@ def solo(tables, territory, region, target, budget):
             child[FREE + word] = position[FREE + word] & ~effect[BLOCKED + word]
             child[CORNERS + word] = position[CORNERS + word] | effect[TOUCHED + word]
         child[OWNED] = position[OWNED] & ~(_ONE << np.uint64(piece[move // BOARD_CELLS]))
-        live, total = placements(choices, child, _ONLY, scratch.shapes[ply], np.int64(position[LIVE]), scratch, ply + 1)
+        live, total = placements(
+            choices, child, _ONLY, scratch.shapes[ply], np.int64(position[regions.LIVE]), scratch, ply + 1
+        )
         lower = max(lower, ply + 1 + (total > 0))
-        if lower >= target and region < PRIVATE:
+        if lower >= target and region < regions.PRIVATE:
             _remember(tables, territory, region, ply, live)
-        if total > 0 and ply + 1 + ceiling(child, scratch.shapes[ply + 1], live, spans) >= target:
+        if total > 0 and ply + 1 + regions.ceiling(child, scratch.shapes[ply + 1], live, spans) >= target:
             ply += 1
-            child[LIVE] = np.uint64(live)
+            child[regions.LIVE] = np.uint64(live)
             _list_by_cost(effects, scratch, child, ply, all_moves[ply], all_costs[ply])
     if ply < 0:
         upper = target - 1

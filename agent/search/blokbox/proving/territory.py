@@ -1,16 +1,15 @@
-"""Proofs without search, from what each player can still cover and the other one never can.
+"""Proofs without search, by the cells that only one player can still cover.
 
-A move takes free cells from both players, and never gives the opponent anything. So what a player can do only gets
-less by what the other one does:
+A move takes free cells from both players and gives the opponent nothing:
 
-- A player never makes more placements than it could if the other one passed for ever (`most`).
-- A *region* is a set of cells together with the shapes that one player can still place there.
-- Cells that only one player can ever cover are its *territory*. A sequence of placements that stays inside can be made
-  at any time, whatever the opponent does; so its length is certain (`least`).
+- A player makes no more placements than it could if the opponent passed for ever (`most`).
+- A *region* is a set of cells with the shapes that one player can still place there.
+- A player's *territory* is the cells that only it can ever cover. Placements inside are safe from the opponent, so
+  their number is certain (`least`).
 
 The player to move wins if its `least` is greater than the opponent's `most`, and loses if its `most` is not greater
-than the opponent's `least`. Where no cell is left to both, the two are the same and decide every position, but for the
-length of the solo searches that find them.
+than the opponent's `least`. Where the players share no cell, this decides every position, given long enough solo
+searches.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ from games.native.blokbox.variant import CORNERS, FREE, OWNED, TURN
 
 TO_MOVE_WINS = 1
 TO_MOVE_LOSES = -1
-"""Verdicts: that the player to move wins, or loses."""
+"""Verdicts: the player to move wins, or loses."""
 
 PRIVATE_NODES = 20
-"""Placements that a solo search in a territory may try: what it finds later is hardly ever better. Set by hand."""
+"""Most placements to try in a solo search of a territory: later ones hardly ever improve it."""
 SOLO_NODES = 100
-"""Placements that a solo search for a player's `most` may try. Set by hand; not tuned."""
+"""Most placements to try in a solo search for a player's `most`."""
 
 _ONE = np.uint64(1)
 
 
 @njit(inline="always")
 def _outlasts(tables, territory, player, lead):
-    """Whether `player` certainly makes `lead` placements more than the other one ever can."""
+    """Whether `player` certainly makes `lead` more placements than the other one ever can."""
     other = 1 - player
     region = PRIVATE + player
     mine, others, private = territory.regions[player], territory.regions[other], territory.regions[region]
@@ -54,7 +53,7 @@ def _outlasts(tables, territory, player, lead):
     private[PIECES], private[SIZE] = mine[PIECES], mine[SIZE]
     for index in range(np.int64(mine[SIZE])):
         shapes[region, index] = shapes[player, index]
-    # Most positions are undecided. Each step is dearer than the one before it, and sorts most of them out.
+    # Most positions are undecided. Each step costs more than the last, and sorts most of them out.
     at_most = region_ceiling(territory, region)
     if at_most < lead or witnessed(territory, other, at_most - lead + 1):
         return False
@@ -71,10 +70,10 @@ def _outlasts(tables, territory, player, lead):
 
 @njit(**INNER)
 def verdict(tables, position, candidates, n_candidates, expected, territory):
-    """`TO_MOVE_WINS` or `TO_MOVE_LOSES` for the player to move if territories decide the match, else 0.
+    """`TO_MOVE_WINS` or `TO_MOVE_LOSES` if territories decide the match, else 0.
 
-    Only `expected`, which is one of the two, is looked for: evaluations are nearly always right about which one it can
-    be. The first `n_candidates[player]` (int64[2]) of `candidates[player]` may be live. Writes to `territory` only.
+    Looks only for the `expected` one, which evaluations nearly always know. The first `n_candidates[player]` (int64[2])
+    of `candidates[player]` may be live. Writes to `territory` only.
     """
     piece = tables.piece
     for player in range(2):

@@ -1,1 +1,1 @@
-"""The trained weights: `general.npz` for variants without a network, the others networks, which `networks` finds."""
+"""The trained weights: networks (`networks`), and `general.npz` for variants without one (`general`)."""

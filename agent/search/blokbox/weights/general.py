@@ -1,4 +1,4 @@
-"""Reading and writing the weights of evaluation and priors that variants without a network are played with."""
+"""Files of the weights of evaluation and priors for variants without a network."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from agent.search.blokbox.guiding.tuning import GeneralWeights
 
 FILE = "general.npz"
-"""Its name beside the networks."""
+"""Name of the file beside the networks."""
 SHIPPED = Path(__file__).parent / FILE
 
 
 def load(path: Path = SHIPPED) -> GeneralWeights:
-    """Weights from a file (.npz), the shipped one by default."""
+    """Read weights from a file (.npz), the shipped one by default."""
     with np.load(path) as arrays:
         return GeneralWeights(arrays["evaluation"], arrays["priors"])
 

@@ -1,4 +1,4 @@
-"""The networks that come with the package: one file per variant, found again however its board is turned."""
+"""The shipped networks: one file per variant, found for any rotation or reflection of its board."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from games.native.blokbox.variant import BOARD_CELLS, BlokboxVariant, Cell
 SHIPPED = Path(__file__).parent
 SUFFIX = ".npz"
 _NAMES = {"move_features": "hints"}
-"""What fields of a network are called in the files, where that is not their name."""
+"""Names of a network's fields in the files, where they differ."""
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """What a network has to know of the variant that it was trained for."""
+    """Geometry of the variant that a network was trained for."""
 
     size: tuple[int, int]
     shapes: tuple[frozenset[Cell], ...]
@@ -31,11 +31,11 @@ class Geometry:
     pieces: tuple[int, ...]
     """The piece of each shape."""
     starts: frozenset[frozenset[Cell]]
-    """The cells that one colour lies on at the start, and those of the other colour."""
+    """Cells of each colour at the start."""
 
     @classmethod
     def of(cls, variant: BlokboxVariant) -> Geometry:
-        """That of a variant."""
+        """The geometry of a variant."""
         return cls(
             (variant.width, variant.height),
             tuple(frozenset(shape.cells) for shape in variant.shapes),
@@ -46,14 +46,14 @@ class Geometry:
 
 @dataclass(frozen=True)
 class _Symmetry:
-    """One of the eight ways to lay a rectangle on itself or on its transpose."""
+    """One of the eight mappings of a rectangle to itself or its transpose."""
 
     transpose: bool
     flip_x: bool
     flip_y: bool
 
     def cell(self, cell: Cell, size: tuple[int, int]) -> Cell:
-        """Where a cell of a board of that size goes."""
+        """The image of a cell of a board of that size."""
         x, y = cell
         width, height = size
         if self.flip_x:
@@ -63,12 +63,12 @@ class _Symmetry:
         return (y, x) if self.transpose else (x, y)
 
     def size(self, size: tuple[int, int]) -> tuple[int, int]:
-        """The size of the board then."""
+        """The size of the board's image."""
         return (size[1], size[0]) if self.transpose else size
 
 
 def load(path: Path) -> tuple[Network, Geometry]:
-    """A network and its geometry from a file. Raises `ValueError` where the arrays do not have their shapes."""
+    """Read a network and its geometry from a file. Raises `ValueError` for arrays of other shapes."""
     with np.load(path) as arrays:
         shapes: dict[int, set[Cell]] = {}
         for shape, x, y in arrays["shape_cells"].tolist():
@@ -90,7 +90,7 @@ def load(path: Path) -> tuple[Network, Geometry]:
 
 
 def save(path: Path, network: Network, variant: BlokboxVariant) -> None:
-    """Write a network and the geometry of its variant to a file; the weights lose half of their digits."""
+    """Write a network, in half precision, and the geometry of its variant to a file."""
     np.savez_compressed(
         path,
         size=np.array([variant.width, variant.height]),
@@ -102,7 +102,7 @@ def save(path: Path, network: Network, variant: BlokboxVariant) -> None:
 
 
 def shipped_network(variant: BlokboxVariant, folder: Path = SHIPPED) -> Network | None:
-    """The network for a variant, laid out for the numbering of its shapes and cells; None where there is none."""
+    """The network for a variant, in its numbering of shapes and cells; None where there is none."""
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         if path.name == general.FILE:
             continue
@@ -113,7 +113,7 @@ def shipped_network(variant: BlokboxVariant, folder: Path = SHIPPED) -> Network 
 
 
 def lay_out(network: Network, geometry: Geometry, variant: BlokboxVariant) -> Network | None:
-    """The network of one geometry for a variant that differs from it by numbering and a symmetry; else None."""
+    """The network for a variant that differs from `geometry` by numbering and a symmetry; else None."""
     for symmetry in _symmetries():
         match = _matching_moves(geometry, symmetry, variant)
         if match is None:
@@ -154,9 +154,9 @@ def _symmetries() -> Iterator[_Symmetry]:
 def _matching_moves(
     geometry: Geometry, symmetry: _Symmetry, variant: BlokboxVariant
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """The variant's shape for each shape of the geometry, and its move for each move; None where they differ.
+    """The variant's shape for each shape of the geometry, and its move for each move; None where they do not match.
 
-    The moves are int64[shapes, 256], -1 where there is none.
+    Moves are int64[shapes, 256], -1 for none.
     """
     if symmetry.size(geometry.size) != (variant.width, variant.height):
         return None
@@ -184,7 +184,7 @@ def _matching_moves(
 
 
 def _anchored(cells: Iterator[Cell]) -> tuple[Cell, frozenset[Cell]]:
-    """The least x and y of some cells, and the cells from there."""
+    """The least x and y of some cells, and the cells relative to it."""
     listed = list(cells)
     left, top = min(x for x, _ in listed), min(y for _, y in listed)
     return (left, top), frozenset((x - left, y - top) for x, y in listed)

@@ -201,20 +201,8 @@ def test_what_was_trained_is_shipped_on_request(tmp_path: Path, monkeypatch: pyt
     shipped.mkdir()
     monkeypatch.setattr(networks, "SHIPPED", shipped)
     monkeypatch.setattr(general, "SHIPPED", shipped / "weights.npz")
-    command = [
-        "lab",
-        "train",
-        "blokbox",
-        "blokbox",
-        str(tmp_path / "work"),
-        "--rounds",
-        "1",
-        "--games",
-        "2",
-        "--visits",
-        "30",
-    ]
-    command += ["--match-games", "2", "--scratch", "--cores", "1"]
+    command = ["lab", "train", "blokbox", "blokbox", str(tmp_path / "work"), "--rounds", "1", "--games", "2"]
+    command += ["--visits", "30", "--match-games", "2", "--scratch", "--cores", "1"]
     assert main(command) == 0
     assert not list(shipped.iterdir())
     assert main([*command, "--install", "--install-general"]) == 0
