@@ -74,7 +74,7 @@ BLIND_TIC_TAC_TOE = """
 
 
 class HiddenMatch:
-    """A match as its manager sees it, in which one role is told what it perceives."""
+    """A match as its manager sees it, with one role's percepts."""
 
     def __init__(self, source: str, role: int, seed: int = 0) -> None:
         self.rules: CheckedRules = check(read_rulesheet(source))
@@ -85,11 +85,11 @@ class HiddenMatch:
         self.perceive: Perceive = partial(Perception(self.rules).percepts, role=role)
 
     def legal(self) -> list[Term]:
-        """The own legal moves."""
+        """Returns the own legal moves."""
         return self.machine.legal(self.state, self.role)
 
     def advance(self, own: Term, **others: Term) -> Unseen:
-        """Makes a joint move; what is not said is chosen by chance. Returns what the role is told of it."""
+        """Makes a joint move, random where not given; returns the message to the role."""
         moves = []
         for role, name in enumerate(self.machine.roles):
             legal = self.machine.legal(self.state, role)

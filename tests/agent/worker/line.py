@@ -1,4 +1,4 @@
-"""A worker's channel for tests that speak to a session in their own process."""
+"""A channel for tests with a session in their own process."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Line(Channel):
         self.reports: queue.Queue[Report] = queue.Queue()
 
     def send(self, report: Report) -> None:
-        """To the test."""
+        """Sends a report to the test."""
         self.reports.put(report)
 
     def receive(self, timeout: float | None = None) -> Command | None:
-        """From the test; `Begin` is the end."""
+        """Returns the test's next command; `Begin` is the end."""
         try:
             command = self.commands.get(timeout=timeout)
         except queue.Empty:
@@ -29,5 +29,5 @@ class Line(Channel):
         return command
 
     def wake(self) -> None:
-        """Nothing is as good as any command."""
+        """Ends a wait, as any command does."""
         self.commands.put(None)

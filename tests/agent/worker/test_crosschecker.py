@@ -1,4 +1,4 @@
-"""The process that compares, on rules that take long."""
+"""The process that compares, on slow rules."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Portable(Interpreter):
 
 
 class Slow(Interpreter):
-    """Needs for one of its states more time than there ever is."""
+    """Never finishes with one of its states."""
 
     def terminal(self, state: State) -> bool:
         """Is stopped in that state."""
@@ -46,7 +46,7 @@ class Slow(Interpreter):
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Looks again and again, until it must be taken never to come true."""
+    """Waits until a condition holds."""
     for _ in range(6_000):
         if condition():
             return
@@ -55,7 +55,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def test_state_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The states after it are compared all the same, and what was not compared is said."""
+    """States after one that is given up are compared; the log counts those not compared."""
     monkeypatch.setattr(crosschecker, "MAX_CPU_SECONDS", 0.4)
     monkeypatch.setattr(crosschecker, "SHARE", 1.0)
     monkeypatch.setattr(crosschecker, "RANDOM_SHARE", 1e-9)
@@ -85,7 +85,7 @@ def test_state_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) 
 
 
 class Simulated:
-    """A child process, a clock and a condition in one: time passes only where it is waited for."""
+    """A child process, a clock and a condition in one: only waiting passes time."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -112,8 +112,8 @@ class Simulated:
 
 @pytest.mark.parametrize("overrun", [1.0, 3.0])
 def test_comparing_costs_its_share_of_the_thinking(monkeypatch: pytest.MonkeyPatch, overrun: float) -> None:
-    """Each task begins only when the thinking done pays for it and all before, the match's own a little sooner; what a
-    task takes beyond its time is paid for before the next one."""
+    """A task begins only when the thinking time pays for it and all before, the match's own a little sooner; overruns
+    are paid for before the next one."""
     simulated = Simulated()
     monkeypatch.setattr(crosschecker, "time", simulated)
     monkeypatch.setattr(crosschecker, "ChildProcess", lambda *arguments: None)

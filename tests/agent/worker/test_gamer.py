@@ -1,4 +1,4 @@
-"""A gamer with engines that do as they like."""
+"""The gamer, with scripted engines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RULES = """
 
 
 class Scripted(Engine):
-    """Wants the same move always, and fails where it is told to."""
+    """Always wants the same move, and fails on request."""
 
     def __init__(self, name: str, move: Term, failing: str = "") -> None:
         self.name = name
@@ -43,11 +43,11 @@ class Scripted(Engine):
         self.idle = threading.Event()
         """Set while it does not think."""
         self.thoughts = 0
-        """How often it was told to."""
+        """Number of calls of `think`."""
         self.asked: list[float | None] = []
-        """For how many seconds each time."""
+        """Seconds of each limit."""
         self.prepared: list[float | None] = []
-        """Of these, while the start clock ran."""
+        """Those of `prepare`."""
 
     def begin(self, state: State) -> None:
         if self.failing == "begin":
@@ -74,14 +74,14 @@ class Scripted(Engine):
 
 
 class Watched:
-    """A gamer, and what it reports."""
+    """A gamer and its reports."""
 
     def __init__(
         self, *engines: Engine, thinking: bool = True, right: bool = True, start_ends: float | None = None
     ) -> None:
         self.reports: queue.Queue[WorkerReport] = queue.Queue()
         self.settled: list[tuple[int, int]] = []
-        """Each time that a state had to be found right: how many states were observed and situations reported."""
+        """States observed and situations reported, each time that a state had to be found right."""
         self._observed = self._situations = 0
         self._right = right
         rules = check(read_rulesheet(RULES))
@@ -112,13 +112,13 @@ class Watched:
         return self._right
 
     def situation(self) -> Situation:
-        """The next situation reported."""
+        """Returns the next situation reported."""
         while not isinstance(report := self.reports.get(timeout=60), Situation):
             pass
         return report
 
     def thought(self) -> Thought:
-        """The next opinion reported."""
+        """Returns the next opinion reported."""
         while not isinstance(report := self.reports.get(timeout=60), Thought):
             pass
         return report
@@ -131,7 +131,7 @@ def failing(request: pytest.FixtureRequest) -> Scripted:
 
 
 def test_situation_comes_before_any_thought() -> None:
-    """The legal moves are reported at once, then what the engine thinks."""
+    """The legal moves are reported at once, then the engine's opinions."""
     watched = Watched(Scripted("good", "walk"))
     assert watched.reports.get(timeout=60) == watched.gamer._opinions.situation
     assert watched.thought() == Thought(0, Opinion("walk"), "good")
@@ -139,7 +139,7 @@ def test_situation_comes_before_any_thought() -> None:
 
 
 class Sure(Scripted):
-    """Has proven its move at once."""
+    """Is sure of its move at once."""
 
     def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         report(Opinion(self.move, final=True))
@@ -164,7 +164,7 @@ def test_state_is_compared_before_anything_ends_on_its_word() -> None:
 
 
 def test_wrong_state_ends_nothing() -> None:
-    """What differs is not reported where it would end the turn; the next report is about another state."""
+    """A wrong state is not reported where it would end the turn; the next report is about another state."""
     watched = Watched(Scripted("good", "walk"), thinking=False, right=False)
     assert watched.situation().turn == 0
     for number in range(3):
@@ -178,7 +178,7 @@ def test_wrong_state_ends_nothing() -> None:
 
 @pytest.mark.parametrize("right", [True, False])
 def test_move_counts_as_proven_once_its_state_was_compared(right: bool) -> None:
-    """Until then it is an opinion like others, which is there if the time is up."""
+    """Until its state was compared, a final opinion counts as any other."""
     watched = Watched(Sure("sure", "walk"), right=right)
     assert watched.thought() == Thought(0, Opinion("walk"), "sure")
     if right:
@@ -190,7 +190,8 @@ def test_move_counts_as_proven_once_its_state_was_compared(right: bool) -> None:
 
 @pytest.mark.parametrize("left", [1000.0, -1.0])
 def test_engine_is_told_what_is_left_of_the_start_clock(left: float) -> None:
-    """Before the first turn it prepares, with what is left if anything is; then it thinks for as long as turns last."""
+    """Before the first turn the engine prepares with the rest of the start clock; then it thinks for the length of
+    turns."""
     engine = Scripted("good", "walk")
     watched = Watched(engine, start_ends=time.monotonic() + left)
     assert watched.thought().turn == 0
@@ -208,7 +209,7 @@ def test_engine_is_told_what_is_left_of_the_start_clock(left: float) -> None:
 
 
 def test_engine_of_a_running_match_does_not_prepare() -> None:
-    """Where nobody knows of a start clock, or a turn is running already."""
+    """Without a start clock, or in a running turn, the engine does not prepare."""
     engine = Scripted("good", "walk")
     watched = Watched(engine)
     assert watched.thought().turn == 0
@@ -244,7 +245,7 @@ def test_failing_engine_gives_way_to_the_next_one(failing: Scripted) -> None:
 
 
 def test_illegal_opinion_disqualifies_its_engine() -> None:
-    """An engine that wants an illegal move is dropped before anybody hears of it."""
+    """An engine that wants an illegal move is dropped before its opinion is reported."""
     watched = Watched(Scripted("bad", "fly"), Scripted("good", "rest"))
     assert watched.thought().opinion.move == "rest"
     watched.gamer.retire()
@@ -267,14 +268,14 @@ def test_resting_gamer_reports_nothing() -> None:
 
 
 class Quick(Scripted):
-    """Has proven its move as soon as it is asked."""
+    """Is sure of its move as soon as it is asked."""
 
     def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         report(Opinion(self.move, final=True))
 
 
 def test_newest_opinion_is_repeated_on_request() -> None:
-    """A gamer that takes over has the last word; one that is retired has none."""
+    """A gamer that takes over has the last word; a retired one has none."""
     watched = Watched(Quick("good", "walk"))
     assert not watched.thought().opinion.final
     proven = watched.thought()
@@ -287,7 +288,7 @@ def test_newest_opinion_is_repeated_on_request() -> None:
 
 
 class Hasty(Scripted):
-    """Says all that it has to say at once, and then no more until it is stopped."""
+    """Reports all its opinions at once, then waits to be stopped."""
 
     def __init__(self, name: str, move: Term) -> None:
         super().__init__(name, move)
@@ -302,7 +303,7 @@ class Hasty(Scripted):
 
 
 def test_last_opinion_is_told_though_it_came_too_fast() -> None:
-    """What is kept back because the move is the same is sent a little later."""
+    """An opinion kept back because its move is the same is sent a little later."""
     watched = Watched(Hasty("good", "walk"))
     assert [watched.thought().opinion.score.goal for _ in range(2)] == [10.0, 30.0]
     watched.gamer.turn(Turn(("walk",), 1.0))
@@ -312,7 +313,7 @@ def test_last_opinion_is_told_though_it_came_too_fast() -> None:
 
 
 def test_opinion_that_was_kept_back_during_a_rest_holds_up_no_later_one() -> None:
-    """A gamer that thinks on about the same state tells the last opinion once more."""
+    """A gamer that goes on with the same state sends the last opinion again."""
     engine = Hasty("good", "walk")
     watched = Watched(engine)
     assert engine.said.wait(60)

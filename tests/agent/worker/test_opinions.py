@@ -1,4 +1,4 @@
-"""What is sent of an engine's opinions, and when."""
+"""Opinions sent, and their times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from games.machine import GameError
 
 
 class FakeTimer:
-    """What would run later runs when the test says so."""
+    """A timer that the test fires."""
 
     def __init__(self, seconds: float, run: Callable[..., None], arguments: list[object]) -> None:
         self.daemon = False
@@ -23,10 +23,10 @@ class FakeTimer:
         timers.append(self)
 
     def start(self) -> None:
-        """Nothing runs by itself."""
+        """Does nothing: the test fires it."""
 
     def fire(self) -> None:
-        """The time has come."""
+        """Runs the function."""
         self._run(*self._arguments)
 
 
@@ -34,7 +34,7 @@ timers: list[FakeTimer] = []
 
 
 class Sent:
-    """Opinions, and what was sent of them."""
+    """Opinions, and those that were sent."""
 
     def __init__(self) -> None:
         self.values: list[tuple[int, float | None, bool]] = []
@@ -47,18 +47,18 @@ class Sent:
         self.values.append((turn, opinion.score.goal, opinion.final))
 
     def report(self, value: float, move: str = "left", *, final: bool = False) -> None:
-        """An opinion of the engine's."""
+        """Reports an opinion."""
         self.opinions.report(Opinion(move, Score(value), final=final))
 
 
 def situation(turn: int, *legal: str) -> Situation:
-    """With two legal moves, if none are given."""
+    """Returns a situation, with two legal moves unless told otherwise."""
     return Situation(turn, 0, legal or ("left", "right"), False, None, Checkpoint(), False)
 
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
-    """In turn 3, with a clock that stands still."""
+    """Returns opinions in turn 3, with a clock that stands still."""
     timers.clear()
     monkeypatch.setattr(module.threading, "Timer", FakeTimer)
     monkeypatch.setattr(module.time, "monotonic", lambda: 1000.0)
@@ -66,7 +66,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
 
 
 def test_same_move_is_not_told_again_at_once(sent: Sent) -> None:
-    """Of those that come too fast the last one is sent, a little later; another move is told at once."""
+    """Of opinions in quick succession, the last is sent a little later; another move is sent at once."""
     for value in (10.0, 20.0, 30.0):
         sent.report(value)
     assert sent.values == [(3, 10.0, False)]
@@ -89,7 +89,7 @@ def test_opinion_that_is_late_is_told_at_once(sent: Sent, monkeypatch: pytest.Mo
 
 
 def test_nothing_of_an_earlier_turn_is_told(sent: Sent) -> None:
-    """What was kept back is forgotten with its turn, and where other moves turn out to be legal."""
+    """An opinion kept back is dropped with its turn, or when other moves turn out to be legal."""
     sent.report(10.0)
     sent.report(20.0)
     sent.opinions.begin(situation(4))
@@ -108,7 +108,7 @@ def test_nothing_of_an_earlier_turn_is_told(sent: Sent) -> None:
 
 
 def test_what_was_kept_back_when_thinking_stopped_is_dropped(sent: Sent) -> None:
-    """And holds up nothing that comes when it goes on."""
+    """An opinion kept back during a rest is dropped, and delays no later one."""
     sent.report(10.0)
     sent.report(20.0)
     sent.stop[0] = 1
@@ -123,7 +123,7 @@ def test_what_was_kept_back_when_thinking_stopped_is_dropped(sent: Sent) -> None
 
 @pytest.mark.parametrize("settled", [True, False])
 def test_proof_counts_once_its_state_was_compared(sent: Sent, settled: bool) -> None:
-    """Until then it is an opinion like others."""
+    """Until its state was compared, a final opinion counts as any other."""
     sent.settled = settled
     sent.report(100.0, final=True)
     assert sent.values == [(3, 100.0, False), (3, 100.0, True)][: 1 + settled]

@@ -1,4 +1,4 @@
-"""Following a match on the reference machine, whatever the manager sends."""
+"""The reference state, whatever the manager sends."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ RULES = """
 
 @pytest.fixture
 def reference() -> Reference:
-    """The left player's match, at its start."""
+    """Returns the left player's match, at its start."""
     return Reference(Interpreter(check(read_rulesheet(RULES))), 0, Checkpoint())
 
 
 def count(reference: Reference) -> str:
-    """What was counted so far."""
+    """Returns the present count."""
     (number,) = [fact[1] for fact in reference.machine.facts(reference.state) if fact[0] == "count"]
     return str(number)
 
@@ -62,14 +62,14 @@ def test_joint_move_of_wrong_length_is_not_applied(reference: Reference) -> None
 
 
 def test_refused_joint_move_is_applied_once_the_next_one_needs_it(reference: Reference) -> None:
-    """The manager meant an illegal joint move if it goes on from there."""
+    """An illegal joint move was meant if the manager goes on from there."""
     reference.follow(("wait", "wait"))
     assert [joint_move for joint_move, _ in reference.follow(("wait", "add"))] == [("wait", "wait"), ("wait", "add")]
     assert count(reference) == "1"
 
 
 def test_unseen_joint_move_is_completed(reference: Reference) -> None:
-    """Where only the own move is known, the others are taken to have done something legal."""
+    """If only the own move is known, the others' may be any legal ones."""
     reference.follow(Unseen("add"))
     assert count(reference) == "1"
 
@@ -92,13 +92,13 @@ def test_terminal_situation_has_goals(reference: Reference) -> None:
 
 
 def test_joint_move_is_repeatable_only_where_legal_again(reference: Reference) -> None:
-    """What alternates cannot be made twice in a row."""
+    """A player who alternates cannot move twice in a row."""
     reference.follow(("add", "wait"))
     assert not reference.situation().repeatable
 
 
 def test_every_state_on_the_way_is_observed_once() -> None:
-    """What was followed before, each step, and both of two that are applied at once; not what was refused."""
+    """Each step is observed, also both of two applied at once; a refused one is not."""
     checkpoint = Checkpoint(since=(("add", "wait"),))
     reference = Reference(Interpreter(check(read_rulesheet(RULES))), 0, checkpoint)
     first, second = reference.observations()

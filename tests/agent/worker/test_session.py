@@ -1,4 +1,4 @@
-"""A match whose circuit is wrong: that is noticed, something more trustworthy takes over, and no move is illegal."""
+"""Matches with a wrong circuit: it is noticed and replaced, and no move is illegal."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ from protocol.messages import Start
 from tests.agent.worker.line import Line
 
 PATIENCE = 120.0
-"""Seconds after which what a test waits for will not come any more."""
+"""Seconds after which a test gives up waiting."""
 
 SOURCE = rulesheets.text("tic_tac_toe")
 
 KEPT = "(<= (next (cell ?column ?row ?role))\n    (true (cell ?column ?row ?role))"
 
 FORGETFUL = SOURCE.replace(KEPT, f"{KEPT} (distinct ?role x)")
-"""Marks of `x` do not stay: the state after two plies is wrong, and so is what is legal then."""
+"""Marks of `x` do not stay: the state after two plies is wrong, and so are its legal moves."""
 
 WITHOUT_DIAGONALS = SOURCE.replace("(true (cell 2 2 ?role))", "(true (cell 2 2 nobody))")
 """A match may go on when it is over."""
 
 GENEROUS = SOURCE.replace("(goal ?role 50)", "(goal ?role 60)")
-"""A draw is worth more: what is wrong is the result only."""
+"""A draw is worth more: only the result is wrong."""
 
 Compile = Callable[[CheckedRules, Limits], CompilationLike]
 
@@ -83,15 +83,15 @@ class Compiled:
         self._machine = machine
 
     def poll(self) -> StateMachine:
-        """The machine."""
+        """Returns the machine."""
         return self._machine
 
     def cancel(self) -> None:
-        """Nothing to give up."""
+        """Does nothing."""
 
 
 def compile_wrongly(source: str, always: bool = False) -> Compile:
-    """Takes other rules for the match's, if `always` then also where only the plain rules are to be compiled."""
+    """Compiles other rules than the match's; the plain rules too if `always`."""
     wrong = check(read_rulesheet(source))
 
     def compile(checked: CheckedRules, limits: Limits) -> CompilationLike:
@@ -114,9 +114,9 @@ class Match:
         self.line = Line()
         self.prepared = 0
         self.situation: Situation | None = None
-        """The last one reported."""
+        """Situation reported last."""
         self.distrusted: list[int] = []
-        """How many circuits were wrong, as it was reported."""
+        """Reported numbers of wrong circuits."""
         self.recovered = False
         """Whether a circuit plays although one was wrong."""
         start = Start("m", "x", read_rulesheet(SOURCE), 10, 10, source=SOURCE)
@@ -138,7 +138,7 @@ class Match:
                 gamer.retire()
 
     def report(self) -> Report:
-        """The next report."""
+        """Returns the next report."""
         report = self.line.reports.get(timeout=PATIENCE)
         if isinstance(report, Prepared):
             self.prepared += 1
@@ -156,7 +156,7 @@ class Match:
             self.report()
 
     def turn(self, number: int, last: tuple[Term, ...] | None) -> tuple[Term, ...]:
-        """Plays a turn; the answer is given as soon as the true legal moves were reported, and an opinion on them."""
+        """Plays a turn; answers as soon as the true legal moves and an opinion on them were reported."""
         self.line.commands.put(Turn(last, 1.0))
         legal = [self.truth.legal(self.state, role) for role in range(2)]
         while True:
@@ -200,7 +200,7 @@ def begin(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[..., Match]]:
 
 
 def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """The lines that report errors."""
+    """Returns the lines that report errors."""
     return [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
 
 
@@ -220,7 +220,7 @@ def test_difference_in_the_match_is_noticed_at_the_first_wrong_state(
 def test_wrong_circuit_gives_way_to_the_plain_one(
     begin: Callable[..., Match], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With real circuits, a wrong one and the one of the rules as they stand."""
+    """A real wrong circuit gives way to a real one of the plain rules."""
     warm_kernels()
     match = begin(compile_wrong_circuit)
     match.wait_until_prepared()
@@ -259,7 +259,7 @@ def test_interpreter_plays_where_no_circuit_is_right(
 def test_result_is_compared_before_it_is_reported(
     begin: Callable[..., Match], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also a difference in the state that STOP leads to is noticed: the first result reported is the right one."""
+    """A difference in the last state is noticed too: the first result reported is the right one."""
     assert GENEROUS != SOURCE
     monkeypatch.setattr(crosschecker, "SHARE", 1.0)
     monkeypatch.setattr(crosschecker, "RANDOM_SHARE", 1e-9)
@@ -284,7 +284,7 @@ def test_result_is_compared_before_it_is_reported(
 def test_worker_that_joins_later_knows_of_the_difference(
     begin: Callable[..., Match], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is told how many circuits were wrong, as that was reported: it begins with the plain one, or with none."""
+    """A worker that joins knows the number of wrong circuits: it begins with the plain one, or with none."""
     first = begin(compile_wrongly(FORGETFUL))
     first.wait_until_prepared()
     first.play()
@@ -320,7 +320,7 @@ def test_circuit_that_fails_gives_way(begin: Callable[..., Match], caplog: pytes
 def test_right_circuit_is_compared_all_the_time(
     begin: Callable[..., Match], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every state of the match is compared and some random ones, and both are shown with their cost."""
+    """All states of the match and some random ones are compared; their number and cost are logged."""
     monkeypatch.setattr(crosschecker, "RANDOM_SHARE", 1.0)
     monkeypatch.setattr(crosschecker, "SHARE", 1.0)
     match = begin(compile_wrongly(SOURCE))
@@ -336,7 +336,7 @@ def test_right_circuit_is_compared_all_the_time(
 
 
 def test_nothing_is_thought_where_pondering_is_off(begin: Callable[..., Match]) -> None:
-    """Neither before the first turn, by any gamer, nor between an answer and the next turn."""
+    """No gamer thinks before the first turn, nor between an answer and the next turn."""
     match = begin(compile_wrongly(SOURCE), ponder=False)
     while not match.prepared:
         assert not isinstance(match.report(), Thought)
@@ -350,7 +350,7 @@ def test_nothing_is_thought_where_pondering_is_off(begin: Callable[..., Match]) 
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Looks again and again, until it must be taken never to come true."""
+    """Waits until a condition holds; fails after `PATIENCE`."""
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end
@@ -358,7 +358,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def test_rest_pays_for_no_comparing(begin: Callable[..., Match]) -> None:
-    """Time in which thinking rests does not count as thinking."""
+    """Time of rest does not count as thinking."""
     match = begin(compile_wrongly(SOURCE), ponder=False)
     while not isinstance(match.report(), Situation):
         pass

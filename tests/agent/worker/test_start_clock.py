@@ -1,4 +1,4 @@
-"""Engines that make use of the start clock: the match begins late, unless there is a proof."""
+"""Engines that use the start clock: the match begins late, unless there is a proof."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from protocol.messages import Start
 from tests.agent.worker.line import Line
 
 PATIENCE = 120.0
-"""Seconds after which what a test waits for will not come any more."""
+"""Seconds after which a test gives up waiting."""
 
 PUZZLE = """
 (role x) (init (at 0)) (succ 0 1) (succ 1 2) (succ 2 3) (succ 3 4)
@@ -32,7 +32,7 @@ PUZZLE = """
 
 
 class Pensive(Engine):
-    """Says that a move is proven when it is told to."""
+    """Reports a proven move when the test allows it."""
 
     name = "pensive"
     uses_start_clock = True
@@ -47,7 +47,7 @@ class Pensive(Engine):
         """Nothing."""
 
     def think(self, stop: StopFlag, report: Callable[[Opinion], None], limit: Limit) -> None:
-        """Until it is sure, or stopped."""
+        """Thinks until it is sure, or stopped."""
         report(Opinion("on"))
         while not stop[0]:
             if self._sure.wait(0.001):
@@ -57,7 +57,7 @@ class Pensive(Engine):
 
 @pytest.mark.parametrize("proof", [True, False])
 def test_match_begins_with_a_proof_or_near_the_end_of_the_clock(proof: bool) -> None:
-    """A long clock is not waited for once all is known, a short one is used up."""
+    """A proof ends a long start clock; a short one is used up."""
     sure = threading.Event()
     line = Line()
     start = Start("m", "x", read_rulesheet(PUZZLE), 10_000 if proof else 1, 10, source=PUZZLE)
@@ -84,7 +84,7 @@ def test_match_begins_with_a_proof_or_near_the_end_of_the_clock(proof: bool) -> 
 
 
 def test_a_match_that_is_under_way_is_not_held_up() -> None:
-    """Who joins during a turn is prepared at once, whatever the engine."""
+    """A worker that joins during a match is prepared at once, whatever the engine."""
     for seconds, checkpoint in ((5.0, Checkpoint()), (None, Checkpoint(since=(("on",),)))):
         gamer = Gamer(
             lambda: pytest.fail("not started"),
