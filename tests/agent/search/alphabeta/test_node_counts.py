@@ -1,7 +1,6 @@
 """Exact node counts and results of both families' alpha-betas, with the shipped weights.
 
-Refactoring must not change them. New weights, another order of moves or another pruning rule do; then the new counts
-are the pins.
+Refactoring must not change them. New weights, another order of moves or another pruning rule do: pin the new counts.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ PIECES: tuple[tuple[Cell, ...], ...] = (
 
 @pytest.fixture(scope="module")
 def blokbox() -> BlokboxVariant:
-    """10x10 cells, nine pieces each that do not turn."""
+    """10x10 cells, nine pieces each without rotation."""
 
     def anchors(cells: tuple[Cell, ...]) -> frozenset[Cell]:
         columns, rows = SIZE - max(x for x, _ in cells), SIZE - max(y for _, y in cells)

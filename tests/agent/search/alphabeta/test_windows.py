@@ -30,10 +30,10 @@ def test_windows_follow_the_score(true_score: int, windows: list[tuple[int, int]
 
 
 def test_without_widths_the_window_is_open() -> None:
-    """No guess is trusted where there are no widths."""
+    """Without widths the guess is not used."""
     assert search_around(0, (), -64, 64, lambda alpha, beta: alpha + beta + 7) == 7
 
 
 def test_a_stopped_search_has_no_score() -> None:
-    """What the search returns when it is stopped is passed on at once."""
+    """A stopped search's None is passed on at once."""
     assert search_around(0, (3, 9), -64, 64, lambda alpha, beta: None) is None

@@ -1,4 +1,4 @@
-"""The Blokbox engine: its opinions, its following of a match, its proofs and its obedience to the stop flag."""
+"""The Blokbox engine: opinions, following a match, proofs, the stop flag."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def think(engine: BlokboxEngine, visits: int | None = None) -> list[Opinion]:
 
 
 def late_state(machine: CircuitMachine, plies_left: int, seed: int) -> State:
-    """A state so many plies before the end of a random match."""
+    """A state some plies before the end of a random match."""
     sample = machine.random_matches(1, seed)
     return machine.unpack(sample.states[-1 - plies_left])
 
 
 def test_match_between_two_engines(machine: CircuitMachine, binding: BlokboxBinding) -> None:
-    """Two engines play a whole match by legal moves, follow each other, and agree on who has won."""
+    """Two engines play a whole match by legal moves and agree on the winner."""
     engines = [BlokboxEngine(machine, binding, role, capacity=CAPACITY) for role in (0, 1)]
     state = machine.initial()
     for engine in engines:
@@ -84,7 +84,7 @@ def test_one_opinion_even_if_stopped_before(machine: CircuitMachine, binding: Bl
 
 
 def test_endings_are_solved(machine: CircuitMachine, binding: BlokboxBinding) -> None:
-    """A few plies before the end the result is proven, and it is what exhaustive search of the rules says."""
+    """A few plies before the end the result is proven, and agrees with exhaustive search of the rules."""
     for seed in range(1, 6):
         state = late_state(machine, 4, seed)
         role = int(len(machine.legal(state, 0)) == 1)
@@ -100,7 +100,7 @@ def test_endings_are_solved(machine: CircuitMachine, binding: BlokboxBinding) ->
 
 
 def wins(machine: CircuitMachine, state: State, role: int) -> bool:
-    """Whether the role in control wins, by trying everything."""
+    """Whether the role in control wins, by exhaustive search."""
     if machine.terminal(state):
         return machine.goal(state, role) == 100
     joint = [machine.legal(state, other)[0] for other in (0, 1)]
@@ -115,7 +115,7 @@ def wins(machine: CircuitMachine, state: State, role: int) -> bool:
 def test_stop_is_obeyed(
     machine: CircuitMachine, binding: BlokboxBinding, monkeypatch: pytest.MonkeyPatch, threads: int
 ) -> None:
-    """Kernels that would go on for ever return, each after the visit that it is at."""
+    """Endless kernels return after the current visit."""
     monkeypatch.setattr(blokbox_engine, "VISITS_PER_CALL", 1 << 40)
     engine = BlokboxEngine(machine, binding, 0, capacity=CAPACITY, threads=threads)
     engine.begin(machine.initial())
@@ -157,6 +157,6 @@ def test_differences_are_noticed(machine: CircuitMachine, binding: BlokboxBindin
 
 
 def test_only_compiled_games_are_recognised() -> None:
-    """A machine that is no circuit gets no native engine."""
+    """A machine without a circuit gets no native engine."""
     checked = check(read_rulesheet((SHEET.parent / "tic_tac_toe.kif").read_text()))
     assert make_engine(Interpreter(checked), 0) is None

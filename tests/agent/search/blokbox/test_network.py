@@ -1,4 +1,4 @@
-"""Blokbox's network: the same judgement however a board is turned, learning, and what is made of its judgements."""
+"""Blokbox's network: symmetries, learning, and the use of its judgements."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _judge(tables, position, tuning, scratch, live, features, moves, workspace, 
 
 
 def judgement(variant: BlokboxVariant, tuning: Tuning, position: Position) -> tuple[float, dict[int, float]]:
-    """The chance of the player to move, and the prior of each of its moves."""
+    """The winning chance of the player to move, and the priors of its moves."""
     scratch, workspace = new_placement_workspace(variant, 4), new_network_workspace(len(variant.shapes))
     features, live = np.zeros((2, N_FEATURES)), np.zeros(2, np.int64)
     everything = np.tile(np.arange(len(variant.shapes)), (2, 1))
@@ -131,7 +131,7 @@ def test_a_turned_board_is_judged_alike(transpose: bool, flip_x: bool, flip_y: b
     ids=["board", "starts", "fewer shapes", "another shape"],
 )
 def test_a_network_is_for_its_own_variant_only(other: BlokboxVariant) -> None:
-    """Another board, other starting cells or other shapes have no use for it."""
+    """It is refused for another board, other starting cells or other shapes."""
     assert lay_out(NET, Geometry.of(VARIANT), other) is None
 
 
@@ -151,14 +151,14 @@ def test_networks_survive_being_saved(tmp_path: Path) -> None:
 
 
 def test_the_fifth_description_has_a_network() -> None:
-    """The own sheet and every other one of that game are played with the shipped network."""
+    """The package's sheet and every other one of that game get the shipped network."""
     binding = recognise(compile_rules(load_sheet("blokbox").checked))
     assert binding is not None
     assert shipped_network(binding.variant) is not None
 
 
 def test_a_network_learns_what_self_play_shows() -> None:
-    """Both losses fall well below those of a new network, and the expected winners mostly are the winners."""
+    """Both losses fall well below a new network's, and most expected winners win."""
     tuning = tuning_for(VARIANT, GeneralWeights.none())._replace(playout_share=1.0)
     training_set = self_play(VARIANT, tuning, matches=300, visits=120, seed=4).training_set()
     trainer = NetworkTrainer(VARIANT, NET)
@@ -171,7 +171,7 @@ def test_a_network_learns_what_self_play_shows() -> None:
 
 
 def lost_positions(n: int) -> list[Position]:
-    """Positions in which the player to move can move, and has lost whatever it does."""
+    """Lost positions in which the player to move has moves."""
     lister = MoveLister(VARIANT)
     rng = random.Random(1)
 
@@ -199,7 +199,7 @@ def lost_positions(n: int) -> list[Position]:
 
 @pytest.mark.parametrize("network", [no_network(), NET], ids=["no network", "network"])
 def test_lost_positions_are_played_on(network: Network) -> None:
-    """There is a move for every lost position, also where there is no time to compare."""
+    """There is a move for every lost position, even without time to compare."""
     tuning = tuning_for(VARIANT, general.load(), network if len(network.rows) else None)
     scratch, workspace = new_placement_workspace(VARIANT, 4), new_network_workspace(len(PIECES))
     for position in lost_positions(5):

@@ -76,13 +76,13 @@ def after(position: Position, move: int) -> Position:
 
 @cache
 def won(packed: bytes) -> bool:
-    """Whether the player to move wins, by trying everything."""
+    """Whether the player to move wins, by exhaustive search."""
     position = np.frombuffer(packed, np.uint64)
     return any(not won(after(position, move).tobytes()) for move in moves_of(position))
 
 
 def some_positions(n: int, plies: int) -> list[Position]:
-    """Positions after so many random plies in which something can still be placed."""
+    """Positions with moves after some random plies."""
     rng = random.Random(2)
     positions: list[Position] = []
     while len(positions) < n:
@@ -102,7 +102,7 @@ def positions() -> list[Position]:
 
 @pytest.mark.parametrize("entries", [1 << 12, 1 << 3])
 def test_prover_finds_what_exhaustive_play_finds(entries: int, positions: list[Position]) -> None:
-    """The prover's result is the true one, and a won position's best move keeps it won; with a tiny table, too."""
+    """The prover's result is true, and a won position's best move keeps it won, even with a tiny table."""
     for position in positions:
         prover = BlokboxProver(VARIANT, TUNING, entries=entries)
         prover.run(position, GO)
@@ -116,7 +116,7 @@ def test_prover_finds_what_exhaustive_play_finds(entries: int, positions: list[P
 
 
 def test_tree_search_proves_what_exhaustive_play_finds(positions: list[Position]) -> None:
-    """The tree's solver comes to the true result, whether leaves are judged by playouts, evaluation or both."""
+    """The tree's solver finds the true result with playouts, evaluation or both."""
     for share, position in zip([0.0, 0.5, 1.0] * 4, positions, strict=True):
         tree = puct.new_tree(200_000)
         tuning = TUNING._replace(playout_share=share)
@@ -185,7 +185,7 @@ def test_tree_search_beats_a_player_who_takes_the_first_move() -> None:
 
 
 def test_training_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    """A campaign reports each new round once and continues from what its folder holds."""
+    """A campaign reports each new round once and continues from its folder."""
     plan = BlokboxCampaign(VARIANT, tmp_path, rounds=1, games=20, visits=60, match_games=4, scratch=True)
     assert [result.number for result in run(plan, LocalExecutor(1), lambda line: None)] == [1]
     (tmp_path / "samples-2-0.npz").write_bytes((tmp_path / "samples-1-0.npz").read_bytes())

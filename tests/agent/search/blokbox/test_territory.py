@@ -21,14 +21,14 @@ DOMINO = ((0, 0), (1, 0))
 
 
 def shape(piece: int, cells: tuple[Cell, ...], width: int, height: int) -> Shape:
-    """A shape that may lie wherever it is on the board."""
+    """A shape that may lie anywhere on the board."""
     columns = width - max(x for x, _ in cells)
     rows = height - max(y for _, y in cells)
     return Shape(piece, cells, frozenset((x, y) for x in range(columns) for y in range(rows)))
 
 
 def random_cells(rng: random.Random) -> tuple[Cell, ...]:
-    """Up to five cells that hang together by their sides, moved to the origin."""
+    """Up to five cells connected by their sides, moved to the origin."""
     cells = {(0, 0)}
     size = rng.randint(1, 5)
     while len(cells) < size:
@@ -65,7 +65,7 @@ def _verdict(tables, position, candidates, n_candidates, expected, territory):
 
 
 class Match:
-    """Plays a variant out, knows who wins, and asks for verdicts."""
+    """Positions of a variant, with their exact results and verdicts."""
 
     def __init__(self, variant: BlokboxVariant) -> None:
         self.variant = variant
@@ -89,7 +89,7 @@ class Match:
         return child
 
     def verdicts(self, position: Position) -> set[int]:
-        """What is found when each result is looked for."""
+        """The verdicts found with each expected result."""
         found = {
             _verdict(self._tables, position, self._shapes, self._live, expected, self._territory)
             for expected in (TO_MOVE_WINS, TO_MOVE_LOSES)
@@ -120,7 +120,7 @@ def test_verdicts_are_true() -> None:
 
 @pytest.mark.parametrize(("turn", "result"), [(0, TO_MOVE_WINS), (1, TO_MOVE_LOSES)])
 def test_more_territory_wins(turn: int, result: int) -> None:
-    """Where no cell is left to both, who can place more wins, whoever is to move."""
+    """Where the players share no cell, the one with more placements wins, whoever is to move."""
     width, height = 12, 4
     shapes = (shape(0, SQUARE, width, height), shape(1, DOMINO, width, height))
     # A wall of both colours, and behind it four cells for the second player: for one piece, not for two.
@@ -136,7 +136,7 @@ def test_more_territory_wins(turn: int, result: int) -> None:
 
 
 def test_shared_cells_leave_it_open() -> None:
-    """While both players can cover the same cells and nothing else, there is no verdict."""
+    """While both players can cover the same cells only, there is no verdict."""
     shapes = (shape(0, DOMINO, 4, 3),)
     pieces = frozenset({0})
     variant = BlokboxVariant(4, 3, shapes, (pieces, pieces), (frozenset({(0, 0)}), frozenset({(3, 2)})))

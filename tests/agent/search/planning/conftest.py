@@ -1,4 +1,4 @@
-"""The kernels that planning needs."""
+"""Kernels for planning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rulesheets of small puzzles, each hard for another reason."""
+"""Rulesheets of small puzzles, each hard in another way."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import product
 
 
 def latin_square(size: int) -> str:
-    """Fill a grid, in any order; whether each row and column has all numbers is asked at the end."""
+    """Fill a grid, in any order, so that each row and column has all numbers at the end."""
     numbers = range(1, size + 1)
     return "\n".join(
         [
@@ -76,11 +76,11 @@ LOCK = """
 (<= (goal r 20) (true (on s1)) (true (on s2)) (not (true (on s3))))
 (<= (goal r 20) (true (on s1)) (true (on s2)) (true (on s3)) (true (on s4)))
 """
-"""Three switches are to be on after four presses: that cannot be, and no random match says so."""
+"""Three switches are to be on after four presses, which is impossible; no random match shows it."""
 
 
 def counting(size: int) -> str:
-    """Put stones that do not touch on a row: the goal is how many, so that there is something to climb."""
+    """Put stones that do not touch on a row: the goal is their number, which can be climbed."""
     cells = range(size)
     best = (size + 1) // 2
     lines = [f"(next_to {x} {y})" for x, y in product(cells, cells) if abs(x - y) == 1]

@@ -22,7 +22,7 @@ def _engine(machine: CircuitMachine) -> PuzzleSearch:
 
 
 def _think(engine: PuzzleSearch) -> Opinion:
-    """The last opinion of an engine that thinks until it is sure."""
+    """The last opinion of an engine that thinks until it has a proof."""
     opinions: list[Opinion] = []
     stop = np.zeros(1, np.uint8)
     timer = threading.Timer(PATIENCE, lambda: stop.fill(1))
@@ -33,7 +33,7 @@ def _think(engine: PuzzleSearch) -> Opinion:
 
 
 def test_plays_a_plan_to_its_end(machine_of: Compile) -> None:
-    """Proven at once, and at every turn after that."""
+    """The plan is proven at once, and at every later turn."""
     machine = machine_of(latin_square(5))
     engine = _engine(machine)
     state = machine.initial()
@@ -88,7 +88,7 @@ def test_goes_on_without_its_planner(machine_of: Compile) -> None:
 
 @pytest.mark.parametrize(("game", "one_player"), [("eight_puzzle", True), ("tic_tac_toe", False)])
 def test_only_one_player_games_are_planned(machine_of: Compile, game: str, one_player: bool) -> None:
-    """All others have the general engine."""
+    """All other games have the general engine."""
     machine = machine_of(rulesheets.text(game))
     assert (make_engine(machine, 0) is not None) is one_player
     engine = next(iter(engines_for(machine, 0)))

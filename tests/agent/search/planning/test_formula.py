@@ -1,4 +1,4 @@
-"""Formulas: folding, sharing, and what the solver makes of them."""
+"""Formulas: folding, sharing, solving."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _satisfiable(formula: Formula, *assumptions: Literal) -> bool:
 
 
 def test_constants_are_folded_and_equal_definitions_are_one() -> None:
-    """No atom is made for what is known, or there already."""
+    """No atom is made for constants and existing definitions."""
     formula = Formula()
     a, b = formula.choice(), formula.choice()
     assert formula.all_of([]) == TRUE
@@ -36,7 +36,7 @@ def test_counts(true: int, count: int, holds: bool) -> None:
 
 
 def test_what_supports_only_itself_is_false() -> None:
-    """Definitions may go in circles; there has to be a reason outside of them."""
+    """Cyclic definitions need a reason outside of the cycle."""
     formula = Formula()
     reason, first, second = formula.choice(), formula.atom(), formula.atom()
     formula.define(first, (second,))

@@ -13,14 +13,14 @@ from tests.agent.search.planning.puzzles import BRIDGES, LOCK, WALK, latin_squar
 
 
 def _find(machine: CircuitMachine, state: State | None = None, known: int = -1) -> list[Plan | Bound]:
-    """What the planner finds until it ends."""
+    """The planner's findings until it ends."""
     planner = Planner(machine)
     state = machine.initial() if state is None else state
     return [finding for finding in planner.plans(state, Known(known), lambda: False) if finding is not None]
 
 
 def _play(machine: CircuitMachine, plan: Plan, state: State | None = None) -> None:
-    """Checks that a plan is made of legal moves, and ends as it says."""
+    """Checks that a plan has legal moves and its goal."""
     state = machine.initial() if state is None else state
     for move in plan.moves:
         assert not machine.terminal(state)
@@ -43,7 +43,7 @@ def test_fills_in_a_grid(machine_of: Compile) -> None:
 
 
 def test_plans_from_any_state(machine_of: Compile) -> None:
-    """What is filled in already is not changed."""
+    """Filled cells stay as they are."""
     machine = machine_of(latin_square(4))
     state = machine.initial()
     for x, number in (("1", "2"), ("2", "4"), ("3", "1")):
@@ -77,7 +77,7 @@ def test_does_not_look_for_what_is_known(machine_of: Compile) -> None:
 
 
 def test_recursive_rules_need_a_reason(machine_of: Compile) -> None:
-    """Bridges in a ring do not reach each other out of nothing: only a, c, d, e in this direction is a way."""
+    """Bridges in a ring do not reach each other out of nothing: the only way is a, c, d, e."""
     machine = machine_of(BRIDGES)
     assert read_circuit(machine).cyclic
     plan = _find(machine)[-1]

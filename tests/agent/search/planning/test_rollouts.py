@@ -11,7 +11,7 @@ from tests.agent.search.planning.puzzles import WALK, counting
 
 
 def test_climbs_to_the_best_goal(machine_of: Compile) -> None:
-    """Better and better matches, each as good as it says; 24 stones on 47 cells are hardly ever found at random."""
+    """Better and better matches with their true goals; random play hardly ever finds 24 stones on 47 cells."""
     machine = machine_of(counting(47))
     rollouts = Rollouts(machine)
     known = Known()
@@ -28,7 +28,7 @@ def test_climbs_to_the_best_goal(machine_of: Compile) -> None:
 
 
 def test_takes_over_what_others_have_found(machine_of: Compile) -> None:
-    """Only what is better than the best known match is a finding."""
+    """Only matches better than the best known one are findings."""
     machine = machine_of(WALK)
     known = Known(60)
     found = Rollouts(machine).plans(machine.initial(), known)

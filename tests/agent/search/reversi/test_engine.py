@@ -1,4 +1,4 @@
-"""The Reversi engine behind the agent's contract, and the tools that train and measure it."""
+"""The Reversi engine, and the tools that train and measure it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from agent.cli import main
 from agent.lab.jobs.local import LocalExecutor
-from agent.lab.tally import Score
+from agent.lab.tally import Tally
 from agent.lab.training.reversi.campaign import ReversiCampaign, run
 from agent.lab.training.reversi.matches import Limited, compare, openings
 from agent.search.alphabeta.table import new_table
@@ -49,14 +49,14 @@ def machine(request: pytest.FixtureRequest) -> CircuitMachine:
 
 
 def engine_of(machine: CircuitMachine, role: int, max_depth: int) -> ReversiEngine:
-    """The family's engine, which stops by itself when it has searched to that depth."""
+    """The family's engine, which stops by itself at that depth."""
     binding = recognise(machine)
     assert binding is not None
     return ReversiEngine(machine, role, binding, megabytes=4, max_depth=max_depth)
 
 
 def think(engine: ReversiEngine) -> list[Opinion]:
-    """What the engine reports until it stops by itself."""
+    """The engine's reports until it stops by itself."""
     opinions: list[Opinion] = []
     with StopWhen(never) as stop:
         engine.think(stop.flag, opinions.append, UNLIMITED)
@@ -70,7 +70,7 @@ def test_engine_is_chosen_for_the_family() -> None:
 
 
 def test_plays_a_whole_match(machine: CircuitMachine) -> None:
-    """Both seats always report a legal move, and agree in the end with the goals that they called certain."""
+    """Both roles always report a legal move, and their proven goals come true."""
     engines = [engine_of(machine, role, 6) for role in (0, 1)]
     state = machine.initial()
     certain: list[float | None] = [None, None]
@@ -106,7 +106,7 @@ def test_different_view_is_an_error(machine: CircuitMachine) -> None:
 
 
 def test_only_move_is_certain_at_once(machine: CircuitMachine) -> None:
-    """Where there is nothing to decide the first opinion says so, and what follows is thought about."""
+    """Without a choice the first opinion is final, and the next position is searched."""
     engine = engine_of(machine, 1, 4)
     engine.begin(machine.initial())
     opinions = think(engine)
@@ -116,7 +116,7 @@ def test_only_move_is_certain_at_once(machine: CircuitMachine) -> None:
 
 
 def test_expected_goal_grows_with_the_score() -> None:
-    """An even score is worth the middle, certainty grows towards the end, and the constants are the rulesheet's."""
+    """An even score gets the middle goal, certainty grows towards the end, and the goals are the rulesheet's."""
     assert expected_goal(0, 30, (0, 50, 100)) == 50
     assert 50 < expected_goal(4, 30, (0, 50, 100)) < expected_goal(4, 10, (0, 50, 100)) < 100
     assert expected_goal(-64, 0, (20, 50, 80)) == pytest.approx(20)
@@ -135,7 +135,7 @@ def test_trained_weights_beat_rules_of_thumb() -> None:
 
 
 def test_quick_learning_explains_games() -> None:
-    """Weights learnt in a moment for an unknown board predict its results better than rules of thumb; it can stop."""
+    """Quickly learnt weights predict an unknown board better than rules of thumb; learning can be stopped."""
     variant = central_start(5, 6, rectangle(5, 6))
     begin = weights_for(variant)
     play = SelfPlaySettings(depth=1, solve=8)
@@ -156,10 +156,10 @@ def test_quick_learning_explains_games() -> None:
 
 def test_score_interval() -> None:
     """The interval of a score is Wilson's: inside 0..1 even for a clean sweep."""
-    sweep = Score(wins=100)
+    sweep = Tally(wins=100)
     assert sweep.share == 1
     assert sweep.interval()[0] == pytest.approx(0.963, abs=0.001)
-    assert Score(40, 20, 40).interval() == pytest.approx((0.404, 0.596), abs=0.001)
+    assert Tally(40, 20, 40).interval() == pytest.approx((0.404, 0.596), abs=0.001)
 
 
 def test_openings_differ() -> None:

@@ -30,7 +30,7 @@ VARIANTS = [
 
 
 def plain_score(variant: ReversiVariant, position: ReversiPosition) -> int:
-    """The exact score for the side to move, by trying everything."""
+    """The exact score for the side to move, by exhaustive search."""
     moves = variant.moves(position)
     if moves:
         return max(-plain_score(variant, variant.play(position, cell)) for cell in cells_of(moves))
@@ -87,7 +87,7 @@ def test_small_endings_are_exact(variant: ReversiVariant) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_search_to_the_end_is_exact(variant: ReversiVariant) -> None:
-    """The principal variation search agrees with trying everything, for scores and for results."""
+    """The principal variation search agrees with exhaustive search, for scores and for results."""
     generator = random.Random(2)
     searcher = searcher_for(variant)
     for _ in range(3):
@@ -115,7 +115,7 @@ def test_known_endings(corpus: Path, number: int, best: int) -> None:
 
 
 def test_stable_discs_are_never_turned() -> None:
-    """No random continuation turns a disc that was called stable."""
+    """No random continuation turns a stable disc."""
     generator = random.Random(4)
     for variant in VARIANTS:
         for _ in range(10):
@@ -167,7 +167,7 @@ def test_evaluation_is_the_same_for_images_of_a_position() -> None:
 
 
 def test_weights_survive_saving(tmp_path: Path) -> None:
-    """What is loaded is what was saved, mirror images included."""
+    """Loaded weights are the saved ones, mirror images included."""
     patterns = pattern_set(6, 5)
     generator = np.random.default_rng(0)
     evaluation = PatternEvaluation.heuristic(6, 5, 1)
@@ -188,7 +188,7 @@ def test_weights_of_the_nearest_variant() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_search_stops_when_told(threads: int) -> None:
-    """A search of the first position, which never ends, returns with the node that it is at; so do its helpers."""
+    """An endless search of the first position returns at once, and so do its side threads."""
     variant = ReversiVariant()
     weights = weights_for(variant)
     analyser = ReversiAnalyser(variant, weights.evaluation, weights.coefficients, threads=threads, megabytes=4)
@@ -208,7 +208,7 @@ def test_search_stops_when_told(threads: int) -> None:
 
 
 def test_analysis_proves_the_result() -> None:
-    """An ending is searched until its result is certain, and the last verdict says so."""
+    """An ending is searched until its result is proven, and the last verdict says so."""
     generator = random.Random(6)
     for variant in VARIANTS[:2]:
         weights = weights_for(variant)

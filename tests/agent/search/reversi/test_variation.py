@@ -1,4 +1,4 @@
-"""The principal variation of Reversi, read off the transposition table."""
+"""The principal variation of Reversi, read from the transposition table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from games.native.reversi.rules import ReversiVariant, central_start, rectangle
 
 
 def test_keys_are_those_of_the_search() -> None:
-    """The plain twin of the kernel's hash agrees with it."""
+    """The hash in Python agrees with the kernel's."""
     chance = random.Random(1)
     for _ in range(100):
         player, opponent = chance.getrandbits(64), chance.getrandbits(64)
@@ -22,7 +22,7 @@ def test_keys_are_those_of_the_search() -> None:
 
 
 def test_line_of_a_solved_board_leads_to_its_value() -> None:
-    """After a search to the end, the line is legal, and as long as it goes worth what the search found."""
+    """After a search to the end, the line is legal and keeps the score."""
     variant = central_start(4, 4, rectangle(4, 4))
     position = variant.initial()
     weights = weights_for(variant)
@@ -41,7 +41,7 @@ def test_line_of_a_solved_board_leads_to_its_value() -> None:
 
 
 def test_nothing_is_known_of_an_empty_table() -> None:
-    """Where the table has no entry, the line is its first move."""
+    """Without an entry the line is its first move."""
     variant = ReversiVariant()
     position = variant.initial()
     table = np.zeros((1024, 2), np.uint64)

@@ -36,7 +36,7 @@ def _line(machine: CircuitMachine) -> list[int]:
 
 
 def test_a_line_with_the_best_goal_ends_the_search(machine_of: Compile, think: Think) -> None:
-    """It is played to its end, and dropped where the match leaves it."""
+    """The line is played to its end, and dropped where the match leaves it."""
     machine = machine_of(LONG_WAY)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1)
     state = machine.initial()
@@ -56,7 +56,7 @@ def test_a_line_with_the_best_goal_ends_the_search(machine_of: Compile, think: T
 
 
 def test_a_limit_that_is_reached_ends_the_search(machine_of: Compile, think: Think) -> None:
-    """Nothing better than 10 is possible after a wrong letter; whoever knows that can say so."""
+    """Nothing better than 10 is possible after a wrong letter."""
     machine = machine_of(LONG_WAY)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1)
     wrong = machine.game.moves[0][(_line(machine)[0] + 1) % 4]

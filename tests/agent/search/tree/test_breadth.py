@@ -30,11 +30,11 @@ COIN_ROW = """
 (<= (goal r 60) (true (at 3)))
 (<= (goal r 10) (not (true (at 3))))
 """
-"""A walk on a line that ends at 3 or after six steps; 60 is the best there is, though the sheet names no 100."""
+"""A walk on a line that ends at 3 or after six steps; the best goal is 60, as the sheet names no 100."""
 
 
 def test_finds_the_shortest_way_to_the_best_goal(machine_of: Compile) -> None:
-    """All reachable states are seen once, and the line really reaches the goal it promises."""
+    """All reachable states are seen once, and the line reaches its goal."""
     machine = machine_of(COIN_ROW)
     breadth = BreadthFirst(machine, 1 << 20)
     breadth.begin(machine.initial())
@@ -61,11 +61,11 @@ HOURGLASS = "\n".join(
         "(<= terminal (true (at end 0))) (<= (goal r 100) (true (at end 0)))",
     ]
 )
-"""From one state to three batches of 64 and a few more, to as many others, to one; and the same again."""
+"""From one state to three batches of 64 and a few more, to as many others, to one; then again."""
 
 
 def test_states_of_many_words_are_told_apart(machine_of: Compile) -> None:
-    """Whatever stood in the lanes before, when there were more states at once."""
+    """Leftovers of fuller batches in the lanes do no harm."""
     machine = machine_of(HOURGLASS)
     assert machine.words > 4
     breadth = BreadthFirst(machine, 1 << 22)
@@ -82,7 +82,7 @@ def test_states_of_many_words_are_told_apart(machine_of: Compile) -> None:
 
 
 def test_a_thread_alone_hurries_when_few_states_are_left(own: Compile) -> None:
-    """It enumerates in nine slices of ten then, and in three of four before."""
+    """It enumerates in nine slices of ten, before that in three of four."""
     machine = own("eight_puzzle")
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1)
     engine.begin(machine.initial())
@@ -94,7 +94,7 @@ def test_a_thread_alone_hurries_when_few_states_are_left(own: Compile) -> None:
 
 
 def test_stops_where_memory_ends(own: Compile) -> None:
-    """A store that is too small is filled, and that is said."""
+    """A full store is reported."""
     machine = own("eight_puzzle")
     breadth = BreadthFirst(machine, 1)
     breadth.begin(machine.initial())
@@ -104,7 +104,7 @@ def test_stops_where_memory_ends(own: Compile) -> None:
 
 
 def test_the_engine_plays_the_line_that_was_found(machine_of: Compile, think: Think) -> None:
-    """Proven, and followed to the end without searching again."""
+    """The line is proven, and followed to the end without searching again."""
     machine = machine_of(COIN_ROW)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1)
     state = machine.initial()
@@ -118,7 +118,7 @@ def test_the_engine_plays_the_line_that_was_found(machine_of: Compile, think: Th
 
 
 def test_a_slow_tree_does_not_slow_the_enumeration_down(own: Compile) -> None:
-    """A thread that does both by turns does as much of each as that one's own speed allows."""
+    """A thread that alternates gives each its own budget."""
     machine = own("eight_puzzle")
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1)
     engine.begin(machine.initial())

@@ -1,4 +1,4 @@
-"""Fluents that count moves, and what knowing them saves."""
+"""Fluents that count moves, and their use in the enumeration."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ RING = """
 (<= (goal r 100) (true (at 3)) (true (step 8)))
 (<= (goal r 0) (not (true (at 3))))
 """
-"""Eight steps on a ring of five: the time decides, so that the earliest visit of a place is not all that counts."""
+"""Eight steps on a ring of five: the time decides, not only the earliest visit of a place."""
 
 
 def test_what_depends_on_moves_is_no_clock(machine_of: Compile) -> None:
-    """The counter and what is computed from it alone are a clock; the place is not."""
+    """The counter and everything computed from it alone are a clock; the place is not."""
     machine = machine_of(RING)
     found = {machine.game.fluents[f] for f in np.flatnonzero(clock_fluents(machine.programs))}
     assert found == {*(("step", str(n)) for n in range(9)), ("late", "no"), ("late", "yes")}
 
 
 def test_times_are_told_apart_in_the_end(machine_of: Compile) -> None:
-    """First each place is visited once, which leads nowhere; then all states are seen, and the goal is found."""
+    """First each place is visited once, in vain; then all states are seen, and the goal is found."""
     machine = machine_of(RING)
     breadth = BreadthFirst(machine, 1 << 20)
     breadth.begin(machine.initial())

@@ -26,7 +26,7 @@ find_in_lanes = njit(lambda *arguments: find_decisive(*arguments))
 
 
 def _chosen(machine: CircuitMachine, moves: DecisiveMoves, states: list[State]) -> list[tuple[int, Term] | None]:
-    """The role and the decisive move that is found in each of up to 64 states."""
+    """The role and the decisive move found in each of up to 64 states."""
     programs = machine.programs
     slots = aligned_words(programs.n_slots)
     load_initial(programs, slots)
@@ -68,7 +68,7 @@ def _wins(machine: CircuitMachine, state: State, role: int) -> list[Term]:
 
 
 def _positions(machine: CircuitMachine, seed: int) -> list[State]:
-    """64 states of random matches, none of them an end."""
+    """64 states of random matches, none of them terminal."""
     positions = machine.random_matches(64, seed, max_plies=200)
     rows = np.random.default_rng(seed).permutation(np.flatnonzero(~positions.terminal))[:64]
     return [machine.unpack(state) for state in positions.states[rows]]
@@ -78,7 +78,7 @@ def _positions(machine: CircuitMachine, seed: int) -> list[State]:
     ("name", "share"), [("tic_tac_toe", 1.0), ("connect_four", 1.0), ("breakthrough", 0.6), ("three_way_line", 1.0)]
 )
 def test_wins_in_one_move_are_found(own: Compile, name: str, share: float) -> None:
-    """In states of random matches: none is said to win that does not; few are missed, as they are seldom made."""
+    """In states of random matches all claimed wins are wins, and few rare ones are missed."""
     machine = own(name)
     moves = find_decisive_moves(machine, 1)
     winnable = found_wins = 0
@@ -96,7 +96,7 @@ def test_wins_in_one_move_are_found(own: Compile, name: str, share: float) -> No
 
 @pytest.mark.parametrize("name", ["connect_four", "three_way_line"])
 def test_what_the_next_one_would_win_by_is_stopped(own: Compile, name: str) -> None:
-    """By a move to the cell that is missing to its line, where the mover cannot win; else nothing is said."""
+    """By a move to the missing cell of its line, where the mover cannot win; else there is none."""
     machine = own(name)
     roles = range(len(machine.roles))
     moves = find_decisive_moves(machine, 1)
@@ -123,7 +123,7 @@ def test_what_the_next_one_would_win_by_is_stopped(own: Compile, name: str) -> N
 
 
 def test_nothing_is_said_where_no_move_decides(own: Compile) -> None:
-    """Both choose at once, or there is only one player, or what ends a match is counted."""
+    """Both choose at once, or there is only one player, or endings are counted."""
     for name in ("rock_paper_scissors", "eight_puzzle", "reversi"):
         assert len(find_decisive_moves(own(name), 1).role) == 0
 
@@ -135,7 +135,7 @@ def test_each_machine_is_looked_at_once(own: Compile) -> None:
 
 
 def test_conditions_of_a_move() -> None:
-    """A fact that has to hold, one that must not, and one of two, or of a group; none where chance decides."""
+    """Conditions: a fact that must hold, one that must not, one of two, one of a group; none where chance decides."""
     rng = np.random.default_rng(1)
     before = rng.random((400, 6)) < 0.5
     before[:, 5] = False

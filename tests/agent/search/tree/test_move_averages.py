@@ -1,4 +1,4 @@
-"""Playouts that choose by how well moves did."""
+"""Playouts that choose by average results of moves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ THREE_PICKS = """
 
 
 def searched(search: TreeSearch, machine: CircuitMachine, playouts: int = 2000) -> TreeSearch:
-    """The search after so many playouts from the initial state."""
+    """The search after some playouts from the initial state."""
     search.begin(machine.initial())
     with StopWhen(lambda: search.playouts >= playouts) as stop:
         search.think(stop.flag, lambda opinion: None, UNLIMITED)
@@ -40,7 +40,7 @@ def searched(search: TreeSearch, machine: CircuitMachine, playouts: int = 2000) 
 
 
 def test_worth_is_the_mean_of_the_matches_with_a_move(own: Compile) -> None:
-    """Of both roles; less counts after a turn, nothing at the beginning of another match."""
+    """Moves of both roles count; less after a turn, not at all in another match."""
     machine = own("connect_four")
     search = searched(TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, draws=2, seed=1), machine)
     (workspace,) = search._workspaces
@@ -77,7 +77,7 @@ def test_what_wins_is_worth_more(machine_of: FromText) -> None:
 
 
 def test_uniform_playouts_note_nothing(own: Compile) -> None:
-    """Those of a single player neither, however many are asked for."""
+    """Playouts of a single player are random whatever the draws."""
     for name, draws in (("connect_four", 1), ("eight_puzzle", 4)):
         machine = own(name)
         search = searched(TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, draws=draws, seed=1), machine, 200)

@@ -1,4 +1,4 @@
-"""Trees of helpers: what their statistics do to the decision, and what does nothing to it."""
+"""Statistics from trees of helpers in the decision."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Compile = Callable[[str], CircuitMachine]
 
 
 def report(visits: Sequence[int], means: Sequence[float], **options: object) -> RootReport:
-    """What a helper tells of the root with these statistics."""
+    """A helper's report of the root with these statistics."""
     return report_of(root(visits, means, **options), None, False)  # type: ignore[arg-type]
 
 
@@ -49,7 +49,7 @@ def test_what_the_root_is_worth_is_weighted_by_results() -> None:
 
 
 def test_average_strategies_are_added_up() -> None:
-    """Where roles choose at once, a move is as likely as all trees together have made it."""
+    """Where roles choose at once, a move's probability is that of all trees together."""
     own = root([50, 50], [0.5, 0.5], strategy=[40.0, 10.0], simultaneous=True)
     helper = report([50, 50], [0.5, 0.5], strategy=[5.0, 45.0], simultaneous=True)
     assert merged(own, (helper,)).strategy.tolist() == [45, 55]
@@ -65,7 +65,7 @@ def test_a_proof_of_any_helper_counts() -> None:
 
 
 def garbage() -> list[object]:
-    """What is no report of a root with the moves 10 and 11, or makes no sense."""
+    """Reports that do not fit a root with the moves 10 and 11, or are implausible."""
     good = report([1000, 0], [1.0, 0.0])
     return [
         None,
@@ -86,14 +86,14 @@ def garbage() -> list[object]:
 
 @pytest.mark.parametrize("bad", garbage())
 def test_what_is_not_of_this_root_is_left_out(bad: object) -> None:
-    """Late statistics of another position, and such as cannot be true."""
+    """Late statistics of another position, and impossible ones."""
     own = root([60, 70], [0.5, 0.7])
     assert merged(own, (bad,)) is own
     assert merged(own, (bad, report([1, 1], [0.5, 0.5]))).visits.tolist() == [61, 71]
 
 
 def test_helpers_may_vanish_and_return(own: Compile) -> None:
-    """A decision is made from the answers that are there; without any it is that of the own tree."""
+    """A decision uses the answers at hand; without any it is the own tree's."""
     machine = own("connect_four")
     team = CannedTeam()
     search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, team=team, seed=1)
@@ -133,7 +133,7 @@ def test_a_helper_that_proves_ends_the_search(own: Compile) -> None:
 
 
 def test_an_assistant_searches_and_judges_like_the_engine(own: Compile) -> None:
-    """Its visits count, and it gets what the engine has learnt."""
+    """Its visits count, and it gets the engine's parameters."""
     machine = own("connect_four")
     team = AssistedTeam(machine, 0)
     search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, draws=3, seed=1, team=team)
@@ -159,7 +159,7 @@ def test_an_assistant_searches_and_judges_like_the_engine(own: Compile) -> None:
 
 
 def test_helpers_count_where_there_is_no_choice(own: Compile) -> None:
-    """While the other role chooses, what the position is worth comes from all trees."""
+    """While the other role chooses, the position's value comes from all trees."""
     machine = own("connect_four")
     state = machine.next(machine.initial(), [machine.legal(machine.initial(), role)[0] for role in (0, 1)])
     assert len(machine.legal(state, 0)) == 1
@@ -183,7 +183,7 @@ def test_helpers_count_where_there_is_no_choice(own: Compile) -> None:
 
 
 def test_plans_of_helpers_are_followed(machine_of: Compile) -> None:
-    """A single player's best match counts whoever has found it, and is kept when the helper is gone."""
+    """A single player's best match may come from a helper, and is kept when the helper is gone."""
     lock = """
     (role r) (init (step 0)) (succ 0 1) (succ 1 2) (succ 2 3) (digit 1) (digit 2) (digit 3)
     (<= (legal r (dial ?d)) (digit ?d))

@@ -1,4 +1,4 @@
-"""What is played at the root, by the statistics of its edges."""
+"""Choice of the move at the root by the statistics of its edges."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_where_others_choose_at_once_often_visited_moves_are_mixed() -> None:
 
 
 def test_where_others_choose_at_once_the_average_strategy_is_played() -> None:
-    """Not the visits, which count what was only tried; without any, all moves are alike."""
+    """The strategy decides, not visits, which count explored moves; without any, all moves are alike."""
     statistics = root([60, 40, 50], [0.5, 0.4, 0.9], strategy=[30.0, 1.0, 90.0], simultaneous=True)
     edges = [choice(statistics, seed=seed)[0] for seed in range(400)]
     assert set(edges) == {0, 2}
@@ -94,13 +94,13 @@ def test_where_others_choose_at_once_the_average_strategy_is_played() -> None:
 
 
 def test_a_proven_root_is_not_mixed() -> None:
-    """A saddle point: the move that makes sure of the root's value."""
+    """A saddle point: the move that guarantees the root's value."""
     statistics = root([60, 40], [0.5, 0.4], [0.0, 1.0], simultaneous=True, proven=True, value=1.0)
     assert {choice(statistics, seed=seed) for seed in range(40)} == {(1, 1.0, True)}
 
 
 def test_a_single_player_follows_its_best_line() -> None:
-    """Whatever the averages say, unless the tree has proven something better."""
+    """Averages do not matter, unless the tree has proven something better."""
     line = BestLine(move=11, goal=0.8, best_possible=False)
     assert choice(root([90, 10], [0.6, 0.1]), line) == (1, 0.8, False)
     assert choice(root([90, 10], [0.6, 0.1]), line._replace(best_possible=True)) == (1, 0.8, True)

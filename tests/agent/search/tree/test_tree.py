@@ -29,7 +29,7 @@ PENNIES = """
 (<= (goal ?r 100) (true (won ?r)))
 (<= (goal ?r 0) (role ?r) (not (true (won ?r))))
 """
-"""Matching pennies: neither side is better, and who can be foreseen loses."""
+"""Matching pennies: neither side is better, and a predictable player loses."""
 
 DILEMMA = """
 (role a) (role b) (init first)
@@ -42,7 +42,7 @@ DILEMMA = """
 (<= (goal ?r 0) (true (took ?r 1)))
 (<= (goal ?r 0) (role ?r) (true first))
 """
-"""Both choose at once, and one choice is best whatever the other does."""
+"""Both choose at once, and one choice is always best."""
 
 LOTTERY = """
 (role player) (role random) (init start)
@@ -63,7 +63,7 @@ LOTTERY = """
 (<= (goal player 0) (not (true (drawn 1))) (not (true (drawn 2))) (not (true (drawn 3))) (not (true (drawn 4))))
 (goal random 0)
 """
-"""Expected goals 40, 60 and 25: `random` draws, it does not choose what is worst (or best) for the player."""
+"""Expected goals 40, 60 and 25: `random` draws, it does not choose the worst (or best) for the player."""
 
 LOCKS = """
 (role solver) (init (at 0))
@@ -95,8 +95,8 @@ RANSOM = """
 (<= (goal seeker 100) (true found))
 (<= (goal seeker 0) (true hidden))
 """
-"""What is hidden far away is worth twice as much: in equilibrium it is hidden near two times of three, and sought far
-two times of three."""
+"""A far hiding place is worth twice as much: in equilibrium the hider is near two times of three, and sought far two
+times of three."""
 
 CHICKEN_RUN = """
 (role a) (role b) (init (left 2)) (opponent a b) (opponent b a)
@@ -113,7 +113,7 @@ CHICKEN_RUN = """
 (<= (goal ?r 50) (role ?r) both)
 (<= (goal ?r 50) (role ?r) (not (true (out a))) (not (true (out b))))
 """
-"""Both choose at once, twice; `hold` loses to nothing, so that the game is drawn."""
+"""Both choose at once, twice; `hold` loses to nothing, so the game is drawn."""
 
 
 Compile = Callable[[str], CircuitMachine]
@@ -124,7 +124,7 @@ Board = Callable[..., State]
 
 @pytest.fixture
 def opinion_at(think: Think) -> OpinionAt:
-    """What a fresh engine thinks of a state after some playouts, or when it stops by itself."""
+    """A fresh engine's opinion of a state after some playouts, or when it stops by itself."""
 
     def run(machine: CircuitMachine, state: State, role: int, playouts: int | None = None) -> Opinion:
         engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 24, seed=1)
@@ -180,13 +180,13 @@ def test_proves_the_only_defence(own: Compile, opinion_at: OpinionAt, board: Boa
 
 
 def test_waits_with_an_opinion_where_it_has_no_choice(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
-    """With one legal move that move is reported, with the value of what follows."""
+    """The only legal move is reported, with the value of the next position."""
     opinion = opinion_at(own("tic_tac_toe"), board("xx.", "oo.", "...", turn="x"), 1)
     assert (opinion.move, opinion.score.goal) == ("noop", 0.0)
 
 
 def play_alone(machine: CircuitMachine, think: Think) -> tuple[int | None, list[bool]]:
-    """Plays a puzzle to its end; its goal, and whether each move was proven."""
+    """Plays a puzzle to its end; returns its goal, and whether each move was proven."""
     engine = TreeSearch(machine, 0, threads=1, seed=1)
     state = machine.initial()
     engine.begin(state)
@@ -200,14 +200,14 @@ def play_alone(machine: CircuitMachine, think: Think) -> tuple[int | None, list[
 
 
 def test_finds_the_solution_of_a_puzzle_and_follows_it(machine_of: Compile, think: Think) -> None:
-    """Once a line reaches the best goal there is (here 80) every move is proven and the line is played out."""
+    """Once a line reaches the best goal (here 80) every move is proven and the line is played out."""
     goal, proven = play_alone(machine_of(LOCKS), think)
     assert goal == 80
     assert all(proven)
 
 
 def test_keeps_its_best_line_when_a_puzzle_is_not_proven(machine_of: Compile, think: Think) -> None:
-    """The best match seen so far is worth more than averages, and is not lost between moves."""
+    """The best match so far counts more than averages, and is kept between moves."""
     machine = machine_of(LOCKS)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
     engine.begin(machine.initial())
@@ -238,14 +238,13 @@ def test_mixes_where_any_fixed_choice_would_lose(machine_of: Compile, think: Thi
 
 
 def test_finds_the_dominant_choice_of_a_simultaneous_game(machine_of: Compile, opinion_at: OpinionAt) -> None:
-    """What is best against everything is played without mixing."""
+    """A move that is best against everything is played without mixing."""
     machine = machine_of(DILEMMA)
     assert {opinion_at(machine, machine.initial(), role, 20_000).move for role in (0, 1)} == {("take", "3")}
 
 
 def test_mixes_in_the_proportions_of_the_equilibrium(machine_of: Compile, think: Think) -> None:
-    """Neither visits nor means would tell them: a move is played often so that the other side's moves are worth the
-    same."""
+    """Neither visits nor means show them: a move is played often to make the other side's moves worth the same."""
     machine = machine_of(RANSOM)
     for role, often in ((0, "near"), (1, "far")):
         engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 22, seed=1)
@@ -258,7 +257,7 @@ def test_mixes_in_the_proportions_of_the_equilibrium(machine_of: Compile, think:
 
 
 def test_proves_a_saddle_point_of_a_simultaneous_game(machine_of: Compile, opinion_at: OpinionAt) -> None:
-    """Where each side has a move that makes sure of its part, nothing is left to find out."""
+    """Where each side has a move that guarantees its part, the search ends."""
     machine = machine_of(CHICKEN_RUN)
     for role in (0, 1):
         opinion = opinion_at(machine, machine.initial(), role)
@@ -287,7 +286,7 @@ def test_the_random_role_plays_at_random(machine_of: Compile, opinion_at: Opinio
 
 @pytest.mark.parametrize("name", ["breakthrough", "reversi", "eight_puzzle"])
 def test_stops_soon_after_the_flag(name: str, own: Compile) -> None:
-    """A kernel that would go on for ever returns; what it still finishes are the lanes that were under way."""
+    """An endless kernel returns, after finishing only the lanes under way."""
     machine = own(name)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
     engine.begin(machine.initial())
@@ -300,7 +299,7 @@ def test_stops_soon_after_the_flag(name: str, own: Compile) -> None:
 
 
 def work(engine: TreeSearch) -> int:
-    """What an engine has done so far: playouts, and states enumerated."""
+    """An engine's work so far: playouts and enumerated states."""
     enumeration = engine._scheduler._enumeration
     return int(engine._tree.counts[N_PLAYOUTS]) + (enumeration.states if enumeration is not None else 0)
 
@@ -328,7 +327,7 @@ def consistent(engine: TreeSearch, lost: float = 0.0) -> None:
 
 @pytest.mark.parametrize("name", ["connect_four", "rock_paper_scissors"])
 def test_keeps_what_it_knows_of_the_next_position(name: str, own: Compile, think: Think) -> None:
-    """After a joint move the subtree is the tree: its playouts are counted on, not begun anew."""
+    """After a joint move the subtree becomes the tree, with its playouts."""
     machine = own(name)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
     engine.begin(machine.initial())
@@ -376,7 +375,7 @@ def test_compaction_keeps_the_statistics_of_what_it_keeps(name: str, own: Compil
 
 @pytest.mark.parametrize("name", ["connect_four", "rock_paper_scissors", "eight_puzzle", "three_way_line"])
 def test_a_full_tree_does_not_stop_the_search(name: str, own: Compile, think: Think) -> None:
-    """With hardly any memory the search goes on, through a whole match, with legal moves."""
+    """With hardly any memory the search lasts through a whole match, with legal moves."""
     machine = own(name)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1, seed=1)
     state = machine.initial()
@@ -420,7 +419,7 @@ def test_makes_room_by_forgetting_what_is_hardly_visited(own: Compile, think: Th
 
 
 def test_ends_in_a_full_tree_when_nothing_better_is_possible(own: Compile, think: Think) -> None:
-    """Making room for nodes does not go on for ever once a puzzle's best match is known to be the best."""
+    """Making room for nodes ends once a puzzle's best match is proven to be the best."""
     machine = own("eight_puzzle")
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1, seed=1)
     engine.begin(machine.initial())
@@ -433,7 +432,7 @@ def test_ends_in_a_full_tree_when_nothing_better_is_possible(own: Compile, think
 
 
 def test_another_path_is_no_reason_to_look_at_all_children(own: Compile, think: Think) -> None:
-    """Where looking at children is too dear, only the root's are looked at, whatever the paths that lead to a node."""
+    """Where children are too dear, only the root's are made, whatever paths lead to a node."""
     machine = own("connect_four")
     engine = TreeSearch(machine, 0, threads=1, judging=False, seed=1)
     engine.begin(machine.initial())
