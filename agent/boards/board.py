@@ -1,4 +1,4 @@
-"""What a board is: which facts lie on it, where its squares are, and which contents stand for nothing."""
+"""Boards, and the facts from which they are found."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from games.machine import Term
 from protocol.kif import write
 
 Square: TypeAlias = tuple[str, ...]
-"""The arguments that name a square, as facts spell and order them."""
+"""Arguments that name a square, spelt and ordered as in facts."""
 Content: TypeAlias = tuple[str, ...]
-"""What a fact says about a square: the relation where several lie on the board, then its other arguments as text."""
+"""A fact's other arguments as text, after its relation where the board has several."""
 Name: TypeAlias = tuple[str, int]
-"""A relation of facts and how many arguments it has."""
+"""A relation of facts and its number of arguments."""
 
 MAX_SIDE = 40
-"""Cells along an axis; beyond, cells would be too small to be told apart."""
+"""Most cells along an axis; more would be too small to tell apart."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How facts of one relation are read."""
+    """The parts of a fact of one relation."""
 
     name: Name
     positions: tuple[int, ...]
-    """For each argument of a square, where it stands among the fact's."""
+    """Positions of the square's arguments among the fact's."""
     contents: tuple[int, ...]
     named: bool = False
-    """Whether the relation's name belongs to the content."""
+    """Whether contents begin with the relation's name."""
     use: Literal["piece", "mark", "block"] = "piece"
-    """Whether facts put something on a square, add something to it, or say that nothing may ever stand on it."""
+    """Whether facts put a piece on a square, add a mark to it, or block it for good."""
     side: tuple[int, int] | None = None
-    """For a wall, the side of the square where it is, in columns and rows."""
+    """Side of the square on which a wall stands, in columns and rows."""
 
     def read(self, fact: Term) -> tuple[Square, Content] | None:
-        """Square and content of a fact of this relation; None where an argument that should name a square is a term."""
+        """Returns the square and content of a fact of this relation; None where a square's argument is no constant."""
         square = []
         for position in self.positions:
             argument = fact[1 + position]
@@ -54,34 +54,34 @@ class Reading:
 
 @dataclass(frozen=True)
 class Board:
-    """A board: its relations, its squares with their places, and how contents are to be taken."""
+    """A board: its relations, its squares with their places, and the contents of empty and blocked ones."""
 
     readings: Mapping[Name, Reading]
     axes: tuple[tuple[str, ...], ...]
-    """For each argument of a square, its values in order."""
+    """Values of each argument of a square, in order."""
     across: int
-    """Which argument of a square is the column; -1 where squares are single names."""
+    """Index of the column among a square's arguments; -1 where squares are single names."""
     up: int
-    """Which one is the row, counted upwards; -1 where squares are single names."""
+    """Index of the row, counted upwards; -1 where squares are single names."""
     places: Mapping[Square, tuple[float, float]]
-    """The centre of each square, in cells, x to the right and y downwards."""
+    """Centres of the squares, in cells, x to the right and y downwards."""
     lattice: Literal["square", "hex", "points"] = "square"
     lean: int = 0
-    """On a hexagonal board, how many half cells each row is shifted to the right of the one below: 1 or -1."""
+    """Half cells by which each row of a hexagonal board is shifted to the right of the one below: 1 or -1."""
     edges: tuple[tuple[Square, Square], ...] = ()
     """Lines between squares that are points."""
     empty: Content | None = None
-    """The content of a square on which nothing stands, where facts say so."""
+    """Content of empty squares; None where they have no fact."""
     blocked: frozenset[Content] = frozenset()
-    """Contents of squares on which nothing may ever stand."""
+    """Contents of squares that stay blocked for good."""
 
     @property
     def planes(self) -> tuple[int, ...]:
-        """The arguments of a square that are neither its column nor its row."""
+        """Indices of a square's arguments that are neither column nor row."""
         return tuple(index for index in range(len(self.axes)) if index not in (self.across, self.up))
 
     def read(self, facts: Iterable[Term]) -> tuple[dict[Square, dict[Content, Reading]], set[Term]]:
-        """What lies on each square, and the facts that say so."""
+        """Returns the contents of each square, and the facts that were read."""
         found: dict[Square, dict[Content, Reading]] = defaultdict(dict)
         used: set[Term] = set()
         for fact in facts:
@@ -96,7 +96,7 @@ class Board:
         return found, used
 
     def pieces(self, contents: Mapping[Content, Reading]) -> list[Content]:
-        """What stands on a square, in order; nothing where the only content means that it is empty."""
+        """Returns the pieces among a square's contents, sorted."""
         return sorted(
             content
             for content, reading in contents.items()
@@ -104,12 +104,12 @@ class Board:
         )
 
     def is_blocked(self, contents: Mapping[Content, Reading]) -> bool:
-        """Whether nothing may ever stand on a square with these contents."""
+        """Returns whether a square with these contents is blocked for good."""
         return any(reading.use == "block" or content in self.blocked for content, reading in contents.items())
 
 
 def name_of(fact: Term) -> Name:
-    """A fact's relation and number of arguments; ("", 0) for what is no fact of a relation."""
+    """Returns a fact's relation and number of arguments; ("", 0) for a term that is no fact."""
     if isinstance(fact, str):
         return fact, 0
     if fact and isinstance(fact[0], str):
@@ -118,29 +118,29 @@ def name_of(fact: Term) -> Name:
 
 
 @dataclass(frozen=True)
-class Table:
-    """All that is known of one relation of facts."""
+class FactTable:
+    """The known facts of one relation."""
 
     name: Name
     states: tuple[tuple[Term, ...], ...]
-    """Its facts in each known state; none is empty of facts of other relations."""
+    """Facts of the relation in each known state."""
     possible: frozenset[Term]
     domains: tuple[frozenset[str] | None, ...]
-    """The constants of each argument; None where it may be a term."""
+    """Constants of each argument; None where it may be a term."""
 
     @cached_property
     def facts(self) -> set[Term]:
-        """All facts that are known."""
+        """All known facts, of known states or merely possible."""
         return {fact for state in self.states for fact in state} | self.possible
 
     @property
     def start(self) -> tuple[Term, ...]:
-        """The facts of the first state; none where no state is known."""
+        """Facts of the first state; empty where no state is known."""
         return self.states[0] if self.states else ()
 
     @cached_property
     def most(self) -> tuple[Term, ...]:
-        """The facts of the state that has the most."""
+        """Facts of the state that has the most of them."""
         return max(self.states, key=len, default=())
 
 
@@ -149,11 +149,11 @@ def tables(
     possible: Collection[Term],
     constants: Mapping[Name, list[set[str]]],
     order: Callable[[Collection[str]], tuple[Sequence[str], int]],
-) -> dict[Name, Table]:
-    """The relations of a game's facts. `constants` are what arguments may be, used where possible facts are unknown.
+) -> dict[Name, FactTable]:
+    """Returns the relations of a game's facts.
 
-    `order` says how sure the order of constants is: where it is surer without what only the rules let expect, and facts
-    show these arguments to be complete, the rules have let expect too much.
+    `constants` are the rules' bounds of each argument, used where the possible facts are unknown. They overestimate:
+    where facts seem to show all values of an argument, and `order` is surer of these values alone, they are left out.
     """
     by_state: list[dict[Name, list[Term]]] = []
     for state in states:
@@ -184,12 +184,12 @@ def tables(
                     domain |= expected
             texts = frozenset(value for value in domain if isinstance(value, str))
             domains.append(texts if len(texts) == len(domain) else None)
-        result[name] = Table(name, known, frozenset(could.get(name, ())), tuple(domains))
+        result[name] = FactTable(name, known, frozenset(could.get(name, ())), tuple(domains))
     return result
 
 
 def _covered(facts: Collection[Term], count: int) -> set[int]:
-    """Arguments that facts show to be complete: two or more that stand in every combination."""
+    """Returns arguments whose values the facts seem to show completely: two or more that occur in every combination."""
     found: set[int] = set()
     for pair in itertools.combinations(range(count), 2):
         there = {(fact[1 + pair[0]], fact[1 + pair[1]]) for fact in facts}

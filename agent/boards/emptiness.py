@@ -1,37 +1,37 @@
-"""Finds the contents that stand for nothing: of an empty square, and of one on which nothing may ever stand."""
+"""Detection of the contents that mean an empty or a blocked square."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 
-from agent.boards.board import Content, Name, Reading, Square, Table
+from agent.boards.board import Content, FactTable, Name, Reading, Square
 from agent.boards.rulesheet import FACT, Rules, carries_over, is_integer, is_numbered, is_variable, read_atom
 from games.machine import Term
 
 ENOUGH = 0.7
-"""Share of the squares at the start plus share of what rules ask for, from which on a content means "empty".
+"""Least sum for "empty": share of the squares at the start plus share of the conditions in rules.
 
-Set by hand, as are the next two: empty squares of 150 sheets get 0.87 and more, pieces that are common 0.75 at most.
+In 150 sheets, empty squares get at least 0.87 and common pieces at most 0.75.
 """
 COMMON = 0.25
-"""Share of the squares at the start that an empty content has at least, unless all others are numbers."""
+"""Least share of the squares at the start for "empty", unless all other contents are numbers."""
 FULL = 0.9
-"""Share of the squares that hold a fact where every square always does; not 1, for want of knowing all squares."""
+"""Least share of the squares with a fact where every square has one; below 1, as not all squares may be known."""
 
 
-def empty_content(table: Table, reading: Reading, squares: int, rules: Rules) -> Content | None:
-    """The content of empty squares, or None where those have no fact. `squares` is the size of the board.
+def empty_content(table: FactTable, reading: Reading, squares: int, rules: Rules) -> Content | None:
+    """Returns the content of empty squares, or None where those have no fact. `squares` is the size of the board.
 
-    Every square has a fact at the start, and it is the content of more than half of them; or it is common, and asked
-    for by name in the rules more than others.
+    Either every square has a fact at the start, and more than half of them have this content; or the content is common,
+    and the rules ask for it by name more often than for others.
     """
     if len(reading.contents) != 1:
         return None
     position = reading.contents[0]
     domain = table.domains[position] or frozenset()
     if len(domain) >= 5 and (rules.order(domain)[1] == 3 or is_numbered(domain)):
-        # Numbers, and the like: they count.
+        # Values of a counter.
         return None
     start = next((state for state in table.states if state), ())
     counts = Counter(read[1] for fact in start if (read := reading.read(fact)) is not None)
@@ -42,7 +42,7 @@ def empty_content(table: Table, reading: Reading, squares: int, rules: Rules) ->
         squares = len({read[0] for fact in table.possible if (read := reading.read(fact)) is not None})
     full = total >= FULL * squares
     if position < min(reading.positions) and total < squares:
-        # Things that are somewhere, rather than squares that hold something.
+        # Pieces with their squares, rather than squares with their contents.
         return None
     asked = _asked_for(table.name, position, rules)
     all_asked = sum(asked.values())
@@ -62,7 +62,7 @@ def empty_content(table: Table, reading: Reading, squares: int, rules: Rules) ->
 
 
 def _asked_for(name: Name, position: int, rules: Rules) -> Counter[str]:
-    """How often the rules ask for a fact with this constant at this position."""
+    """Counts the conditions in rules for a fact of this relation, by the constant at this position."""
     asked: Counter[str] = Counter()
     for _, body in rules.rules:
         pending = list(body)
@@ -81,8 +81,8 @@ def _asked_for(name: Name, position: int, rules: Rules) -> Counter[str]:
     return asked
 
 
-def blocked_contents(table: Table, reading: Reading, empty: Content | None, rules: Rules) -> Iterator[Content]:
-    """The contents that no piece ever has: those of squares that can hold nothing else, or that rules never make."""
+def blocked_contents(table: FactTable, reading: Reading, empty: Content | None, rules: Rules) -> Iterator[Content]:
+    """Yields the contents of blocked squares: those that stand alone on their squares, or that no rule makes."""
     if reading.use != "piece" or len(reading.contents) != 1:
         return
     position = reading.contents[0]
@@ -105,12 +105,12 @@ def blocked_contents(table: Table, reading: Reading, empty: Content | None, rule
             read = reading.read(fact)
             there.discard(read[1] if read is not None else ())
     alone = _standing_alone(table, reading, there) if table.possible else []
-    # Possible facts may be more than are, so that nothing stands alone for sure.
+    # Possible facts are an overestimate, so that perhaps no content seems to stand alone.
     yield from alone or _never_made(table, reading, there, rules)
 
 
-def _standing_alone(table: Table, reading: Reading, there: Collection[Content]) -> list[Content]:
-    """The contents whose squares cannot hold any other."""
+def _standing_alone(table: FactTable, reading: Reading, there: Collection[Content]) -> list[Content]:
+    """Returns the contents whose squares cannot have any other."""
     holds: dict[Square, set[Content]] = defaultdict(set)
     where: dict[Content, set[Square]] = defaultdict(set)
     for fact in table.facts:
@@ -120,18 +120,18 @@ def _standing_alone(table: Table, reading: Reading, there: Collection[Content]) 
     return [content for content in there if all(holds[square] == {content} for square in where[content])]
 
 
-def _never_made(table: Table, reading: Reading, there: Collection[Content], rules: Rules) -> list[Content]:
-    """The commonest of the contents that no rule makes or takes away; what can be taken away may look the same."""
+def _never_made(table: FactTable, reading: Reading, there: Collection[Content], rules: Rules) -> list[Content]:
+    """Returns the most common content that no rule makes or removes; a removable one may look the same."""
     key, position = (FACT, *table.name), reading.contents[0]
     if position < min(reading.positions) or not (rules.carried(key) or rules.produced(key)):
-        # Unknown, or things that are somewhere: others may come there.
+        # No rules known, or pieces with their squares.
         return []
     made: set[str] = set()
     for head, body in rules.produced(key):
         if not _is_static(body, rules):
             made |= _content_of(head, body, position, rules)
     for head, body in rules.carried(key):
-        # A rule about this very content says when it stays: so it may go.
+        # A rule that carries over this very content has a condition: the content may go.
         atom = read_atom(head)
         if atom is not None and len(body) > 1 and not is_variable(atom[1][position]):
             made |= _content_of(head, body, position, rules)
@@ -149,7 +149,7 @@ def _content_of(head: Term, body: tuple[Term, ...], position: int, rules: Rules)
 
 
 def _is_static(body: tuple[Term, ...], rules: Rules) -> bool:
-    """Whether a rule's body asks for nothing but facts of the rulesheet."""
+    """Returns whether a rule's body depends on facts of the rulesheet only."""
     for literal in body:
         atom = read_atom(literal)
         if atom is None or atom[0] not in rules.ground:

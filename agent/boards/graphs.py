@@ -1,4 +1,4 @@
-"""Finds boards whose squares are single names, such as `(cell a1 red)`, joined by relations of the rulesheet."""
+"""Detection of boards whose squares are single names, such as `(cell a1 red)`, joined by relations of the rulesheet."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from agent.boards.board import Board, Name, Reading, Table
+from agent.boards.board import Board, FactTable, Name, Reading
 from agent.boards.emptiness import blocked_contents, empty_content
 from agent.boards.rulesheet import OWN, Rules
 
 MIN_SQUARES, MAX_SQUARES = 5, 120
 MAX_LINE = 16
-"""Squares of a board that is nothing but a line; a longer one is rather a way of counting."""
+"""Most squares of a board that is a line; a longer one is rather a counter."""
 MAX_NEIGHBOURS = 8
 
 Edge: TypeAlias = tuple[str, str]
@@ -25,8 +25,8 @@ Points: TypeAlias = npt.NDArray[np.float64]
 """Places in the plane, shape (squares, 2)."""
 
 
-def find_graphs(tables: Mapping[Name, Table], rules: Rules, taken: set[Name]) -> list[Board]:
-    """The boards of squares with single names, one per relation."""
+def find_graphs(tables: Mapping[Name, FactTable], rules: Rules, taken: set[Name]) -> list[Board]:
+    """Returns the boards of squares with single names, one per relation."""
     boards: list[Board] = []
     claimed: list[set[str]] = []
     for name, table in sorted(tables.items(), key=lambda item: (rules.rank.get(item[0][0], 1 << 30), item[0])):
@@ -45,8 +45,8 @@ def find_graphs(tables: Mapping[Name, Table], rules: Rules, taken: set[Name]) ->
     return boards
 
 
-def _with_marks(board: Board, tables: Mapping[Name, Table], taken: set[Name], rules: Rules) -> Board:
-    """Adds the relations that say more about the same squares."""
+def _with_marks(board: Board, tables: Mapping[Name, FactTable], taken: set[Name], rules: Rules) -> Board:
+    """Adds relations about the same squares as marks."""
     squares = {square[0] for square in board.places}
     readings = dict(board.readings)
     for name, table in tables.items():
@@ -62,7 +62,7 @@ def _is_number(text: str) -> bool:
     return text.isdigit()
 
 
-def _find(table: Table, rules: Rules) -> Board | None:
+def _find(table: FactTable, rules: Rules) -> Board | None:
     roles = set(rules.roles)
     for key, domain in enumerate(table.domains):
         if not domain or not MIN_SQUARES <= len(domain) <= 4 * MAX_SQUARES or 2 * len(domain & roles) >= len(domain):
@@ -103,9 +103,9 @@ def _ranked(rules: Rules) -> Callable[[str], tuple[int, str]]:
 
 
 def _relations(domain: frozenset[str], rules: Rules) -> dict[tuple[str, ...], list[Edge]]:
-    """Pairs of squares, by the relation that joins them and its other arguments.
+    """Returns pairs of neighbours, by the relation that joins them and its other arguments.
 
-    A relation joins squares where each of its facts holds two of them, or a line of three or four.
+    Each fact of such a relation has two squares, or a line of three or four.
     """
     found: dict[tuple[str, ...], list[Edge]] = defaultdict(list)
     for (kind, name, count), facts in rules.ground.items():
@@ -144,7 +144,10 @@ def _neighbours(edges: Iterable[Edge]) -> dict[str, set[str]]:
 
 
 def _main_relation(names: list[str], relations: Mapping[tuple[str, ...], list[Edge]]) -> dict[str, set[str]] | None:
-    """The one relation that joins all squares with the fewest lines, if any does: others, as opposites, lead across."""
+    """Returns the neighbours in the relation that connects all squares with the fewest lines, or None.
+
+    Other relations, such as opposites, may lead across the board.
+    """
     by_name: dict[str, list[Edge]] = defaultdict(list)
     for label, pairs in relations.items():
         by_name[label[0]] += pairs
@@ -153,7 +156,7 @@ def _main_relation(names: list[str], relations: Mapping[tuple[str, ...], list[Ed
 
 
 def _board(
-    table: Table,
+    table: FactTable,
     key: int,
     contents: tuple[int, ...],
     names: list[str],
@@ -190,10 +193,10 @@ def _board(
 
 
 def _translations(names: list[str], relations: Mapping[tuple[str, ...], list[Edge]]) -> Points | None:
-    """Places such that each relation is a step of length one in a direction of its own; None where there are none.
+    """Returns places where each relation is a step of length one in a direction of its own; None if there are none.
 
-    The places and steps that fit all pairs are the null space of linear equations; where it has two dimensions beside
-    a common shift, one linear map of the plane is left, and it is chosen to make all steps as long as one another.
+    The places and steps that fit all pairs are the null space of linear equations. Where it has two dimensions besides
+    a common shift, a linear map of the plane is still free; it is chosen to make all steps equally long.
     """
     labels = [label for label, pairs in relations.items() if _is_partial_map(pairs)]
     if len(labels) != len(relations) or not labels:
@@ -217,7 +220,7 @@ def _translations(names: list[str], relations: Mapping[tuple[str, ...], list[Edg
     if len(kernel) != 2:
         return None
     points, steps = kernel[:, :count].T, kernel[:, count:].T
-    # Measured in two of the steps, so that two directions alone make squares.
+    # In the basis of two steps, two directions alone make squares.
     first, second = max(
         itertools.combinations(range(len(labels)), 2),
         key=lambda pair: abs(np.linalg.det(steps[list(pair)])),
@@ -243,7 +246,7 @@ def _is_partial_map(pairs: list[Edge]) -> bool:
 
 
 def _by_distance(names: list[str], neighbours: Mapping[str, set[str]]) -> Points:
-    """Places as far apart as the squares are in steps, as nearly as the plane allows.
+    """Returns places whose distances approximate those of the graph.
 
     Classical scaling, then stress majorisation (E. Gansner, Y. Koren and S. North, "Graph drawing by stress
     majorization", 2004).
@@ -265,7 +268,7 @@ def _by_distance(names: list[str], neighbours: Mapping[str, set[str]]) -> Points
     centred = np.eye(count) - 1 / count
     values, vectors = np.linalg.eigh(-centred @ (steps**2) @ centred / 2)
     points = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0.01))
-    # A fixed sign, and nothing exactly in line.
+    # Fix the signs, and break exact alignments.
     points *= np.where(points[np.abs(points).argmax(axis=0), [0, 1]] < 0, -1, 1)
     points += 1e-3 * np.array([[math.cos(7 * i), math.sin(11 * i)] for i in range(count)])
     weights = 1 / np.where(steps > 0, steps, 1) ** 2
@@ -283,14 +286,14 @@ def _by_distance(names: list[str], neighbours: Mapping[str, set[str]]) -> Points
 
 
 def _circle(count: int) -> Points:
-    """Places on a circle, one cell apart."""
+    """Returns places on a circle, one cell apart."""
     angles = np.arange(count) * 2 * math.pi / count
     radius = 1 / (2 * math.sin(math.pi / max(count, 2)))
     return np.stack([radius * (1 + np.cos(angles)), radius * (1 + np.sin(angles))], axis=1)
 
 
 def _upright(points: Points) -> Points:
-    """Turned so that many squares stand in rows, moved so that the first row and column are 0."""
+    """Rotates the places so that many squares stand in rows, and moves the first row and column to 0."""
     best, best_score = points, -math.inf
     for degrees in range(0, 180, 15):
         angle = math.radians(degrees)

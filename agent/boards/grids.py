@@ -1,4 +1,4 @@
-"""Finds boards of two coordinates among relations of facts: which arguments are column and row, and what is on them."""
+"""Detection of boards of two coordinates: which arguments are column, row, plane and content."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from agent.boards.board import MAX_SIDE, Board, Name, Table
-from agent.boards.groups import Candidate, Group
+from agent.boards.board import MAX_SIDE, Board, FactTable, Name
+from agent.boards.groups import Group, GroupCandidate
 from agent.boards.rulesheet import FACT, Rules, is_integer
 from games.machine import Term
 
 MIN_SIDE = 2
 MAX_SQUARES = 1200
-"""On all planes together."""
+"""Most squares of all planes together."""
 MAX_PLANES = 36
 MAX_CONTENTS = 200
-"""More different contents than that are no pieces."""
+"""Most different contents; more are no pieces."""
 MAX_CONTENT_PARTS = 3
 MAX_ARGUMENTS = 8
 CROWDED = 0.5
-"""So many of the squares that facts mention hold two at least where an argument is missing that names the square."""
+"""Share of the squares with two contents from which on an argument is missing that tells squares apart."""
 
 
-def find_grids(tables: Mapping[Name, Table], rules: Rules) -> list[Board]:
-    """The boards of two coordinates, the largest first."""
+def find_grids(tables: Mapping[Name, FactTable], rules: Rules) -> list[Board]:
+    """Returns the boards of two coordinates, the most important first."""
     candidates = [found for table in tables.values() if (found := _candidate(table, rules)) is not None]
     latched = {it.table.name: rules.is_latched((FACT, *it.table.name)) for it in candidates}
     candidates.sort(
@@ -46,7 +46,7 @@ def find_grids(tables: Mapping[Name, Table], rules: Rules) -> list[Board]:
             other is not candidate and other.axes == candidate.axes and not other.contents and not candidate.contents
             for other in candidates
         )
-        # What is true of single states and gone in the next, as a check is, makes no board beside one that is there.
+        # Facts of single states, such as a check, make no board of their own.
         fleeting = not candidate.table.most and not rules.carried((FACT, *candidate.table.name))
         seen = any(group.first.table.most for group in groups)
         if fleeting and (seen or (rules.rules and not candidate.contents)):
@@ -61,12 +61,12 @@ def find_grids(tables: Mapping[Name, Table], rules: Rules) -> list[Board]:
 
 
 def _rank(name: Name, rules: Rules) -> tuple[int, str]:
-    """Sorts relations by where the rules first mention them, so that renaming changes nothing."""
+    """Key that sorts relations by their first mention in the rules, so that renaming changes nothing."""
     return rules.rank.get(name[0], len(rules.rank)), name[0]
 
 
-def _candidate(table: Table, rules: Rules) -> Candidate | None:
-    """The best way to see a relation as a board, if there is one."""
+def _candidate(table: FactTable, rules: Rules) -> GroupCandidate | None:
+    """Returns the best reading of a relation as a board, if there is any."""
     count = table.name[1]
     if not 2 <= count <= MAX_ARGUMENTS:
         return None
@@ -77,7 +77,7 @@ def _candidate(table: Table, rules: Rules) -> Candidate | None:
             axis, strength = rules.order(domain)
             if MIN_SIDE <= len(axis) <= MAX_SIDE:
                 usable[position] = axis, strength
-    best: Candidate | None = None
+    best: GroupCandidate | None = None
     for x, y in itertools.combinations(usable, 2):
         found = _with_axes(table, x, y, usable)
         if found is not None and (best is None or found.score > best.score):
@@ -85,7 +85,9 @@ def _candidate(table: Table, rules: Rules) -> Candidate | None:
     return best
 
 
-def _with_axes(table: Table, x: int, y: int, usable: Mapping[int, tuple[tuple[str, ...], int]]) -> Candidate | None:
+def _with_axes(
+    table: FactTable, x: int, y: int, usable: Mapping[int, tuple[tuple[str, ...], int]]
+) -> GroupCandidate | None:
     rest = [position for position in range(table.name[1]) if position not in (x, y)]
     (xs, x_strength), (ys, y_strength) = usable[x], usable[y]
     planes = _planes(table, x, y, rest, usable)
@@ -100,9 +102,9 @@ def _with_axes(table: Table, x: int, y: int, usable: Mapping[int, tuple[tuple[st
         return None
     words = {value for value in (*xs, *ys) if not is_integer(value)}
     if any(domain and domain <= words for domain in (table.domains[position] for position in contents)):
-        # What else is named like a column or row is one: the facts are about two squares, not about one.
+        # Another argument is a column or row too: the facts are about two squares.
         return None
-    # At the start of some games each piece stands once in each column, which counting does too.
+    # A counter has one value per state. So has a piece in each column at the start of some games.
     if not (contents and x_strength == y_strength == 3) and any(_is_function(table, of) for of in (x, y)):
         return None
     most = len(table.most)
@@ -119,11 +121,11 @@ def _with_axes(table: Table, x: int, y: int, usable: Mapping[int, tuple[tuple[st
     if not certain and not ordered:
         return None
     alike = table.domains[x] == table.domains[y]
-    # Set by hand: equal domains and neighbouring arguments are what nearly every sheet's coordinates have.
+    # Nearly all sheets' coordinates have equal domains and stand side by side.
     score = math.log2(len(xs) * len(ys)) + 4 * alike + x_strength + y_strength + 2 * (y == x + 1)
-    # Convention: a board among boards comes first, a layer comes last.
+    # By convention a board of boards comes first, a layer last.
     score += 0.5 if (len(planes) == 2) == all(plane < x for plane in planes) else 0
-    return Candidate(table, x, y, planes, contents, axes, certain, score - 0.1 * x)
+    return GroupCandidate(table, x, y, planes, contents, axes, certain, score - 0.1 * x)
 
 
 def _count(planes: Sequence[int], usable: Mapping[int, tuple[tuple[str, ...], int]]) -> int:
@@ -131,14 +133,14 @@ def _count(planes: Sequence[int], usable: Mapping[int, tuple[tuple[str, ...], in
 
 
 def _planes(
-    table: Table, x: int, y: int, rest: Sequence[int], usable: Mapping[int, tuple[tuple[str, ...], int]]
+    table: FactTable, x: int, y: int, rest: Sequence[int], usable: Mapping[int, tuple[tuple[str, ...], int]]
 ) -> tuple[int, ...]:
-    """The arguments that tell one plane from another: those without which a square would hold several facts."""
+    """Returns the arguments that tell planes apart: those without which a square would have several facts."""
     able = [position for position in rest if position in usable]
     facts = table.most
     area: float = len(usable[x][0]) * len(usable[y][0])
     numbered = any(position != table.name[1] - 1 and all(map(is_integer, usable[position][0])) for position in able)
-    # Each square has one fact at most, as far as can be seen.
+    # Each square is seen with one fact at most.
     if len({(fact[1 + x], fact[1 + y]) for fact in facts}) == len(facts) >= max(8, area if numbered else area / 4):
         return ()
 
@@ -155,7 +157,7 @@ def _planes(
                 for planes in itertools.combinations(able, size):
                     if _count(planes, usable) <= MAX_PLANES and max(held(planes).values()) == 1:
                         return planes
-    # Nothing to be seen yet: numbers tell planes apart, unless they come last.
+    # Nothing seen yet: numbers tell planes apart, unless they come last.
     last = table.name[1] - 1
     numbers = tuple(
         position
@@ -165,8 +167,8 @@ def _planes(
     return numbers if _count(numbers, usable) <= MAX_PLANES else ()
 
 
-def _is_function(table: Table, of: int) -> bool:
-    """Whether the relation counts or points: in each state, all other arguments together have one value of this one."""
+def _is_function(table: FactTable, of: int) -> bool:
+    """Returns whether this argument is a counter or pointer: in each state, a function of the other arguments."""
     others = [position for position in range(table.name[1]) if position != of]
     every = 1
     for position in others:

@@ -1,4 +1,4 @@
-"""Puts relations of facts that speak of the same squares together on one board."""
+"""Grouping of relations about the same squares on one board."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from agent.boards.board import Board, Content, Name, Reading, Square, Table
+from agent.boards.board import Board, Content, FactTable, Name, Reading, Square
 from agent.boards.emptiness import FULL, blocked_contents, empty_content
 from agent.boards.lattice import Neighbourhood
 from agent.boards.places import grid_places
@@ -15,22 +15,22 @@ from agent.boards.rulesheet import FACT, Rules
 from games.machine import Term
 
 MIN_MENTIONED = 5
-"""Fewer squares that facts can mention are no board; all that lie between them are taken to be there."""
+"""Least number of mentioned squares that define a board; with fewer, all squares of the axes are taken."""
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """One way to see a relation as a board."""
+class GroupCandidate:
+    """A reading of a relation as a board."""
 
-    table: Table
+    table: FactTable
     x: int
     y: int
     planes: tuple[int, ...]
     contents: tuple[int, ...]
     axes: tuple[tuple[str, ...], ...]
-    """For the arguments `positions`."""
+    """Values of the arguments `positions`."""
     certain: bool
-    """Whether it is a board by itself, even where no other relation shares its coordinates."""
+    """Whether the relation is a board even where no other relation shares its coordinates."""
     score: float
 
     @property
@@ -48,15 +48,15 @@ class Candidate:
 class Group:
     """Relations that lie on the same board."""
 
-    def __init__(self, first: Candidate) -> None:
+    def __init__(self, first: GroupCandidate) -> None:
         self.first = first
         self.readings = [first.reading()]
         self.tables = [first.table]
         self.vacant: Content | None = None
-        """The content of empty squares where a relation of its own says that they are empty."""
+        """Content of empty squares where emptiness has a relation of its own."""
 
-    def takes(self, candidate: Candidate, rules: Rules) -> bool:
-        """Adds a relation that puts other pieces on the same squares, or blocks some. Returns whether it did."""
+    def takes(self, candidate: GroupCandidate, rules: Rules) -> bool:
+        """Adds a relation of pieces, marks or blocks on the same squares; returns whether it did."""
         first = self.first
         if len(candidate.axes) != len(first.axes) or not _within(candidate.axes, first.axes):
             return False
@@ -69,7 +69,7 @@ class Group:
         most = max(map(len, there), default=0)
         latched = rules.is_latched((FACT, *candidate.table.name))
         if latched and not candidate.contents:
-            # Walls between squares do not keep pieces from standing there, and come in several relations.
+            # Walls between squares come in several relations, and block no square.
             blocks = not shared and 3 * most <= first.area and most > 0
             if any(reading.use == "block" for reading in self.readings):
                 blocks = False
@@ -80,7 +80,7 @@ class Group:
             and candidate.axes == first.axes
             and len(first.table.most) >= FULL * first.area
         ):
-            # Every square has the first relation's fact until something comes: it says that the square is empty.
+            # Every square has the first relation's fact until a piece comes: it means that the square is empty.
             self.vacant = (first.table.name[0],)
             return self._add(candidate.table, candidate.reading(), "piece")
         both_seen = most > 1 and any(squares for squares in here[0])
@@ -95,8 +95,8 @@ class Group:
             return False
         return self._add(candidate.table, candidate.reading(), "mark")
 
-    def adds_mark(self, table: Table, rules: Rules) -> bool:
-        """Adds a relation that says more about squares of the board, where enough of them can be meant."""
+    def adds_mark(self, table: FactTable, rules: Rules) -> bool:
+        """Adds a relation about squares of the board as marks, if it covers enough of them; returns whether it did."""
         wanted = len(self.first.axes)
         for positions in _runs(table.name[1], wanted):
             domains = [table.domains[position] for position in positions]
@@ -108,13 +108,13 @@ class Group:
                 return self._add(table, Reading(table.name, positions, contents), "mark")
         return False
 
-    def _add(self, table: Table, reading: Reading, use: str) -> bool:
+    def _add(self, table: FactTable, reading: Reading, use: str) -> bool:
         self.readings.append(replace(reading, use="piece" if use == "piece" else "block" if use == "block" else "mark"))
         self.tables.append(table)
         return True
 
     def board(self, rules: Rules) -> Board:
-        """The board of these relations."""
+        """Returns the board of these relations."""
         first = self.first
         positions = first.positions
         across, up = positions.index(first.x), positions.index(first.y)
@@ -128,7 +128,7 @@ class Group:
             if reading.use == "piece"
         ]
         if several and first.contents and all(not a & b for a, b in itertools.combinations(own, 2)):
-            # Where each relation has squares of its own, its name says nothing about what stands there.
+            # Each relation has squares of its own, so that its name says nothing about the pieces there.
             readings = {name: replace(reading, named=False) for name, reading in readings.items()}
             several = False
         size = first.area if len(own) == 1 else len(own[0])
@@ -154,7 +154,7 @@ class Group:
     def _look_around(
         self, xs: Sequence[str], ys: Sequence[str], across: int, up: int, readings: dict[Name, Reading], rules: Rules
     ) -> int:
-        """The lean of a hexagonal board, 0 of a square one; says in `readings` on which sides of squares walls are."""
+        """Returns the lean of a hexagonal board, 0 for a square one; sets the sides of walls in `readings`."""
         if min(rules.order(xs)[1], rules.order(ys)[1]) < 2:
             return 0
         at = {reading.name: (reading.positions[across], reading.positions[up]) for reading in self.readings}
@@ -166,7 +166,7 @@ class Group:
         return lean
 
     def _existing(self, full: bool) -> tuple[list[Square], tuple[tuple[str, ...], ...]]:
-        """The squares of the board: all, or those that facts can mention where these are known; and its axes."""
+        """Returns the squares of the board (those that facts can mention where these are known) and its axes."""
         axes = self.first.axes
         mentioned: set[Square] = set()
         if self.tables[0].possible or full:
@@ -179,7 +179,7 @@ class Group:
 
 
 def _between(axis: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
-    """The axis from the first value that is used to the last."""
+    """Returns the axis from its first used value to its last."""
     at = [index for index, value in enumerate(axis) if value in used]
     return tuple(axis[at[0] : at[-1] + 1]) if at else tuple(axis)
 
@@ -189,17 +189,17 @@ def _within(inner: Sequence[Sequence[str]], outer: Sequence[Sequence[str]]) -> b
 
 
 def _runs(count: int, wanted: int) -> Iterator[tuple[int, ...]]:
-    """Neighbouring positions, as many as wanted."""
+    """Yields all runs of `wanted` neighbouring positions."""
     for start in range(count - wanted + 1):
         yield tuple(range(start, start + wanted))
 
 
-def _squares(table: Table, reading: Reading) -> list[set[Square]]:
-    """The squares that facts mention in each known state."""
+def _squares(table: FactTable, reading: Reading) -> list[set[Square]]:
+    """Returns the squares mentioned in each known state."""
     return [_read(state, reading) for state in table.states]
 
 
-def _possible_squares(table: Table, reading: Reading) -> set[Square]:
+def _possible_squares(table: FactTable, reading: Reading) -> set[Square]:
     return _read(table.possible, reading)
 
 
@@ -207,7 +207,7 @@ def _read(facts: frozenset[Term] | tuple[Term, ...], reading: Reading) -> set[Sq
     return {read[0] for fact in facts if (read := reading.read(fact)) is not None}
 
 
-def _is_full(table: Table, reading: Reading) -> bool:
-    """Whether every square always has a fact: none that has one is ever without."""
+def _is_full(table: FactTable, reading: Reading) -> bool:
+    """Returns whether the same squares have a fact in all known states."""
     known = [squares for squares in _squares(table, reading) if squares]
     return bool(known) and all(squares == known[0] for squares in known)

@@ -1,4 +1,4 @@
-"""Sees from the rules whether moves lay pieces of several squares, which then are drawn as one."""
+"""Detection of moves that place pieces of several squares."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from agent.boards.rulesheet import FACT, MOVE, Rules, is_variable, read_atom
 
 
 def places_shapes(board: Board, rules: Rules) -> bool:
-    """Whether contents stay for good, and a move that names a square and something else fills others beside it."""
+    """Returns whether contents stay for good, and a move that names a square fills others beside it too."""
     if board.lattice != "square" or len(board.readings) != 1:
         return False
     name, reading = next(iter(board.readings.items()))

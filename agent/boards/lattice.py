@@ -1,4 +1,4 @@
-"""Sees from the rules which squares are neighbours: six where one diagonal alone ever counts as a step; and walls."""
+"""Detection of hexagonal boards, and of the sides on which walls stand, from the neighbours that rules mention."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from agent.boards.rulesheet import FACT, OWN, Atom, Key, Rules, is_integer, is_v
 from games.machine import Term
 
 MAX_VARIANTS = 16
-"""Ways to choose one alternative of each disjunction in a rule; beyond, the rule is passed over."""
+"""Most combinations of a rule's alternatives; a rule with more is skipped."""
 MAX_ROUNDS = 10
-"""Rounds of following the rules from relation to relation."""
+"""Most rounds of following rules from relation to relation."""
 MAX_SQUARES = 12
-"""Squares of a rule that are compared with one another."""
+"""Most squares of a rule that are compared."""
 
 
 class Neighbourhood:
-    """What the rules say about squares beside one another.
+    """Neighbours on a board, according to the rules.
 
-    `positions` says where column and row stand among the arguments of relations that are known to lie on the board.
+    `positions` are the arguments of the board's relations that are column and row.
     """
 
     def __init__(
@@ -31,9 +31,9 @@ class Neighbourhood:
         self._finder = _StepFinder(rules, xs, ys, positions)
 
     def lean(self) -> int:
-        """0 for a square board; for a hexagonal one 1 where (1, -1) is a step and (1, 1) is none, else -1.
+        """Returns 0 for a square board; for a hexagonal one 1 if the diagonal step is (1, -1), -1 if it is (1, 1).
 
-        Steps are the distances of one column and row at most between two squares that a rule mentions.
+        Steps are the distances between squares that a rule mentions, of one column and row at most.
         """
         steps = set()
         for head, body in self._rules.rules:
@@ -45,9 +45,9 @@ class Neighbourhood:
         return 1 if (1, -1) in steps else -1
 
     def side(self, name: Name) -> tuple[int, int] | None:
-        """The side of its square that facts of a relation speak of, as a wall does, in columns and rows.
+        """Returns the side of the square that facts of a relation are about, in columns and rows, or None.
 
-        It is where the neighbours are that rules mention together with these facts, if they are all on one side.
+        It is the most frequent direction of the neighbours that rules mention together with these facts.
         """
         seen: Counter[tuple[int, int]] = Counter()
         for head, body in self._rules.rules:
@@ -59,7 +59,7 @@ class Neighbourhood:
 
 
 def _variants(body: Sequence[Term]) -> Iterator[tuple[Term, ...]]:
-    """The rule's body with one part of each disjunction."""
+    """Yields the rule's body with one part of each disjunction."""
     choices = [literal[1:] if isinstance(literal, tuple) and literal[:1] == ("or",) else (literal,) for literal in body]
     if any(not choice for choice in choices):
         return
@@ -86,7 +86,7 @@ class _StepFinder:
         self._distances: dict[str, int | None] = {}
 
     def steps(self, literals: Sequence[Term]) -> set[tuple[int, int]]:
-        """The steps between the squares of these literals, each in the direction that goes right, or up."""
+        """Returns the steps between the squares of these literals, each counted to the right, or straight up."""
         places, squares, pairs = self._squares(literals)
         found = set(self._between(places, squares))
         for pair in pairs:
@@ -94,7 +94,7 @@ class _StepFinder:
         return {step if step > (0, 0) else (-step[0], -step[1]) for step in found}
 
     def beside(self, name: Name, literals: Sequence[Term]) -> set[tuple[int, int]]:
-        """Where neighbours in a row or column are, of the squares that facts of this relation mention."""
+        """Returns the directions from squares of this relation's facts to neighbours in the same row or column."""
         own = {
             square
             for literal in literals
@@ -114,7 +114,8 @@ class _StepFinder:
     def _squares(
         self, literals: Sequence[Term]
     ) -> tuple[_Distances, list[tuple[str, str]], list[list[tuple[str, str]]]]:
-        """How far apart terms are, the squares of relations known to have one, and pairs of squares in the head."""
+        """Returns the distances between terms, the squares of known relations, and possible pairs of squares in the
+        head."""
         places = _Distances()
         squares: dict[tuple[str, str], None] = {}
         for literal in literals:
@@ -127,7 +128,7 @@ class _StepFinder:
             read = read_atom(_bare(literal))
             if read is not None and (square := self._square(read)) is not None:
                 squares[square] = None
-        # A relation of two squares, such as neighbours are.
+        # The head may be a relation of two squares, such as neighbours.
         head = _strip(literals[0])[1:]
         pairs = [
             [
@@ -150,7 +151,7 @@ class _StepFinder:
         return (is_variable(x) or x in self._columns) and (is_variable(y) or y in self._rows)
 
     def _between(self, places: _Distances, squares: Sequence[tuple[str, str]]) -> Iterator[tuple[int, int]]:
-        """The steps of length one between squares, from the one that comes first."""
+        """Yields the steps of length one between squares, each from the earlier to the later one."""
         if len(squares) < 2:
             return
         if any(not is_variable(value) for square in squares for value in square):
@@ -163,7 +164,7 @@ class _StepFinder:
                 yield dx, dy
 
     def _distance(self, name: str) -> int | None:
-        """How far a relation of two arguments leads: 1 for a successor relation, 0 for equality, else None."""
+        """Returns the distance between a relation's two arguments: 1 for successors, 0 for equality, else None."""
         if name not in self._distances:
             pairs = [(pair[0], pair[1]) for pair in self._ground.get((OWN, name, 2), ())]
             self._distances[name] = _distance(pairs, name in self._equal)
@@ -184,7 +185,7 @@ def _distance(pairs: Sequence[tuple[str, str]], equal: bool) -> int | None:
 
 
 def _strip(literal: Term) -> tuple[Term, ...]:
-    """The relation and arguments of a literal, without what is around them; empty where there is none."""
+    """Returns a literal's relation and arguments without `not`, `true`, `does` and the like; () for a constant."""
     while isinstance(literal, tuple) and len(literal) > 1:
         if literal[0] in ("not", "true", "next", "init"):
             literal = literal[1]
@@ -196,14 +197,14 @@ def _strip(literal: Term) -> tuple[Term, ...]:
 
 
 def _bare(literal: Term) -> Term:
-    """A literal without its negation."""
+    """Returns a literal without its negation."""
     while isinstance(literal, tuple) and len(literal) == 2 and literal[0] == "not":
         literal = literal[1]
     return literal
 
 
 def _spread(rules: Rules, positions: Mapping[Name, tuple[int, int]]) -> dict[Key, tuple[int, int]]:
-    """Where column and row stand among the arguments of relations, also of those whose rules take them from others."""
+    """Returns the positions of column and row in relations, also in those derived from the relations of `positions`."""
     known: dict[Key, tuple[int, int]] = {(FACT, *name): at for name, at in positions.items()}
     for _ in range(MAX_ROUNDS):
         before = len(known)
@@ -225,18 +226,18 @@ def _spread(rules: Rules, positions: Mapping[Name, tuple[int, int]]) -> dict[Key
 
 
 class _Distances:
-    """Terms on lines: which are how far from which."""
+    """Distances between terms."""
 
     def __init__(self) -> None:
         self._links: dict[str, list[tuple[str, int]]] = defaultdict(list)
 
     def join(self, a: str, b: str, distance: int) -> None:
-        """Says that `b` is so far behind `a`."""
+        """Notes that `b` comes `distance` behind `a`."""
         self._links[a].append((b, distance))
         self._links[b].append((a, -distance))
 
     def between(self, a: str, b: str) -> int | None:
-        """How far `b` is behind `a`; None where nothing says so."""
+        """Returns the distance from `a` to `b`; None where it is unknown."""
         seen = {a: 0}
         pending = [a]
         while pending:
