@@ -1,4 +1,4 @@
-"""The boards of a game, found once, and pictures of its states."""
+"""The boards of a game, and pictures of its states."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from agent.boards.joins import places_shapes
 from agent.boards.moves import MoveReader
 from agent.boards.pieces import Piece, find_pieces
 from agent.boards.rulesheet import FACT, Rules
-from agent.boards.svg import View, draw_board
+from agent.boards.svg import BoardView, draw_board
 from agent.boards.text import board_text, legend
 from games.machine import Term
 from protocol.kif import write
 
 MAX_BOARDS = 12
 MAX_EXPECTED = 500
-"""Contents of a relation that the rules let expect; of more, those seen at the start are told apart."""
+"""Most contents of a relation taken from the rules' bounds; with more, only those seen get a piece."""
 
 Contents: TypeAlias = dict[Square, dict[Content, Reading]]
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A state as a person sees it."""
+    """A drawn state."""
 
     svg: tuple[str, ...]
-    """One complete `<svg>` element per board; empty where nothing looks like a board."""
+    """One complete `<svg>` element per board."""
     rest: tuple[tuple[str, bool], ...]
-    """Facts that no board shows, as KIF text, sorted, and whether each is new since the state before."""
+    """Facts that no board shows, as KIF text, sorted, each with whether it is new since the state before."""
     gone: tuple[str, ...]
-    """Facts of the state before that no board showed and that are true no more, sorted."""
+    """Such facts of the state before that are true no more, sorted."""
     choices: dict[str, tuple[str, ...]]
-    """For squares (`data-square` in the pictures) the legal moves that mean them, as KIF text."""
+    """Legal moves as KIF text, by their squares (`data-square` in the pictures)."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Shown:
-    """A board with all that it takes to draw it."""
+    """A board ready to be drawn."""
 
     board: Board
     pieces: dict[Content, Piece]
@@ -54,22 +54,22 @@ class _Shown:
 
 
 class Layout:
-    """The boards of one game: which facts lie on which squares, and how their contents look."""
+    """The boards of one game, and the looks of their contents."""
 
     def __init__(
         self, boards: Sequence[Board], rules: Rules, states: Sequence[Collection[Term]], possible: Collection[Term]
     ) -> None:
-        """Takes boards as they were found; see `find`."""
+        """Takes known boards; `find` detects them."""
         self._shown = [_shown(board, rules, states, possible, index, len(boards)) for index, board in enumerate(boards)]
 
     @classmethod
     def find(
         cls, states: Sequence[Collection[Term]], possible: Collection[Term] = (), rules: Sequence[Term] = ()
     ) -> Layout:
-        """The boards that a game's facts show.
+        """Finds the boards of a game.
 
-        `states` are known states, the initial one first; `possible` all facts that any state may hold, where they are
-        known; `rules` the rulesheet's terms, for the order of coordinates, neighbourhood, and what arguments may be.
+        `states` are known states, the initial one first; `possible` are the facts of all possible states, empty if
+        unknown; `rules` are the rulesheet's terms, for the order of coordinates, neighbours, and bounds of arguments.
         """
         sheet = Rules(rules)
         constants = {(key[1], key[2]): domains for key, domains in sheet.constants.items() if key[0] == FACT}
@@ -81,7 +81,7 @@ class Layout:
 
     @property
     def boards(self) -> tuple[Board, ...]:
-        """The boards, the most important first."""
+        """Boards, the most important first."""
         return tuple(shown.board for shown in self._shown)
 
     def draw(
@@ -91,9 +91,9 @@ class Layout:
         legal: Sequence[Term] = (),
         last: Sequence[Term] = (),
     ) -> Drawing:
-        """A state as pictures.
+        """Draws a state.
 
-        `before` is the state one step earlier, to mark what changed; `legal` are the moves whose squares can be
+        `before` is the state one step earlier, for marking changes; `legal` are the moves whose squares can be
         clicked; `last` is the last joint move, whose squares are marked.
         """
         pictures: list[str] = []
@@ -117,7 +117,7 @@ class Layout:
                 if shown.moves.squares(move):
                     first.update(squares[:1])
                 else:
-                    # What names a part of a square only may be any of them, more likely one on which nothing stands.
+                    # A move that names a column only may mean any of its squares, more likely an empty one.
                     free = [square for square in squares if not shown.board.pieces(contents.get(square, {}))]
                     squares = free or squares
                     first.update(squares)
@@ -126,7 +126,7 @@ class Layout:
             for square, moves in here.items():
                 known = choices[shown.ids[square]]
                 known.extend(move for move in dict.fromkeys(moves) if move not in known)
-            view = View(
+            view = BoardView(
                 contents=contents,
                 pieces=shown.pieces,
                 changed=_changed(contents, earlier),
@@ -148,18 +148,18 @@ class Layout:
         )
 
     def _readers(self, move: Term) -> list[_Shown]:
-        """The boards whose squares a move means: of several that it fits, those that the rules join with it most."""
+        """Returns the boards that a move may be about; of several, those that the rules connect with it most."""
         fitting = [shown for shown in self._shown if shown.moves.choices(move)]
         most = max((shown.moves.shared(move) for shown in fitting), default=0)
         return [shown for shown in fitting if shown.moves.shared(move) == most]
 
     def text(self, facts: Collection[Term]) -> str | None:
-        """The boards as lines of text for a terminal; None where there is no board."""
+        """Returns the boards as lines of text for a terminal; None where there is no board."""
         drawn = [board_text(shown.board, shown.board.read(facts)[0], shown.pieces) for shown in self._shown]
         return "\n\n".join(drawn) if drawn else None
 
     def legend(self) -> str:
-        """What the signs in the text mean, on one line."""
+        """Returns the meanings of the signs in the text, on one line."""
         return legend([(shown.board, shown.pieces) for shown in self._shown])
 
 
@@ -187,7 +187,7 @@ def _shown(
 
 
 def _expected(board: Board, rules: Rules) -> list[Content]:
-    """The contents that the rules let expect where possible facts are not known."""
+    """Returns the contents within the rules' bounds of arguments."""
     found: list[Content] = []
     for name, reading in board.readings.items():
         constants = rules.constants.get((FACT, *name))
@@ -204,7 +204,7 @@ def _expected(board: Board, rules: Rules) -> list[Content]:
 
 
 def _changed(now: Contents, earlier: Contents | None) -> frozenset[Square]:
-    """The squares whose contents differ from those of the state before."""
+    """Returns the squares whose contents differ from those of the state before."""
     if earlier is None:
         return frozenset()
     return frozenset(

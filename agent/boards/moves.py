@@ -1,4 +1,4 @@
-"""Says which squares of a board a move means."""
+"""Mapping of moves to squares of a board."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ MAX_ARGUMENTS = 12
 
 @dataclass(frozen=True)
 class _Signature:
-    """Where squares stand among the arguments of one kind of move."""
+    """Positions of squares among the arguments of one kind of move."""
 
     whole: tuple[tuple[int, ...], ...]
-    """Argument positions of each square that is named in full."""
+    """Argument positions of each square named in full."""
     part: tuple[tuple[int, int], ...]
-    """Where none is: argument positions with the part of a square that stands there, such as a column."""
+    """If there is none: argument positions with the index of the square's argument there, such as the column."""
 
 
 class MoveReader:
-    """Reads the squares out of a game's moves."""
+    """Reads the squares in a game's moves."""
 
     def __init__(self, board: Board, rules: Rules) -> None:
         self._board = board
@@ -35,7 +35,7 @@ class MoveReader:
         self._signatures: dict[Name, _Signature] = {}
 
     def squares(self, move: Term) -> list[Square]:
-        """The squares that the move names in full, in order."""
+        """Returns the squares that the move names in full, in order."""
         if isinstance(move, str):
             return []
         signature = self._signature(move)
@@ -48,7 +48,7 @@ class MoveReader:
         return found
 
     def choices(self, move: Term) -> list[Square]:
-        """The squares that stand for the move: those that it names, or all of a column, or the like, that it names."""
+        """Returns the squares that stand for the move: those that it names, or all of a column or row that it names."""
         if isinstance(move, str):
             return []
         signature = self._signature(move)
@@ -61,7 +61,7 @@ class MoveReader:
         return found if 2 * len(found) <= len(self._board.places) else []
 
     def shared(self, move: Term) -> int:
-        """How many of the move's arguments rules name by the same variable as a part of this board's squares."""
+        """Returns the number of the move's arguments that share a variable with this board's squares in rules."""
         name = name_of(move)
         return sum((name, position) in self._votes for position in range(name[1]))
 
@@ -75,11 +75,11 @@ class MoveReader:
         count = min(name[1], MAX_ARGUMENTS)
         width = len(self._axes)
         constants = self._constants.get((MOVE, *name))
-        # The first of a move's arguments is the role.
+        # In the rules' bounds, the first argument of a move is the role.
         domains = [constants[1 + position] if constants else set() for position in range(count)]
 
         def fits(position: int, part: int) -> bool:
-            # What rules take for the same is the same, even where its constants are not known well.
+            # A shared variable is proof enough, even where bounds are loose.
             shared = part in self._votes.get((name, position), ())
             return shared or not domains[position] or domains[position] <= self._axes[part]
 
@@ -98,7 +98,7 @@ class MoveReader:
                 votes = sum(
                     part in self._votes.get((name, start + part), ()) for start in chosen for part in range(width)
                 )
-                # A name comes first, its coordinates last, where nothing else tells.
+                # As a last resort: names come first, coordinates last.
                 score = (size, votes, sum(chosen))
                 if score > best_score:
                     best, best_score = chosen, score
@@ -116,7 +116,7 @@ class MoveReader:
 
 
 def _votes(board: Board, rules: Rules) -> dict[tuple[Name, int], list[int]]:
-    """For arguments of moves, the parts of squares that rules name by the same variable."""
+    """Returns, by argument of moves, the arguments of squares that share a variable with it in rules."""
     votes: dict[tuple[Name, int], list[int]] = defaultdict(list)
     for head, body in rules.rules:
         atoms = [atom for literal in (head, *_inside(body)) if (atom := read_atom(literal)) is not None]
@@ -138,7 +138,7 @@ def _votes(board: Board, rules: Rules) -> dict[tuple[Name, int], list[int]]:
 
 
 def _inside(body: Sequence[Term]) -> list[Term]:
-    """A body's literals, those of negations and disjunctions too."""
+    """Returns a body's literals, those inside negations and disjunctions included."""
     found: list[Term] = []
     pending = list(reversed(body))
     while pending:

@@ -1,8 +1,8 @@
-"""How contents look: whose they are shows in colour and sign, what they are in a letter or a symbol.
+"""Looks of contents: colour and outline for the owner, a letter or symbol for the kind.
 
-What belongs to whom is told by structure (an argument that is a role, a fact that joins a content and a role), then by
-spelling (`wk` and `bk` differ in what comes first). Words only choose among looks: `black` is drawn black, `king` as a
-king. A game with scrambled words gets letters and colours of the palette.
+Owners are found by structure (an argument that is a role, a fact that joins a content and a role), then by spelling
+(`wk` and `bk` differ in their first letter). Words only choose among looks: `black` is drawn black, `king` as a king.
+A game with scrambled words gets letters and colours of the palette.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ COLOURS = {
     "yellow": 5, "gold": 5, "orange": 6, "purple": 7, "violet": 7, "magenta": 7, "pink": 7, "cyan": 8, "sky": 8,
     "brown": 9, "grey": 10, "gray": 10, "silver": 10,
 }  # fmt: skip
-"""Words for colours, and their places in the style sheet."""
+"""Words for colours, with their indices in the style sheet."""
 PALETTE = (3, 6, 4, 7, 5, 8, 2, 9)
-"""Colours for owners whose words name none, those that are easiest to tell apart first."""
+"""Colours for owners whose words name none, the easiest to tell apart first."""
 NEUTRAL = 10
 
 MAX_OWNERS = 8
@@ -30,27 +30,27 @@ MAX_OWNERS = 8
 
 @dataclass(frozen=True)
 class Piece:
-    """How one content is drawn."""
+    """The look of one content."""
 
     glyph: Glyph
     sign: str
     """A letter or two, a symbol or a number; "" for a plain stone."""
     colour: int
-    """A place in the style sheet."""
+    """Index in the style sheet."""
     owner: int
-    """Counted from 0, so that owners are told apart by a sign too; -1 for what is nobody's."""
+    """Number of the owner, from 0, which decides the outline; -1 for nobody's."""
     extra: str = ""
-    """A small sign beside, for what is different from most."""
+    """Small sign beside, for a deviation from the usual."""
 
 
 def find_pieces(contents: Collection[Content], at_start: Mapping[Content, int], rules: Rules) -> dict[Content, Piece]:
-    """How each of these contents looks. `at_start` counts them in the first state."""
+    """Returns the look of each of these contents. `at_start` counts them in the first state."""
     ordered = sorted(contents, key=lambda content: tuple(map(natural_key, content)))
     if not ordered:
         return {}
     joined: dict[Content, Content]
     if any(len(content) != len(ordered[0]) for content in ordered) or not ordered[0]:
-        # Relations with different arguments on one board: what each says is one text.
+        # Relations with different arguments on one board: each content is one text.
         joined = {content: (" ".join(content),) for content in ordered}
     else:
         joined = {content: content for content in ordered}
@@ -68,7 +68,7 @@ def find_pieces(contents: Collection[Content], at_start: Mapping[Content, int], 
     for content in ordered:
         kinds[owner_of[joined[content]]].add(rests[content])
     if owners and "" not in kinds and all(len(kind) == 1 for kind in kinds.values()) and len(named) == len(owners):
-        # Whose it is says all there is to say, and its colour says whose it is.
+        # One kind of piece per owner: the colour says it all.
         rests = dict.fromkeys(rests, ())
     signs = _signs(sorted(set(rests.values())), start, rules)
     pieces = {}
@@ -88,7 +88,7 @@ def find_pieces(contents: Collection[Content], at_start: Mapping[Content, int], 
 
 
 def _useful(contents: Sequence[Content]) -> dict[Content, tuple[str, ...]]:
-    """Contents without the parts that are the same in all of them."""
+    """Returns contents without the parts that are the same in all of them."""
     varying = [index for index in range(len(contents[0])) if len({content[index] for content in contents}) > 1]
     return {content: tuple(content[index] for index in varying) for content in contents}
 
@@ -96,7 +96,7 @@ def _useful(contents: Sequence[Content]) -> dict[Content, tuple[str, ...]]:
 def _split_owner(
     parts: Mapping[Content, tuple[str, ...]], rules: Rules
 ) -> tuple[dict[Content, str], dict[Content, tuple[str, ...]]]:
-    """Whose each content is ("" for nobody's), and what is left of it to be said by a sign."""
+    """Returns the owner of each content ("" for nobody), and its other parts, for the sign."""
     roles = {role.lower() for role in rules.roles}
     width = len(next(iter(parts.values())))
     columns = [{part[index] for part in parts.values()} for index in range(width)]
@@ -113,7 +113,7 @@ def _split_owner(
                 {content: part[:at] + part[at + 1 :] for content, part in parts.items()},
             )
     if width == 0:
-        # One content only: a stone of its own colour, if its word says one.
+        # One content only: a stone, in the colour that its word names.
         only = next(iter(parts))
         word = only[-1] if only else ""
         return {only: word}, {only: (word,) if word.lower() in CHESS else ()}
@@ -137,7 +137,7 @@ def _split_owner(
 
 
 def _owners_of_words(words: Sequence[str], roles: Collection[str], rules: Rules) -> dict[str, tuple[str, str]]:
-    """For each word whose it is ("" for nobody's), and what is left to say."""
+    """Returns the owner of each word ("" for nobody), and the rest of the word, for the sign."""
     if all(map(is_integer, words)):
         return {word: ("", word) for word in words}
     known = {word for word in words if word.lower() in roles or word.lower() in COLOURS}
@@ -155,7 +155,8 @@ def _owners_of_words(words: Sequence[str], roles: Collection[str], rules: Rules)
 
 
 def _prefixes(words: Sequence[str], roles: Collection[str]) -> dict[str, tuple[str, str]] | None:
-    """Splits words such as `wk`, `bk` or `whiteKing`, `blackKing`: a few owners, several of whose pieces are alike."""
+    """Splits words such as `wk`, `bk` or `whiteKing`, `blackKing` into owners and kinds; None unless owners share most
+    kinds."""
     options: list[dict[str, tuple[str, str]]] = []
     by_word = {word: WORDS.findall(word) for word in words}
     if all(len(parts) >= 2 and "".join(parts) == word for word, parts in by_word.items()):
@@ -185,7 +186,7 @@ def _prefixes(words: Sequence[str], roles: Collection[str]) -> dict[str, tuple[s
 
 
 def _related(words: Sequence[str], rules: Rules) -> dict[str, str] | None:
-    """The role that a fact of the rulesheet joins with each word, if each word has one and several roles have some."""
+    """Returns the role that facts of the rulesheet join with each word, if most words have one, not all the same."""
     roles = set(rules.roles)
     for (kind, _, count), facts in rules.ground.items():
         if kind != OWN or count != 2:
@@ -215,7 +216,7 @@ def _owner_key(rules: Rules) -> Callable[[str], tuple[int, int, str]]:
 
 
 def _named_colours(owners: Sequence[str], rules: Rules) -> dict[str, int]:
-    """The colours that owners' words name, or that their initials do where all are initials."""
+    """Returns the colours that owners' words name, or initials where all owners are initials."""
     named = {owner: COLOURS[owner.lower()] for owner in owners if owner.lower() in COLOURS}
     if len(named) < len(owners) and all(len(owner) == 1 for owner in owners):
         by_initial: dict[str, int] = {}
@@ -228,7 +229,7 @@ def _named_colours(owners: Sequence[str], rules: Rules) -> dict[str, int]:
 
 
 def _colours(owners: Sequence[str], named: Mapping[str, int]) -> dict[str, int]:
-    """A colour for each owner: the one that it names, else one of the palette's."""
+    """Returns a colour for each owner: the named one, else one of the palette."""
     colours = dict(named)
     free = [colour for colour in PALETTE if colour not in colours.values()]
     for index, owner in enumerate(owner for owner in owners if owner not in named):
@@ -239,14 +240,14 @@ def _colours(owners: Sequence[str], named: Mapping[str, int]) -> dict[str, int]:
 def _signs(
     rests: Sequence[tuple[str, ...]], start: Mapping[tuple[str, ...], int], rules: Rules
 ) -> dict[tuple[str, ...], tuple[Glyph, str, str]]:
-    """Glyph, sign and small extra sign for what is left of each content when its owner is known."""
+    """Returns glyph, sign and extra sign for each content without its owner."""
     if not rests:
         return {}
     widest = max(map(len, rests))
     if widest == 0:
         return dict.fromkeys(rests, ("stone", "", ""))
     kinds = {rest: rest for rest in rests if rest}
-    # The argument with the most values is the kind of the piece; the others stand beside it.
+    # The argument with the most values is the kind of the piece; the others become extra signs.
     columns = [sorted({rest[index] for rest in kinds if len(rest) > index}, key=natural_key) for index in range(widest)]
     main = max(range(widest), key=lambda index: (len(columns[index]), -index))
     signs = sign_words(columns[main])
@@ -258,7 +259,7 @@ def _signs(
                 if len(rest) > max(main, index) and rest[main] == kind:
                     counts[rest[index]] += count
             usual[kind, index] = max(columns[index], key=lambda value: (counts[value], value))
-    # Where all pieces are alike at the start, as men are, the plain stone is theirs.
+    # If all pieces are alike at the start, such as men, they get the plain stone.
     present = {rest[main] for rest, count in start.items() if count and len(rest) > main}
     plain = (
         next(iter(present)) if len(present) == 1 and len(columns[main]) > 1 and not all_numbers(columns[main]) else None

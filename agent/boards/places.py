@@ -1,4 +1,4 @@
-"""Where the squares of a board of two coordinates are drawn."""
+"""Drawing positions of the squares of a board of two coordinates."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from agent.boards.board import Square
 
 ROW = math.sqrt(3) / 2
-"""Between two rows of hexagons whose centres are one cell apart."""
+"""Distance between rows of hexagons whose centres are one cell apart."""
 NESTED_GAP, PLANE_GAP = 0.3, 0.8
-"""Between the boards of a board of boards, and between planes, in cells; room for a caption in the latter."""
+"""Gaps between the boards of a board of boards, and between planes (room for a caption), in cells."""
 
 
 def grid_places(
     squares: Iterable[Square], axes: Sequence[Sequence[str]], across: int, up: int, lean: int
 ) -> dict[Square, tuple[float, float]]:
-    """The centre of each square: columns to the right, rows upwards, planes beside and below one another."""
+    """Returns the centre of each square: columns to the right, rows upwards, planes beside and below one another."""
     planes = [index for index in range(len(axes)) if index not in (across, up)]
     width, height = len(axes[across]), len(axes[up])
     row_height = ROW if lean else 1.0
@@ -46,7 +46,7 @@ def grid_places(
 
 
 def _in_rows(planes: Sequence[Mapping[Square, tuple[float, float]]], shape: float) -> dict[Square, tuple[float, float]]:
-    """Planes beside and below one another, each moved up and left as far as the squares that it has allow."""
+    """Arranges planes beside and below one another, each without its empty margins."""
     if len(planes) <= 1:
         return dict(planes[0]) if planes else {}
     wide = plane_columns(len(planes), shape)
@@ -67,5 +67,5 @@ def _in_rows(planes: Sequence[Mapping[Square, tuple[float, float]]], shape: floa
 
 
 def plane_columns(count: int, shape: float) -> int:
-    """How many planes stand side by side, so that all of them together are about as wide as high, or wider."""
+    """Returns the number of planes side by side that makes the picture about square, or wider."""
     return max(1, min(count, math.ceil(math.sqrt(count / shape) - 0.01)))

@@ -1,7 +1,6 @@
-"""What a rulesheet's terms say about its arguments: their constants, their order, and which facts never change.
+"""Facts about a rulesheet's arguments: their constants, their order, and which facts never change.
 
-Everything is an over-approximation got from the text alone; no rule is evaluated. Any sequence of terms will do: what
-is no rule that makes sense is passed over.
+Everything is an overestimate from the text alone; no rule is evaluated. Terms that are no sensible rules are skipped.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from typing import TypeAlias
 from games.machine import Term
 
 Key: TypeAlias = tuple[str, str, int]
-"""A relation: its kind, its name, and how many arguments it has.
+"""A relation: its kind, its name, and its number of arguments.
 
-Kinds are "fact" (of states) and "move", "base" and "input" (what the sheet declares), and "" for the rules' own.
+Kinds are "fact" (of states), "move", "base" and "input" (declarations), and "" for the rules' own relations.
 """
 Atom: TypeAlias = tuple[Key, tuple[Term, ...]]
 
@@ -27,24 +26,24 @@ _MOVE_WORDS = frozenset(("does", "legal"))
 _IGNORED = frozenset(("not", "distinct", "or", "and", "<=", "goal", "terminal", "sees"))
 
 MAX_ROUNDS = 60
-"""Rounds of the search for constants; real sheets need fewer than ten."""
+"""Most rounds of the search for constants; real sheets need fewer than ten."""
 MAX_STATEMENTS = 50_000
-"""Beyond, rules are not looked at: what they say is only worth so much time."""
+"""Most statements that are read, to bound the time."""
 
 _NATURAL = re.compile(r"(\d+)")
 
 
 class Rules:
-    """A rulesheet, looked at from the outside."""
+    """A rulesheet's structure."""
 
     def __init__(self, rules: Sequence[Term] = ()) -> None:
         self.roles: tuple[str, ...] = ()
         self.ground: dict[Key, list[tuple[str, ...]]] = defaultdict(list)
-        """The facts among the rules, by relation, where all arguments are constants."""
+        """Facts of the rulesheet whose arguments are all constants, by relation."""
         self.rules: list[tuple[Term, tuple[Term, ...]]] = []
         """Head and body of each rule."""
         self.rank: dict[str, int] = {}
-        """Constants in the order in which the rules first mention them."""
+        """Constants with their rank by first mention."""
         roles: dict[str, None] = {}
         for statement in rules[:MAX_STATEMENTS]:
             if not isinstance(statement, tuple) or not statement:
@@ -74,11 +73,11 @@ class Rules:
                 pending.extend(reversed(term))
 
     def _find_constants(self) -> dict[Key, list[set[str]]]:
-        """The constants that each argument may be, at most: the fixed point of the rules seen one argument at a time.
+        """Computes a superset of each argument's constants, as the fixed point of the rules one argument at a time.
 
         A variable's constants are those that all its occurrences in the positive body allow. A move's first argument is
-        the role. What the sheet declares bounds facts and moves. (Domain computation as in S. Schiffel and
-        M. Thielscher, "Fluxplayer", 2007.)
+        the role. Declarations bound facts and moves. (Domain computation as in S. Schiffel and M. Thielscher,
+        "Fluxplayer", 2007.)
         """
         found: dict[Key, list[set[str]]] = {}
         heads: list[tuple[Atom, list[Atom], list[Atom]]] = []
@@ -115,7 +114,7 @@ class Rules:
         return found
 
     def _sources(self) -> Iterator[tuple[Atom, tuple[Term, ...]]]:
-        """What each rule's head says; where rules hand whole moves or facts on in variables, also the terms inside."""
+        """Yields each rule's head and body; where variables stand for whole moves or facts, also the terms inside."""
         handed = {
             kind
             for head, _ in self.rules
@@ -135,14 +134,15 @@ class Rules:
                         yield ((kind, argument[0], len(argument) - 1), role + argument[1:]), body
 
     def order(self, constants: Collection[str]) -> tuple[tuple[str, ...], int]:
-        """Constants in order, and how sure it is: 3 by number or by a successor relation, 2 by spelling, 1 not at all.
+        """Returns constants in order, and the strength of the order: 3 by number or by a successor relation, 2 by
+        spelling, 1 by first mention.
 
-        Between integers those that are missing are filled in.
+        Missing integers are filled in.
         """
         natural = tuple(sorted(constants, key=natural_key))
         if constants and all(is_integer(value) for value in constants):
             low, high = int(natural[0]), int(natural[-1])
-            # Written with leading zeros, or far apart, they stay as they are.
+            # Integers with leading zeros, or far apart, are left alone.
             if high - low < 4 * len(natural) and all(str(int(value)) == value for value in natural):
                 return tuple(map(str, range(low, high + 1))), 3
             return natural, 3
@@ -158,27 +158,27 @@ class Rules:
         return natural, 1
 
     def is_latched(self, key: Key) -> bool:
-        """Whether facts of this relation never change: their only rule carries them over unconditionally."""
+        """Returns whether facts of this relation stay for good: their only rule carries them over unconditionally."""
         produced = [(head, body) for head, body in self.rules if _produces(head, key)]
         return bool(produced) and all(len(body) == 1 and carries_over(head, body) for head, body in produced)
 
     def produced(self, key: Key) -> list[tuple[Term, tuple[Term, ...]]]:
-        """The rules that make facts of this relation true in the next state other than by carrying them over."""
+        """Returns the rules that make new facts of this relation true in the next state."""
         return [(head, body) for head, body in self.rules if _produces(head, key) and not carries_over(head, body)]
 
     def carried(self, key: Key) -> list[tuple[Term, tuple[Term, ...]]]:
-        """The rules that carry facts of this relation over to the next state."""
+        """Returns the rules that carry facts of this relation over to the next state."""
         return [(head, body) for head, body in self.rules if _produces(head, key) and carries_over(head, body)]
 
     def allowed(self, argument: Term, body: Sequence[Term]) -> set[str]:
-        """The constants that a term may be in the head of a rule with this body, at most."""
+        """Returns a superset of the constants of a term in the head of a rule with this body."""
         certain = [atom for literal in body if (atom := read_atom(literal)) is not None]
         either = [atom for literal in body for atom in _alternatives(literal)]
         return _allowed(argument, certain, either, self.constants)
 
 
 def read_atom(literal: Term) -> Atom | None:
-    """The relation and arguments of a positive literal; `true`, `next` and `init` mean the same fact."""
+    """Returns relation and arguments of a positive literal; `true`, `next` and `init` mean the same fact."""
     if isinstance(literal, str):
         return None
     if not literal or not isinstance(literal[0], str):
@@ -206,7 +206,7 @@ def _inner(kind: str, term: Term, before: tuple[Term, ...]) -> Atom | None:
 
 
 def _alternatives(literal: Term) -> Iterator[Atom]:
-    """The positive atoms of a disjunction."""
+    """Yields the positive atoms of a disjunction."""
     if isinstance(literal, tuple) and literal and literal[0] == "or":
         for part in literal[1:]:
             if (atom := read_atom(part)) is not None:
@@ -249,23 +249,23 @@ def _produces(head: Term, key: Key) -> bool:
 
 
 def carries_over(head: Term, body: Sequence[Term]) -> bool:
-    """Whether a rule for the next state needs the very fact to be true now."""
+    """Returns whether a rule for the next state has the same fact, true now, as a condition."""
     return isinstance(head, tuple) and any(literal == ("true", *head[1:]) for literal in body)
 
 
 def is_variable(term: Term) -> bool:
-    """Whether a term is a variable."""
+    """Returns whether a term is a variable."""
     return isinstance(term, str) and term.startswith("?")
 
 
 def is_integer(text: str) -> bool:
-    """Whether a constant is an integer of a reasonable size."""
+    """Returns whether a constant is an integer of a reasonable size."""
     digits = text[1:] if text.startswith("-") else text
     return digits.isascii() and digits.isdigit() and len(digits) < 10
 
 
 def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Sorts texts with the numbers in them by value."""
+    """Key that sorts texts with the numbers in them by value."""
     if is_integer(text):
         return ((0, int(text), ""),)
     parts = _NATURAL.split(text)
@@ -275,7 +275,7 @@ def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def _alike(constants: Sequence[str]) -> bool:
-    """Whether all are single letters, or the same word followed by a number."""
+    """Returns whether all are single letters, or the same word followed by a number."""
     if len(constants) < 2:
         return False
     if all(len(value) == 1 and value.isalnum() for value in constants):
@@ -284,7 +284,7 @@ def _alike(constants: Sequence[str]) -> bool:
 
 
 def is_numbered(constants: Collection[str]) -> bool:
-    """Whether all are the same word followed by a number."""
+    """Returns whether all are the same word followed by a number."""
     parts = [_NATURAL.split(value) for value in constants]
     return all(len(part) == 3 and part[2] == "" and part[0] == parts[0][0] for part in parts)
 
@@ -299,13 +299,13 @@ def _constants(terms: Iterable[Term]) -> tuple[str, ...] | None:
 
 
 def _chain(pairs: Sequence[tuple[str, ...]]) -> dict[str, int] | None:
-    """Positions along a relation that leads from each constant to the next, or None where it is no such relation."""
+    """Returns positions along a successor relation, or None where it is none."""
     following = {pair[0]: pair[1] for pair in pairs}
     if len(following) != len(set(pairs)) or len(set(following.values())) != len(following):
         return None
     targets = set(following.values())
     position: dict[str, int] = {}
-    # Separate chains, such as those of rows and of columns in one relation, get numbers that are far apart.
+    # Separate chains in one relation, such as rows and columns, get distant numbers.
     start = 0
     for first in following:
         if first in targets:

@@ -1,4 +1,4 @@
-"""The shapes of pieces, as SVG around the origin of a square 40 units wide."""
+"""Shapes of pieces, as SVG around the origin of a square 40 units wide."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from agent.boards.board import Board, Content, Reading, Square
 from agent.boards.pieces import NEUTRAL, Piece
 
 MAX_SHOWN = 4
-"""Pieces drawn on one square; its title names all."""
+"""Most pieces drawn on one square; its title names all."""
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML cannot hold, not even escaped."""
+"""Characters that XML forbids even if escaped."""
 
 
 def text(value: str) -> str:
-    """Text for XML: escaped, without characters that XML forbids."""
+    """Escapes text for XML, without characters that XML forbids."""
     return escape(_FORBIDDEN.sub("\ufffd", value))
 
 
 def attribute(value: str) -> str:
-    """A quoted attribute value for XML."""
+    """Quotes an attribute value for XML."""
     return quoteattr(_FORBIDDEN.sub("\ufffd", value))
 
 
 def unknown(content: Content) -> Piece:
-    """For contents that were not known when the board was found."""
+    """Returns a piece for a content unknown when the board was found."""
     word = content[-1] if content else ""
     return Piece("letter", word[:2], NEUTRAL, -1) if word else Piece("stone", "", NEUTRAL, -1)
 
@@ -45,7 +45,7 @@ def draw_pieces(pieces: Sequence[Piece]) -> str:
 
 
 def _piece(piece: Piece) -> str:
-    """One piece around the origin."""
+    """Draws one piece around the origin."""
     sign = text(piece.sign)
     colour = f"c{piece.colour}"
     if piece.glyph == "cross":
@@ -70,17 +70,17 @@ def _piece(piece: Piece) -> str:
 
 
 def _size(sign: str) -> str:
-    """The class for a sign of this length."""
+    """Returns the class for a sign of this length."""
     return "" if len(sign) <= 1 else f" z{min(len(sign), 5)}"
 
 
 def _drop(sign: str) -> str:
-    """How far below the middle a sign's base line is, so that it looks centred."""
+    """Returns the distance from the middle down to a sign's base line."""
     return {0: "7", 1: "7", 2: "6", 3: "5"}.get(len(sign), "4")
 
 
 def _body(owner: int, colour: str) -> str:
-    """A piece's body: its outline differs between owners, so that colours need not be told apart."""
+    """Draws a piece's body. Outlines differ between owners, so that nobody has to tell colours apart."""
     shapes = {
         -1: '<rect class="p {0}" x="-15" y="-15" width="30" height="30" rx="5"/>',
         0: '<circle class="p {0}" r="15.5"/>',
@@ -98,7 +98,7 @@ def _body(owner: int, colour: str) -> str:
 def draw_tile(
     board: Board, contents: Mapping[Square, Mapping[Content, Reading]], square: Square, content: Content, piece: Piece
 ) -> str:
-    """A square of a piece that covers several: open to the neighbours that belong to it."""
+    """Draws one square of a piece that covers several, open to the piece's other squares."""
     sides = []
     for part, step in ((board.up, 1), (board.across, 1), (board.up, -1), (board.across, -1)):
         axis = board.axes[part]

@@ -1,4 +1,4 @@
-"""Signs for words: numbers as they are, pieces of chess, noughts and crosses, else letters that tell all apart."""
+"""Signs for words: numbers, pieces of chess, noughts and crosses, else letters."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ CHESS = {
 }
 CHESS_LETTERS = {"k": "king", "q": "queen", "r": "rook", "b": "bishop", "n": "knight", "p": "pawn"}
 ENOUGH_CHESS = 3
-"""Different letters that are pieces of chess, from which on single letters are taken to mean these."""
+"""Number of different chess letters from which on single letters mean chess pieces."""
 CROSSES, RINGS = frozenset(("x", "ex", "ecks", "cross")), frozenset(("o", "oh", "nought", "ring"))
 
 WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-"""The words in a constant such as `whiteKing` or `p3`."""
+"""Words in a constant such as `whiteKing` or `p3`."""
 
 
 def mark_of(owner: str) -> tuple[Glyph, str]:
@@ -41,7 +41,8 @@ def all_numbers(words: Iterable[str]) -> bool:
 
 
 def sign_words(words: Sequence[str]) -> dict[str, tuple[Glyph, str]]:
-    """A sign for each word: numbers as they are, pieces of chess as such, else as few letters as tell all apart."""
+    """Returns a sign for each word: numbers as they are, chess pieces as symbols, else as few letters as tell all
+    apart."""
     if all_numbers(words):
         return {word: ("text", word) for word in words}
     if len(words) >= 5 and (stem := _common_start(words)) and all_numbers(word[stem:] for word in words):
@@ -64,7 +65,7 @@ def sign_words(words: Sequence[str]) -> dict[str, tuple[Glyph, str]]:
 
 
 def short(word: str, words: Iterable[str]) -> str:
-    """A word's first letter, and where others share it what tells it from them; at most four letters."""
+    """Returns a word's first letter, and where others share it, its first different ones; at most four letters."""
     alike = [other for other in words if other != word and other[:1].lower() == word[:1].lower()]
     first = word[:1].upper()
     if not alike:

@@ -1,7 +1,6 @@
 """The style sheet of boards. A page sets `--board-...` to theme them; else they follow the light or dark preference.
 
-Squares with which a move can begin show that they can be chosen; a page that has one chosen gives those that may come
-next the class `target`.
+Squares with which a move can begin look selectable. A page gives the next squares of a begun move the class `target`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _SURFACE = {
     "changed": ("#b0470c", "#ffb454"),
     "choice": ("#1b7f5c", "#6fe0b4"),
 }
-"""What is not a piece: its colour in light and in dark surroundings."""
+"""Colours of everything but pieces, for the light and the dark theme."""
 
 _PIECES = (
     ("#20242a", "#f4f1e8", "#07090b"),  # black
@@ -33,7 +32,7 @@ _PIECES = (
     ("#8c5c35", "#ffffff", "#472b14"),  # brown
     ("#9aa0a6", "#14171a", "#5b6066"),  # grey
 )
-"""For each colour of pieces: the body, what is written on it, its outline."""
+"""Colours of pieces: body, writing on it, outline."""
 
 
 def _sheet() -> str:
@@ -91,4 +90,4 @@ def _sheet() -> str:
 
 
 STYLE = _sheet()
-"""For a `<style>` element; holds no character that XML would need escaped."""
+"""Content of a `<style>` element, without characters that need escaping in XML."""

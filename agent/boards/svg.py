@@ -1,7 +1,4 @@
-"""Draws a board as one standalone `<svg>` element that scales to any width and takes its colours from the page.
-
-Colours are the variables `--board-...` of `style.py`, each with a default for light and for dark surroundings.
-"""
+"""Drawing of a board as a standalone `<svg>` element of any width, with the colours of `style`."""
 
 from __future__ import annotations
 
@@ -27,8 +24,8 @@ _POINT = "M-17 0a17 17 0 1 1 34 0a17 17 0 1 1-34 0z"
 
 
 @dataclass(frozen=True)
-class View:
-    """What is to be seen on a board."""
+class BoardView:
+    """Everything to be shown on a board."""
 
     contents: Mapping[Square, Mapping[Content, Reading]]
     pieces: Mapping[Content, Piece]
@@ -36,35 +33,35 @@ class View:
     last: Collection[Square]
     choices: Collection[Square]
     first: Collection[Square]
-    """Those of the choices with which a move can begin; the others come after another square."""
+    """The choices with which a move can begin; the others follow another square."""
     joined: bool
     """Whether neighbouring squares with the same content are one piece."""
     ids: Mapping[Square, str]
 
 
-def draw_board(board: Board, view: View) -> str:
-    """The picture of one board."""
-    frame = _Frame(board)
-    # With squares to choose from it is a group: what is in an image is not told to screen readers.
+def draw_board(board: Board, view: BoardView) -> str:
+    """Draws one board."""
+    canvas = _Canvas(board)
+    # A group where squares can be chosen: screen readers do not see into an image.
     role = "group" if view.choices else "img"
     summary = _summary(board, view)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="board" role="{role}" aria-label={attribute(summary)} '
-        f'viewBox="0 0 {_n(frame.width)} {_n(frame.height)}"><title>{text(summary)}</title><style>{STYLE}</style>'
+        f'viewBox="0 0 {_n(canvas.width)} {_n(canvas.height)}"><title>{text(summary)}</title><style>{STYLE}</style>'
     ]
-    parts.extend(_lines(board, frame))
+    parts.extend(_lines(board, canvas))
     alternating = board.lattice == "square" and any(
         piece.glyph in ("chess", "letter") for piece in view.pieces.values()
     )
     for square in board.places:
-        parts.append(_square(board, view, frame, square, alternating))
-    parts.extend(_labels(board, frame))
+        parts.append(_square(board, view, canvas, square, alternating))
+    parts.extend(_labels(board, canvas))
     parts.append("</svg>")
     return "".join(parts)
 
 
-class _Frame:
-    """Where things are in the picture."""
+class _Canvas:
+    """Size of the picture, and positions in it."""
 
     def __init__(self, board: Board) -> None:
         places = board.places.values()
@@ -84,32 +81,32 @@ class _Frame:
             self.height += 4
 
     def at(self, place: tuple[float, float]) -> tuple[float, float]:
-        """The centre of a square in the picture."""
+        """Returns the centre of a square in the picture."""
         return self.left + (place[0] - self.low_x) * CELL + HALF, self.top + (place[1] - self.low_y) * CELL + HALF
 
 
 def _n(value: float) -> str:
-    """A number as short as one decimal allows."""
+    """Formats a number with one decimal at most."""
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _summary(board: Board, view: View) -> str:
+def _summary(board: Board, view: BoardView) -> str:
     sizes = " by ".join(str(len(axis)) for axis in board.axes)
     kind = {"square": "board", "hex": "hexagonal board", "points": "board of points"}[board.lattice]
     standing = sum(bool(board.pieces(contents)) for contents in view.contents.values())
     return f"{kind}, {sizes}; squares with something on them: {standing}"
 
 
-def _lines(board: Board, frame: _Frame) -> Iterator[str]:
-    """The lines between points."""
+def _lines(board: Board, canvas: _Canvas) -> Iterator[str]:
+    """Draws the lines between points."""
     if board.edges:
-        ends = [(frame.at(board.places[a]), frame.at(board.places[b])) for a, b in board.edges]
+        ends = [(canvas.at(board.places[a]), canvas.at(board.places[b])) for a, b in board.edges]
         path = "".join(f"M{_n(ax)} {_n(ay)}L{_n(bx)} {_n(by)}" for (ax, ay), (bx, by) in ends)
         yield f'<path class="edge" d="{path}"/>'
 
 
-def _square(board: Board, view: View, frame: _Frame, square: Square, alternating: bool) -> str:
-    x, y = frame.at(board.places[square])
+def _square(board: Board, view: BoardView, canvas: _Canvas, square: Square, alternating: bool) -> str:
+    x, y = canvas.at(board.places[square])
     contents = view.contents.get(square, {})
     pieces = board.pieces(contents)
     blocked = not pieces and board.is_blocked(contents)
@@ -142,13 +139,13 @@ def _square(board: Board, view: View, frame: _Frame, square: Square, alternating
 
 
 def _hatching(board: Board, contents: Mapping[Content, Reading]) -> str:
-    """What shows that a square is blocked, and by what where that differs."""
+    """Draws the hatching of a blocked square, with a word where a board has several kinds."""
     word = f'<text class="w" y="6">{text(_first(contents)[:2])}</text>' if len(board.blocked) > 1 else ""
     return f'<path class="h" d="M-12 12L12-12M-12 0L0-12M0 12L12 0"/>{word}'
 
 
-def _news(board: Board, view: View, square: Square, shape: str) -> str:
-    """The mark of a square of the last move, or of one that has changed."""
+def _news(board: Board, view: BoardView, square: Square, shape: str) -> str:
+    """Draws the mark of a square of the last move, or of a changed one."""
     if square in view.last:
         if board.lattice == "square":
             return '<path class="l" d="M-17.5-17.5h35v35h-35z"/>'
@@ -160,8 +157,8 @@ def _news(board: Board, view: View, square: Square, shape: str) -> str:
     return ""
 
 
-def _standing(board: Board, view: View, square: Square, pieces: Sequence[Content], shown: Sequence[Piece]) -> str:
-    """What stands on a square, and a point's name where there is room for it."""
+def _standing(board: Board, view: BoardView, square: Square, pieces: Sequence[Content], shown: Sequence[Piece]) -> str:
+    """Draws the pieces on a square, and a point's name where there is room."""
     if view.joined and len(pieces) == 1:
         news = '<circle class="new" r="6"/>' if square in view.changed else ""
         return draw_tile(board, view.contents, square, pieces[0], shown[0]) + news
@@ -182,7 +179,7 @@ def _is_dark(board: Board, square: Square) -> bool:
 
 
 def _say(square: Square, board: Board, contents: Mapping[Content, Reading], pieces: Collection[Content]) -> str:
-    """What stands on a square, in words."""
+    """Describes a square in words."""
     words = [" ".join(content) or "occupied" for content in pieces]
     if not words:
         words = [f"blocked ({_first(contents)})" if board.is_blocked(contents) else "empty"]
@@ -195,7 +192,7 @@ def _first(contents: Mapping[Content, Reading]) -> str:
 
 
 def _marks(contents: Mapping[Content, Reading], shown: Sequence[Piece]) -> Iterator[str]:
-    """Small signs for what facts say beside the pieces; the first word stands on a stone without a sign of its own."""
+    """Draws walls and marks; the first mark stands on a stone that has no sign of its own."""
     ink = f" c{shown[0].colour}" if len(shown) == 1 and shown[0].glyph == "stone" and not shown[0].sign else ""
     for reading in contents.values():
         if reading.side is not None:
@@ -211,15 +208,15 @@ def _marks(contents: Mapping[Content, Reading], shown: Sequence[Piece]) -> Itera
             yield f'<text class="j" x="{x}" y="{y + 3}">{text(content[-1][:3])}</text>'
 
 
-def _labels(board: Board, frame: _Frame) -> Iterator[str]:
-    """Coordinates on the edges, and captions of planes."""
+def _labels(board: Board, canvas: _Canvas) -> Iterator[str]:
+    """Draws coordinates on the edges, and captions of planes."""
     if board.lattice == "points":
         return
     planes = board.planes
     corners: dict[Square, tuple[float, float]] = {}
     for square, place in board.places.items():
         plane = tuple(square[index] for index in planes)
-        x, y = frame.at(place)
+        x, y = canvas.at(place)
         low = corners.get(plane, (x, y))
         corners[plane] = min(low[0], x), min(low[1], y)
     if len(planes) not in (0, 2):
@@ -228,15 +225,15 @@ def _labels(board: Board, frame: _Frame) -> Iterator[str]:
     columns: dict[float, set[str]] = defaultdict(set)
     rows: dict[float, set[str]] = defaultdict(set)
     left: dict[float, float] = {}
-    bottom = max((frame.at(place)[1] for place in board.places.values()), default=0.0)
+    bottom = max((canvas.at(place)[1] for place in board.places.values()), default=0.0)
     for square, place in board.places.items():
-        x, y = frame.at(place)
+        x, y = canvas.at(place)
         rows[y].add(square[board.up])
         left[y] = min(left.get(y, x), x)
         if board.lattice == "square" or abs(y - bottom) < 1:
             columns[x].add(square[board.across])
     if len(planes) not in (0, 2) and any(len(names) > 1 for names in (*columns.values(), *rows.values())):
-        # Planes of different sizes: what stands beside one another has different coordinates.
+        # Planes of different sizes: squares in line have different coordinates.
         return
     step = HALF + (4 if board.lattice == "hex" else 0)
     for x, names in sorted(columns.items()):

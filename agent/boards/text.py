@@ -1,4 +1,4 @@
-"""Draws boards as lines of text, for a terminal."""
+"""Drawing of boards as lines of text, for a terminal."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from agent.boards.pieces import Piece
 
 EMPTY, BLOCKED = ".", "#"
 MAX_WIDTH = 110
-"""Characters of a line; planes that do not fit beside one another stand below."""
+"""Most characters of a line; further planes go below."""
 
 
 def board_text(
     board: Board, contents: Mapping[Square, Mapping[Content, Reading]], pieces: Mapping[Content, Piece]
 ) -> str:
-    """One board: x to the right, y upwards; planes beside one another, squares with single names in lines."""
+    """Draws one board: x to the right, y upwards, planes side by side; squares with single names as a list."""
     signs = symbols(pieces)
 
     def sign(square: Square) -> str:
@@ -54,14 +54,14 @@ def board_text(
 
 
 def _shift(board: Board, row: int, rows: int, width: int) -> str:
-    """How far a row of a hexagonal board stands to the right."""
+    """Returns the indent of a row of a hexagonal board."""
     if not board.lean:
         return ""
     return " " * ((row if board.lean > 0 else rows - 1 - row) * (width + 1) // 2)
 
 
 def _beside(blocks: Sequence[str], gap: str) -> str:
-    """Blocks of lines beside one another as far as they fit."""
+    """Puts blocks of lines side by side as far as they fit."""
     rows: list[list[list[str]]] = [[]]
     used = 0
     for block in blocks:
@@ -83,7 +83,7 @@ def _beside(blocks: Sequence[str], gap: str) -> str:
 
 
 def legend(boards: Iterable[tuple[Board, Mapping[Content, Piece]]]) -> str:
-    """What the signs mean, on one line."""
+    """Returns the meanings of the signs, on one line."""
     named: dict[str, None] = {}
     for _, pieces in boards:
         for content, sign in sorted(symbols(pieces).items(), key=lambda item: (item[1], item[0])):
@@ -93,7 +93,7 @@ def legend(boards: Iterable[tuple[Board, Mapping[Content, Piece]]]) -> str:
 
 
 def symbols(contents: Iterable[Content]) -> dict[Content, str]:
-    """A short sign for each content: its first letter, or as many letters as it takes to tell all apart."""
+    """Returns a short sign for each content: as many first letters as tell all apart."""
     texts = {content: "-".join(content) or "*" for content in contents}
     longest = max(map(len, texts.values()), default=1)
     for length in range(1, longest + 1):
