@@ -1,10 +1,10 @@
 """Fits a linear evaluation to random play during a match: goals as a linear function of the facts that hold.
 
-An evaluation in place of a long playout (Lorentz: Amazons discover Monte-Carlo, 2008). It is found by least squares
-over states drawn from random matches, with what these ended in as the target. Facts that match a pattern share a
-weight: the weight of `(cell a 8 rook)` is its own part plus parts for all cells with a rook, all on file a, and so on,
-each with a normal prior around 0 (ridge regression, Hoerl and Kennard 1970). So a few hundred matches show what a piece
-is worth, and thousands where it stands well.
+It takes the place of long playouts (Lorentz: Amazons discover Monte-Carlo, 2008). Least squares over states drawn from
+random matches; the target is the match's result. Facts that match a pattern share a weight: the weight of `(cell a 8
+rook)` is its own part plus parts for all cells with a rook, all on file a, and so on, each with a normal prior around 0
+(ridge regression, Hoerl and Kennard 1970). So a few hundred matches teach the worth of a piece, and thousands that of
+its place.
 """
 
 from __future__ import annotations
@@ -31,33 +31,31 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 
 MAX_FLUENTS = 1500
-"""Games with more fluents are not fitted: the time for the equations grows with the third power. Set by hand; not
-tuned."""
+"""Limit on fluents of a game that is fitted: the time for the equations grows with the third power."""
 
 FACT_DEVIATION = 0.1
-"""Prior standard deviation of a fact's own weight, in goals of 0..1. Set by hand; not tuned."""
+"""Prior standard deviation of a fact's own weight, in goals of 0..1."""
 PATTERN_DEVIATION = 0.2
-"""Prior standard deviation of the weight that all facts of a pattern share. Set by hand; not tuned."""
+"""Prior standard deviation of the weight shared by a pattern's facts."""
 
 FIRST_FIT, LAST_FIT = 1 << 11, 1 << 17
-"""States after which the equations are solved for the first time and, doubling in between, for the last time. Set by
-hand; not tuned."""
+"""States at the first fit and, doubling in between, at the last."""
 HOPELESS_FIT = 1 << 14
-"""States after which fitting ends where the evaluation is still far from beating playouts. Set by hand; not tuned."""
+"""States at the last fit of an evaluation still far from beating playouts."""
 BATCH_WORDS = 8
-"""Words of 64 states that are added to the equations at once. Set by hand; not tuned."""
+"""Words of 64 states added to the equations at once."""
 
 PLAYOUTS_PER_STATE = 8
-"""Random playouts from each state of the validation set. Set by hand; not tuned."""
+"""Random playouts from each state of the validation set."""
 ERROR_PER_PLY = 0.0005
-"""How errors an evaluation may be for each ply of random play that it saves, see `LinearEvaluation.beats_playouts`.
-Found by matches against the search with playouts."""
+"""Error allowed for each ply of random play saved (see `LinearEvaluation.beats_playouts`), found by matches against the
+search with playouts."""
 
 
 def shared_patterns(fluents: Sequence[Term]) -> NDArray[np.float32]:
-    """(fluents, fluents): how many patterns two facts share: the relation, with no, one or two arguments in common.
+    """Returns (fluents, fluents) the number of patterns that two facts share.
 
-    A pattern that only one fact matches does not count.
+    A pattern is a relation with none, one or two arguments given; one of a single fact does not count.
     """
     members: dict[tuple[object, ...], list[int]] = {}
     for index, fluent in enumerate(fluents):
@@ -79,30 +77,30 @@ class LinearEvaluation:
     """A linear evaluation of states: `bias` plus the weights of the fluents that hold."""
 
     weights: NDArray[np.float64]
-    """(fluents, roles) what a fact adds to a role's expected goal, 0..1."""
+    """(fluents, roles) added to a role's expected goal, 0..1."""
     bias: NDArray[np.float64]
     """(roles)"""
     spread: NDArray[np.float64]
     """(roles) the standard deviation of the evaluation over states."""
     error: float
-    """Variance over states of its difference from the mean result of random play, as a share of the variance of
-    single results: an upper estimate (by one standard error), the worst of all roles."""
+    """Error variance against the mean result of random play, as a share of the variance of single results: the worst of
+    all roles, plus one standard error."""
     length: float
     """Mean plies of a random match."""
 
     @property
     def beats_playouts(self) -> bool:
-        """Whether leaves should be judged by it rather than played out.
+        """Whether to evaluate leaves instead of playing them out.
 
-        A playout has no bias, but much variance, and takes long; the evaluation is immediate and has no variance, but
-        its bias stays. The longer the playouts that it saves, the more of them it has to stand for.
+        A playout has no bias, but variance, and takes long; the evaluation is immediate and has no variance, but a
+        bias. The longer the playouts, the larger the bias that pays.
         """
         return self.error < ERROR_PER_PLY * self.length
 
 
 @dataclass
 class _ValidationSet:
-    """States with results of random play from them, on which no fit was based; lists of batches of n states."""
+    """Batches of n states that no fit was based on, with results of random play from them."""
 
     states: list[NDArray[np.bool_]] = field(default_factory=list)
     """(n, fluents) each."""
@@ -111,7 +109,7 @@ class _ValidationSet:
     noises: list[NDArray[np.float64]] = field(default_factory=list)
     """(n, roles) each: the means' variances."""
     used: int = 0
-    """How many of the batches there were at the last fit."""
+    """Batches at the last fit."""
 
 
 class EvaluationTrainer:
@@ -141,7 +139,7 @@ class EvaluationTrainer:
 
     @property
     def solving(self) -> bool:
-        """Whether equations are being solved: `step` does nothing meanwhile."""
+        """Whether equations are being solved; `step` then does nothing."""
         return self._solver is not None and self._solver.is_alive()
 
     @property
@@ -156,7 +154,7 @@ class EvaluationTrainer:
     def step(self, root: NDArray[np.uint64], stop: StopFlag) -> bool:
         """Plays one batch of 64 random matches from a packed state (uint64[words]); returns whether there is a new fit.
 
-        Equations are solved by a thread of their own, as that takes longer than a search may go on after `stop`.
+        A thread of its own solves the equations, as that takes longer than a search may continue after `stop`.
         """
         if self._solver is not None:
             if self._solver.is_alive():
@@ -186,7 +184,7 @@ class EvaluationTrainer:
         if stop[0]:
             return
         if int(usable).bit_count() < 32:
-            # Over at once, without an end, or without goals: nothing to be learnt that a search does not see.
+            # Over at once, without an end, or without goals: nothing to learn.
             self._next_fit = LAST_FIT + 1
             return
         self._plies += plies
@@ -209,13 +207,13 @@ class EvaluationTrainer:
             self._used = 0
 
     def _draw_validation_states(self, usable: int) -> None:
-        """Chooses states to validate the next fit on, in groups that one batch can play from."""
+        """Draws states to validate the next fit, in groups for one batch each."""
         states = packed_states(self._workspace.drawn[0])[in_lanes(usable)]
         group = 64 // PLAYOUTS_PER_STATE
         self._unvalidated = [states[i : i + group] for i in range(0, len(states) // group * group, group)]
 
     def _validate(self, states: NDArray[np.uint64], stop: StopFlag) -> None:
-        """Adds packed states, uint64[n, words], to the validation set, with the results of random play from them."""
+        """Adds packed states (uint64[n, words]) with results of random play from them to the validation set."""
         _, ended, _ = play_batch(self._programs, self._workspace, states, stop)
         known = in_lanes(int(ended)).reshape(PLAYOUTS_PER_STATE, len(states)).all(axis=0)
         if stop[0] or not known.any():
@@ -242,7 +240,7 @@ class EvaluationTrainer:
         )
 
     def _error(self, weights: NDArray[np.float64]) -> float:
-        """`LinearEvaluation.error` of these weights, on the validation set."""
+        """Returns `LinearEvaluation.error` of these weights on the validation set."""
         variance = self._squares / self._states - (self._total / self._states) ** 2
         means, noise = np.concatenate(self._validation.means), np.concatenate(self._validation.noises)
         errors = means - np.concatenate(self._validation.states) @ weights

@@ -1,7 +1,7 @@
-"""Iterative deepening at the root: deeper and deeper until told to stop, or until nothing is left to find out.
+"""Iterative deepening at the root, until stopped or nothing is left to find out.
 
-Helper threads search the same root into the same transposition table (lazy SMP: they only warm it up); the main thread
-goes through the root moves one by one, so that a better move is known as soon as it is found.
+Several threads search the same root with one transposition table (lazy SMP: the others only fill it). The main thread
+searches the root moves one by one, so that a better move is known as soon as it is found.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from agent.search.pvs.workspace import (
 from games.gdl.running.machine import CircuitMachine
 
 MAX_DEPTH = PLIES - 8
-"""Deeper iterations are left out."""
+"""Limit on iterations."""
 QUIET_PLIES = 6
-"""Plies of quiescence at most. Set by hand; with 3, matches of 40 in three games at equal nodes came out even."""
+"""Limit on plies of quiescence."""
 
 
 @dataclass(frozen=True)
 class PvsVerdict:
-    """The best move known, from the side that chooses."""
+    """The best move known, from the view of the side that chooses."""
 
     move: int
     """Numbered over all roles."""
     score: int
-    """In the units of `workspace`."""
+    """On the scale of `agent.search.evaluation.scale`."""
     depth: int
     """In plies."""
     proven: bool
@@ -61,17 +61,17 @@ class PvsVerdict:
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """How far an iteration is."""
+    """State of an iteration."""
 
     depth: int
     """In plies."""
     child: int
-    """The best one so far, by index among the root's children."""
+    """Index of the best of the root's children so far."""
     score: int
-    """Its score, or as long as that is not `known`, that of the last iteration."""
+    """Its score; that of the last iteration until the new one is `known`."""
     known: bool
     order: tuple[int, ...]
-    """The children as they are searched: the best one of the last iteration, then those that took most nodes."""
+    """The children in search order: the best one of the last iteration, then by nodes taken, most first."""
 
 
 class PvsSearcher:
@@ -85,10 +85,8 @@ class PvsSearcher:
         zobrist: NDArray[np.uint64],
         quiet: int = QUIET_PLIES,
     ) -> None:
-        """`table` is one of `table.new_table`, `zobrist` a random word for each fluent: threads may share both.
-
-        `quiet` is how many plies quiescence goes on at most.
-        """
+        """Threads may share `table` and `zobrist`, a random word for each fluent; `quiet` limits the plies of
+        quiescence."""
         self._features = features
         self._random = np.random.default_rng(len(zobrist))
         self.work = new_workspace(machine.programs)
@@ -104,34 +102,34 @@ class PvsSearcher:
         )
         self.game.settings[QUIET] = quiet
         self.root_moves = np.zeros(0, np.int32)
-        """(children) the moves of the root that was placed last, numbered over all roles."""
+        """(children) the moves of the last root, numbered over all roles."""
         self.root_keys = np.zeros(0, np.uint64)
         """(2 * children) the table's keys of its children, seen by role 0 and by role 1."""
         self._last_node: int | None = None
-        """Number of nodes at which the search ends, between two moves of the root; None for no bound."""
+        """Number of nodes at which the search ends, between two moves of the root; None for no limit."""
         self.progress: SearchProgress | None = None
-        """How far the present iteration is; None before the first one."""
+        """None before the first iteration."""
         self.urgent: int | None = None
-        """A child that is to be searched next: somebody else holds it to be better than the best one."""
+        """The child to search next: a helper found it better than the best one."""
         self.current: int | None = None
-        """The child that is searched, or was searched last; None before the first one."""
+        """The child being searched, or searched last; None before the first one."""
         self.elsewhere: frozenset[int] = frozenset()
-        """Children that somebody else searches at this depth: here they come last."""
+        """Children that helpers are searching at this depth; searched last here."""
 
     @property
     def nodes(self) -> int:
-        """States looked at so far: expanded ones, and leaves."""
+        """States seen: expanded ones, and leaves."""
         return int(self.work.counts[EXPANSIONS] + self.work.counts[JUDGED])
 
     @property
     def _guesses(self) -> int:
-        """How often the evaluation was asked so far, because of the depth or because nothing else was possible."""
+        """Number of evaluations used in place of a search."""
         return int(self.work.counts[JUDGED] + self.work.counts[REFUSED])
 
     def set_evaluation(self, weights: NDArray[np.float64], bias: int) -> None:
-        """Judges states by `bias` plus the weights (features) of what holds, in the units of `workspace`.
+        """Sets the evaluation: `bias` plus the weights (features) of the features that hold.
 
-        What the table knows is then worthless: whoever owns it clears it.
+        The table's owner must clear it.
         """
         self.game.weights[:] = np.round(self._features.fluent_weights(weights))
         self._features.set_weights(self.game.conjunctions, self.game.pairs, weights)
@@ -151,9 +149,9 @@ class PvsSearcher:
     ) -> bool:
         """Searches a packed state until `stop[0]`, or until nothing is left to find out.
 
-        Every change of the best move, and every finished iteration, is published. Returns whether the state can be
-        searched at all (see `expansion.expand`). `confirm` is whether to make sure of scores other than wins and
-        losses, at the cost of searching once more, where they seem to be certain.
+        Publishes every change of the best move, and every finished iteration. Returns whether the state can be searched
+        at all (see `expansion.expand`). `confirm` is whether to repeat an iteration to make sure of seemingly certain
+        scores other than wins and losses.
         """
         work = self.work
         order = self.place(state)
@@ -173,7 +171,7 @@ class PvsSearcher:
         return True
 
     def place(self, state: NDArray[np.uint64]) -> list[int]:
-        """Makes a packed state the root; its children, best first by the evaluation, none where it cannot be
+        """Makes a packed state the root; returns its children, best first by the evaluation, or none if it cannot be
         searched."""
         work, game = self.work, self.game
         game.settings[DATE] = (game.settings[DATE] + 1) & 255
@@ -184,7 +182,7 @@ class PvsSearcher:
         self.root_moves, self.root_keys = work.move[ROOT_CHILDREN, :count].copy(), np.append(keys, keys ^ SIDE_KEY)
         if count == 0:
             return []
-        # What is known of moves fades from one turn to the next.
+        # Statistics of moves fade from one turn to the next.
         work.history[:] >>= 2
         side = int(work.move[ROOT_CHILDREN, 0] >= game.programs.role_start[1])
         game.settings[SIDE] = 1 - side
@@ -195,14 +193,14 @@ class PvsSearcher:
 
     @property
     def date(self) -> int:
-        """The generation of what is stored in the table, 0..255."""
+        """Generation of entries in the table, 0..255."""
         return int(self.game.settings[DATE])
 
     def _confirmed(self, state: NDArray[np.uint64], order: list[int], depth: int, stop: StopFlag) -> int | None:
-        """The score by an iteration that knows nothing of the table's entries, if it needs no evaluation.
+        """Returns the score of an iteration without the table's old entries, or None if it used the evaluation.
 
-        An iteration that needs none proves nothing as long as it finds scores in the table that may be evaluations.
-        With other Zobrist words no entry is found but its own.
+        Scores found in the table may be evaluations, so an ordinary iteration proves nothing. Other Zobrist words hide
+        all old entries.
         """
         game, before = self.game, self._guesses
         self.game = game._replace(zobrist=self._random.integers(0, 1 << 64, len(game.zobrist), np.uint64))
@@ -223,7 +221,7 @@ class PvsSearcher:
     ) -> int | None:
         """Searches all root moves, best first, and sorts them for the next iteration; returns the score.
 
-        None after `stop`, or when no depth is left.
+        None after `stop`, or at the limit of nodes.
         """
         best, best_child = -WIN - 1, order[0]
         expected = self.progress.score if self.progress else 0
@@ -231,7 +229,7 @@ class PvsSearcher:
         effort: dict[int, int] = {}
         waiting = list(order)
         for index in range(len(order)):
-            # The first one sets the bound for the others, whatever somebody holds of them.
+            # The first move sets the bound for the others, whatever helpers found.
             child = waiting[0] if index == 0 else self._choose(waiting)
             waiting.remove(child)
             before = self.nodes
@@ -256,13 +254,13 @@ class PvsSearcher:
         return best
 
     def _choose(self, waiting: list[int]) -> int:
-        """Which child is searched next."""
+        """Returns the child to search next."""
         if self.urgent is not None and self.urgent in waiting:
             return self.urgent
         return next((child for child in waiting if child not in self.elsewhere), waiting[0])
 
     def score(self, child: int, alpha: int, beta: int, depth: int, stop: StopFlag) -> int | None:
-        """The fail-soft score of a child of the root, for whom it is to choose; None after `stop`."""
+        """Returns the fail-soft score of a child of the root for the side that chooses there; None after `stop`."""
         self.current = child
         score = int(search(self.game, ROOT_CHILDREN, child, -beta, -alpha, depth - 1, stop))
         return None if score == STOPPED else -score
@@ -273,25 +271,25 @@ class PvsSearcher:
 
 
 class PvsAnalyser:
-    """Searches on several cores; keeps its transposition table from one search to the next."""
+    """Searches with several threads; keeps its transposition table from one search to the next."""
 
     def __init__(
         self, machine: CircuitMachine, features: Features, *, threads: int = 1, megabytes: int = 128, seed: int = 0
     ) -> None:
         self._random = np.random.default_rng(seed)
         self.zobrist = self._random.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
-        """(fluents) random words that keys of the table are made of, others for each evaluation."""
+        """(fluents) random words of the table's keys, others for each evaluation."""
         self.table = new_table(megabytes)
         self.searchers = [PvsSearcher(machine, features, self.table, self.zobrist) for _ in range(threads)]
 
     @property
     def nodes(self) -> int:
-        """States looked at so far, by all threads."""
+        """States seen by all threads."""
         return sum(searcher.nodes for searcher in self.searchers)
 
     def set_evaluation(self, weights: NDArray[np.float64], bias: int) -> None:
-        """See `PvsSearcher.set_evaluation`; forgets what was searched with another one."""
-        # Nothing that the table holds is found under these. To clear it would take longer than may pass after `stop`.
+        """See `PvsSearcher.set_evaluation`; forgets all earlier results."""
+        # New keys hide all entries. Clearing the table would take longer than allowed after `stop`.
         self.zobrist[:] = self._random.integers(0, 1 << 64, len(self.zobrist), np.uint64)
         for searcher in self.searchers:
             searcher.set_evaluation(weights, bias)
@@ -305,17 +303,17 @@ class PvsAnalyser:
         max_nodes: int | None = None,
     ) -> bool:
         """See `PvsSearcher.analyse`."""
-        main, *helpers = self.searchers
+        main, *others = self.searchers
         halt = np.zeros(1, np.uint8)
         with ThreadPoolExecutor(len(self.searchers), "alpha-beta") as pool:
-            helping = [
-                pool.submit(helper.analyse, state, halt, lambda verdict: None, max_depth, confirm=False)
-                for helper in helpers
+            running = [
+                pool.submit(other.analyse, state, halt, lambda verdict: None, max_depth, confirm=False)
+                for other in others
             ]
             try:
                 found = main.analyse(state, stop, publish, max_depth, max_nodes)
             finally:
                 halt[0] = 1
-        for helped in helping:
-            helped.result()
+        for done in running:
+            done.result()
         return found

@@ -1,8 +1,7 @@
-"""Steps of `expansion.expand` for the children of several siblings, which are made in one pass of the lanes.
+"""Steps of `expansion.expand` that make the children of several siblings in one pass of the lanes.
 
-Where there are few moves, the children of one state leave most lanes empty, and a node's children will mostly be
-expanded one after the other anyway. So a node's grandchildren are made together where they fit into the lanes: leaves
-then cost a small part of a pass. (Connect four: 1.6 nodes a pass, quiescence included.)
+With few moves, the children of one state leave most lanes empty. So a node's grandchildren are made together where they
+fit into the lanes: leaves then cost a small part of a pass. (Connect four: 1.6 nodes a pass, quiescence included.)
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, ZERO, enter_move, ev
 from games.gdl.running.layout import FIRST_FLUENT
 
 LANES = 64
-"""Grandchildren that are made at most: more than one pass is wasted where the first child already refutes a move."""
+"""Limit on grandchildren: more than one pass is wasted where the first child already refutes a move."""
 
 
 @njit(inline="always")
 def _lanes(first, count):
-    """The word in which `count` lanes from `first` on are set."""
+    """Returns the word of `count` lanes from `first` on."""
     return (ALL >> np.uint64(64 - count)) << np.uint64(first)
 
 
@@ -30,13 +29,13 @@ def _lanes(first, count):
 def _list_families(game, row, chunk, ready):
     """Lists the moves of the siblings in the lanes `ready` of a chunk as those of row `row` + 1, by families.
 
-    Returns how many there are: more than LANES, and nothing is listed, where they are too many.
+    Returns their number. If that exceeds LANES, nothing is listed.
     """
     programs, work = game.programs, game.work
     slots, legal_slot = work.slots, programs.legal_slot
     family, single, mover = work.family, work.single, work.mover
     begin = 64 * chunk
-    # Where nobody has a choice, role 1's only move is listed, as by `expansion.expand`.
+    # Where nobody has a choice, role 1's only move is listed, as in `expansion.expand`.
     chosen = ZERO
     rest = ready
     while rest != ZERO:
@@ -86,9 +85,9 @@ def _list_families(game, row, chunk, ready):
 def load_siblings(game, row, first, count, evaluated):
     """Lists the children of `count` children of row `row` from `first` on (int64 each), to be made in the next row.
 
-    Returns how many there are, 0 where they do not fit, and the word of siblings that have some: those whose match goes
-    on, and in which one role chooses. The slots and `node` then hold the parent of each. `game` is a `PvsGame`,
-    `evaluated` is whether the slots hold the legal program for these `count` children.
+    Returns their number, 0 where they do not fit, and the word of siblings that have some: not terminal, with one role
+    that chooses. The slots and `node` then hold the parent of each. `game` is a `PvsGame`, `evaluated` is whether the
+    slots hold the legal program for these `count` children.
     """
     work = game.work
     slots, node, family = work.slots, work.node, work.family
@@ -126,7 +125,8 @@ def load_siblings(game, row, first, count, evaluated):
 
 @step
 def enter_families(game, row, first, ready):
-    """Puts the moves to the children of the siblings `ready` into the slots, and gives them what their parents have."""
+    """Enters the moves to the children of the siblings `ready` into the slots, and copies the parents' values to
+    them."""
     programs, work = game.programs, game.work
     family = work.family
     begin = 64 * (first >> 6)

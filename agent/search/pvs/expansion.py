@@ -1,9 +1,9 @@
-"""Makes all children of a state in one pass of the lanes, with what the search asks of them.
+"""Makes all children of a state in one pass of the lanes, with their keys, evaluations, results and movers.
 
 In all kernels `game` is a `PvsGame`. A pass makes 64 children: it evaluates the circuit's legal program for the state,
-enters a move per lane, evaluates the next state, and the legal program again for the children, which says whether they
-are terminal and who moves. Keys and evaluations follow from the facts that a child changes (incremental, as in chess
-programs). `batching` makes the children of several states in one pass.
+enters a move per lane, evaluates the next state, and the legal program again for the children, which gives terminal
+states and movers. Keys and evaluations are updated by the facts that change (as in chess programs). `batching` makes
+the children of several states in one pass.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FLUENTS = np.uint64(FIRST_FLUENT)
 
 @step
 def _load(game, row, child):
-    """Puts a child's state into all lanes."""
+    """Loads a child's state into all lanes."""
     work = game.work
     chunk, bit = child >> 6, np.uint64(child & 63)
     slots, node = work.slots, work.node
@@ -52,7 +52,7 @@ def _load(game, row, child):
 
 @step
 def _list_moves(game, into):
-    """Lists the moves of the role that chooses in row `into`; returns how many, and the other role's only move.
+    """Lists the moves of the role that chooses in row `into`; returns their number, and the other role's only move.
 
     The number is 0 where a state cannot be expanded.
     """
@@ -94,7 +94,7 @@ def _list_moves(game, into):
 
 @step
 def _follow_changes(game, into, chunk, mask):
-    """Keys and evaluations of the children of a chunk, which have those of their parents; takes states to the slots."""
+    """Updates keys and evaluations of a chunk's children, which start with their parents' values; loads the slots."""
     work = game.work
     slots, node, state = work.slots, work.node, work.state
     weights, zobrist = game.weights, game.zobrist
@@ -109,7 +109,7 @@ def _follow_changes(game, into, chunk, mask):
         rest = changed & word
         other = changed & ~word
         if rest == ZERO:
-            # As a rule a fact comes true, or becomes false, in all children that change it.
+            # Usually a fact changes the same way in all children that change it.
             rest, other, weight = other, ZERO, -weight
         while rest != ZERO:
             at = begin + lowest(rest)
@@ -125,7 +125,7 @@ def _follow_changes(game, into, chunk, mask):
 
 @inner_kernel()
 def _follow_pairs(game, into, chunk, mask):
-    """What pairs of facts add to the evaluations of the children of a chunk."""
+    """Adds the pairs of facts to the evaluations of a chunk's children."""
     work, pairs = game.work, game.pairs
     node, state = work.node, work.state
     begin = 64 * chunk
@@ -142,7 +142,7 @@ def _follow_pairs(game, into, chunk, mask):
             other_now, other_before = state[into, chunk, g], node[g]
             lanes = changed
             if g < f:
-                # Counted there.
+                # Counted with that fact.
                 lanes &= ~(other_now ^ other_before)
             gained = now & other_now & ~(before & other_before) & lanes
             lost = before & other_before & ~(now & other_now) & lanes
@@ -157,7 +157,7 @@ def _follow_pairs(game, into, chunk, mask):
 
 @inner_kernel()
 def _add_conjunctions(game, into, begin, mask):
-    """Evaluations of the children in the lanes of `mask` (a word), whose states are in the slots; `begin` is lane 0."""
+    """Sets the evaluations of the children in lanes `mask` (a word), with states in the slots; `begin` is lane 0."""
     work, conjunctions = game.work, game.conjunctions
     slots, evaluation, linear = work.slots, work.evaluation, work.linear
     first, fact, far, near = conjunctions.first, conjunctions.fact, conjunctions.far, conjunctions.near
@@ -167,14 +167,14 @@ def _add_conjunctions(game, into, begin, mask):
         at = begin + lowest(rest)
         rest &= rest - ONE
         evaluation[into, at] = linear[into, at]
-    # Unsigned indices spare the test whether they count from the end.
+    # Unsigned indices need no test for counting from the end.
     for c in range(np.uint64(len(far))):
         free = mask
         for i in range(np.uint64(blocked_first[c]), np.uint64(blocked_first[c + ONE])):
             free &= ~slots[np.uint64(blocker[i]) + _FLUENTS]
         if free == ZERO:
             continue
-        # In which lanes at least one, two, three of its facts are missing.
+        # Lanes that lack at least one, two, three of its facts.
         one, two, three = ZERO, ZERO, ZERO
         for i in range(np.uint64(first[c]), np.uint64(first[c + ONE])):
             absent = ~slots[np.uint64(fact[i]) + _FLUENTS]
@@ -204,7 +204,7 @@ def _add_conjunctions(game, into, begin, mask):
 
 @step
 def _judge(game, into, chunk, mask):
-    """Completes the evaluations of the children of a chunk, which `_follow_changes` has begun."""
+    """Completes the evaluations of a chunk's children after `_follow_changes`."""
     if game.settings[PAIRED] != 0:
         _follow_pairs(game, into, chunk, mask)
     _add_conjunctions(game, into, 64 * chunk, mask)
@@ -212,7 +212,7 @@ def _judge(game, into, chunk, mask):
 
 @step
 def _judge_ends(game, into, chunk, over):
-    """Results of the children in `over` (a word)."""
+    """Sets the results of the children in `over` (a word)."""
     programs, work = game.programs, game.work
     goal_slots, goals = work.goal_slots, work.goals
     for f in range(len(work.node)):
@@ -234,7 +234,7 @@ def _judge_ends(game, into, chunk, over):
 
 @step
 def _note_movers(game, into, chunk, mask):
-    """Who chooses in the children of a chunk; returns the lanes in which a role has no move."""
+    """Sets the movers of a chunk's children; returns the lanes in which a role has no move."""
     programs, work = game.programs, game.work
     slots, legal_slot = work.slots, programs.legal_slot
     stuck = ZERO
@@ -264,7 +264,7 @@ def _note_movers(game, into, chunk, mask):
 
 @step
 def _enter_moves(game, row, child, into, begin, n, single):
-    """Puts the moves to `n` children from `begin` on into the slots, and gives them what their parent has."""
+    """Enters the moves to `n` children from `begin` on into the slots, and copies the parent's values to them."""
     programs, work = game.programs, game.work
     move, lanes = single, ALL >> np.uint64(64 - n)
     for lane in range(-1, n):
@@ -278,10 +278,10 @@ def _enter_moves(game, row, child, into, begin, n, single):
 
 @inner_kernel()
 def expand(game, row, child, siblings, into, evaluated):
-    """Makes the children of a child of row `row` in row `into`; returns how many, 0 where that cannot be done.
+    """Makes the children of a child of row `row` in row `into`; returns their number, 0 where that cannot be done.
 
-    Where `siblings` (int64) is not 0, the children of so many children of row `row` from `child` on are made, if they
-    fit into one pass: `into` has to be the next row, and `PvsWorkspace.batch` and `family` tell what was made.
+    If `siblings` (int64) is not 0, makes the children of that many children of row `row` from `child` on, provided that
+    they fit into one pass: `into` must be the next row, and `PvsWorkspace.batch` and `family` describe the result.
     `evaluated` (int64) is whether the slots hold the legal program for these siblings.
     """
     programs, work = game.programs, game.work
@@ -291,7 +291,7 @@ def expand(game, row, child, siblings, into, evaluated):
     single = np.int64(0)
     ready = ZERO
     if siblings == 0:
-        # What was made of the states that stood there is lost.
+        # The former states of the row, and with them their children, are overwritten.
         work.batch[into, COUNT] = 0
         work.batch[into - 1, COUNT] = 0
     while begin < count:
@@ -341,7 +341,7 @@ def expand(game, row, child, siblings, into, evaluated):
 def place_root(game, state):
     """Makes a packed state (uint64[words]) child 0 of row `ROOT`, and its children row `ROOT_CHILDREN`.
 
-    Returns how many there are, 0 where the state cannot be searched.
+    Returns their number, 0 where the state cannot be searched.
     """
     work = game.work
     key = ZERO
@@ -349,7 +349,7 @@ def place_root(game, state):
     for f in range(len(work.node)):
         bit = (state[f >> 6] >> np.uint64(f & 63)) & ONE
         work.state[ROOT, 0, f] = bit
-        # As if all that holds had come true just now.
+        # As if all facts had come true just now.
         work.node[f] = ZERO
         if bit != ZERO:
             key ^= game.zobrist[f]

@@ -1,9 +1,8 @@
 """The steps of principal variation search on a circuit; `alphabeta.search` walks the tree.
 
-A node's children are all made at once, with their evaluations, which order its moves; where they fit into the lanes,
-its grandchildren as well, so that nodes one ply above the leaves cost one pass of the lanes at most.
-Scores are from the side to move, in the units of `workspace`. Even and odd plies have opposite sides; where the side of
-a ply has nothing to choose because the other one moves again, a ply without a move is put between.
+A node's children are made all at once, with the evaluations that order its moves; its grandchildren too, if they fit
+into the lanes, so that a node one ply above the leaves costs one pass of the lanes at most. Scores are from the side to
+move. Even and odd plies belong to opposite sides; a role that moves again does so after a ply without a move.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ from agent.search.pvs.workspace import (
 from games.bits.compiling import KERNEL
 
 STOPPED = 1 << 20
-"""What `search` returns when it was told to stop: no score."""
+"""Returned by `search` when stopped: no score."""
 
 LMR_DEPTH, LMR_MOVES = 3, 3
-"""Late move reductions: from which depth on, and after how many moves. Set by hand; not tuned."""
+"""Late move reductions: least depth, and number of moves searched in full first."""
 _MOST_REDUCED = 64
 _REDUCTION = np.array(
     [
@@ -52,41 +51,33 @@ _REDUCTION = np.array(
         for depth in range(_MOST_REDUCED)
     ]
 )
-"""By how many plies, by depth and by how many moves come before."""
+"""Reduction in plies, by depth and number of earlier moves."""
 REVERSE_DEPTH, REVERSE_MARGIN = 5, 0.75
-"""Reverse futility pruning: up to which depth a node is cut without a search if it stands above beta by so many times
-what a move changes on average, for each ply that is left.
-
-Tuned with the reductions above, by matches of 24 in each of seven games, 0.05 s CPU a move, same evaluation, against
-neither of both: these 0.655; margins of 1 up to depth 3 0.614, of 0.75 up to depth 8 0.595. Without the reductions:
-margins of 0.5, 1, 2 and 4 up to depth 3 0.557, 0.598, 0.527 and 0.503; the reductions alone 0.545. Leaving out late
-moves altogether lost all matches in breakthrough."""
+"""Reverse futility pruning: highest depth, and margin above beta for each ply left, in multiples of a move's mean
+change of the evaluation. Tuned with the reductions: 66 % of the points against neither (see docs/experiments.md)."""
 LOUD = 5
-"""Quiescence: a move that gains more than the mean change of the evaluation / LOUD is searched on. By matches of 120 at
-depths 3 and 4, with 6 plies of it against none: mean / 5 got 0.92 and 0.87 in breakthrough, 0.71 and 0.70 in a knights'
-race, 0.59 and 0.60 in connect four, for 0.6 to 1.7 times the nodes; twice the mean and more hardly ever came up and
-gained nothing."""
+"""Quiescence searches moves that gain more than the mean change of the evaluation / LOUD. Tuned: 59 to 92 % of the
+points against no quiescence (see docs/experiments.md)."""
 MOST_FORCED = 16
-"""Beyond the last ply of a search, so many plies in which nobody has a choice are passed before a state is judged.
-Bounds time; not tuned."""
+"""Limit on forced plies passed beyond the last ply of a search; bounds time."""
 MAX_SIBLINGS = 12
-"""With more moves there is no trying to make the grandchildren in one pass. Set by hand; not tuned."""
+"""Limit on moves of a node whose grandchildren are made in one pass."""
 _HASH_MOVE, _KILLER, _SECOND_KILLER = 1 << 24, 2000, 1000
-"""Urgency of moves, in units of the evaluation. Set by hand; not tuned."""
+"""Urgency of moves, in units of the evaluation."""
 _MOST_HISTORY = 1 << 12
-"""Scores of the history heuristic stay below it. Set by hand; not tuned."""
+"""Bound on scores of the history heuristic."""
 
 
 @njit(inline="always")
 def _judged(game, row, child, sign):
-    """The evaluation of a child of a row (int64 each) for the side with `sign` 1 (role 0) or -1."""
+    """Returns the evaluation of a child of a row (int64 each) for the side with `sign` 1 (role 0) or -1."""
     value = np.int64(game.work.evaluation[row, child])
     return sign * max(-MOST, min(MOST, value))
 
 
 @njit(inline="always")
 def _ended(result, ply, sign):
-    """A terminal state's score at a ply: what wins sooner is better."""
+    """Returns a terminal state's score at a ply: sooner wins score higher."""
     value = np.int64(result)
     if value == WIN:
         value -= ply
@@ -97,7 +88,7 @@ def _ended(result, ply, sign):
 
 @njit(inline="always")
 def _from_table(value, ply):
-    """A stored score as it is at a ply: wins are stored as seen from their own node."""
+    """Returns a stored score as it is at a ply: wins are stored as seen from their own node."""
     if value > WON:
         return value - ply
     if value < -WON:
@@ -107,7 +98,7 @@ def _from_table(value, ply):
 
 @njit(inline="always")
 def _to_table(value, ply):
-    """The reverse of `_from_table`."""
+    """Reverses `_from_table`."""
     if value > WON:
         return value + ply
     if value < -WON:
@@ -117,10 +108,10 @@ def _to_table(value, ply):
 
 @njit(inline="always")
 def _look_ahead(game, frames, ply, count, static, sign):
-    """The last ply of a search, and quiescence beyond: its moves are judged, but for those that change much.
+    """Searches the last ply, and quiescence beyond: quiet moves get their evaluation, the others a node.
 
-    Those are searched on, with captures, threats and what answers them, until nothing changes much or the plies for it
-    are over; below depth 1 the side to move may leave it at `static` (standing pat). Returns RETURN or SELECT.
+    Moves that change much (captures, threats, answers to them) are searched until none is left or the limit of plies is
+    reached; below depth 1 the side to move may stand pat at `static`. Returns RETURN or SELECT.
     """
     frame, work = frames[ply], game.work
     home, base = np.int64(work.home[ply, 0]), np.int64(work.home[ply, 1])
@@ -129,7 +120,7 @@ def _look_ahead(game, frames, ply, count, static, sign):
     best = np.int64(-WIN) if frame.depth == 1 else np.int64(static)
     best_child = np.int64(NO_MOVE)
     n = np.int64(0)
-    # Only what is guessed counts: a search without guesses has proven its score.
+    # Only guesses count: a search without guesses has proven its score.
     work.counts[JUDGED] += frame.depth < 1
     for i in range(base, base + count):
         result = work.result[home, i]
@@ -163,84 +154,9 @@ def _look_ahead(game, frames, ply, count, static, sign):
 
 
 @njit(inline="always")
-def _enter(game, frames, ply):
-    """`alphabeta.search.enter` for a PvsGame, FRAME[PLIES] and int64."""
-    frame, work = frames[ply], game.work
-    row, child = np.int64(work.place[ply, 0]), np.int64(work.place[ply, 1])
-    side = game.settings[SIDE] ^ (ply & 1)
-    sign = 1 - 2 * side
-    result = work.result[row, child]
-    if result != UNKNOWN:
-        frame.value = _ended(result, ply, sign)
-        return RETURN
-    mover = work.mover[row, child]
-    static = _judged(game, row, child, sign)
-    if (
-        ply >= PLIES - 2
-        or mover == BOTH
-        or (mover == NOBODY and frame.depth <= -MOST_FORCED)
-        or (frame.depth <= 0 and mover != NOBODY and (frame.depth <= -game.settings[QUIET] or static >= frame.beta))
-    ):
-        work.counts[JUDGED] += 1
-        frame.value = static
-        return RETURN
-    if mover == 1 - side:
-        # The other role moves again: no move, no depth.
-        frame.stage = FAMILY
-        work.place[ply + 1, 0] = row
-        work.place[ply + 1, 1] = child
-        set_window(frames[ply + 1], -frame.beta, -frame.alpha, frame.depth)
-        return DESCEND
-    key = side_key(work.key[row, child], side)
-    data = probe(game.table, key)
-    hash_child = np.int64(-1)
-    if data and frame.depth > 0:
-        value, kind = _from_table(value_of(data), ply), kind_of(data)
-        decides = kind == EXACT or (kind == LOWER and value >= frame.beta) or (kind == UPPER and value <= frame.alpha)
-        if decides and (depth_of(data) >= frame.depth or abs(value) > WON):
-            frame.value = value
-            return RETURN
-        hash_child = child_of(data)
-    if 0 < frame.depth <= REVERSE_DEPTH and frame.beta - frame.alpha == 1 and abs(frame.beta) < WON:
-        change = work.counts[CHANGES] // max(1, work.counts[CHANGED])
-        # Nothing is known of the first nodes.
-        if change > 0 and static - frame.depth * change * REVERSE_MARGIN >= frame.beta:
-            work.counts[JUDGED] += 1
-            frame.value = static
-            return RETURN
-    batch = work.batch[row]
-    if batch[FIRST] <= child < batch[FIRST] + batch[COUNT]:
-        work.counts[EXPANSIONS] += 1
-        home = row + 1
-        base, count = np.int64(work.family[row, child, FIRST]), np.int64(work.family[row, child, COUNT])
-        evaluated = np.int64(0)
-    else:
-        home, base = np.int64(ply), np.int64(0)
-        count = expand(game, row, child, np.int64(0), home, np.int64(0))
-        evaluated = np.int64(count <= 64)
-    work.home[ply, 0] = home
-    work.home[ply, 1] = base
-    if count == 0:
-        frame.value = static
-        return RETURN
-    if mover == NOBODY:
-        # One move for each role costs no depth either, but beyond the last ply it has to come to an end.
-        frame.stage = FAMILY
-        work.place[ply + 1, 0] = home
-        work.place[ply + 1, 1] = base
-        set_window(frames[ply + 1], -frame.beta, -frame.alpha, frame.depth - (frame.depth <= 0))
-        return DESCEND
-    if frame.depth <= 1:
-        return _look_ahead(game, frames, ply, count, static, sign)
-    for i in range(base, base + count):
-        work.counts[CHANGES] += abs(_judged(game, home, i, sign) - static)
-    work.counts[CHANGED] += count
-    for i in range(base, base + count):
-        result = work.result[home, i]
-        if result != UNKNOWN and sign * result == WIN:
-            frame.value = WIN - ply - 1
-            store(game.table, key, WIN - 1, 255, EXACT, i - base, game.settings[DATE])
-            return RETURN
+def _order_moves(game, frames, ply, home, base, count, hash_child, sign):
+    """Lists the moves of a node with their urgency: by result or evaluation, history, and as hash move or killer."""
+    work = game.work
     order, urgency = work.order[ply], work.urgency[ply]
     first, second = work.killer[ply, 0], work.killer[ply, 1]
     for index in range(count):
@@ -257,18 +173,110 @@ def _enter(game, frames, ply):
             value += _SECOND_KILLER
         order[index] = i
         urgency[index] = value
+    start_moves(frames[ply], count)
+
+
+@njit(inline="always")
+def _enter(game, frames, ply):
+    """`alphabeta.search.enter` for a PvsGame, FRAME[PLIES] and int64."""
+    frame, work = frames[ply], game.work
+    row, child = np.int64(work.place[ply, 0]), np.int64(work.place[ply, 1])
+    side = game.settings[SIDE] ^ (ply & 1)
+    sign = 1 - 2 * side
+    # Step 1. Terminal state: its result came with the pass that made it.
+    result = work.result[row, child]
+    if result != UNKNOWN:
+        frame.value = _ended(result, ply, sign)
+        return RETURN
+    # Step 2. Leaf: the stack is full, the state cannot be searched, forced moves or quiescence have used up their
+    # plies, or the side to move stands pat.
+    mover = work.mover[row, child]
+    static = _judged(game, row, child, sign)
+    if (
+        ply >= PLIES - 2
+        or mover == BOTH
+        or (mover == NOBODY and frame.depth <= -MOST_FORCED)
+        or (frame.depth <= 0 and mover != NOBODY and (frame.depth <= -game.settings[QUIET] or static >= frame.beta))
+    ):
+        work.counts[JUDGED] += 1
+        frame.value = static
+        return RETURN
+    # Step 3. The other role moves again: a ply without a move keeps sides alternating, at no depth.
+    if mover == 1 - side:
+        frame.stage = FAMILY
+        work.place[ply + 1, 0] = row
+        work.place[ply + 1, 1] = child
+        set_window(frames[ply + 1], -frame.beta, -frame.alpha, frame.depth)
+        return DESCEND
+    # Step 4. Transposition table: a score that is deep enough, or proven, ends the node; else its best move goes first.
+    key = side_key(work.key[row, child], side)
+    data = probe(game.table, key)
+    hash_child = np.int64(-1)
+    if data and frame.depth > 0:
+        value, kind = _from_table(value_of(data), ply), kind_of(data)
+        decides = kind == EXACT or (kind == LOWER and value >= frame.beta) or (kind == UPPER and value <= frame.alpha)
+        if decides and (depth_of(data) >= frame.depth or abs(value) > WON):
+            frame.value = value
+            return RETURN
+        hash_child = child_of(data)
+    # Step 5. Reverse futility pruning: in the plies left, moves hardly ever lose so much. Before the first moves were
+    # seen there is no measure of it.
+    if 0 < frame.depth <= REVERSE_DEPTH and frame.beta - frame.alpha == 1 and abs(frame.beta) < WON:
+        change = work.counts[CHANGES] // max(1, work.counts[CHANGED])
+        if change > 0 and static - frame.depth * change * REVERSE_MARGIN >= frame.beta:
+            work.counts[JUDGED] += 1
+            frame.value = static
+            return RETURN
+    # Step 6. Children: made already with those of the siblings, or now. Without any the state cannot be searched.
+    batch = work.batch[row]
+    if batch[FIRST] <= child < batch[FIRST] + batch[COUNT]:
+        work.counts[EXPANSIONS] += 1
+        home = row + 1
+        base, count = np.int64(work.family[row, child, FIRST]), np.int64(work.family[row, child, COUNT])
+        evaluated = np.int64(0)
+    else:
+        home, base = np.int64(ply), np.int64(0)
+        count = expand(game, row, child, np.int64(0), home, np.int64(0))
+        evaluated = np.int64(count <= 64)
+    work.home[ply, 0] = home
+    work.home[ply, 1] = base
+    if count == 0:
+        frame.value = static
+        return RETURN
+    # Step 7. Forced moves of both roles cost no depth, except beyond the last ply, where they must come to an end.
+    if mover == NOBODY:
+        frame.stage = FAMILY
+        work.place[ply + 1, 0] = home
+        work.place[ply + 1, 1] = base
+        set_window(frames[ply + 1], -frame.beta, -frame.alpha, frame.depth - (frame.depth <= 0))
+        return DESCEND
+    # Step 8. Last ply and quiescence: the children's evaluations are there already, most need no node.
+    if frame.depth <= 1:
+        return _look_ahead(game, frames, ply, count, static, sign)
+    # Step 9. Mean change of the evaluation by a move: the scale for step 5 and for quiescence.
+    for i in range(base, base + count):
+        work.counts[CHANGES] += abs(_judged(game, home, i, sign) - static)
+    work.counts[CHANGED] += count
+    # Step 10. A move that wins at once makes all others needless.
+    for i in range(base, base + count):
+        result = work.result[home, i]
+        if result != UNKNOWN and sign * result == WIN:
+            frame.value = WIN - ply - 1
+            store(game.table, key, WIN - 1, 255, EXACT, i - base, game.settings[DATE])
+            return RETURN
+    # Step 11. Move ordering: the sooner a cut-off, the smaller the tree.
+    _order_moves(game, frames, ply, home, base, count, hash_child, sign)
+    # Step 12. Grandchildren, all in one pass of the lanes, unless an earlier search of this node has made them.
     batch = work.batch[home]
-    # They may be there from a search of the same node with another window.
     there = batch[FIRST] == base and batch[COUNT] == count
     if count <= MAX_SIBLINGS and not there and base >> 6 == (base + count - 1) >> 6:
         expand(game, home, base, count, home + 1, evaluated)
-    start_moves(frame, count)
     return SELECT
 
 
 @njit(inline="always")
 def _resume(game, frames, ply):
-    """`alphabeta.search.resume` for a PvsGame, FRAME[PLIES] and int64: after a ply without a move."""
+    """`alphabeta.search.resume` for a PvsGame, FRAME[PLIES] and int64, after a ply without a move."""
     frames[ply].value = -frames[ply + 1].value
     return RETURN
 
@@ -288,7 +296,7 @@ def _make_move(game, frames, ply):
 
 @njit(inline="always")
 def _scored(game, frames, ply):
-    """`alphabeta.search.scored`: root moves are searched one by one (see `analysis`), so there is nothing to report."""
+    """`alphabeta.search.scored`: does nothing, as root moves are searched one by one (see `analysis`)."""
 
 
 @njit(inline="always")
@@ -317,7 +325,7 @@ def _finish(game, frames, ply):
         if work.killer[ply, 0] != made:
             work.killer[ply, 1] = work.killer[ply, 0]
             work.killer[ply, 0] = made
-        # What was tried in vain loses what the move that cuts gains; both fade as they grow.
+        # Moves tried in vain lose what the move that cuts gains; both fade as they grow.
         bonus = min(frame.depth * frame.depth * 8, _MOST_HISTORY // 4)
         work.history[made] += bonus - work.history[made] * bonus // _MOST_HISTORY
         for i in range(frame.tried - 1):
@@ -328,7 +336,7 @@ def _finish(game, frames, ply):
 
 @njit(**KERNEL)
 def search(game, row, child, alpha, beta, depth, stop):
-    """The fail-soft score of a child of a row (`ROOT_CHILDREN`, or `ROOT` and 0), for the side in `settings`.
+    """Returns the fail-soft score of a child of a row (`ROOT_CHILDREN`, or `ROOT` and 0), for the side in `settings`.
 
     `game` is a `PvsGame` after `expansion.place_root`, `depth` is in plies. Returns STOPPED soon after `stop[0]`
     (uint8[1]) becomes non-zero.

@@ -1,16 +1,13 @@
-"""Alpha-beta with helpers: the root's moves are split among them, with what the transposition tables hold of them.
+"""Alpha-beta with helpers, which share the root's moves by entries of the transposition table.
 
-The engine searches the best move of the last iteration first, which takes a good part of the time, and then shows of
-each other move that it is no better. That second part needs only a bound, so that helpers do it at the same time: each
-goes through the other moves in an order of its own, the first one from the end, in null windows at the newest score
-that the engine has passed on. What a helper has found is an entry of its table; the engine puts it into its own, where
-its search finds it when it comes to the move, and passes on what its own table holds, so that nobody searches what
-somebody else has. All tell which move they are at, which the others leave for last. So the work is divided without
-anybody dividing it, and a helper that vanishes has left nothing undone. Entries of nodes below the root's children are
-told both ways as well (`sharing`).
+The engine searches the best move of the last iteration first, which takes much of the time, and then refutes the other
+moves. Refuting needs only a bound, so helpers do it meanwhile: each searches the other moves in null windows at the
+engine's newest score, from the end and in an order of its own. The engine puts a helper's entries into its table, finds
+them when it comes to the move, and passes its own on. All announce their current move, which the others leave for last.
+So nobody assigns work, and a lost helper leaves nothing undone. Entries of deeper nodes are exchanged too (`sharing`).
 
-Splitting at the root is as old as parallel alpha-beta (Hyatt 1997 reviews it); to defer what somebody else searches is
-how ABDADA does without a scheduler (Weill 1996).
+Splitting at the root is as old as parallel alpha-beta (Hyatt 1997 reviews it); ABDADA defers moves that others search
+without a scheduler (Weill 1996).
 """
 
 from __future__ import annotations
@@ -38,34 +35,33 @@ from games.machine import State
 Publish: TypeAlias = Callable[[PvsVerdict], None]
 
 HELPER_MEGABYTES = 128
-"""Of a helper's transposition table: a node of a cluster may have many cores and little memory. Set by hand; not
-tuned."""
+"""Size of a helper's transposition table: a node of a cluster may have many cores and little memory."""
 
 GOLDEN = 0.6180339887
-"""Multiples of it, less their whole part, stay apart however many there are: where helpers begin."""
+"""Fractional parts of its multiples stay apart, however many: helpers begin there."""
 
 ENGINE = -1
-"""In place of a helper's rank."""
+"""The engine's rank beside the helpers'."""
 
 
 @dataclass(frozen=True, eq=False)
 class Guide:
-    """What helpers are told of the engine's search."""
+    """State of the engine's search, sent to helpers."""
 
     progress: SearchProgress
     entries: NDArray[np.uint64]
     newest: NDArray[np.uint64]
-    """See `Findings` for both."""
+    """As in `Findings`."""
     searched: dict[int, tuple[int, int]]
-    """The child that each helper is at and the depth, by its rank; the engine's by `ENGINE`."""
+    """The child and depth that each helper is searching, by its rank; the engine's under `ENGINE`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What a helper has found out about a root."""
+    """A helper's findings about a root."""
 
     moves: NDArray[np.int32]
-    """(children) the root's moves, numbered over all roles: what tells one root from another."""
+    """(children) the root's moves, numbered over all roles: they identify the root."""
     entries: NDArray[np.uint64]
     """(2 * children) data of the table's entries of the root's children, in the order of `PvsSearcher.root_keys`; 0 for
     none."""
@@ -74,12 +70,12 @@ class Findings:
     rank: int
     """The helper's."""
     searched: tuple[int, int] | None = None
-    """The child that it is at, and the depth."""
+    """The child being searched, and the depth."""
     better: tuple[int, int, int] | None = None
-    """The last child whose score was above the best one's, with its score and depth."""
+    """The last child that beat the best one, with its score and depth."""
 
     def fits(self, moves: NDArray[np.int32]) -> bool:
-        """Whether it is of a root with these moves, and makes sense."""
+        """Whether it belongs to a root with these moves, and is well-formed."""
         n = len(moves)
         known = np.array_equal(self.moves, moves) and self.entries.shape == (2 * n,)
         known &= self.newest.ndim == 2 and self.newest.shape[1] == 2
@@ -95,14 +91,14 @@ class SplitSetting(Setting):
     features: Features
     evaluation: LogisticEvaluation
     zobrist: NDArray[np.uint64]
-    """(fluents) the engine's, so that keys are the same."""
+    """(fluents) the engine's, so that keys agree."""
 
     def assistant(self, machine: CircuitMachine, role: int, rank: int) -> Assistant:
         return SplitAssistant(self, machine, rank)
 
 
 def make_setting(features: Features, evaluation: LogisticEvaluation, zobrist: NDArray[np.uint64]) -> SplitSetting:
-    """The setting for an evaluation."""
+    """Returns the setting for an evaluation."""
     return SplitSetting(features.for_search, evaluation, zobrist.copy())
 
 
@@ -120,7 +116,7 @@ class SplitAssistant(Assistant):
         self._depth = 1
         self._guide: SearchProgress | None = None
         self._searched: dict[int, tuple[int, int]] = {}
-        """As in the newest guide."""
+        """From the newest guide."""
         self._better: tuple[int, int, int] | None = None
 
     def begin(self, state: State) -> None:
@@ -136,7 +132,7 @@ class SplitAssistant(Assistant):
         while self._depth <= MAX_DEPTH and not stop[0]:
             guide = self._guide
             if guide is None:
-                # The engine has just begun, too: its order and its bound are not known yet.
+                # The engine has just begun, too: its order and bound are not known yet.
                 score = self._searcher.iterate(self._order, self._depth, stop)
                 done = score is not None
             else:
@@ -160,10 +156,10 @@ class SplitAssistant(Assistant):
             self._guide = note.progress
 
     def _search_others(self, guide: SearchProgress, stop: StopFlag) -> bool:
-        """Searches all moves but the best; returns whether it is done with them at this depth.
+        """Searches all moves but the best; returns whether all are done at this depth.
 
-        The engine's score of a depth may turn out to be lower than that of the last one, by which this begins: what was
-        shown of a move then is too little, and it is searched again.
+        The engine's score of a depth may turn out lower than that of the last one, with which this begins: moves
+        refuted by the higher score are then searched again.
         """
         shown: dict[int, int] = {}
         while True:
@@ -183,10 +179,10 @@ class SplitAssistant(Assistant):
                 self._better = (child, searched, self._depth)
 
     def _choose(self, newest: SearchProgress, shown: dict[int, int]) -> int | None:
-        """The next move to search, of those that nobody else is at; None if there is none.
+        """Returns the next move that nobody else is searching; None if there is none.
 
-        From the end, where moves are small: the engine comes from the other side, so that what is not known yet of
-        where it is does little harm.
+        From the end, where moves are small: the engine comes from the other side, and its place is known only with
+        delay.
         """
         others = list(reversed(newest.order))
         first = int((self._rank * GOLDEN) % 1 * len(others))
@@ -196,40 +192,40 @@ class SplitAssistant(Assistant):
         return next((child for child in free if self._is_due(child, newest, shown)), None)
 
     def _is_due(self, child: int, newest: SearchProgress, shown: dict[int, int]) -> bool:
-        """Whether a move is to be searched; `shown` is by what score, if it was at this depth."""
+        """Whether a move must be searched; `shown` has the score by which it was refuted at this depth, if it was."""
         if child == newest.child:
             return False
         return child not in shown or (newest.depth == self._depth and newest.score < shown[child])
 
 
 class RootSplitting:
-    """What an alpha-beta search has of its helpers; without a team, nothing."""
+    """The helpers of an alpha-beta search; does nothing without a team."""
 
     def __init__(self, team: Team | None) -> None:
         self._team = team
         self._setting: SplitSetting | None = None
         self._searcher: PvsSearcher | None = None
         self._lock = threading.RLock()
-        """Held while a verdict is published: it may come from the search, or from a helper."""
+        """Held while a verdict is published: by the search, or by a helper's thread."""
         self._latest: PvsVerdict | None = None
         self._searched: dict[int, tuple[int, int]] = {}
-        """The child that each helper is at and the depth, by its rank."""
+        """The child and depth that each helper is searching, by its rank."""
 
     def search_like(self, features: Features, evaluation: LogisticEvaluation, analyser: PvsAnalyser) -> None:
-        """From now on helpers search as `analyser` does, which judges by this evaluation."""
+        """Has helpers search as `analyser` does, with this evaluation."""
         if self._team is not None:
             self._searcher = analyser.searchers[0]
             self._setting = make_setting(features, evaluation, analyser.zobrist)
 
     @property
     def info(self) -> dict[str, int]:
-        """For `Opinion.info`."""
+        """Entries for `Opinion.info`."""
         return {} if self._team is None else {"helpers": self._team.size}
 
     @contextmanager
     def asked(self, state: State, publish: Publish) -> Iterator[Publish]:
-        """Has helpers search a state meanwhile; what is yielded publishes the verdicts of the search, and `publish`
-        gets these and the helpers'."""
+        """Has helpers search a state during the context; yields a function that publishes the search's own verdicts.
+        `publish` gets these and the helpers'."""
         team, setting = self._team, self._setting
         if team is None or setting is None:
             yield publish
@@ -241,7 +237,7 @@ class RootSplitting:
         def publish_own(verdict: PvsVerdict) -> None:
             nonlocal asked
             if not asked:
-                # Not before the root is placed: what helpers say of it would be taken for what was there before.
+                # Not before the root is placed: findings would be taken for those of the old root.
                 asked = True
                 team.ask(setting, state, lambda answer: self._hear(answer, publish))
             self._publish(verdict, publish)
@@ -255,7 +251,7 @@ class RootSplitting:
         with self._lock:
             latest = self._latest
             if latest is not None and not verdict.proven:
-                # A helper's may be ahead of the search, which comes to the same move later.
+                # A helper may be ahead of the search, which comes to the same move later.
                 behind = (verdict.depth, verdict.score) < (latest.depth, latest.score)
                 if latest.proven or behind:
                     return
@@ -263,7 +259,7 @@ class RootSplitting:
             publish(verdict)
 
     def _hear(self, answer: object, publish: Publish) -> Guide | None:
-        """Takes what a helper has found, and says how far the own search is."""
+        """Takes a helper's findings, and returns the state of the engine's search."""
         searcher = self._searcher
         assert searcher is not None
         progress = searcher.progress
@@ -287,7 +283,7 @@ class RootSplitting:
 
 
 def _take_over(searcher: PvsSearcher, told: Findings | Guide) -> None:
-    """Puts the entries that were told into the table of a search."""
+    """Writes received entries into the table of a search."""
     write_entries(searcher, searcher.root_keys, told.entries)
     data = told.newest[:, 1]
     write_entries(searcher, told.newest[:, 0] ^ data, data)

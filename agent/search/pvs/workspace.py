@@ -1,4 +1,4 @@
-"""What one thread of the alpha-beta search works on, and what the search knows of the game."""
+"""Memory of one thread of the alpha-beta search, and the game as the search sees it."""
 
 from __future__ import annotations
 
@@ -18,41 +18,39 @@ WIDTH = WIDTHS[1]
 """Kernels' width: slots of one 64-bit word."""
 
 PLIES = 96
-"""Longest line of a search. Bounds memory; not tuned."""
+"""Longest line of a search; bounds memory."""
 MAX_CHILDREN = 512
-"""A state with more moves is not searched further. Bounds memory; not tuned."""
+"""Limit on moves of a state that is searched further; bounds memory."""
 CHUNKS = MAX_CHILDREN // 64
 ROOT_CHILDREN, ROOT = PLIES, PLIES + 1
-"""Rows of `PvsWorkspace` beside those of plies: the root's children, and the root itself (as child 0)."""
+"""Rows of `PvsWorkspace` after those of plies: the root's children, and the root itself (as child 0)."""
 
 UNKNOWN = -(1 << 20)
-"""In place of the score of a state that is not terminal."""
+"""Result of a state that is not terminal."""
 NOBODY, BOTH = 2, 3
-"""Who chooses in a state, where it is not one of the roles 0 and 1."""
+"""Movers other than the roles 0 and 1."""
 
 SIDE, DATE, BIAS, QUIET, PAIRED = range(5)
-"""Indices into `PvsGame.settings`: the role whose view the scores of ply 0 are in, the transposition table's
-generation, what is added to the evaluation for role 0, how many plies quiescence goes on at most, and whether pairs
-have weights."""
+"""Indices into `PvsGame.settings`: the role whose view the scores of ply 0 take, the transposition table's generation,
+the constant term of the evaluation for role 0, the limit on plies of quiescence, and whether pairs have weights."""
 
 FIRST, COUNT = range(2)
 """Indices into the last axis of `PvsWorkspace.batch` and `PvsWorkspace.family`: a range of children in a row."""
 
 EXPANSIONS, JUDGED, REFUSED, CHANGES, CHANGED, STORED = range(6)
-"""Indices into `PvsWorkspace.counts`: nodes whose children were made, leaves that the evaluation judged, nodes that
-could not be searched (too many moves, or several roles with a choice); by how much moves have changed the evaluation,
-and how many; entries that `PvsWorkspace.recent` has taken."""
+"""Indices into `PvsWorkspace.counts`: nodes expanded, leaves evaluated, nodes that could not be searched (too many
+moves, or several roles with a choice); sum and number of changes of the evaluation by moves; entries written to
+`PvsWorkspace.recent`."""
 
 SHARED_DEPTH, RECENT = 4, 2048
-"""From which depth on entries of the transposition table are kept for helpers, and how many of the newest: a search
-stores as many in a tenth of a second (see `sharing`). In a game of kings, with one helper, the depths from 3 and 4 on
-made no difference. `RECENT` is a power of 2."""
+"""Least depth of entries kept for helpers, and number of the newest kept, a power of 2: a tenth of a second of search
+(see `sharing`)."""
 
 
 class PvsWorkspace(NamedTuple):
     """One thread's memory. Rows are plies, then `ROOT_CHILDREN` and `ROOT`.
 
-    Row p describes the children of ply p, or of all siblings of the node of ply p, as `home` says.
+    Row p describes the children of ply p, or of all siblings of the node of ply p, according to `home`.
     """
 
     frames: NDArray[Any]
@@ -62,25 +60,25 @@ class PvsWorkspace(NamedTuple):
     goal_slots: NDArray[np.uint64]
     """(goal slots) the same for the goal program."""
     node: NDArray[np.uint64]
-    """(fluents) the state that is expanded, 0 or all ones."""
+    """(fluents) the state being expanded, 0 or all ones."""
     state: NDArray[np.uint64]
     """(rows, CHUNKS, fluents) the states of children: child i is bit i % 64 of the words of chunk i // 64."""
     place: NDArray[np.int32]
-    """(PLIES, 2) the node of a ply: which row and child it is."""
+    """(PLIES, 2) row and child of the node of a ply."""
     home: NDArray[np.int32]
-    """(PLIES, 2) where the children of the node of a ply are: the row, and the first of them."""
+    """(PLIES, 2) row and first index of the children of the node of a ply."""
     batch: NDArray[np.int32]
-    """(rows, 2) the children of a row whose children were made in one pass, and are in the next row: see FIRST."""
+    """(rows, 2) range of the row's children whose own children were made in one pass, in the next row: see FIRST."""
     family: NDArray[np.int32]
-    """(rows, MAX_CHILDREN, 2) for each of them, which of that row are its children: see FIRST."""
+    """(rows, MAX_CHILDREN, 2) range of each one's children in that row: see FIRST."""
     single: NDArray[np.int32]
-    """(64) scratch: the moves of those who have only one."""
+    """(64) scratch: moves of roles without a choice."""
     move: NDArray[np.int32]
     """(rows, MAX_CHILDREN) the move that leads to a child, numbered over all roles."""
     linear: NDArray[np.int32]
-    """(rows, MAX_CHILDREN) what the facts that hold in a child, and pairs of them, add up to, for role 0."""
+    """(rows, MAX_CHILDREN) the part of a child's evaluation by facts and pairs, for role 0."""
     evaluation: NDArray[np.int32]
-    """(rows, MAX_CHILDREN) the same with what conjunctions add."""
+    """(rows, MAX_CHILDREN) the whole evaluation, with conjunctions."""
     result: NDArray[np.int32]
     """(rows, MAX_CHILDREN) the score of a terminal child for role 0, else UNKNOWN."""
     mover: NDArray[np.int8]
@@ -88,13 +86,13 @@ class PvsWorkspace(NamedTuple):
     key: NDArray[np.uint64]
     """(rows, MAX_CHILDREN) Zobrist key of a child's state."""
     order: NDArray[np.int32]
-    """(PLIES, MAX_CHILDREN) the children of the node of a ply, by place in the row, as they are to be searched."""
+    """(PLIES, MAX_CHILDREN) the children of the node of a ply, by place in the row, in search order."""
     urgency: NDArray[np.int32]
     """(PLIES, MAX_CHILDREN) by place in `order`: the highest comes first."""
     killer: NDArray[np.int32]
-    """(PLIES, 2) moves that cut a node of that ply lately."""
+    """(PLIES, 2) moves that recently cut a node of that ply."""
     history: NDArray[np.int32]
-    """(moves) how well a move did (history heuristic, Schaeffer 1989)."""
+    """(moves) success of a move (history heuristic, Schaeffer 1989)."""
     goals: NDArray[np.float64]
     """(2) the goals of one lane, 0..100."""
     counts: NDArray[np.int64]
@@ -104,27 +102,27 @@ class PvsWorkspace(NamedTuple):
 
 
 class PvsGame(NamedTuple):
-    """What the search's steps work with."""
+    """The game, as the steps of the search take it."""
 
     programs: CircuitPrograms
     work: PvsWorkspace
     table: NDArray[np.uint64]
-    """Of `table.new_table`; threads share it."""
+    """A table of `alphabeta.table`, shared by threads."""
     weights: NDArray[np.int32]
-    """(fluents) what a fact adds to the evaluation for role 0."""
+    """(fluents) added to the evaluation for role 0 by a fact."""
     conjunctions: Conjunctions
     pairs: Pairs
-    """What else counts."""
+    """Further terms of the evaluation, beside `conjunctions`."""
     zobrist: NDArray[np.uint64]
-    """(fluents) random words."""
+    """(fluents) random words for keys."""
     best_goal: NDArray[np.float64]
-    """(2) per role, 0..100: a terminal state with it is a win."""
+    """(2) per role, 0..100; a terminal state with it is a win."""
     settings: NDArray[np.int64]
     """(5) see SIDE ff."""
 
 
 def new_workspace(programs: CircuitPrograms) -> PvsWorkspace:
-    """Memory for one thread and game."""
+    """Returns memory for one thread and game."""
     n, rows = len(programs.next_slot), PLIES + 2
     slots, goal_slots = aligned_words(programs.n_slots), aligned_words(programs.n_goal_slots)
     slots[SLOT_TRUE] = goal_slots[SLOT_TRUE] = ALL
