@@ -1,14 +1,14 @@
-"""The states that a match may be in, where it is not known in which it is.
+"""The possible states of a match whose state is not known.
 
-Two reasons: PLAYs were missed, and managers send only the last joint move; or the game is one of imperfect information
-(GDL-II). Either way the match is followed as the set of states that fit everything that was told since a state was
-known for sure, each with its probability (Bayes; others are taken to move by chance). It is enumerated as far as there
-is time, from the sure state on (`agent.worker.hypotheses`); what was not looked at yet is looked at later. A state is
-known for sure again where there is hardly any other, nor hardly anything left to look at.
+There are two reasons: PLAYs were missed, and managers send only the last joint move; or the game is one of imperfect
+information (GDL-II). The match is followed as the set of states that fit all evidence since the last known state, with
+their probabilities (Bayes; the others are taken to move at random). The set is enumerated from that state as far as
+there is time, and completed later (`agent.worker.hypotheses`). A state is known again when almost nothing else is
+possible.
 
-Even so it may be wrong: more was missed than was reckoned with, or our answer was not what the manager took. So what
-was told is kept for some time, and all of it is gone through once more, with less taken for granted, where it turns out
-that it does not fit (`Belief.reconsider`).
+It may still be wrong: more PLAYs were missed than considered, or our answer was not executed. So the evidence is kept
+for some time. If a later message contradicts the state, all of it is considered again, with weaker assumptions
+(`Belief.reconsider`; for its benefit see docs/experiments.md).
 """
 
 from __future__ import annotations
@@ -20,39 +20,38 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent.worker.evidence import Evidence, Perceive, Resumed, Told, View
+from agent.worker.evidence import Evidence, Perceive, Resumed, RoleView, Told
 from agent.worker.hypotheses import Hypothesis, Weights, most_promising, unexplored
 from games.machine import GameError, Interrupted, State, StateMachine, Term
 
 LIMIT = 1000
-"""States that are looked for; as long as there are so many, no others are. Set by hand; not tuned."""
+"""Number of states at which the search for further ones stops."""
 
 NEGLIGIBLE = 0.002
-"""Share of all histories, by probability, that may be left to look at where a state is taken to be known. Set by hand,
-well below one in the number of turns of a match; not tuned."""
+"""Most probability of unexplored histories where the set of states is taken to be complete. Well below one over the
+number of a match's turns."""
 
 DOMINANT = 0.995
-"""Probability from which on a state is taken to be known, though there are others. Set by hand: where this is wrong, an
-illegal move shows it (`Belief.reconsider`); not tuned."""
+"""Probability at which a state is taken to be known. An illegal move shows if it is wrong (`Belief.reconsider`)."""
 
 IMPROBABLE = 1e-4
-"""Probability below which a hypothesis is not followed any further, where there are many. Set by hand; not tuned."""
+"""Probability below which a hypothesis is dropped."""
 
 HYPOTHESES = 12
-"""That are followed at most. Set by hand; not tuned."""
+"""Most hypotheses to follow."""
 
 SUPPORT = 0.0003
-"""Moves are legal in as many states as the best of them if the probabilities differ by no more. Set by hand, so that
-over all turns of a match it is improbable that one is illegal; not tuned."""
+"""Largest difference in the probability of being legal between a move to choose from and the safest one. Over all turns
+of a match, an illegal move stays improbable."""
 
 TOO_SMALL = 1e-30
-"""Likelihoods are multiplied where all together are no larger."""
+"""Total likelihood at which the weights are scaled up."""
 
 PAST = 100
-"""Steps after a doubt was settled for which it is remembered. Set by hand; not tuned."""
+"""Steps for which a settled doubt is remembered."""
 
 LOOK = 8
-"""States that are followed before it is asked again where to go on. Set by hand; not tuned."""
+"""States to follow before choosing the next hypothesis."""
 
 
 @dataclass
@@ -60,12 +59,13 @@ class _Past:
     """A doubt that was settled."""
 
     root: State
+    """Last state known before the doubt."""
     evidence: list[Evidence]
-    """What was told since the root, first of all what made for the doubt."""
+    """Evidence since the root; the first caused the doubt."""
     turn: int
-    """The number of joint moves before the root."""
+    """Number of joint moves before the root."""
     settled: int = 0
-    """How much of the evidence there was when the doubt was settled."""
+    """Length of the evidence when the doubt was settled."""
 
 
 class Belief:
@@ -80,22 +80,22 @@ class Belief:
         rng: random.Random | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begins with a state that is known for sure. `clock` is what deadlines are measured by, in seconds."""
-        self._view = View(machine, role, perceive, rng or random.Random())
+        """Begins with a known state. `clock`, in seconds, measures deadlines."""
+        self._view = RoleView(machine, role, perceive, rng or random.Random())
         self._rng = self._view.rng
         self._clock = clock
         self.root = state
-        """The last state that was known for sure."""
+        """Last known state."""
         self.root_turn = 0
-        """The number of joint moves received until then, for whoever sets it."""
+        """Number of joint moves received up to the root; the caller sets it."""
         self._evidence: list[Evidence] = []
-        """What was told since then."""
+        """Evidence since the root."""
         self._past: _Past | None = None
         self._hypotheses = [Hypothesis({state: 1.0})]
         self.weights: Weights = {state: 1.0}
-        """The possible states, with probabilities whose sum is 1."""
+        """Possible states with their probabilities, whose sum is 1."""
         self.exhaustive = True
-        """Whether hardly any possible state is missing."""
+        """Whether almost no possible state is missing."""
 
     @property
     def sure(self) -> bool:
@@ -104,20 +104,23 @@ class Belief:
 
     @property
     def likeliest(self) -> State:
-        """The most probable state."""
+        """Most probable state."""
         return max(self.weights, key=self.weights.__getitem__)
 
     def follow(self, evidence: Evidence, seconds: float) -> bool:
-        """Takes one more step in; whether it fits. Where it does not, nothing has changed.
+        """Takes one more step in; returns whether it fits. Changes nothing if not.
 
-        Takes about `seconds`, and as much again as long as nothing was found that fits, but always looks at one state.
+        Takes about `seconds`, twice as long if nothing fits by then, and always follows one state at least.
         """
         hypotheses = self._extended(self._normalised(), evidence)
         return self._try([*self._evidence, evidence], hypotheses, seconds, self._past)
 
     def reconsider(self, evidence: Evidence, seconds: float) -> bool:
-        """The same, but taking less for granted of what made for the doubt, be it settled by now: for what fits nothing
-        that is thought possible, or hardly. False, too, where no doubt is remembered."""
+        """Takes in a step that contradicts the belief: considers the last doubt's evidence again, settled or not, with
+        weaker assumptions.
+
+        Returns whether it fits; False, too, if no doubt is remembered.
+        """
         past = self._past or _Past(self.root, [], self.root_turn)
         known = [*past.evidence, *self._evidence, evidence]
         if not any(isinstance(step, Resumed) for step in known):
@@ -133,8 +136,7 @@ class Belief:
         return True
 
     def refine(self, stopped: Callable[[], bool]) -> bool:
-        """Looks for further states that fit, where not all are known, until there are enough of them or it is
-        `stopped`; whether any were found."""
+        """Looks for further states that fit, until there are enough or `stopped`; returns whether it found any."""
         if self.sure or (self.exhaustive and not any(hypothesis.open for hypothesis in self._hypotheses)):
             return False
         before = len(self.weights)
@@ -143,9 +145,9 @@ class Belief:
         return len(self.weights) > before
 
     def moves(self, seconds: float) -> list[tuple[Term, float]]:
-        """The own moves that are legal in some state, each with the probability that it is, the highest first.
+        """Returns the own moves with the probability that they are legal, highest first.
 
-        Looks at as many states as there is time for, the most probable first, and at one at least.
+        Visits as many states as there is time for, the most probable first, and one at least.
         """
         deadline = self._clock() + seconds
         view, machine = self._view, self._view.machine
@@ -161,7 +163,7 @@ class Belief:
         return sorted(((move, weight / total) for move, weight in support.items()), key=lambda pair: -pair[1])
 
     def safest_moves(self, seconds: float) -> tuple[list[Term], float]:
-        """The own moves that are most probably legal, and how probable that is."""
+        """Returns the own moves that are most probably legal, and that probability."""
         moves = self.moves(seconds)
         if not moves:
             return [], 1.0
@@ -169,12 +171,11 @@ class Belief:
         return [move for move, weight in moves if weight >= best - SUPPORT], best
 
     def is_over(self) -> bool:
-        """Whether the match is over in all states."""
+        """Returns whether the match is over in all states."""
         return all(map(self._view.machine.terminal, self.weights))
 
     def know(self, state: State, evidence: Evidence | None = None) -> None:
-        """Takes a state for sure; where it was so before, `evidence` is what has led there, and `Resumed` where that is
-        not beyond doubt."""
+        """Takes a state as known. `evidence` led there from the last known state; it is `Resumed` if in doubt."""
         past = self._past
         if past is None:
             if isinstance(evidence, Resumed):
@@ -196,7 +197,7 @@ class Belief:
         self.exhaustive = True
 
     def _extended(self, hypotheses: Sequence[Hypothesis], evidence: Evidence) -> list[Hypothesis]:
-        """The hypotheses with one more step: with each number of joint moves that may have been missed before it."""
+        """Returns the hypotheses with one more step, for each number of joint moves that may have been missed."""
         if not isinstance(evidence, Resumed):
             return [hypothesis.extended([evidence]) for hypothesis in hypotheses]
         counts = range(evidence.least, evidence.most + 1)
@@ -209,7 +210,7 @@ class Belief:
         return extended
 
     def _try(self, evidence: list[Evidence], hypotheses: list[Hypothesis], seconds: float, past: _Past | None) -> bool:
-        """Takes hypotheses over if they have states that fit; `past` is the doubt that was settled before."""
+        """Adopts hypotheses if some states fit; returns whether it did. `past` is the last settled doubt."""
         self._view.forget()
         begun = self._clock()
 
@@ -237,8 +238,11 @@ class Belief:
         return True
 
     def _guess(self, evidence: Evidence) -> Weights:
-        """Where there was no time to find a state that fits: states after a joint move that may not have been legal in
-        them. It is better known who is to move, then, than if it were ignored."""
+        """Returns states after a joint move that may have been illegal in them, where time was too short to find any
+        that fit.
+
+        They tell better than the former states which role is on turn.
+        """
         guessed: Weights = {}
         told = evidence.told if isinstance(evidence, Resumed) else evidence
         if isinstance(told, Told):
@@ -250,14 +254,14 @@ class Belief:
         return {state: weight / total for state, weight in guessed.items()}
 
     def _normalised(self) -> list[Hypothesis]:
-        """The hypotheses; weights that become too small to be told from 0 are multiplied."""
+        """Returns the hypotheses, with weights scaled up if they get too close to 0."""
         total = sum(self._masses())
         if total > TOO_SMALL:
             return self._hypotheses
         return [hypothesis.extended([], 1 / total if total else 1.0) for hypothesis in self._hypotheses]
 
     def _work(self, hypotheses: Sequence[Hypothesis], stopped: Callable[[], bool]) -> None:
-        """Goes through histories until there are enough, or none is left."""
+        """Follows histories until there are enough states, no history is left, or time is up."""
         view = self._view
         view.sampled = False
         worked: Hypothesis | None = None
@@ -280,7 +284,7 @@ class Belief:
             pass
 
     def _take(self) -> None:
-        """Concludes from the hypotheses which states are possible; where none was found yet, nothing."""
+        """Takes the possible states over from the hypotheses, if there are any."""
         together: Weights = {}
         for hypothesis in self._hypotheses:
             scale = hypothesis.scale
@@ -299,19 +303,19 @@ class Belief:
         self._forget_improbable()
 
     def _masses(self) -> list[float]:
-        """About what the weights of all ends of each hypothesis add up to, found or not."""
+        """Returns an estimate of the weight of all ends of each hypothesis, found or not."""
         missing = unexplored(self._hypotheses)
         return [hypothesis.ends.pending + mass for hypothesis, mass in zip(self._hypotheses, missing, strict=True)]
 
     def _forget_improbable(self) -> None:
-        """Drops hypotheses in which hardly anything fits, and bounds their number."""
+        """Drops improbable hypotheses, and bounds their number."""
         masses = self._masses()
         least = IMPROBABLE * sum(masses)
         ranked = sorted(zip(masses, self._hypotheses, strict=True), key=lambda pair: -pair[0])
         self._hypotheses = [hypothesis for mass, hypothesis in ranked[:HYPOTHESES] if mass > least]
 
     def _by_weight(self, weights: Weights) -> list[tuple[State, float]]:
-        """The most probable first, equals in random order."""
+        """Returns states and weights, the most probable first, equals in random order."""
         pairs = list(weights.items())
         if len(pairs) > 1:
             self._rng.shuffle(pairs)
@@ -319,8 +323,8 @@ class Belief:
         return pairs
 
     def _sample(self, weights: Weights) -> Weights:
-        """`LIMIT` of the states, chosen with their probabilities (Efraimidis and Spirakis: Weighted random sampling
-        with a reservoir, 2006)."""
+        """Returns `LIMIT` of the states, drawn by their weights (Efraimidis and Spirakis: Weighted random sampling with
+        a reservoir, 2006)."""
         keys = {state: math.log(1.0 - self._rng.random()) / weight for state, weight in weights.items() if weight > 0}
         chosen = sorted(keys, key=keys.__getitem__)[-LIMIT:]
         return {state: weights[state] for state in chosen}

@@ -1,7 +1,7 @@
-"""What a player is told about one step of a match, as a step from the states that were possible to those that are.
+"""Evidence of a match's steps: from a possible state before a step to the possible states after it.
 
-Each kind of evidence says, for a state before the step, which states may follow, each with its likelihood: that of the
-joint move leading there, taken as chosen by chance from what is legal, and of what was told given that joint move.
+Each successor has a likelihood: that of the joint move, as drawn from the legal ones, times that of the message given
+this joint move.
 """
 
 from __future__ import annotations
@@ -17,36 +17,33 @@ from agent.worker.messages import JointMove
 from games.machine import NO_MOVE, IllegalMoveError, State, StateMachine, Term
 
 REPLACED = 0.05
-"""How likely it is that a manager makes another move for us although ours was legal: it came too late, or was lost.
-Set by hand; not tuned."""
+"""Likelihood that a manager makes another move for us although ours was legal, but came too late or was lost."""
 
 MOST_JOINT_MOVES = 2000
-"""Joint moves of one state that are all looked at; of more, `SAMPLED_JOINT_MOVES` are chosen by chance. Both set by
-hand; not tuned."""
+"""Most joint moves of a state that are all enumerated."""
 
 SAMPLED_JOINT_MOVES = 300
+"""Joint moves drawn from a state with more than `MOST_JOINT_MOVES`."""
 
 MOST_MISSED = 4
-"""Joint moves that may have been missed one after the other; set by hand, for the number of states grows with each as
-that of the positions in a search."""
+"""Most joint moves missed in a row that are considered: the number of states grows exponentially."""
 
 FEWER = 1.5
-"""How much less likely it is, by e to the power of this, that one joint move less was missed than time tells. Set by
-hand; not tuned."""
+"""Loss of log-likelihood for each joint move fewer than the time passed tells."""
 
 MORE = 0.8
-"""The same for one more: less of a surprise, for a manager that cannot reach us may not wait for us. Set by hand; not
-tuned."""
+"""Loss of log-likelihood for each joint move more. Less than `FEWER`: a manager may not wait for a player that it
+cannot reach."""
 
 Successors: TypeAlias = Iterable[tuple[State, float]]
-"""States, each with a likelihood; the same state may be there several times."""
+"""States with their likelihoods. A state may occur several times."""
 
 Perceive: TypeAlias = Callable[[frozenset[Term], JointMove], frozenset[Term]]
-"""What the own role perceives of a joint move that is made in the state of these facts."""
+"""Gives the own role's percepts of a joint move in the state of these facts."""
 
 
-class View:
-    """A machine as one role sees it, with the legal moves of states that were looked at."""
+class RoleView:
+    """A machine from one role's view, with a cache of legal moves."""
 
     def __init__(self, machine: StateMachine, role: int, perceive: Perceive | None, rng: random.Random) -> None:
         self.machine = machine
@@ -54,11 +51,11 @@ class View:
         self.perceive = perceive
         self.rng = rng
         self.sampled = False
-        """Whether some joint moves were left out since this was last reset."""
+        """Whether some joint moves were left out since the last reset."""
         self._legal: dict[State, list[list[Term]]] = {}
 
     def legal(self, state: State) -> list[list[Term]]:
-        """The legal moves of every role; empty for one to which the rules leave none."""
+        """Returns the legal moves of every role; empty if a role has none."""
         found = self._legal.get(state)
         if found is None:
             roles = range(len(self.machine.roles))
@@ -66,15 +63,15 @@ class View:
         return found
 
     def forget(self) -> None:
-        """Drops the legal moves of states that are past."""
+        """Empties the cache."""
         self._legal.clear()
 
 
-class Step(Protocol):
-    """What was told about one step."""
+class BeliefStep(Protocol):
+    """Evidence of one step."""
 
-    def successors(self, view: View, state: State) -> Successors:
-        """The states that may follow this one; none where it does not fit."""
+    def successors(self, view: RoleView, state: State) -> Successors:
+        """Returns the states that may follow this one; none if it does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +80,9 @@ class Told:
 
     moves: JointMove
     answered: Term | None
-    """What we had answered; None where that is not known."""
+    """Our answer; None if unknown."""
 
-    def successors(self, view: View, state: State) -> list[tuple[State, float]]:
+    def successors(self, view: RoleView, state: State) -> list[tuple[State, float]]:
         likelihood = self._likelihood(view, state)
         if not likelihood:
             return []
@@ -94,7 +91,7 @@ class Told:
         except IllegalMoveError:
             return []
 
-    def _likelihood(self, view: View, state: State) -> float:
+    def _likelihood(self, view: RoleView, state: State) -> float:
         if view.machine.terminal(state):
             return 0.0
         likelihood = 1.0
@@ -106,21 +103,21 @@ class Told:
             if role != view.role or self.answered is None:
                 likelihood /= len(moves)
             elif move != self.answered:
-                # Either our answer was illegal in this state, which shows which state it was, or it was lost.
+                # Our answer was illegal, which tells of the state, or it was lost.
                 likelihood *= (REPLACED if self.answered in moves else 1.0) / len(moves)
         return likelihood
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """The own move at most, and what was perceived of the others'."""
+    """A joint move of which the own part is known at most, with the percepts."""
 
     own: Term | None
-    """None where not even that is known."""
+    """The own move; None if unknown."""
     percepts: frozenset[Term] | None
-    """None where that is not known."""
+    """The percepts; None if unknown."""
 
-    def successors(self, view: View, state: State) -> Successors:
+    def successors(self, view: RoleView, state: State) -> Successors:
         machine = view.machine
         if machine.terminal(state):
             return []
@@ -153,32 +150,31 @@ class Resumed:
 
     told: Told
     expected: float
-    """How many, as far as the time that passed tells."""
+    """Number of missed joint moves, by the time passed."""
     least: int = 0
-    """How many at least."""
+    """Least number of missed joint moves."""
     more: int = 2
-    """How many more than expected are reckoned with."""
+    """Largest excess over `expected` that is considered."""
 
     @property
     def most(self) -> int:
-        """How many at most."""
+        """Largest number of missed joint moves."""
         return max(self.least, min(MOST_MISSED, math.ceil(self._expected) + self.more))
 
     def prior(self, missed: int) -> float:
-        """How likely so many are, before it is looked at what is legal."""
+        """Returns the prior likelihood of a number of missed joint moves."""
         more = missed - self._expected
         return math.exp(-MORE * more if more > 0 else FEWER * more)
 
-    def steps(self, missed: int) -> list[Step]:
-        """The same with so many missed, step by step: of the first, our answer was to be part."""
+    def steps(self, missed: int) -> list[BeliefStep]:
+        """Returns the steps with a number of missed joint moves. Our answer was meant for the first of them."""
         if not missed:
             return [self.told]
         hidden = [Hidden(self.told.answered if step == 0 else None, None) for step in range(missed)]
         return [*hidden, Told(self.told.moves, None)]
 
     def doubted(self) -> Resumed:
-        """The same for those who have found that what they took for granted was wrong: nothing is known of what we
-        answered, nor was the time that passed worth much."""
+        """Returns the same with weaker assumptions: our answer is unknown, and the time passed tells little."""
         return replace(self, told=replace(self.told, answered=None), least=0, more=self.more + 1)
 
     @property
@@ -186,5 +182,5 @@ class Resumed:
         return min(self.expected, MOST_MISSED)
 
 
-Evidence: TypeAlias = Step | Resumed
-"""What one message tells."""
+Evidence: TypeAlias = BeliefStep | Resumed
+"""Evidence from one message."""

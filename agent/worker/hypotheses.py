@@ -1,11 +1,10 @@
-"""The histories that a match may have had since a state was known, enumerated as far as there is time.
+"""Search for the histories that a match may have had since its last known state.
 
-A hypothesis is one assumption on how many joint moves were missed: a sequence of steps, hidden or told. Its histories
-form a tree, which is searched in no fixed order, states that are reached in several ways being merged where they meet.
-What was not searched yet stays pending, with its probability, so that it is known how much may be missing, and the
-search goes on where it was left as evidence comes in and there is time. That is HyperPlay's search for histories
-(Schofield, Cerexhe, Thielscher: HyperPlay, a solution to general game playing with imperfect information, AAAI 2012),
-made exhaustive and weighted by likelihood.
+A hypothesis assumes how many joint moves were missed: it is a sequence of steps, hidden or told. Its histories form a
+tree, searched in no fixed order; equal states are merged. States not searched yet stay pending with their probability.
+So the share that may be missing is known, and the search goes on with more time or new evidence. This is HyperPlay's
+search for histories (Schofield, Cerexhe, Thielscher: HyperPlay, a solution to general game playing with imperfect
+information, AAAI 2012), made exhaustive and weighted by likelihood.
 """
 
 from __future__ import annotations
@@ -14,56 +13,55 @@ import random
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from agent.worker.evidence import Step, Told, View
+from agent.worker.evidence import BeliefStep, RoleView, Told
 from games.machine import NO_MOVE, State
 
 Weights: TypeAlias = dict[State, float]
-"""States with their probabilities, or numbers in proportion to them."""
+"""States with their probabilities, or with numbers in proportion to them."""
 
 BREADTH = 200
-"""States of one layer up to which it is filled before the search goes deeper: the more, the more of those that are
-reached in several ways are merged before they are followed. Set by hand; not tuned."""
+"""States of a layer that are collected before the search goes deeper: with more, more equal states are merged."""
 
 DEEP = 0.5
-"""Share of the work that goes into what is nearest to its end. Set by hand; not tuned."""
+"""Share of the work on the deepest states."""
 
 PREVIEWS = 3
-"""Random ways that are gone to see who is on turn at the end. Set by hand; not tuned."""
+"""Random histories that show which role is on turn at the end."""
 
 UNPROMISING = 3000
-"""States that are taken to have failed where somebody else seems to be on turn. Set by hand; not tuned."""
+"""States counted as failed where another role seems to be on turn."""
 
 MOST_PENDING = 20_000
-"""States of one hypothesis that are kept for later: a bound on memory. Set by hand; not tuned."""
-
+"""Most pending states of a hypothesis: a bound on memory."""
 
 SMALLEST_SHARE = 1e-6
-"""Of the histories, for which the others are taken to be like those that were found."""
+"""Least share of explored histories from which to extrapolate."""
 
 
 class Layer:
-    """States after so many steps, drawn at random."""
+    """Pending states after some number of steps, drawn at random."""
 
-    __slots__ = ("_order", "arrived", "pending", "weights")
+    __slots__ = ("arrived", "order", "pending", "weights")
 
     def __init__(self, weights: Weights | None = None) -> None:
         self.weights: Weights = {}
-        self._order: list[State] = []
+        self.order: list[State] = []
+        """The states, in no particular order, to draw from."""
         self.pending = 0.0
-        """The sum of the weights."""
+        """Sum of the weights."""
         self.arrived = 0.0
-        """The same with those that were drawn."""
+        """Sum of the weights, with those of the drawn states."""
         for state, weight in (weights or {}).items():
             self.add(state, weight)
 
     def __len__(self) -> int:
-        return len(self._order)
+        return len(self.order)
 
     def add(self, state: State, weight: float) -> None:
         """Adds to a state's weight."""
         before = self.weights.get(state)
         if before is None:
-            self._order.append(state)
+            self.order.append(state)
             self.weights[state] = weight
         else:
             self.weights[state] = before + weight
@@ -71,8 +69,8 @@ class Layer:
         self.arrived += weight
 
     def draw(self, rng: random.Random) -> tuple[State, float]:
-        """Takes some state out, each with the same probability."""
-        order = self._order
+        """Takes a random state out, all with the same probability; returns it with its weight."""
+        order = self.order
         index = rng.randrange(len(order))
         order[index], order[-1] = order[-1], order[index]
         state = order.pop()
@@ -86,38 +84,38 @@ class Layer:
         self.arrived -= weight
 
     def copy(self, factor: float = 1.0) -> Layer:
-        """The same with all weights multiplied."""
+        """Returns a copy with all weights multiplied."""
         layer = Layer()
         layer.weights = {state: weight * factor for state, weight in self.weights.items()}
-        layer._order = list(self._order)
+        layer.order = list(self.order)
         layer.pending, layer.arrived = self.pending * factor, self.arrived * factor
         return layer
 
     @property
     def explored(self) -> float:
-        """The share of what arrived that was drawn."""
-        return 1.0 if not self._order else max(0.0, 1 - self.pending / self.arrived)
+        """Share of the arrived weight that was drawn."""
+        return 1.0 if not self.order else max(0.0, 1 - self.pending / self.arrived)
 
 
 class Hypothesis:
     """Histories of the same steps."""
 
     def __init__(self, weights: Weights) -> None:
-        """Begins with states that are all there may be."""
-        self.steps: list[Step] = []
+        """`weights` are all states at the begin."""
+        self.steps: list[BeliefStep] = []
         self.layers = [Layer(weights)]
-        """[steps + 1]: the states after so many steps; all but the last are pending."""
+        """[steps + 1]: states after each number of steps. The last ones are the ends; the others are pending."""
         self.passed: list[list[float]] = []
-        """[steps][3]: the weight of what was drawn before a step and of what came of it, and of how many states."""
+        """[steps][3]: weight drawn before a step, weight of its successors, and number of states drawn."""
         self.expanded = 0
-        """States followed over one step since the last one was added."""
+        """States followed over one step since the last steps were added."""
         self.lost = False
-        """Whether some histories were given up."""
+        """Whether some histories were dropped."""
 
-    def extended(self, steps: list[Step], factor: float = 1.0) -> Hypothesis:
-        """A copy that goes on with these steps, its probability multiplied."""
+    def extended(self, steps: list[BeliefStep], factor: float = 1.0) -> Hypothesis:
+        """Returns a copy with further steps, its probability multiplied."""
         other = Hypothesis({})
-        # Where nothing is pending any more, nothing needs to be kept.
+        # Layers before the first pending state are not needed any more.
         first = next((at for at, layer in enumerate(self.layers) if len(layer)), len(self.steps))
         other.steps = [*self.steps[first:], *steps]
         other.layers = [layer.copy(factor) for layer in self.layers[first:]]
@@ -129,8 +127,8 @@ class Hypothesis:
         other.lost = self.lost
         return other
 
-    def preview(self, view: View) -> None:
-        """Goes to the ends on a few random ways: whether another role would be on turn at the last step."""
+    def preview(self, view: RoleView) -> None:
+        """Marks the last step as unpromising if another role is on turn there in a few random histories."""
         if not isinstance(told := self.steps[-1], Told) or not len(self.layers[0]) or len(self.steps) < 2:
             return
         for _ in range(PREVIEWS):
@@ -147,24 +145,24 @@ class Hypothesis:
 
     @property
     def ends(self) -> Layer:
-        """The states after the last step."""
+        """States after the last step."""
         return self.layers[-1]
 
     @property
     def open(self) -> bool:
-        """Whether there are histories left to look at."""
+        """Whether states are pending."""
         return any(map(len, self.layers[:-1]))
 
     @property
     def scale(self) -> float:
-        """By what the ends' weights are to be multiplied to stand for those that were not found yet, too."""
+        """Factor from the ends' weights to an estimate that includes ends not found yet."""
         explored = 1.0
         for layer in self.layers[:-1]:
             explored *= layer.explored
         return 1 / max(explored, SMALLEST_SHARE)
 
-    def work(self, view: View) -> None:
-        """Follows one state over one step. Raises `Interrupted`, having changed nothing, where the machine does."""
+    def work(self, view: RoleView) -> None:
+        """Follows one state over one step. Changes nothing if the machine raises `Interrupted`."""
         at = self._next_layer(view.rng)
         layer, passed = self.layers[at], self.passed[at]
         state, weight = layer.draw(view.rng)
@@ -184,8 +182,10 @@ class Hypothesis:
             self._bound()
 
     def _next_layer(self, rng: random.Random) -> int:
-        """Where to go on: as deep as possible as long as no end was found, then as often where the next layer is short
-        of states, so that the ends are a fair sample."""
+        """Returns the layer to go on with.
+
+        The deepest until an end is found; then, for a fair sample of ends, as often the first before a short layer.
+        """
         layers = self.layers
         waiting = [at for at in range(len(layers) - 1) if len(layers[at])]
         if not len(self.ends) or rng.random() < DEEP:
@@ -203,10 +203,10 @@ class Hypothesis:
 
 
 def unexplored(hypotheses: Sequence[Hypothesis]) -> list[float]:
-    """[hypotheses]: about what the weights of the ends that were not found yet add up to.
+    """Returns an estimate of the weight of each hypothesis's ends that were not found yet.
 
-    Of each step as much passes as has until now; where nothing has, at most what one more state is worth; and where
-    nothing came, as much as in other hypotheses, for later steps are the same in all of them.
+    The share that survives a step is taken from the states drawn before it; if none survived, it is at most that of one
+    further state. Where none was drawn, it is taken from hypotheses that share the step.
     """
     shared: dict[int, float] = {}
     for hypothesis in hypotheses:
@@ -228,7 +228,7 @@ def unexplored(hypotheses: Sequence[Hypothesis]) -> list[float]:
 
 
 def most_promising(hypotheses: Sequence[Hypothesis]) -> Hypothesis | None:
-    """The hypothesis with the most to be found for the work that went into it; None where nothing is pending in any."""
+    """Returns the hypothesis with the most weight to be found for the work done on it; None if nothing is pending."""
     masses = unexplored(hypotheses)
     waiting = [at for at, hypothesis in enumerate(hypotheses) if hypothesis.open]
     if not waiting:

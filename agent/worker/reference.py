@@ -1,12 +1,11 @@
-"""The reference state of a match: what the rules make of what the manager sends.
+"""The reference state of a match: the state that follows from the manager's messages.
 
-The manager's joint move is the truth, also where it differs from what we answered. One that has the wrong number of
-moves is not applied. One that is not legal has one of three explanations, tried in this order: the joint move before
-it, which was not applied, was meant after all, and both are applied; PLAYs were missed before it; or it is noise, and
-is not applied.
+The manager's joint move is the truth, even if it differs from our answer. One with the wrong number of moves is not
+applied. For an illegal one, three explanations are tried in this order: the refused joint move before it was meant
+after all, and both are applied; PLAYs were missed before it; it is noise, and is not applied.
 
-Where the state is not known, because PLAYs were or may have been missed, or in a game of imperfect information, the
-match is followed as the set of states that fit (`agent.worker.belief`), until one is left.
+Where the state is not known, after missed PLAYs or in a game of imperfect information, the match is followed as the set
+of states that fit (`agent.worker.belief`), until one is left.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ from protocol.kif import write
 log = logging.getLogger(__name__)
 
 BUDGET = 1.0
-"""Seconds for finding the states that fit one message, unless said otherwise. Set by hand, so that on a busy machine,
-too, few states are all looked at: a guess takes the place of what there was no time for."""
+"""Default seconds for finding the states that fit one message. A busy machine, too, can enumerate few states in it."""
 
 
 class Reference:
@@ -42,10 +40,10 @@ class Reference:
         rng: random.Random | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Takes the match up at a checkpoint; `perceive` says what the role sees in a game of imperfect information,
-        `clock` what the budget is measured by, in seconds.
+        """Takes the match up at a checkpoint. `perceive` gives the role's percepts in a game of imperfect information;
+        `clock`, in seconds, measures the budget.
 
-        Raises `GameError` where the machine does not know the checkpoint's facts.
+        Raises `GameError` if the machine does not know the checkpoint's facts.
         """
         self.machine = machine
         self.role = role
@@ -53,9 +51,9 @@ class Reference:
         self.budget = BUDGET
         """Seconds for finding the states that fit a message."""
         self.state: State = machine.initial() if checkpoint.facts is None else machine.state(checkpoint.facts)
-        """The state, or where it is in doubt, the likeliest one."""
+        """The state; if in doubt, the likeliest one."""
         self.belief = Belief(machine, role, self.state, perceive, rng, clock)
-        """The states that are possible."""
+        """The possible states."""
         self.belief.root_turn = self.turn
         self._taken_up = checkpoint.facts is not None
         """Whether this is the first message since the match was taken up: others may have been missed before it."""
@@ -64,7 +62,7 @@ class Reference:
         self._legal: list[list[Term]] | None = None
         initial = checkpoint.facts is None
         self._unobserved: list[tuple[State, State | None, JointMove | None, bool]] = [(self.state, None, None, initial)]
-        """States that were come through, each with the step that led there, and whether it is the initial one."""
+        """States passed through, each with the step that led there, and whether it is the initial one."""
         for received in checkpoint.since:
             self.follow(received)
 
@@ -75,15 +73,15 @@ class Reference:
 
     @property
     def legal(self) -> list[list[Term]]:
-        """The legal moves of every role."""
+        """Legal moves of every role."""
         if self._legal is None:
             self._legal = [self.machine.legal(self.state, role) for role in range(len(self.machine.roles))]
         return self._legal
 
     def follow(self, received: Received) -> list[tuple[JointMove, State]]:
-        """Takes the next turn's message in; returns the steps really made, each with the state after it.
+        """Takes the next turn's message in; returns the joint moves made, each with the state after it.
 
-        None are returned where the state is in doubt, or where it is not known how it was reached.
+        Returns none where the state, or the way there, is not known.
         """
         self.turn += 1
         if isinstance(received, Unseen):
@@ -99,14 +97,14 @@ class Reference:
         return self._follow_doubtful(received if isinstance(received, Judged) else Judged(moves, None, None))
 
     def refine(self, stopped: Callable[[], bool]) -> bool:
-        """Looks for more states that fit, until it is stopped; whether there are any."""
+        """Looks for more states that fit, until it is stopped; returns whether it found any."""
         found = self.belief.refine(stopped)
         self.state = self.belief.likeliest
         self._legal = None
         return found
 
     def situation(self) -> Situation:
-        """The present state as the server process needs to know it."""
+        """Returns the present state, for the server process."""
         machine, state = self.machine, self.state
         last = self._last
         legal = self.legal[self.role]
@@ -135,7 +133,7 @@ class Reference:
         )
 
     def observations(self) -> Iterator[Observation]:
-        """What the machine said on the way here, state by state, since the last call."""
+        """Yields the machine's word on each state passed through since the last call."""
         path, self._unobserved = self._unobserved, []
         for state, before, joint_move, initial in path:
             if joint_move is None:
@@ -176,7 +174,7 @@ class Reference:
         return self._pass_on(joint_move, state)
 
     def _pass_on(self, joint_move: JointMove, state: State) -> tuple[JointMove, State]:
-        """Takes over where a joint move that is known to be the only one has led."""
+        """Takes over the state after a joint move, the only one that was made."""
         before, self.state = self.state, state
         self._unobserved.append((state, before, joint_move, False))
         self._disputed = None
@@ -235,7 +233,7 @@ class Reference:
             log.error("turn %d: no state fits what was seen", self.turn)
 
     def _look_around(self, joint_move: JointMove | None) -> None:
-        """Takes over what the belief says of the present state."""
+        """Takes over the belief's likeliest state."""
         self._disputed = None
         self._last = joint_move
         self._legal = None
@@ -247,7 +245,7 @@ class Reference:
 
     @staticmethod
     def _illegal(joint_move: JointMove, legal: Sequence[Sequence[Term]]) -> int | None:
-        """The first role whose move is not legal. A role without legal moves may do anything."""
+        """Returns the first role whose move is illegal, or None. A role without legal moves may do anything."""
         for role, (move, moves) in enumerate(zip(joint_move, legal, strict=True)):
             if moves and move not in moves:
                 return role

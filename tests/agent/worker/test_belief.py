@@ -1,4 +1,4 @@
-"""The states that are possible: in games of imperfect information, and after messages that were missed."""
+"""The possible states in games of imperfect information, and after missed messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agent.search.engine import Opinion
 from agent.worker import belief as beliefs
 from agent.worker.belief import Belief
 from agent.worker.belief_search import BeliefSearch
-from agent.worker.evidence import Hidden, Resumed, Told, View
+from agent.worker.evidence import Hidden, Resumed, RoleView, Told
 from agent.worker.hypotheses import Hypothesis, most_promising, unexplored
 from agent.worker.messages import Checkpoint, JointMove, Judged, Unseen
 from agent.worker.reference import Reference
@@ -24,23 +24,23 @@ from protocol.kif import read_rulesheet
 from tests.agent.worker.hidden_games import BLIND_TIC_TAC_TOE, CARDS, HiddenMatch
 
 GENEROUS = 600.0
-"""Seconds: however slow the machine is, nothing is left out."""
+"""Seconds in which all states are found, however slow the machine is."""
 
 
 def follow(reference: Reference, *messages: Unseen | Judged | JointMove) -> None:
-    """Takes messages in, with all the time in the world."""
+    """Takes messages in, without a limit of time."""
     reference.budget = GENEROUS
     for message in messages:
         reference.follow(message)
 
 
 def reference_of(match: HiddenMatch, seed: int = 0) -> Reference:
-    """What the match's player knows of it, at its start."""
+    """Returns the reference of the match's player, at the start."""
     return Reference(match.machine, match.role, Checkpoint(), match.perceive, random.Random(seed))
 
 
 def machine_of(name: str) -> StateMachine:
-    """One of the own rulesheets, interpreted."""
+    """Returns a rulesheet of ours, interpreted."""
     return Interpreter(check(read_rulesheet(rulesheets.text(name))))
 
 
@@ -48,7 +48,7 @@ def machine_of(name: str) -> StateMachine:
 
 
 def test_own_card_leaves_two_deals() -> None:
-    """Of six deals two have the card that was seen, each as likely as the other."""
+    """Two of six deals have the card that was seen, with equal probabilities."""
     match = HiddenMatch(CARDS, 0)
     reference = reference_of(match)
     follow(reference, match.advance("wait", random=("deal", "king", "queen")))
@@ -61,7 +61,7 @@ def test_own_card_leaves_two_deals() -> None:
 
 
 def test_dealer_learns_of_the_bet_by_what_it_does_not_see() -> None:
-    """Seeing nothing is a percept, too."""
+    """Empty percepts are evidence, too."""
     match = HiddenMatch(CARDS, 1)
     reference = reference_of(match)
     follow(reference, match.advance("wait", random=("deal", "king", "queen")))
@@ -72,7 +72,7 @@ def test_dealer_learns_of_the_bet_by_what_it_does_not_see() -> None:
 
 @pytest.mark.parametrize(("card", "move"), [("ace", "bet"), ("queen", "fold")])
 def test_cards_are_played_by_what_is_known(card: str, move: str) -> None:
-    """The best card always wins, the worst always loses, whatever the other one is; folding is worth half."""
+    """The best card bets, the worst folds, whatever the other one is."""
     match = HiddenMatch(CARDS, 0)
     reference = reference_of(match)
     follow(reference, match.advance("wait", random=("deal", card, "king")))
@@ -89,7 +89,7 @@ def test_cards_are_played_by_what_is_known(card: str, move: str) -> None:
 
 
 def test_blind_player_learns_where_the_other_is() -> None:
-    """A cell that is taken shows itself; what was not tried stays possible."""
+    """A taken cell shows itself; cells that were not tried stay possible."""
     match = HiddenMatch(BLIND_TIC_TAC_TOE, 0)
     reference = reference_of(match)
     follow(reference, match.advance(("try", "1")))
@@ -104,7 +104,7 @@ def test_blind_player_learns_where_the_other_is() -> None:
 @pytest.mark.parametrize("role", [0, 1])
 @pytest.mark.parametrize("source", [CARDS, BLIND_TIC_TAC_TOE])
 def test_true_state_is_always_possible(source: str, role: int) -> None:
-    """In whole random matches, and every move that is said to be legal in all states is."""
+    """In random matches the true state stays possible, and moves legal in all states are legal."""
     for seed in range(5):
         match = HiddenMatch(source, role, seed)
         reference = reference_of(match)
@@ -118,7 +118,7 @@ def test_true_state_is_always_possible(source: str, role: int) -> None:
 
 
 def test_sample_that_has_lost_the_true_state_is_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where few states are kept, what fits is found by going through histories, and is never empty."""
+    """With few states kept, further ones are found by searching histories again."""
     monkeypatch.setattr(beliefs, "LIMIT", 3)
     for seed in range(5):
         match = HiddenMatch(BLIND_TIC_TAC_TOE, 0, seed)
@@ -132,7 +132,7 @@ def test_sample_that_has_lost_the_true_state_is_drawn_anew(monkeypatch: pytest.M
 
 
 def test_impossible_percepts_do_not_end_the_match() -> None:
-    """What cannot have been seen is not believed."""
+    """Percepts that fit no state are ignored."""
     match = HiddenMatch(CARDS, 0)
     reference = reference_of(match)
     follow(reference, Unseen("wait", (("dealt", "joker"),)))
@@ -141,7 +141,7 @@ def test_impossible_percepts_do_not_end_the_match() -> None:
 
 
 def test_own_move_that_was_replaced_is_noticed() -> None:
-    """Where the manager tells only percepts, and these do not fit what we answered, it made another move for us."""
+    """If percepts do not fit our answer, the manager made another move for us."""
     match = HiddenMatch(CARDS, 0)
     reference = reference_of(match)
     follow(reference, match.advance("wait", random=("deal", "king", "queen")), Unseen("nonsense", ()))
@@ -152,19 +152,19 @@ def test_own_move_that_was_replaced_is_noticed() -> None:
 
 
 def play(machine: StateMachine, state: State, *joint_moves: JointMove) -> State:
-    """The state after some joint moves."""
+    """Returns the state after some joint moves."""
     for joint_move in joint_moves:
         state = machine.next(state, joint_move)
     return state
 
 
 def drop(column: int) -> Term:
-    """A move of connect four."""
+    """Returns a move of connect four."""
     return ("drop", str(column))
 
 
 def test_missed_turns_leave_the_states_that_fit() -> None:
-    """Our answer of before the gap is known, the other's is not; the joint move heard next was legal after both."""
+    """Our answer before the gap is known, the other's is not; the joint move told next is legal after both."""
     machine = machine_of("tic_tac_toe")
     reference = Reference(machine, 0, Checkpoint())
     x, o = ("mark", "1", "1"), ("mark", "2", "2")
@@ -177,7 +177,7 @@ def test_missed_turns_leave_the_states_that_fit() -> None:
 
 
 def test_moves_that_are_legal_in_all_states_are_played() -> None:
-    """Of the cells that the other may have taken none is chosen where there is a better one."""
+    """A cell that the other may have taken is not chosen if there is a better one."""
     machine = machine_of("connect_four")
     reference = Reference(machine, 0, Checkpoint())
     state = machine.initial()
@@ -192,7 +192,7 @@ def test_moves_that_are_legal_in_all_states_are_played() -> None:
 
 
 def test_illegal_joint_move_shows_that_turns_were_missed() -> None:
-    """Also where nothing was known of an interruption."""
+    """An illegal joint move shows missed turns, even without an interruption."""
     machine = machine_of("tic_tac_toe")
     reference = Reference(machine, 0, Checkpoint())
     follow(reference, ("noop", ("mark", "2", "2")))
@@ -202,7 +202,7 @@ def test_illegal_joint_move_shows_that_turns_were_missed() -> None:
 
 
 def test_interruption_in_which_nothing_was_missed_leaves_no_doubt() -> None:
-    """Where the time that passed says so, and our answer was accepted."""
+    """If the time passed says so and our answer was accepted, nothing was missed."""
     machine = machine_of("tic_tac_toe")
     reference = Reference(machine, 0, Checkpoint())
     reference.budget = GENEROUS
@@ -213,7 +213,7 @@ def test_interruption_in_which_nothing_was_missed_leaves_no_doubt() -> None:
 
 
 def test_state_is_known_again_once_one_is_left() -> None:
-    """Everything heard later cuts down what was possible; then the engine goes on."""
+    """Later messages reduce the possible states."""
     machine = machine_of("tic_tac_toe")
     reference = Reference(machine, 0, Checkpoint())
     cells: list[Term] = [("mark", str(a), str(b)) for a in (1, 2, 3) for b in (1, 2, 3)]
@@ -232,7 +232,7 @@ def test_state_is_known_again_once_one_is_left() -> None:
 
 
 def test_illegal_answer_shows_the_state() -> None:
-    """Where the manager made another move for us, ours was not legal: the other had taken that cell."""
+    """If the manager made another move for us, ours was illegal: the other had taken that cell."""
     machine = machine_of("tic_tac_toe")
     cells: list[Term] = [("mark", str(a), str(b)) for a in (1, 2, 3) for b in (1, 2, 3)]
     belief = Belief(machine, 0, play(machine, machine.initial(), (cells[0], "noop")))
@@ -248,7 +248,7 @@ def test_illegal_answer_shows_the_state() -> None:
 
 
 def test_many_states_are_sampled_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With more states than are kept, those that are kept fit all the same."""
+    """Of more states than are kept, a sample is kept, all of which fit."""
     monkeypatch.setattr(beliefs, "LIMIT", 20)
     machine = machine_of("breakthrough")
     belief = Belief(machine, 0, machine.initial(), rng=random.Random(1))
@@ -266,11 +266,11 @@ def test_many_states_are_sampled_within_bounds(monkeypatch: pytest.MonkeyPatch) 
 
 
 CELLS: list[Term] = [("mark", str(a), str(b)) for a in (1, 2, 3) for b in (1, 2, 3)]
-"""Of tic-tac-toe, row by row."""
+"""Moves of tic-tac-toe, row by row."""
 
 
 def test_time_that_tells_of_very_many_turns_is_followed() -> None:
-    """However fast turns were before the gap: it is no more probable that any one of the counts is right."""
+    """A time that tells of very many missed turns does not make any one count improbable."""
     machine = machine_of("tic_tac_toe")
     reference = Reference(machine, 0, Checkpoint())
     follow(reference, Judged(("noop", CELLS[1]), CELLS[0], 10_000.0))
@@ -278,7 +278,7 @@ def test_time_that_tells_of_very_many_turns_is_followed() -> None:
 
 
 def test_nothing_is_sure_as_long_as_much_is_left_to_look_at() -> None:
-    """What is found at once may not be all; there is no doubt about that only once all histories were looked at."""
+    """A state is known only once all histories were searched."""
     machine = machine_of("tic_tac_toe")
     belief = Belief(machine, 0, play(machine, machine.initial(), (CELLS[0], "noop")), rng=random.Random(0))
     assert belief.follow(Resumed(Told((CELLS[4], "noop"), "noop"), 1.0), 0.0)
@@ -291,7 +291,7 @@ def test_nothing_is_sure_as_long_as_much_is_left_to_look_at() -> None:
 
 
 def test_search_that_is_stopped_again_and_again_finds_the_same() -> None:
-    """Going on where it was left gives the same states with the same probabilities as going through all at once."""
+    """An interrupted search that goes on finds the same states and probabilities as one without a break."""
     machine = machine_of("tic_tac_toe")
     root = play(machine, machine.initial(), (CELLS[0], "noop"), ("noop", CELLS[8]))
     evidence = [Resumed(Told((CELLS[4], "noop"), CELLS[1]), 2.0), Told(("noop", CELLS[5]), None)]
@@ -308,7 +308,7 @@ def test_search_that_is_stopped_again_and_again_finds_the_same() -> None:
 
 
 def test_move_made_for_us_reopens_a_doubt_that_was_settled() -> None:
-    """Where the manager made another move for us than our legal one, long after a gap, that was not legal after all."""
+    """If the manager replaces our legal move long after a gap, that move was illegal after all."""
     machine = machine_of("tic_tac_toe")
     before = play(machine, machine.initial(), (CELLS[0], "noop"))
     reference = Reference(machine, 0, Checkpoint(1, machine.facts(before)))
@@ -325,7 +325,7 @@ def test_move_made_for_us_reopens_a_doubt_that_was_settled() -> None:
 
 
 def test_move_made_for_us_is_no_reason_for_doubt_where_there_never_was_one() -> None:
-    """Our answer came too late."""
+    """Without a doubt before, our answer just came too late."""
     machine = machine_of("tic_tac_toe")
     reference = Reference(machine, 0, Checkpoint())
     follow(reference, Judged((CELLS[1], "noop"), CELLS[0], 0.0))
@@ -334,8 +334,8 @@ def test_move_made_for_us_is_no_reason_for_doubt_where_there_never_was_one() -> 
 
 
 def test_illegal_joint_move_reopens_a_doubt_that_was_settled() -> None:
-    """Although nothing seemed to be missing after a restart, a pawn moves on from where it was not: what was missed
-    then is searched for, rather than what may have been missed just now."""
+    """An illegal joint move after an unsuspicious restart leads back to the turns missed then, rather than to ones
+    missed just now."""
     machine = machine_of("breakthrough")
     state = machine.initial()
     path: list[JointMove] = []
@@ -355,7 +355,8 @@ def test_illegal_joint_move_reopens_a_doubt_that_was_settled() -> None:
 
 
 def test_probable_state_is_known_although_others_are_possible() -> None:
-    """The engine can think about one state only: improbable ones are left, and come back where it turns out wrong."""
+    """A very probable state counts as known, for the engine thinks about one state only; the others come back if it is
+    wrong."""
     machine = machine_of("tic_tac_toe")
     belief = Belief(machine, 0, play(machine, machine.initial(), (CELLS[0], "noop")), rng=random.Random(0))
     assert belief.follow(Resumed(Told(("noop", CELLS[1]), "noop"), 0.0, more=0), GENEROUS)
@@ -363,9 +364,9 @@ def test_probable_state_is_known_although_others_are_possible() -> None:
 
 
 def test_hypotheses_whose_moves_are_anothers_turn_are_searched_last() -> None:
-    """Where players take turns, every other count of missed joint moves has nobody who could have made the one told."""
+    """If players take turns, half of the counts of missed joint moves put the wrong role on turn."""
     machine = machine_of("breakthrough")
-    view = View(machine, 0, None, random.Random(0))
+    view = RoleView(machine, 0, None, random.Random(0))
     told = Told((machine.legal(machine.initial(), 0)[0], "noop"), None)
     root = machine.initial()
     hypotheses = [Hypothesis({root: 1.0}).extended(Resumed(told, 2.0).steps(count)) for count in (1, 2)]
