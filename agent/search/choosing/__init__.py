@@ -1,12 +1,8 @@
-"""What happens while the start clock runs, and between turns: which search plays a game for two, and how.
+"""Choice between alpha-beta and tree search for a game of two, while the start clock runs and between turns.
 
-`match_series` plays matches on very short clocks (`tally` says how they went), `trial` those of alpha-beta against tree
-search, `variants` those of tree search against itself, searching in another way, `guided_playouts` says what is to be
-expected of one of these, and `tree_choice` which of them a game wants. `memory` keeps what was learnt for later
-matches, `recollection` takes it from there and puts it there, and `preparation` does all that, and has an evaluation
-learnt in between.
-Imported by `agent.search.choosing.general`: `preparation`; `memory` by whoever makes the engine of a match
-(`agent.search.registry`, `agent.worker.session`).
+`preparation` has an evaluation learnt, or recalls that of earlier matches (`recollection`), and plays trial matches on
+very short clocks (`match_series`): alpha-beta against tree search (`trial`), and tree search against its `variants`,
+which `tree_choice` selects with `guided_playouts`. `general` is the engine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How much better a role does in playouts that chooses by move averages, where the other one moves at random.
+"""Gain of choosing by move averages in playouts, against a role that moves at random.
 
-Where it does much better, playouts in which both choose by them are worth more, mostly. That shows within a
-second, long before matches of two searches can tell which one is the better.
+Where one role gains much, playouts in which both choose so are mostly better. This shows within a second, long before
+matches of two searches decide.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from agent.search.tree.move_averages import DRAWS
 from games.machine import State
 
 LEARNING = 0.6
-"""Share of the time after which results count: a search begins by getting to know the moves. Set by hand; not tuned."""
+"""Share of the time before results count: a search first learns the averages."""
 
 
 def gain_by_averages(
     make_tree: Callable[[int, Random], TreeSearch], state: State, seconds: float, stop: StopFlag, random: Random
 ) -> float | None:
-    """The share of all points by which a role is ahead on average as it chooses by move averages alone, -1..1.
+    """Returns the share of all points, -1..1, by which a role is ahead on average if it alone chooses by move averages.
 
-    From two searches of `state`, a game of two roles, that take so many seconds together; each role is the one that
-    chooses in one of them. None where it is stopped, or a search had no results.
+    Searches `state`, a game of two roles, once for each role, for that many seconds together. None if it is stopped, or
+    a search had no results.
     """
     ahead = 0.0
     for role in (0, 1):
@@ -33,7 +33,7 @@ def gain_by_averages(
         tree.begin(state)
         counts, totals = [], []
         for share in (LEARNING, 1.0 - LEARNING):
-            # What it would play does not matter.
+            # The move does not matter.
             consider(tree, [()], Limit(share * seconds / 2), stop)
             count, total = tree.results()
             counts.append(count)

@@ -1,4 +1,4 @@
-"""Matches of searches on very short clocks, with which a preparation finds out what plays a game best."""
+"""Matches of searches on very short clocks, by which a preparation chooses the search for a game."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term, points
 
 OPENING = 4
-"""Most random plies at the start of a match. Set by hand; not tuned."""
+"""Limit on random plies at the start of a match."""
 TRIAL_MEMORY = 1 << 26
-"""Bytes that each engine has."""
+"""Bytes of memory for each engine."""
 
 
 class TrialMatch:
-    """A match of two engines, which may be interrupted and goes on later."""
+    """A match of two engines that can be interrupted and continued."""
 
     def __init__(
         self, machine: StateMachine, root: State, engines: tuple[Engine, Engine], seconds: float, random: Random
     ) -> None:
-        """Begins at `root`, after some random plies. Engine i plays role i, thinks for so many seconds a move, and not
-        while the other one does."""
+        """Begins at `root`, after some random plies. Engine i plays role i; it thinks for that many seconds a move, and
+        not on the opponent's time."""
         self._machine, self._engines, self.seconds = machine, engines, seconds
         self._state = root
         self._plies = 0
         self.void = False
-        """Whether there is no result, and will be none: it was over before an engine had to think."""
+        """Whether there will be no result: the match was over before an engine had to think."""
         for _ in range(random.randint(0, OPENING)):
             state = machine.next(self._state, [random.choice(machine.legal(self._state, role)) for role in (0, 1)])
             if machine.terminal(state) or not all(machine.legal(state, role) for role in (0, 1)):
@@ -46,7 +46,7 @@ class TrialMatch:
     def play(self, stop: StopFlag) -> float | None:
         """Plays to the end; returns the first engine's share of the points, 0..1.
 
-        None where it is stopped before, or `void`.
+        None if it is stopped before, or `void`.
         """
         machine = self._machine
         while not self.void and self._plies < MAX_PLIES:
@@ -67,13 +67,13 @@ class TrialMatch:
                 engine.advance(tuple(joint), self._state)
         if self.void:
             return None
-        # A match that is longer counts as it stands.
+        # Longer matches count as they stand.
         first, second = (float(points(machine.goal(self._state, role))) for role in (0, 1))
         return share_of_points(first, second)
 
 
 class MatchSeries(ABC):
-    """Matches of one search, which is to be judged, against another one; what is stopped goes on later."""
+    """Matches of a tested search against another; interrupted ones continue later."""
 
     def __init__(
         self,
@@ -83,32 +83,34 @@ class MatchSeries(ABC):
         threads: int,
         random: Random,
     ) -> None:
-        """Plays so many matches at once. `make_tree` makes tree search for a role, within `TRIAL_MEMORY`."""
+        """Plays one match per thread at once. `make_tree` makes tree search for a role, within `TRIAL_MEMORY`."""
         self._machine, self._make_tree, self._threads, self._random = machine, make_tree, threads, random
         self.points, self.matches = 0.0, 0
-        """What the one that is judged got, and from how many matches."""
+        """Points of the tested search, and number of matches."""
         self.prior = 0.0
-        """Points that it is taken to be ahead before any match."""
+        """Points of lead assumed before any match."""
         self._seconds = 0.0
         """Time for a move in new matches."""
         self._begun = 0
         self._lock = threading.Lock()
         self._interrupted: list[tuple[int, TrialMatch]] = []
-        """Matches that are to go on, with the role of the one that is judged."""
+        """Matches to continue, with the role of the tested search."""
 
     @property
     def lead(self) -> float:
-        """Points that the one that is judged is ahead, what was to be expected included."""
+        """Points by which the tested search leads, with `prior`."""
         return self.prior + 2 * self.points - self.matches
 
     @property
     def tally(self) -> Tally:
-        """How the matches went."""
+        """Result of the matches."""
         return Tally(self.points, self.matches)
 
     def _play_on(self, roles: Sequence[int], seconds: float, stop: StopFlag, undecided: Callable[[], bool]) -> None:
-        """Plays on all threads until `stop`, or as long as something is undecided; the one that is judged has these
-        roles by turns, and new matches so many seconds a move. Raises what an engine raises."""
+        """Plays on all threads, in these roles by turns, until `stop` or no longer `undecided`.
+
+        New matches take that many seconds a move. Raises the errors of engines.
+        """
         self._seconds = seconds
         with ThreadPoolExecutor(self._threads, "trial") as pool:
             for done in [pool.submit(self._play_some, roles, stop, undecided) for _ in range(self._threads)]:
@@ -135,9 +137,9 @@ class MatchSeries(ABC):
 
     @abstractmethod
     def _begin(self, role: int, random: Random) -> TrialMatch:
-        """A match in which the one that is judged has this role."""
+        """Returns a match in which the tested search has this role."""
 
     def count(self, match: TrialMatch, won: float) -> None:
-        """Takes a match to the end of which the one that is judged got so much, 0..1."""
+        """Adds a finished match with the share, 0..1, of the tested search."""
         self.points += won
         self.matches += 1

@@ -1,4 +1,4 @@
-"""What happens while the start clock runs: is the game one for alpha-beta, learn its evaluation, try it out."""
+"""Preparation of a match while the start clock runs: examine the game, learn an evaluation, try it out."""
 
 from __future__ import annotations
 
@@ -37,33 +37,27 @@ from games.machine import State
 log = logging.getLogger(__name__)
 
 FIT_SHARE = 0.08
-"""Share of the time for the fit to random play. Set by hand; not tuned."""
+"""Share of the time for the fit to random play."""
 PARTS = ((0.2, 0.12), (0.3, 0.18))
-"""Shares of the time for learning, and for matches against tree search after it, one part after the other: what is
-clear after the first one need not be tried again. Of 21 games, prepared for twice in 8 s on one core, alpha-beta was
-clearly behind by then in one that it lost altogether later on, both times, and once each in two that are even; where it
-won all matches later on it had lost none."""
+"""Shares of the time for learning, and for matches against tree search after it, in two parts: a clear result of the
+first makes the second needless (see docs/experiments.md)."""
 FORESIGHT_SHARE, FORESIGHT_SECONDS = 0.1, 0.5
-"""Of the time for learning, and at most how long it is looked at how much more than random playouts the evaluation
-foresees. Set by hand; not tuned."""
+"""Share of the time for learning, and limit on the seconds, for comparing the evaluation's foresight with playouts."""
 FORESIGHT_POINTS, MOST_PRIOR = 10.0, 3.0
-"""Points that alpha-beta is expected to be ahead by for each unit by which its evaluation's correlation with results is
-higher, and at most. Set by hand: it is 0.1 to 0.35 higher in games of races, in which alpha-beta wins all, about even
-in connect four, pentago and others where it got 0.25 to 0.88 of tree search (4 to 6 matches at 1 s a move), and 0.1 to
-0.4 lower in amazons, squares and two boards of connect four, where it loses most."""
+"""Points of lead expected per unit of correlation by which the evaluation beats playouts, and their limit (see
+docs/experiments.md)."""
 VARIANTS_SHARE, VARIANTS_END = 0.5, 0.9
-"""Share of the time for matches of tree search against itself, where it is to play, and when they end at the latest, as
-a share, too. Hardly any game takes so much. Set by hand; not tuned."""
+"""Share of the time for matches of tree search against itself, and the latest end as a share of the whole time."""
 VARIANT_MATCHES = 6
-"""So many of them should come to their end: more of them tell more than longer ones. Set by hand; not tuned."""
+"""Variant matches to fit into the time: more matches tell more than longer ones."""
 GAIN_SHARE = 0.08
-"""Share of the time for what is to be expected of variants. Set by hand; not tuned."""
+"""Share of the time for expectations of variants."""
 FEW_GENERATIONS = 3
-"""Fewer learnt evaluations are too few. Set by hand; not tuned."""
+"""Least number of learnt evaluations worth trusting."""
 MANY_GENERATIONS = 32
-"""So many are enough, if they were made in one match. Set by hand; not tuned."""
+"""Number of learnt evaluations that is enough."""
 QUICK_FEATURES = 1500
-"""Up to so many features a fit takes less than a second: it may still go on when the turn begins."""
+"""Limit on features of a fit that takes less than a second: it may continue when the turn begins."""
 
 
 class Preparation:
@@ -79,11 +73,11 @@ class Preparation:
         memory: SheetMemory | None = None,
         team: Team | None = None,
     ) -> None:
-        """`role` is the one that is to be played, `memory` what earlier matches have left, and where to leave something
-        for later ones; a `team` plays matches to learn from."""
+        """`role` is the one to play. `memory` holds the results of earlier matches and takes those of this one; a
+        `team` plays matches to learn from."""
         self._machine, self._role = machine, role
         self.searched = machine
-        """The game that alpha-beta searches: another one where both players choose at once (see `simultaneous`)."""
+        """The game as alpha-beta searches it: another one where both players choose at once (see `simultaneous`)."""
         self._threads = threads
         self._team = team
         self._random = Random(seed)
@@ -91,21 +85,21 @@ class Preparation:
         self._learner: Learner | None = None
         self._lock = threading.Lock()
         self.features: Features | None = None
-        """What evaluations are made of; None before the first one."""
+        """Features of evaluations; None before the first one."""
         self.suits: bool | None = None
-        """Whether alpha-beta can play the game; None as long as that is not known."""
+        """Whether alpha-beta can play the game; None until known."""
         self._told: tuple[int, bool] | None = None
-        """Generations, and whether alpha-beta is to play, that the log has last."""
+        """Generations and preference as last logged."""
         self.trees = TreeChoice(machine, threads=threads, random=self._random)
-        """How tree search plays the game."""
+        """Choice of variants of tree search."""
         self.trials = Trials(
             machine, self._alpha_beta_for_trials, self.trees.make, threads=threads, random=self._random
         )
-        # What patterns weigh has no keys.
+        # Weights of patterns have no keys.
         known = memory if len(machine.game.fluents) <= fit.MAX_FLUENTS else None
         self._recollection = Recollection(known, self.trials, self.trees.variants)
         self._improved = 0
-        """How often `improve` has done something."""
+        """Number of `improve`'s steps."""
 
     @property
     def evaluation(self) -> LogisticEvaluation | None:
@@ -114,27 +108,27 @@ class Preparation:
 
     @property
     def generations(self) -> int:
-        """Evaluations that were learnt, also in earlier matches, not counting the fit to random play."""
+        """Evaluations learnt, also in earlier matches, without the fit to random play."""
         return self._recollection.generations + (self._learner.generations if self._learner is not None else 0)
 
     @property
     def prefers_alpha_beta(self) -> bool:
-        """Whether alpha-beta is to play: where it can, and is as far ahead of tree search as is needed."""
+        """Whether alpha-beta is to play: it can, and its lead over tree search is large enough."""
         if not self.suits or self.features is None or self.evaluation is None:
             return False
         return self.trials.lead >= self._needed_lead(self.features)
 
     @property
     def can_count_plies(self) -> bool:
-        """Whether alpha-beta can say how soon a match is won or lost: not where both players choose at once."""
+        """Whether alpha-beta can tell how soon a match is won or lost: not where both players choose at once."""
         return bool(self.suits) and self.evaluation is not None and self.searched is self._machine
 
     def _needed_lead(self, features: Features) -> float:
-        """Points that alpha-beta has to be ahead, whose evaluation is made of these features.
+        """Returns the lead in points that alpha-beta needs with an evaluation of these features.
 
-        Without a match none are enough where it is `_ignorant`, or where an evaluation is only of patterns: such games
-        are slow to learn. Where both players choose at once it has to lead, as it takes the other one to see what it
-        cannot see.
+        Without a match no lead is enough if it is `_ignorant`, or if the evaluation is only of patterns: such games are
+        slow to learn. Where both players choose at once it needs a clear lead, as it assumes that the opponent sees its
+        move.
         """
         if self.trials.matches == 0 and (self._ignorant or features.shares is not None):
             return math.inf
@@ -142,28 +136,26 @@ class Preparation:
 
     @property
     def _ignorant(self) -> bool:
-        """Whether a slow game has left no time to learn from anything but random play, nor for a match.
-
-        Alpha-beta lost seven of eight matches then, at 0.6 to 1 s a move: in amazons on a torus and two kinds of chess.
-        """
+        """Whether a slow game left no time for a trial match, nor for learning beyond random play (see
+        docs/experiments.md)."""
         return self.trials.too_slow and self.generations == 0 and self.trials.matches == 0
 
     @property
     def worth_while(self) -> bool:
-        """Whether `run` may still make a difference: alpha-beta is not out of the question, and has learnt little."""
+        """Whether `run` may still make a difference: alpha-beta is possible, and has learnt little."""
         return self.suits is not False and not self.trials.lost and self.generations < FEW_GENERATIONS
 
     @property
     def immature(self) -> bool:
-        """Whether alpha-beta plays, with an evaluation that is likely to become better by learning on."""
+        """Whether alpha-beta plays with an evaluation that will probably improve by learning."""
         if not self.prefers_alpha_beta or self.features is None or self.features.n > QUICK_FEATURES:
             return False
         return self.generations < MANY_GENERATIONS
 
     @property
     def undecided(self) -> bool:
-        """Whether more matches may show that the other search is the better one, or that tree search, if it plays, is
-        better in another way."""
+        """Whether more matches may change the choice between the searches, or between variants of a tree search that
+        plays."""
         return self._choice_undecided or bool(self._undecided_variants)
 
     @property
@@ -176,15 +168,15 @@ class Preparation:
         return self.trees.undecided if known and not self.prefers_alpha_beta else []
 
     def run(self, state: State, seconds: float, stop: StopFlag, *, trial: bool = True) -> None:
-        """Does all that is left to do, in about so many seconds; ends a second after `stop` at the latest.
+        """Does the remaining work in about that many seconds; ends within a second after `stop`.
 
-        Where anything fails, the log says so, and alpha-beta is out of the question.
+        Errors are logged and rule out alpha-beta.
         """
         self._attempt(lambda: self._run(state, seconds, stop, trial=trial))
 
     def improve(self, stop: StopFlag) -> None:
-        """Uses the time until `stop`, after `run`: learns on where the evaluation is immature, and finds out which
-        search is the better one where that is undecided, by turns. Ends and fails as `run` does."""
+        """Uses the time until `stop`, after `run`: learns while the evaluation is immature and plays trial matches
+        while the choice is undecided, by turns. Ends and fails as `run` does."""
         self._attempt(lambda: self._improve(stop))
 
     def _attempt(self, work: Callable[[], None]) -> None:
@@ -199,7 +191,7 @@ class Preparation:
         begin = time.monotonic()
         if self.suits is None:
             self.suits = self._examine()
-        # Alpha-beta is compared with tree search as it would play.
+        # Before the trials: alpha-beta must face tree search as it would play.
         self._expect(GAIN_SHARE * seconds, stop)
         if self.suits:
             self._prepare_alpha_beta(state, seconds, stop, trial=trial)
@@ -229,7 +221,7 @@ class Preparation:
             if trial:
                 end += trying * seconds
                 self._try_out(end, stop, CLEAR_LEAD)
-                # Where nothing could be learnt by now there is not much to come.
+                # If nothing was learnt by now, little will be.
                 hopeless = self.trials.matches > 0 and self.trials.lost and self.generations == 0
                 if hopeless or abs(self.trials.lead) >= CLEAR_LEAD:
                     break
@@ -252,21 +244,21 @@ class Preparation:
         self._keep()
 
     def _expect(self, seconds: float, stop: StopFlag) -> None:
-        """Looks for about so many seconds at most at what is to be expected of variants, if they matter."""
+        """Estimates the gain of variants for about that many seconds at most, if they matter."""
         if self._undecided_variants:
             self.trees.expect(seconds, stop)
 
     def _try_variant(self, trials: VariantTrials, end: float, stop: StopFlag) -> None:
-        """Finds out whether tree search should search in another way, until `end` (`time.monotonic`) at most; nothing
-        where that is too soon for a few matches."""
+        """Tries a variant of tree search until `end` (`time.monotonic`) at most; does nothing if the time is too short
+        for a few matches."""
         seconds = self.trials.time_for_a_move(VARIANT_MATCHES, end, stop)
-        # To measure that may have shown that tree search is too slow.
+        # The measurement may have shown that tree search is too slow.
         if seconds > 0.0 and trials in self._undecided_variants:
             with limited(stop, end - time.monotonic()) as halt:
                 self.trees.try_out(trials, seconds, halt)
 
     def _tell(self) -> None:
-        """Logs what is known by now, where that is new."""
+        """Logs the results if they are new."""
         if self._learner is None:
             return
         news = self._learner.generations, self.prefers_alpha_beta
@@ -284,7 +276,7 @@ class Preparation:
             )
 
     def _recall(self) -> None:
-        """Takes the evaluation of earlier matches for the first one, if there is one."""
+        """Takes over the evaluation of earlier matches, if there is one."""
         found = self._recollection.recall(self.searched, self._random)
         if found is not None:
             learner = self._make_learner(found.features, found.evaluation, self._recollection.generations)
@@ -293,7 +285,7 @@ class Preparation:
                 learner.resume(found.experience)
 
     def _keep(self) -> None:
-        """Remembers what was learnt for later matches."""
+        """Stores the results for later matches."""
         if self._learner is not None and self.features is not None:
             self._recollection.keep(self.searched, self.features, self._learner)
 
@@ -309,12 +301,12 @@ class Preparation:
             threads=self._threads,
             seed=seed,
             symmetries=symmetries,
-            # It plays the game itself.
+            # Helpers play the original game.
             team=self._team if self.searched is self._machine else None,
         )
 
     def _examine(self) -> bool:
-        """Whether alpha-beta can play the game, as it stands or as if one player saw what the other one chooses."""
+        """Whether alpha-beta can play the game, as it is or as if one player saw the other's choice."""
         found = survey(self._machine, self._random.getrandbits(32))
         if found is not None:
             self.trials.plies, self.trials.branching = found.plies, found.branching
@@ -325,19 +317,19 @@ class Preparation:
         if serial is None or found is None or not found.suits:
             return False
         self.searched = serial
-        # What is kept of a game would have to say for which role.
+        # Its memory would have to tell roles apart.
         self._recollection.drop()
         return True
 
     def _fit(self, state: State, seconds: float, stop: StopFlag) -> None:
-        """The first evaluation, from random play."""
+        """Fits the first evaluation to random play."""
         if self._learner is not None:
             return
         end = time.monotonic() + seconds
         large = len(self.searched.game.fluents) > fit.MAX_FLUENTS
         start = None
         if not large:
-            # What is stopped goes on later.
+            # Kept when stopped, to continue later.
             self._trainer = self._trainer or fit.EvaluationTrainer(self.searched, self._random.getrandbits(63))
             start = fit_fluents(self._trainer, self._root(state), end, stop)
             if start is None:
@@ -364,21 +356,21 @@ class Preparation:
         foresight = self._learner.foresight
         foresight.play_out(looking, stop)
         if self.searched is self._machine:
-            # Else tree search knows of another game, in which both choose at once.
+            # Else tree search plays another game, in which both choose at once.
             expected = FORESIGHT_POINTS * foresight.advantage
             self.trials.prior = min(max(expected, -MOST_PRIOR), MOST_PRIOR)
 
     def _root(self, state: State) -> NDArray[np.uint64]:
-        """A state of the game, packed, as alpha-beta sees it."""
+        """Returns a packed state of `searched`."""
         return self.searched.pack(widen(self.searched, state))
 
     def _try_out(self, end: float, stop: StopFlag, lead: float) -> None:
-        """See `Trials.play`."""
+        """Plays trial matches; see `Trials.play`."""
         assert self._learner is not None
         roles = (0, 1) if self.searched is self._machine else (self._role,)
         plies = self._learner.plies
         if plies is not None:
-            # Random matches are much longer, or shorter. Where both choose at once a turn is two plies there.
+            # Random matches have other lengths. Where both choose at once a turn is two plies of `searched`.
             self.trials.plies = plies if self.searched is self._machine else plies / 2
         try:
             self.trials.play(roles, end, stop, lead)
@@ -391,8 +383,10 @@ class Preparation:
     def alpha_beta(
         self, role: int, *, threads: int, megabytes: int = TABLE_MEGABYTES, team: Team | None = None
     ) -> AlphaBetaSearch:
-        """A search for a role with the best evaluation so far; there has to be one. Where both players choose at once,
-        only for the role that is to be played, and without a team."""
+        """Returns a search for a role with the best evaluation so far, which must exist.
+
+        Where both players choose at once: only for the role to play, and without a team.
+        """
         evaluation, features = self.evaluation, self.features
         assert evaluation is not None
         assert features is not None

@@ -1,4 +1,5 @@
-"""What a preparation takes from earlier matches of the game, and leaves for later ones; never a reason to fail."""
+"""Memory of a game during a preparation: what to recall from earlier matches and to keep for later ones. Never
+fails."""
 
 from __future__ import annotations
 
@@ -20,16 +21,16 @@ from games.gdl.running.machine import CircuitMachine
 log = logging.getLogger(__name__)
 
 KEPT_MATCHES = 16
-"""Matches to learn from that are worth writing what is remembered again. Set by hand; not tuned."""
+"""Matches learnt from that are worth writing the memory again."""
 
 
 class Recalled(NamedTuple):
-    """What is known of a game before anything is learnt."""
+    """Knowledge of a game before learning."""
 
     features: Features
     evaluation: LogisticEvaluation
     experience: Experience | None
-    """What the next evaluation is learnt from as well; None where that does not fit."""
+    """For the next fit; None if it does not fit."""
 
 
 class Recollection:
@@ -40,13 +41,13 @@ class Recollection:
         self._memory = memory
         self._trials, self._variants = trials, variants
         self._entry: MemoryEntry | None = None
-        """What was recalled."""
+        """The entry recalled."""
         self._kept = (0, 0, 0)
-        """Generations and trial matches of what is on disk, and matches of this learner that it was learnt from."""
+        """Generations and trial matches in the stored entry, and this learner's matches behind it."""
 
     @property
     def generations(self) -> int:
-        """Evaluations that were learnt one after the other until the one that was recalled; 0 without one."""
+        """Evaluations learnt one after the other up to the recalled one; 0 without one."""
         return self._entry.generations if self._entry is not None else 0
 
     @property
@@ -54,12 +55,12 @@ class Recollection:
         return self._trials.matches + sum(one.matches for one in self._variants)
 
     def drop(self) -> None:
-        """Recalls and keeps nothing from here on."""
+        """Recalls and keeps nothing from now on."""
         self._memory = None
 
     def recall(self, machine: CircuitMachine, random: Random) -> Recalled | None:
-        """What there is of the game; all kinds of trial matches go on from those of before. None where there is
-        nothing, or nothing that fits."""
+        """Returns the stored knowledge of the game; trial matches of all kinds continue from the stored results. None
+        if there is nothing, or nothing that fits."""
         memory, fluents = self._memory, machine.game.fluents
         try:
             entry = memory.read() if memory is not None else None
@@ -89,7 +90,7 @@ class Recollection:
         return Recalled(features, evaluation, experience)
 
     def keep(self, machine: CircuitMachine, features: Features, learner: Learner) -> None:
-        """Writes what was learnt, if enough of it is new."""
+        """Stores the learner's results, if enough is new."""
         if self._memory is None:
             return
         generations = self.generations + learner.generations

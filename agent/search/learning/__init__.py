@@ -1,8 +1,7 @@
-"""How alpha-beta learns the evaluation of a game: from matches of shallow searches against one another.
+"""Learning of alpha-beta's evaluation from matches of shallow searches against one another.
 
-`first_evaluation` is that from random play, `selfplay` plays the matches, `lessons` takes from them what there is to
-learn, as `actors` do on helpers elsewhere, `learner` fits the evaluation to that, in as many and as deep matches as
-`pace` says, with one weight for features that the symmetries of the game lead to each other (`ties`). `foresight`
-compares what it says of results with what playouts say. `warming` compiles the kernels.
-Imported by `agent.search.choosing`, and `warming` by `agent.kernels.groups`.
+The fit to random play comes first (`first_evaluation`). `selfplay` plays matches, `lessons` draws positions and targets
+from them, also on helpers (`actors`), and `learner` fits the evaluation to these. `pace` sets number and depth of the
+matches, `ties` the weights shared by symmetry. `foresight` compares the evaluation with playouts, and `memory` keeps it
+for later matches of the game.
 """

@@ -1,7 +1,7 @@
-"""Self-play with helpers: they play matches as well, from which the engine learns.
+"""Self-play on helpers, from which the engine learns.
 
-One learner and many actors, as in distributed reinforcement learning (Espeholt et al. 2018): helpers are told each new
-evaluation, and tell positions and targets. One that vanishes takes with it the matches that it has not told.
+One learner and many actors, as in distributed reinforcement learning (Espeholt et al. 2018): helpers receive each new
+evaluation, and send positions and targets. Those of matches not yet sent are lost with a helper.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from games.machine import State
 
 @dataclass(frozen=True, eq=False)
 class Players:
-    """Who plays the matches."""
+    """Settings of the players."""
 
     evaluation: LogisticEvaluation
     depth: int
-    """Plies that both sides search."""
+    """Plies searched by both sides."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lessons:
-    """What a helper's matches teach that have ended since it was asked last."""
+    """Lessons of a helper's matches that have ended since its last answer."""
 
     matches: tuple[Lesson, ...]
 
     def fits(self, words: int) -> bool:
-        """Whether it is of a game whose packed states have so many words, and makes sense."""
+        """Whether it belongs to a game with packed states of that many words, and is well-formed."""
         return all(
             states.dtype == np.uint64
             and states.shape == (len(targets), words)
@@ -56,14 +56,14 @@ class SelfPlaySetting(Setting):
 
     features: Features
     players: Players
-    """The first ones: others follow as notes."""
+    """The first ones; others follow as notes."""
 
     def assistant(self, machine: CircuitMachine, role: int, rank: int) -> Assistant:
         return SelfPlayAssistant(self, machine)
 
 
 class _Box:
-    """Where one thread leaves lessons for another one."""
+    """Lessons passed from one thread to another."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -74,7 +74,7 @@ class _Box:
             self._lessons += lessons
 
     def empty(self) -> list[Lesson]:
-        """Takes out what is in it."""
+        """Removes and returns all lessons."""
         with self._lock:
             lessons, self._lessons = self._lessons, []
         return lessons
@@ -85,7 +85,7 @@ class SelfPlayAssistant(Assistant):
 
     def __init__(self, setting: SelfPlaySetting, machine: CircuitMachine) -> None:
         self._machine = machine
-        # Helpers must not play the same matches, nor must one that is asked again.
+        # Each helper plays other matches, also when asked again.
         chosen = np.random.default_rng()
         zobrist = chosen.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
         self._table = LessonTable(machine, setting.features, int(chosen.integers(1 << 62)), zobrist)
@@ -118,7 +118,7 @@ class SelfPlayAssistant(Assistant):
 
 
 class Actors:
-    """What a learner has of its helpers; without a team, nothing."""
+    """A learner's helpers; does nothing without a team."""
 
     def __init__(self, team: Team | None, machine: CircuitMachine, features: Features) -> None:
         self._team = team
@@ -127,17 +127,17 @@ class Actors:
         self._setting: SelfPlaySetting | None = None
         self._players: Players | None = None
         self._told: Players | None = None
-        """What helpers go by, as far as they were told."""
+        """The newest players sent to helpers."""
         self._heard = _Box()
 
     @property
     def size(self) -> int:
-        """How many helpers are at work."""
+        """Number of helpers at work."""
         return 0 if self._team is None else self._team.size
 
     @contextmanager
     def playing(self, root: NDArray[np.uint64], evaluation: LogisticEvaluation, depth: int) -> Iterator[None]:
-        """Has helpers play matches meanwhile that start at a packed state."""
+        """Has helpers play matches from a packed state during the context."""
         team = self._team
         if team is None:
             yield
@@ -151,13 +151,13 @@ class Actors:
             yield
 
     def go_by(self, evaluation: LogisticEvaluation, depth: int) -> None:
-        """Has them play by this evaluation from now on, and search so many plies."""
+        """Has helpers play by this evaluation, searching that many plies."""
         now = self._players
         if now is None or now.evaluation is not evaluation or now.depth != depth:
             self._players = Players(evaluation, depth)
 
     def lessons(self) -> list[Lesson]:
-        """What has come since this was asked last."""
+        """Removes and returns the lessons received."""
         return self._heard.empty()
 
     def _hear(self, answer: object) -> Players | None:

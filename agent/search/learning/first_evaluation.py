@@ -1,4 +1,4 @@
-"""The first evaluation of a game, from random play: what learning from matches begins with."""
+"""The first evaluation of a game, from random play; the start of learning from matches."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from agent.search.pvs.survey import MAX_PLIES, share_of_points
 from games.gdl.running.machine import CircuitMachine
 
 MOST_BATCHES = 64
-"""Batches of 64 random matches for games with very many fluents. Set by hand; not tuned."""
+"""Limit on batches of 64 random matches for games with very many fluents."""
 
 
 def fit_fluents(
     trainer: fit.EvaluationTrainer, root: NDArray[np.uint64], end: float, stop: StopFlag
 ) -> LogisticEvaluation | None:
-    """An evaluation with a weight for each fluent, by matches from a packed state (words), until `end`
-    (`time.monotonic`) or `stop`; None where there is none by then, and none will come unless it was stopped."""
+    """Returns an evaluation with a weight for each fluent, by matches from a packed state (words), until `end`
+    (`time.monotonic`) or `stop`.
+
+    None if there is none by then; unless stopped, none will follow.
+    """
     while not stop[0] and not trainer.done and (time.monotonic() < end or trainer.evaluation is None):
         trainer.step(root, stop)
         if trainer.solving:
@@ -38,7 +41,7 @@ def fit_fluents(
 
 
 def fit_patterns(machine: CircuitMachine, learner: Learner, random: Random, end: float, stop: StopFlag) -> None:
-    """Gives a learner a first evaluation with shared weights, from random matches until `end` (`time.monotonic`)."""
+    """Sets a learner's first evaluation, with shared weights, by random matches until `end` (`time.monotonic`)."""
     chosen = np.random.default_rng(random.getrandbits(63))
     states, results = [], []
     for _ in range(MOST_BATCHES):

@@ -1,9 +1,8 @@
-"""How well an evaluation foresees results, beside what random playouts tell of them.
+"""Correlation of an evaluation with results, compared with that of random playouts.
 
-Alpha-beta goes by the one, tree search by the other, so that where the first is far better alpha-beta is likely to do
-better, long before trial matches can show it: each match that is played to learn from tells something, not who wins
-once in a while. What is foreseen is compared with results that the evaluation was not fitted to yet (prequential
-validation, Dawid 1984).
+Alpha-beta relies on the evaluation, tree search on playouts: where the evaluation foresees results far better,
+alpha-beta probably plays better. This shows long before trial matches do, as each match learnt from counts. Results are
+those that the evaluation was not yet fitted to (prequential validation, Dawid 1984).
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from agent.search.pvs.survey import share_of_points
 from games.gdl.running.machine import CircuitMachine
 
 KEPT = 256
-"""Positions that are kept: evaluations become better. Set by hand; not tuned."""
+"""Limit on positions kept: evaluations improve."""
 AT_ONCE = 2
-"""Positions in a batch of 64 playouts. Set by hand; not tuned."""
+"""Positions in a batch of 64 playouts."""
 ENOUGH = 24
-"""Positions from which on a comparison means something. Set by hand; not tuned."""
+"""Least number of positions for a comparison."""
 SAME = 1e-9
-"""Products of deviations up to which one of both is taken to be 0."""
+"""Highest product of deviations taken for rounding of 0."""
 
 
 @dataclass(slots=True)
@@ -42,7 +41,7 @@ class _Position:
 
 
 class Foresight:
-    """Positions of matches, one of each, with what the evaluation said of them and what became of them."""
+    """Positions, one of each match, with expected and real results."""
 
     def __init__(self, machine: CircuitMachine, seed: int) -> None:
         self._programs = machine.programs
@@ -54,7 +53,7 @@ class Foresight:
         self._positions.extend(map(_Position, states, foreseen.tolist(), results.tolist()))
 
     def play_out(self, seconds: float, stop: StopFlag) -> None:
-        """Plays out what was not yet, the newest first, for about so many seconds, or until `stop`."""
+        """Plays out waiting positions, the newest first, for about that many seconds, or until `stop`."""
         end = time.monotonic() + seconds
         waiting = [position for position in reversed(self._positions) if position.playouts is None]
         for first in range(0, len(waiting), AT_ONCE):
@@ -73,8 +72,10 @@ class Foresight:
 
     @property
     def advantage(self) -> float:
-        """By how much the evaluation's correlation with results is higher than that of playouts, -2..2; less where
-        there are few positions, and 0 where there are hardly any, or all matches end alike."""
+        """Difference of the evaluation's and the playouts' correlations with results, -2..2.
+
+        Shrunk where there are few positions; 0 below `ENOUGH`, or where all matches end alike.
+        """
         known = [one for one in self._positions if one.playouts is not None and not np.isnan(one.playouts)]
         if len(known) < ENOUGH:
             return 0.0
@@ -87,6 +88,6 @@ class Foresight:
 
 
 def _correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """Pearson's, of two series (n) of 0..1; 0 where one of them is constant, but for rounding."""
+    """Returns Pearson's correlation of two series (n) of 0..1; 0 where one of them is constant, but for rounding."""
     deviation = float(x.std() * y.std())
     return float(((x - x.mean()) * (y - y.mean())).mean()) / deviation if deviation > SAME else 0.0

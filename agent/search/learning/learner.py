@@ -1,9 +1,8 @@
 """Learns the evaluation from matches of shallow searches: logistic regression of results on the facts that hold.
 
-Policy iteration: the search with the newest evaluation plays against itself, the next one is fitted to how these
-matches went, and takes its place if it wins more than half of the points against it. The prior is the evaluation
-before, and facts that match a pattern share a part of their weight, as in the fit to random play
-(`agent.search.evaluation`), which is the first evaluation.
+Policy iteration: the search plays against itself, a candidate is fitted to these matches, and replaces the evaluation
+if it wins more than half of the points against it. The prior is centred on the evaluation; facts that match a pattern
+share a part of their weight. The fit to random play (`agent.search.evaluation`) is the first evaluation.
 """
 
 from __future__ import annotations
@@ -31,25 +30,23 @@ from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.symmetry import Symmetry
 
 GATE = 32
-"""Matches of a new evaluation against the one before. Set by hand; not tuned."""
+"""Matches of a candidate against the evaluation."""
 OWN_SHARE = 0.25
-"""Share of a generation's matches that are played here at least, however many helpers there are: theirs come late. Set
-by hand; not tuned."""
+"""Least share of a generation's matches played here, however many helpers there are: theirs come late."""
 FACT_DEVIATION, PATTERN_DEVIATION = 0.1, 0.2
-"""Prior standard deviations of the change of a fact's own weight and of that which the facts of a pattern share, in log
-odds. Set by hand: without the evaluation before as the centre, and with wider ones, new evaluations lost."""
+"""Prior standard deviations of the change of a fact's own weight and of a pattern's, in log odds. With wider ones, or
+without the last evaluation as the centre, new evaluations lost."""
 MAX_POSITIONS, MAX_FACTS = 20_000, 4_000_000
-"""Positions that are kept at most, and facts of all of them (true or not). Set by hand; not tuned."""
+"""Limits on positions kept, and on their facts (true or not) in total."""
 SINGLE_GENERATIONS = 4
-"""Only then pairs have weights, too: the first generations make the most difference, and are made in half of the time
-without them. Set by hand; not tuned."""
+"""Generations without weights of pairs: the first generations gain most, and take half the time so."""
 NEWTON_STEPS, MOST_HALVINGS = 3, 8
 MOST_ODDS = 8.0
-"""Log odds are taken to be no larger where chances are made of them. Set by hand; not tuned."""
+"""Limit on log odds that chances are computed from."""
 
 
 class Experience(NamedTuple):
-    """Positions of matches that an evaluation is learnt from."""
+    """Positions of matches to learn from."""
 
     facts: NDArray[np.bool_]
     """(n, fluents) which facts hold."""
@@ -74,37 +71,37 @@ class Learner:
         symmetries: Sequence[Symmetry] = (),
         team: Team | None = None,
     ) -> None:
-        """`start` is the first evaluation, which `earlier` generations of another learner have made; `symmetries` are
-        those of the game, or generate them; a `team` plays matches to learn from as well."""
+        """`start` is the first evaluation, made by `earlier` generations of another learner. `symmetries` are those of
+        the game, or generate them; a `team` plays matches, too."""
         n = len(machine.game.fluents)
         self._features = features
         self._ties = ties = Ties(features, symmetries)
         self.evaluation = LogisticEvaluation(ties.expand(ties.mean(start.weights)), 0.0 if ties.odd else start.bias)
         self._earlier = earlier
         self.generations = 0
-        """Evaluations that were fitted."""
+        """Candidates fitted."""
         self.accepted = 0
-        """Those that won."""
+        """Candidates that won."""
         self.matches = 0
-        """Matches that were learnt from."""
+        """Matches learnt from."""
         self._plies = 0
-        """Of all of them."""
+        """Total of these matches."""
         self._prior = PATTERN_DEVIATION**2 * ties.patterns(features.patterns)
         self._prior[np.diag_indices(ties.n)] += FACT_DEVIATION**2
         self._facts = np.zeros((0, n), np.bool_)
-        """Which facts hold in the positions that are kept."""
+        """(positions, fluents) facts of the positions kept."""
         self._x = np.zeros((0, ties.n), np.float32)
-        """What each weight is multiplied by in them."""
+        """(positions, weights) factors of the weights there."""
         self._targets = np.zeros(0)
         self._fresh = 0
         """Matches since the last evaluation was fitted."""
         self.foresight = Foresight(machine, seed)
-        """What was foreseen of matches before they were learnt from."""
+        """Results expected of matches before learning from them."""
         self._pace = LearningPace(earlier)
         self._candidate: LogisticEvaluation | None = None
-        """One that is being tried out: what a stop interrupts goes on the next time."""
+        """Being tried out; kept when stopped."""
         self._points, self._played = 0.0, 0
-        """What it has won so far, and in how many matches."""
+        """Its points and matches so far."""
         self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, ties.n))
         zobrist = np.random.default_rng(seed).integers(0, 1 << 64, n, np.uint64)
         self._tables = [LessonTable(machine, features, seed + i, zobrist) for i in range(threads)]
@@ -112,7 +109,7 @@ class Learner:
         self._lock = threading.Lock()
 
     def run(self, root: NDArray[np.uint64], stop: StopFlag) -> None:
-        """Learns from matches that start at a packed state until `stop[0]`: at the latest when a fit is done.
+        """Learns from matches that start at a packed state until `stop[0]`; ends after a running fit at the latest.
 
         A second thread that calls it waits for the first.
         """
@@ -132,38 +129,37 @@ class Learner:
 
     @property
     def plies(self) -> float | None:
-        """How long the matches were on average; None before the first one."""
+        """Mean length of the matches; None before the first one."""
         return self._plies / self.matches if self.matches else None
 
     def imitate(self, states: NDArray[np.uint64], results: NDArray[np.float64], stop: StopFlag) -> None:
-        """Fits the evaluation to results (n), 0..1 for role 0, of packed states (n, words), unless it is stopped."""
+        """Fits the evaluation to results (n), 0..1 for role 0, of packed states (n, words), unless stopped."""
         fitted = self._fit(self._inputs(facts_in(states, self._features.n_fluents)), results, stop)
         if fitted is not None:
             self.evaluation = fitted
 
     @property
     def experience(self) -> Experience:
-        """What it has learnt from, and has still to learn from. Not where fluents share weights."""
-        # An evaluation that is still being tried out is lost, and is to be fitted again.
+        """Positions kept for the next fit. Not available where fluents share weights."""
+        # A candidate is not kept: its matches count as fresh.
         fresh = self._fresh if self._candidate is None else MATCHES
         return Experience(self._facts, self._targets, fresh)
 
     def resume(self, experience: Experience) -> None:
-        """Goes on from what another learner of the game has left; nothing was recorded yet."""
+        """Continues another learner's work on the game; only before anything is recorded."""
         self._facts, self._targets = experience.facts[-self._kept :], experience.targets[-self._kept :]
         self._x, self._fresh = self._inputs(self._facts), experience.fresh
 
     def _inputs(self, facts: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """What each weight is multiplied by (n, weights) where these facts (n, fluents) hold."""
+        """Returns the factors (n, weights) of the weights where these facts (n, fluents) hold."""
         return self._ties.reduce(self._features.of(facts))
 
     def _expected(self, x: NDArray[np.float32]) -> NDArray[np.float64]:
-        """The results (n), 0..1, that the evaluation expects of positions by what its weights are multiplied by (n,
-        weights)."""
+        """Returns the results (n), 0..1, that the evaluation expects of positions with these factors (n, weights)."""
         return _chances(x @ self._ties.mean(self.evaluation.weights) + self.evaluation.bias)
 
     def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> bool:
-        """Records matches, and fits and tries out an evaluation; returns whether there was anything to learn from."""
+        """Records matches, fits a candidate and tries it out; returns whether there was anything to learn from."""
         for table in self._tables:
             table.set_evaluation(0, self.evaluation)
         self._actors.go_by(self.evaluation, self._pace.depth)
@@ -191,15 +187,15 @@ class Learner:
         return True
 
     def _learn(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> LogisticEvaluation | None:
-        """Records matches, and fits an evaluation to what is known; None where it was stopped, or nothing was there."""
-        # What helpers have played while an evaluation was fitted and tried out.
+        """Records matches and fits a candidate; None if it was stopped, or there was nothing to learn from."""
+        # Played by helpers during the last fit and trial.
         self._remember(self._actors.lessons())
         most, fewest = (-(-max(0, n - self._fresh) // len(self._tables)) for n in (MATCHES, FEWEST_MATCHES))
         begin = time.monotonic()
         parts = list(pool.map(lambda table: self._record(table, root, most, fewest, stop), self._tables))
         lessons = [lesson for part, _ in parts for lesson in part]
         self._pace.played(min(depth for _, depth in parts), self._fresh + len(lessons), time.monotonic() - begin)
-        # What was recorded before a stop counts: else nothing would ever be learnt where there is little time at once.
+        # Also what was recorded before a stop: else little time at once would teach nothing.
         self._remember(lessons + self._actors.lessons())
         if stop[0] or not self._fresh:
             return None
@@ -209,7 +205,7 @@ class Learner:
         return fitted
 
     def _remember(self, lessons: Sequence[Lesson]) -> None:
-        """Learns from these matches as well from now on."""
+        """Adds these matches to the positions kept."""
         self._fresh += len(lessons)
         self.matches += len(lessons)
         self._plies += sum(lesson.plies for lesson in lessons)
@@ -217,7 +213,7 @@ class Learner:
             states = np.concatenate([lesson.states for lesson in lessons])
             new = facts_in(states, self._features.n_fluents)
             x = self._inputs(new)
-            # Positions of one match have the same result, so that more of them tell little more.
+            # One position of each match: the others have the same result.
             some = np.cumsum([0, *(len(lesson.states) for lesson in lessons[:-1])])
             results = np.array([lesson.result for lesson in lessons])
             self.foresight.add(states[some], self._expected(x[some]), results)
@@ -228,7 +224,7 @@ class Learner:
     def _record(
         self, table: LessonTable, root: NDArray[np.uint64], most: int, fewest: int, stop: StopFlag
     ) -> tuple[list[Lesson], int]:
-        """Plays matches (see `LearningPace.matches`); what they teach, and how deep the last ones were."""
+        """Plays matches (see `LearningPace.matches`); returns their lessons, and the depth of the last ones."""
         lessons = []
         depth, own = self._pace.depth, len(self._tables)
         share = max(OWN_SHARE, own / (own + self._actors.size))
@@ -241,19 +237,16 @@ class Learner:
         return lessons, depth
 
     def _fit(self, x: NDArray[np.float32], y: NDArray[np.float64], stop: StopFlag) -> LogisticEvaluation | None:
-        """Logistic regression of targets (n) on what weights are multiplied by (n, weights); None if it is stopped.
+        """Returns the logistic regression of targets (n) on factors of the weights (n, weights); None if stopped.
 
-        The prior is normal, around the present evaluation.
-
-        Newton's method (iteratively reweighted least squares) with step halving: whole steps go much too far where the
-        evaluation is sure and wrong. The covariance of the prior may be singular, so that it is not inverted: what is
-        solved for is the change in multiples of it.
+        The prior is normal, around the present evaluation. Newton's method (iteratively reweighted least squares) with
+        step halving: whole steps go much too far where the evaluation is sure and wrong. The prior covariance may be
+        singular, so it is not inverted: the equations are solved for the change in multiples of it.
         """
         old, ties = self.evaluation, self._ties
         used = ties.n if self._earlier + self.generations >= SINGLE_GENERATIONS else ties.n_single
         x, prior, weights = x[:, :used], self._prior[:used, :used], ties.mean(old.weights)[:used]
         base = x @ weights.astype(np.float32)
-        # The change of the weights, the same in multiples of the prior, and that of the odds; and the bias.
         now = _LearningStep(np.zeros(used), np.zeros(used), np.zeros(len(x)), old.bias)
         loss = now.loss(base, y)
         for _ in range(NEWTON_STEPS):
@@ -265,9 +258,9 @@ class Learner:
             mean = (importance @ x).astype(np.float64) / total
             centre = float(importance @ wanted / total)
             if ties.odd:
-                # No state is better for one role than its opposite is for the other one.
+                # A state is worth to one role what its opposite is to the other.
                 mean, centre = np.zeros(used), 0.0
-            # Of centred features, without a centred copy of all of them.
+            # Covariance of centred features, without a centred copy of them.
             covariance = (x.T @ (x * importance[:, None])).astype(np.float64) - total * np.outer(mean, mean)
             if stop[0]:
                 return None
@@ -291,24 +284,24 @@ class Learner:
 
 
 def _chances(odds: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """The chances (n), 0..1, of log odds (n)."""
+    """Returns the chances (n), 0..1, of log odds (n)."""
     chances: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(odds, -MOST_ODDS, MOST_ODDS)))
     return chances
 
 
 class _LearningStep(NamedTuple):
-    """Where a fit is."""
+    """A point of a fit's descent."""
 
     change: NDArray[np.float64]
-    """(features) of the weights."""
+    """(features) change of the weights."""
     multiples: NDArray[np.float64]
-    """(features) what the prior's covariance is multiplied by to give the change."""
+    """(features) the change in multiples of the prior's covariance."""
     odds: NDArray[np.float32] | NDArray[np.float64]
-    """(n) what the change adds to the log odds of each position."""
+    """(n) change of each position's log odds."""
     bias: float
 
     def towards(self, other: _LearningStep, share: float) -> _LearningStep:
-        """Part of the way to another one."""
+        """Returns a point on the way to another one."""
         return _LearningStep(
             self.change + share * (other.change - self.change),
             self.multiples + share * (other.multiples - self.multiples),
@@ -317,8 +310,8 @@ class _LearningStep(NamedTuple):
         )
 
     def loss(self, base: NDArray[np.float32], targets: NDArray[np.float64]) -> float:
-        """What is to be minimised: the cross entropy of all targets (n), and what the prior has against the change.
-        `base` (n) is what the odds were before, without a bias."""
+        """Returns the loss to minimise: the cross entropy of all targets (n) plus the prior's penalty. `base` (n) are
+        the odds before the change, without a bias."""
         odds = base + self.odds + self.bias
         cross_entropy = np.logaddexp(0, odds).sum() - float(targets @ odds)
         return float(cross_entropy) + 0.5 * float(self.change @ self.multiples)

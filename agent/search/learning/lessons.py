@@ -1,6 +1,6 @@
-"""Matches of shallow searches, and what there is to learn from each: some positions, and how it went on from there.
+"""Matches of shallow searches, and the lesson of each: some positions and how the match went on.
 
-Targets are lambda-returns of TD(lambda) (Sutton 1988), as the values of later positions vary less than results do.
+Targets are lambda-returns of TD(lambda) (Sutton 1988), as the values of later positions vary less than results.
 """
 
 from __future__ import annotations
@@ -20,17 +20,16 @@ from agent.search.pvs.survey import MAX_PLIES
 from games.gdl.running.machine import CircuitMachine
 
 QUIET_PLIES = 2
-"""Plies of quiescence at most in these matches. Learning for 15 s CPU so against 6 plies, two runs of 140 matches at
-depths 2 and 3: breakthrough 0.78 (5 generations instead of 1), a knights' race 0.50; 1 ply 0.64 and 0.48, none 0.64 and
-0.31."""
+"""Limit on plies of quiescence in these matches. Tuned: 50 and 78 % of the points against 6 plies (see
+docs/experiments.md)."""
 OPENING = 8
-"""Most random plies at the start of a match. Set by hand; not tuned."""
+"""Limit on random plies at the start of a match."""
 RANDOM_MOVES = 3000
-"""Chance of a random move, in 65536ths, in matches that are learnt from. Set by hand; not tuned."""
+"""Chance of a random move, in 65536ths, in recorded matches."""
 SAMPLES = 8
-"""Positions of a match that are learnt from: neighbours tell the same. Set by hand; not tuned."""
+"""Positions of a match to learn from: neighbours teach the same."""
 LAMBDA = 0.8
-"""Weight of what comes after the next position in a position's target. Set by hand; not tuned."""
+"""Share of later positions, beyond the next one, in a position's target."""
 
 
 class Lesson(NamedTuple):
@@ -39,11 +38,11 @@ class Lesson(NamedTuple):
     states: NDArray[np.uint64]
     """(n, words) packed."""
     targets: NDArray[np.float64]
-    """(n) what role 0 may expect of them, 0..1."""
+    """(n) expected results for role 0, 0..1."""
     plies: int
-    """How long the match was."""
+    """Length of the match."""
     result: float
-    """What role 0 got, 0..1."""
+    """Role 0's share of the points, 0..1."""
 
 
 class LessonTable:
@@ -57,7 +56,7 @@ class LessonTable:
         self._scores = np.zeros(MAX_PLIES, np.int64)
 
     def set_evaluation(self, player: int, evaluation: LogisticEvaluation) -> None:
-        """What a player goes by from now on."""
+        """Sets the evaluation of a player, 0 or 1."""
         searcher = self.players[player]
         searcher.set_evaluation(*evaluation.in_units)
         searcher.game.table[:] = 0
@@ -65,13 +64,13 @@ class LessonTable:
     def play(
         self, first: int, root: NDArray[np.uint64], depth: int, opening: int, random: int, stop: StopFlag
     ) -> tuple[int, int]:
-        """A match, player `first` being role 0; see `selfplay.play_match`."""
+        """Plays a match with player `first` as role 0; see `selfplay.play_match`."""
         games = [self.players[first].game, self.players[1 - first].game]
         n, result = play_match(*games, root.copy(), depth, opening, random, self._rng, self._states, self._scores, stop)
         return int(n), int(result)
 
     def record(self, root: NDArray[np.uint64], depth: int, stop: StopFlag) -> Lesson | None:
-        """What a match from a packed state teaches, some random moves included; None if it did not come to its end."""
+        """Plays a match from a packed state, with some random moves; returns its lesson, or None if it did not end."""
         opening = int(self._random.integers(0, OPENING + 1))
         n, result = self.play(0, root, depth, opening, RANDOM_MOVES, stop)
         if stop[0] or result == NO_RESULT or n == 0:
@@ -81,7 +80,8 @@ class LessonTable:
         return Lesson(self._states[chosen], targets[chosen], opening + n, points_of(result))
 
     def compare(self, root: NDArray[np.uint64], depth: int, pairs: int, stop: StopFlag) -> tuple[float, int]:
-        """The points of player 1 against player 0 in pairs of matches with the same opening, and their number."""
+        """Returns the points of player 1 against player 0 in pairs of matches with the same opening, and their
+        number."""
         points, played = 0.0, 0
         for _ in range(pairs):
             opening, seed = int(self._random.integers(2, OPENING + 1)), self._rng[0]
@@ -97,7 +97,8 @@ class LessonTable:
 
 
 def _returns(scores: NDArray[np.int64], result: int) -> NDArray[np.float64]:
-    """The lambda-returns (n), 0..1, of positions with these scores (n), NO_RESULT where nothing was searched."""
+    """Returns the lambda-returns (n), 0..1, of positions with these scores (n), NO_RESULT where nothing was
+    searched."""
     targets = np.empty(len(scores))
     after = points_of(result)
     for i in range(len(scores) - 1, -1, -1):

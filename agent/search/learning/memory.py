@@ -1,11 +1,11 @@
-"""What was learnt in earlier matches of a game, on disk under a digest of its rules.
+"""Memory of earlier matches of a game, on disk under a digest of its rules.
 
-The evaluation, how it did, and the positions from which the next one will be learnt: learning goes on as if the match
-before had not ended, so that a game is learnt in the end also where each match leaves little time for it.
+It keeps the evaluation, its record, and the positions for the next fit. Learning continues as if the last match had not
+ended, so games are learnt even where each match leaves little time.
 
-An entry is a text file of its own: a checksum, then JSON. Files that are damaged, or of another version, count for
-nothing and are overwritten. Several processes may read and write at once: files are replaced as a whole, and the last
-one to write wins. Where there are too many, those go that were not used for the longest time.
+An entry is a text file: a checksum, then JSON. Damaged files and those of other versions are ignored and overwritten.
+Several processes may read and write at once: files are replaced as a whole, and the last writer wins. If there are too
+many, those unused for the longest time are deleted.
 """
 
 from __future__ import annotations
@@ -41,32 +41,31 @@ from games.machine import Term
 log = logging.getLogger(__name__)
 
 VERSION = 5
-"""Of the files. To be counted up when the meaning of what stands in them changes, also of the features' weights."""
+"""Version of the files; to be increased when the meaning of their content changes, also that of features' weights."""
 SUFFIX = ".learnt"
 MAX_ENTRIES, MAX_BYTES = 1000, 64 << 20
-"""Bounds on the whole folder. Set by hand; not tuned."""
+"""Limits on the whole folder."""
 MAX_FACT_BYTES = 1 << 18
-"""Bytes for the facts of positions in an entry, a bit each: for those that are newest. Set by hand: all that learning
-keeps, in games with up to 100 fluents."""
+"""Limit on bytes of positions' facts in an entry, a bit each; the newest are kept. Enough for all that learning keeps
+in games with up to 100 fluents."""
 MAX_FILE = 1 << 20
-"""Bytes of an entry; a file that is larger is none."""
+"""Limit on bytes of an entry."""
 STALE_SECONDS = 3600.0
-"""Age of a temporary file whose writer must have died. Set by hand; not tuned."""
+"""Age of a temporary file whose writer must have died."""
 MAX_WEIGHT = 100.0
-"""Log odds; no weight that was learnt comes near it."""
+"""Limit on log odds; learnt weights come nowhere near it."""
 LEAST_KNOWN = 0.9
-"""Share of a game's fluents that an entry must have weights for. Ways of grounding differ in what they keep, but not by
-much. Set by hand; not tuned."""
+"""Least share of a game's fluents with weights in an entry: ways of grounding differ a little."""
 
 
 @dataclass(frozen=True)
 class Positions:
-    """`learning.Experience` in terms of keys."""
+    """`learner.Experience` by keys."""
 
     keys: tuple[int, ...] = ()
     """Keys of the fluents, by column."""
     facts: bytes = b""
-    """A row of bits for each position, filled up to whole bytes, the lowest bit first."""
+    """A row of bits for each position, padded to whole bytes, lowest bit first."""
     targets: bytes = b""
     """A little-endian 16-bit number for each position; 65535 stands for 1."""
     fresh: int = 0
@@ -74,34 +73,34 @@ class Positions:
 
 @dataclass(frozen=True)
 class MemoryEntry:
-    """What is kept of a game."""
+    """Memory of one game."""
 
     weights: Mapping[int, float]
-    """By key (64 bits): what a fluent, a conjunction with so many facts missing, or a threat (see `Features.threat`)
-    adds to the log odds of a win of role 0."""
+    """Weights in log odds of a win of role 0 by key (64 bits): of fluents, conjunctions with a number of facts missing,
+    threats (see `Features.threat`) and pairs."""
     bias: float
     generations: int
-    """Evaluations that were learnt one after the other until this one."""
+    """Evaluations learnt one after the other."""
     matches: int
-    """Matches against itself that these were learnt from."""
+    """Matches against itself learnt from."""
     trials: Tally
-    """What alpha-beta got in matches against tree search."""
+    """Result of alpha-beta against tree search."""
     positions: Positions = Positions()
-    """What the next evaluation will be fitted to, with what is recorded then."""
+    """Positions for the next fit."""
     variants: Mapping[str, Tally] = field(default_factory=dict)
-    """What tree search got in matches against itself, searching in another way, by the name of that."""
+    """Results of tree search's variants against plain tree search, by name."""
 
 
 class Store:
     """A folder of entries."""
 
     def __init__(self, folder: Path, *, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
-        """The folder is created by the first `write`."""
+        """The first `write` creates the folder."""
         self._folder = folder
         self._max_entries, self._max_bytes = max_entries, max_bytes
 
     def read(self, digest: str) -> MemoryEntry | None:
-        """The entry of the rules with this digest (hexadecimal); None where there is none that can be used."""
+        """Returns the entry of the rules with this digest (hexadecimal); None if there is no usable one."""
         path = self._path(digest)
         try:
             if path.stat().st_size > MAX_FILE:
@@ -113,12 +112,12 @@ class Store:
             log.warning("%s is ignored: %s: %s", path, type(error).__name__, error)
             return None
         with contextlib.suppress(OSError):
-            # The time of the last use.
+            # Time of the last use.
             os.utime(path)
         return entry
 
     def write(self, digest: str, entry: MemoryEntry) -> None:
-        """Replaces the entry of these rules, and removes others as bounds demand. Raises `OSError`."""
+        """Replaces the entry of these rules, and deletes others beyond the limits. Raises `OSError`."""
         path = self._path(digest)
         self._folder.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=".", suffix=SUFFIX)
@@ -157,10 +156,10 @@ class Store:
 
 
 class SheetMemory:
-    """What is remembered of one rulesheet, in terms of the features of its circuit."""
+    """Memory of one rulesheet, in terms of its circuit's features."""
 
     def __init__(self, store: Store, rulesheet: Sequence[Term], roles: Sequence[Term]) -> None:
-        """The rules as they were received; nothing is done with them yet."""
+        """Takes the rules as received; their canonical form is computed when needed."""
         self._store, self._rulesheet, self._roles = store, rulesheet, roles
 
     @cached_property
@@ -168,11 +167,11 @@ class SheetMemory:
         return canonical_form(self._rulesheet, self._roles)
 
     def read(self) -> MemoryEntry | None:
-        """What was kept of these rules; None where there is nothing."""
+        """Returns the entry of these rules; None if there is none."""
         return self._store.read(self._form.digest) if self._form is not None else None
 
     def pairs(self, entry: MemoryEntry, fluents: Sequence[Term]) -> NDArray[np.int32]:
-        """The pairs (n, 2) of these fluents that an entry has weights for: random play would show others."""
+        """Returns the pairs (n, 2) of these fluents with weights in an entry: random play would show others."""
         if self._form is None:
             return np.zeros((0, 2), np.int32)
         keys = [self._form.key(fluent) for fluent in fluents]
@@ -180,7 +179,7 @@ class SheetMemory:
         return np.array(found, np.int32).reshape(-1, 2)
 
     def evaluation(self, entry: MemoryEntry, fluents: Sequence[Term], features: Features) -> LogisticEvaluation | None:
-        """The evaluation of an entry, for these features of a game with these fluents; None where it does not fit."""
+        """Returns an entry's evaluation for these features of a game with these fluents; None if it does not fit."""
         if self._form is None:
             return None
         keys, columns = _keys(self._form, fluents, features)
@@ -188,20 +187,20 @@ class SheetMemory:
         if known[: len(fluents)].sum() < max(1.0, LEAST_KNOWN * len(fluents)):
             return None
         values = np.array([entry.weights.get(key, 0.0) for key in keys])
-        # A conjunction that is new to us counts for nothing in the mean of those that share its weight.
+        # A conjunction not in the entry is left out of the mean of those that share its weight.
         members = np.bincount(columns[known], minlength=features.n)
         weights = np.bincount(columns[known], values[known], features.n) / np.maximum(members, 1)
         return LogisticEvaluation(weights, entry.bias)
 
     def experience(self, entry: MemoryEntry, fluents: Sequence[Term]) -> Experience | None:
-        """What an entry has for learning on; None where that does not fit. Facts that are new count as not true."""
+        """Returns an entry's positions for the next fit; None if they do not fit. New facts count as false."""
         positions, form = entry.positions, self._form
         place = {key: column for column, key in enumerate(positions.keys)}
         if form is None or len(place) < max(1, len(positions.keys)):
             return None
         keys = [form.key(fluent) for fluent in fluents]
         if len(set(keys)) < len(keys):
-            # Facts that are alike: nobody knows which of them was meant.
+            # Ambiguous facts.
             return None
         rows = np.frombuffer(positions.facts, np.uint8).reshape(-1, (len(place) + 7) // 8)
         bits = np.unpackbits(rows, axis=1, bitorder="little")[:, : len(place)] != 0
@@ -223,11 +222,11 @@ class SheetMemory:
         trials: Tally,
         variants: Mapping[str, Tally] | None = None,
     ) -> None:
-        """Keeps an evaluation, and what led to it (see `MemoryEntry`), for later matches. Raises `OSError`."""
+        """Stores an evaluation and its record (see `MemoryEntry`) for later matches. Raises `OSError`."""
         if self._form is None:
             return
         keys, columns = _keys(self._form, fluents, features)
-        # Facts that the canonical form cannot tell apart should have equal weights, or nearly.
+        # Facts that the canonical form cannot tell apart should have about equal weights.
         shared: dict[int, list[float]] = {}
         for key, column in zip(keys, columns.tolist(), strict=True):
             shared.setdefault(key, []).append(float(evaluation.weights[column]))
@@ -238,10 +237,10 @@ class SheetMemory:
 
 
 def _keys(form: CanonicalForm, fluents: Sequence[Term], features: Features) -> tuple[list[int], NDArray[np.int64]]:
-    """Keys of fluents, conjunctions with so many facts missing, threats, and pairs; the feature (a column) that each
-    counts for.
+    """Returns keys of fluents, conjunctions with a number of facts missing, threats and pairs, and the feature (column)
+    of each.
 
-    Features for which nothing of that counts are not remembered.
+    Features of none of these are not remembered.
     """
     keys = [form.key(fluent) for fluent in fluents]
     columns = list(range(len(fluents)))
@@ -262,7 +261,7 @@ def _keys(form: CanonicalForm, fluents: Sequence[Term], features: Features) -> t
 
 
 def _together(keys: Sequence[int], facts: Sequence[int]) -> bytes:
-    """The keys of some facts, the same in any order."""
+    """Returns the keys of some facts, independent of their order."""
     return b"".join(key.to_bytes(8, "little") for key in sorted(keys[fact] for fact in facts))
 
 
@@ -272,7 +271,7 @@ def _pair_key(keys: Sequence[int], pair: Sequence[int]) -> int:
 
 
 def _positions(keys: Sequence[int], experience: Experience) -> Positions:
-    """The newest of the positions."""
+    """Returns the newest positions that fit."""
     rows = np.packbits(experience.facts, axis=1, bitorder="little")
     most = MAX_FACT_BYTES // max(1, rows.shape[1])
     targets = np.round(65535 * experience.targets[-most:]).astype("<u2")
@@ -302,7 +301,7 @@ def _encode(digest: str, entry: MemoryEntry) -> bytes:
 
 
 def _decode(content: bytes, digest: str) -> MemoryEntry:
-    """Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` for what is no entry of these rules."""
+    """Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` for anything but an entry of these rules."""
     checksum, _, body = content.partition(b"\n")
     body = body.removesuffix(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != checksum:

@@ -1,7 +1,7 @@
-"""Matches of shallow searches against one another, from which the evaluation learns and by which it is judged.
+"""Matches of shallow searches against one another, to learn from and to compare evaluations.
 
-In all kernels `first` and `second` are `PvsGame`s, for role 0 and role 1, of one game: with workspaces of their own or
-the same one twice.
+In all kernels `first` and `second` are `PvsGame`s of one game, for role 0 and role 1, with workspaces of their own or a
+common one.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from games.bits.splitmix import random32
 from games.gdl.running.kernels import ONE, ZERO
 
 NO_RESULT = 1 << 21
-"""What `play_match` returns where a match did not come to its end."""
+"""Result of a match that did not end."""
 
 
 @inner_kernel()
 def _play_move(game, state, count, depth, random, rng, value, stop):
     """Replaces a packed state (uint64[words]), placed with `count` children, by the next one; returns its result.
 
-    The move is the best one by a search to `depth`, whose score for role 0 is put into `value` (int64[1]); any one,
-    with a chance of `random` / 65536.
+    The move is the best one by a search to `depth`, whose score for role 0 goes into `value` (int64[1]), or a random
+    one with a chance of `random` / 65536.
     """
     work = game.work
     child = np.int64(0)
@@ -54,12 +54,12 @@ def _play_move(game, state, count, depth, random, rng, value, stop):
 
 @njit(**KERNEL)
 def play_match(first, second, state, depth, opening, random, rng, states, values, stop):
-    """Plays from a packed state (uint64[words], overwritten) to the end, `opening` random plies first.
+    """Plays from a packed state (uint64[words], overwritten) to the end, with `opening` random plies first.
 
-    Both sides search to `depth` plies and play any move with a chance of `random` / 65536. Returns the number of
-    positions after the opening, which stand in `states` (uint64[most, words]) with their scores for role 0 in `values`
-    (int64[most], NO_RESULT where nothing was searched), and the result as in `PvsWorkspace.result`: NO_RESULT if the
-    match could not be played to its end in `opening + most` plies or was stopped. `rng` is uint64[1].
+    Both sides search to `depth` plies and play a random move with a chance of `random` / 65536. Returns the number of
+    positions after the opening, and the result as in `PvsWorkspace.result`: NO_RESULT if the match was stopped or did
+    not end within `opening + most` plies. Writes the positions to `states` (uint64[most, words]) and their scores for
+    role 0 to `values` (int64[most], NO_RESULT where nothing was searched). `rng` is uint64[1].
     """
     n = 0
     for ply in range(opening + len(states)):

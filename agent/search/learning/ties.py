@@ -1,7 +1,7 @@
-"""Features that share a weight because the game's symmetries lead one to the other.
+"""Features that share a weight because symmetries of the game map one to the other.
 
-A symmetry that leaves the roles alone leads a state to one that is worth as much, one that swaps them to one that is
-worth the opposite. So there are fewer weights to learn, from as many positions.
+A symmetry that keeps the roles maps a state to one of equal worth; one that swaps them, to one of opposite worth. So
+there are fewer weights to learn from as many positions.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ from games.gdl.running.rebuilding import is_cyclic, unfactored
 from games.gdl.structure.symmetry import Symmetry, find_symmetries
 
 MAX_INPUTS = 200_000
-"""Gate inputs of circuits whose symmetries are looked for, at most. Set by hand; not tuned."""
+"""Limit on gate inputs of circuits searched for symmetries."""
 SECONDS = 1.0
-"""Of CPU time at most for that. Set by hand; not tuned."""
+"""Limit on CPU time of that search."""
 
 
 class Ties:
-    """Which features have one weight together, some of them with the opposite sign."""
+    """Features with a common weight, possibly of opposite sign."""
 
     def __init__(self, features: Features, symmetries: Sequence[Symmetry]) -> None:
-        """`symmetries` are those of the game that the features are of, or generate them; none where features are
-        patterns of fluents."""
+        """`symmetries` are those of the game, or generate them; none where features are patterns of fluents."""
         n = features.n
         self.odd = any(one.swaps_roles for one in symmetries)
-        """Whether roles can be swapped: then the evaluation has no constant term."""
+        """Whether roles can be swapped: the evaluation then has no constant term."""
         groups = _Groups(n)
         for one in symmetries:
             sign = -1 if one.swaps_roles else 1
@@ -41,7 +40,7 @@ class Ties:
         self.n = int(place.max(initial=-1)) + 1
         """Number of weights."""
         self.n_single = int(place[: features.n_single].max(initial=-1)) + 1
-        """Number of those that no pair has."""
+        """Number of weights without those of pairs."""
         self._members = np.zeros((n, self.n), np.float32)
         known = place >= 0
         self._members[np.flatnonzero(known), place[known]] = sign_of[known]
@@ -49,19 +48,19 @@ class Ties:
         self._trivial = self.n == n
 
     def reduce(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What the weights (n) are multiplied by in states with these features (states, features)."""
+        """Returns the weights' factors (states, n) in states with these features (states, features)."""
         return x if self._trivial else x @ self._members
 
     def mean(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The weights (n) that are nearest to those of all features (features)."""
+        """Returns the weights (n) nearest to those of all features (features)."""
         return weights if self._trivial else (weights @ self._members) / self._sizes
 
     def expand(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The weights of all features (features)."""
+        """Returns the weights of all features (features)."""
         return weights if self._trivial else (self._members @ weights).astype(np.float64)
 
     def patterns(self, patterns: NDArray[np.float32]) -> NDArray[np.float64]:
-        """(n, n) what weights have in common, as features (features, features) have patterns."""
+        """Returns (n, n) the patterns shared by weights, by those shared by features (features, features)."""
         if self._trivial:
             return patterns.astype(np.float64)
         shares = (self._members / self._sizes).astype(np.float32)
@@ -70,14 +69,14 @@ class Ties:
 
 
 class _Groups:
-    """Things that are joined, alike or opposite: union-find with signs."""
+    """Groups of equal or opposite things: union-find with signs."""
 
     def __init__(self, n: int) -> None:
         self._parent = list(range(n))
         self._sign = [1] * n
-        """Against the parent."""
+        """Relative to the parent."""
         self._nothing: set[int] = set()
-        """Roots of groups in which something is the opposite of itself."""
+        """Roots of groups with a member that is its own opposite."""
 
     def _find(self, one: int) -> tuple[int, int]:
         sign = 1
@@ -87,13 +86,13 @@ class _Groups:
         return one, sign
 
     def join(self, one: int, other: int, sign: int) -> None:
-        """From now on both are one, or each other's opposite."""
+        """Joins two things as equal, or as opposite with `sign` -1."""
         (root, first), (absorbed, second) = self._find(one), self._find(other)
         if root == absorbed:
             if first != second * sign:
                 self._nothing.add(root)
             return
-        # Whoever comes first stands for the group: weights of pairs come last.
+        # The first one represents the group: weights of pairs come last.
         if absorbed < root:
             root, absorbed = absorbed, root
         self._parent[absorbed] = root
@@ -102,7 +101,7 @@ class _Groups:
             self._nothing.add(root)
 
     def numbered(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The number of each one's group (-1: it is nothing), in the order of their first members, and its sign."""
+        """Returns each one's group, numbered by first members (-1 where it is its own opposite), and its sign there."""
         roots = [self._find(one) for one in range(len(self._parent))]
         numbers: dict[int, int] = {}
         for root, _ in roots:
@@ -113,7 +112,7 @@ class _Groups:
 
 
 def _images(features: Features, symmetry: Symmetry) -> NDArray[np.int64]:
-    """(features) where each goes; -1 where there is no such feature."""
+    """Returns (features) the image of each; -1 if it is not a feature."""
     to = symmetry.fluents
     images = np.full(features.n, -1, np.int64)
     images[: features.n_fluents] = to
@@ -137,7 +136,7 @@ def _ranges(first: NDArray[np.int32]) -> list[tuple[int, int]]:
 
 
 def symmetries_of(machine: CircuitMachine) -> list[Symmetry]:
-    """What generates the symmetries of a game, as far as they are found in a second."""
+    """Returns generators of a game's symmetries, as far as found within the time limit."""
     programs = machine.programs
     inputs = sum(len(one.inputs) for one in (programs.legal, programs.next, programs.goal))
     if inputs > MAX_INPUTS or is_cyclic(machine):

@@ -1,4 +1,4 @@
-"""How a series of matches went, for those who play it and for those who keep it."""
+"""Result of a series of matches, for those who play it and those who store it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Tally(NamedTuple):
-    """What one side got in matches, as it is kept for later ones."""
+    """Points of one side in a number of matches."""
 
     points: float = 0.0
     """0..1 for each match."""

@@ -1,4 +1,4 @@
-"""The kernels of alpha-beta and of what it learns, made ready."""
+"""Warming of the kernels of alpha-beta and of learning."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from games.gdl.running.machine import CircuitMachine
 
 
 def warm_kernels(machine: CircuitMachine) -> None:
-    """Makes this process compile the kernels of alpha-beta and of learning, or load them from the cache."""
+    """Compiles the kernels of alpha-beta and of learning in this process, or loads them from the cache."""
     root, stop = machine.pack(machine.initial()), np.zeros(1, np.uint8)
     searcher = PvsAnalyser(machine, find_features(machine, 1), megabytes=1).searchers[0]
     searcher.analyse(root, stop, lambda verdict: None, 2)
