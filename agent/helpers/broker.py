@@ -1,8 +1,8 @@
 """The process between a match's worker and its helpers: `python -m agent.helpers.broker`.
 
-The worker's requests come on standard input, responses leave on standard output. It ends when the worker does, and with
-it, as it is the driver of a Ray job of its own, all actors of the match. Should Ray hang or bring the process down, the
-worker does not notice more than that no answers come.
+The worker's requests come on standard input, responses leave on standard output. It is the driver of a Ray job: when it
+ends, as it does with the worker, all actors of the match end. If Ray hangs or crashes it, the worker only misses
+answers.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 
 from agent.errors import InputError, first_line
 from agent.helpers.connection import NoClusterError, connect
-from agent.helpers.messages import Content, Failed, Join, Note, Order, Present, Request, Response
+from agent.helpers.messages import Content, HelperFailed, Join, Note, Order, Present, Request, Response
 
 if TYPE_CHECKING:
-    # With Ray, which may not be there.
+    # Imports Ray, which is optional.
     from agent.helpers.helper_group import HelperGroup
 
 log = logging.getLogger(__name__)
 
 STEP_SECONDS = 0.5
-"""How long helpers are waited for at a time. Set by hand; not tuned."""
+"""Seconds of one wait for helpers."""
 
 
 def main() -> None:
@@ -34,22 +34,22 @@ def main() -> None:
     from agent.logs import start_logging
 
     pipe = Connection(os.dup(0)), Connection(os.dup(1))
-    # Whatever else prints must not get between the responses.
+    # Other output must not get between the responses.
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     start_logging()
-    # The worker's bound on its memory is not for the object store, which is mapped as a whole.
+    # Ray maps its whole object store, which the worker's memory bound does not allow.
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
     try:
         _Broker(*pipe).run()
     finally:
-        # Not through Ray's exit, which waits for the cluster.
+        # Ray's own exit waits for the cluster.
         os._exit(0)
 
 
 class _Broker:
-    """Passes on what comes."""
+    """Passes messages between worker and helpers."""
 
     def __init__(self, requests: Connection, responses: Connection) -> None:
         self._requests = requests
@@ -57,7 +57,7 @@ class _Broker:
         self._sending = threading.Lock()
 
     def run(self) -> None:
-        """Until the worker ends, or there is no cluster."""
+        """Runs until the worker ends, or there is no cluster."""
         join = self._requests.recv()
         assert isinstance(join, Join)
         waiting: queue.SimpleQueue[Request] = queue.SimpleQueue()
@@ -72,7 +72,7 @@ class _Broker:
                 group.step(STEP_SECONDS)
         except Exception as error:
             hopeless = isinstance(error, InputError) and not isinstance(error, NoClusterError)
-            self._send(Failed(first_line(error), hopeless=hopeless))
+            self._send(HelperFailed(first_line(error), hopeless=hopeless))
 
     def _receive(self, waiting: queue.SimpleQueue[Request]) -> None:
         try:

@@ -9,14 +9,14 @@ from typing import Any
 from agent.errors import InputError, first_line
 
 INSTALL = "pip install 'ggp-agent[cluster]'"
-"""How the extra is installed."""
+"""Command that installs the extra."""
 
 ANSWER_SECONDS = 5.0
-"""How long a head node may take to accept a connection. Set by hand; not tuned."""
+"""Longest time for a head node to accept a connection."""
 
 
 class NoClusterError(InputError):
-    """No cluster answers at an address: there may be one later."""
+    """No cluster answers at an address (yet)."""
 
 
 def import_ray() -> ModuleType:
@@ -30,10 +30,9 @@ def import_ray() -> ModuleType:
 
 
 def connect(address: str) -> Any:
-    """Joins the cluster at `HOST:PORT`, or with `auto` the one that this machine is a node of; returns `ray`.
+    """Joins the cluster at `HOST:PORT`, or with `auto` that of this machine, unless joined already; returns `ray`.
 
-    Does nothing where this process has joined one already. Raises `InputError` where Ray or an address is missing, and
-    `NoClusterError` where no cluster can be joined there.
+    Raises `InputError` where Ray or an address is missing, and `NoClusterError` where no cluster can be joined.
     """
     ray: Any = import_ray()
     if ray.is_initialized():
@@ -52,13 +51,15 @@ def connect(address: str) -> Any:
 
 
 def disconnect() -> None:
-    """Leaves the cluster that `connect` has joined; what this process has started there ends."""
+    """Leaves the cluster, and ends what this process started there."""
     import_ray().shutdown()
 
 
 def check_reachable(address: str) -> None:
-    """Raises `InputError` for what is no HOST:PORT, and `NoClusterError` where nobody answers: Ray itself would try for
-    minutes."""
+    """Raises `InputError` for anything but HOST:PORT, and `NoClusterError` where nobody answers.
+
+    Ray itself would try for minutes.
+    """
     host, _, port = address.rpartition(":")
     if "//" in address or not host or not port.isdigit():
         raise InputError(f"{address}: a cluster is `auto`, or HOST:PORT of its head node, such as 192.0.2.7:6379")

@@ -1,7 +1,7 @@
-"""A helper: searches on one core of the cluster what the match's worker asks, and tells what it has found out.
+"""A helper: searches the worker's questions on one core of the cluster, and reports its findings.
 
-It knows nothing of Ray: `broker` makes an actor of it. Its methods are called in two threads at a time, one of which
-waits in `listen`; a third thread searches.
+It knows nothing of Ray: `helper_group` makes an actor of it. Two threads call its methods, one of which waits in
+`listen`; a third thread searches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from agent.helpers.messages import Heard, Note, Order, Place, Ready, machine_name
+from agent.helpers.messages import Heard, HelperReady, Note, Order, Place, machine_name
 from agent.search.team import Assistant
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class Helper:
     """Searches for one match."""
 
     def __init__(self, rank: int, fetch: Callable[[Any], bytes] = lambda content: content) -> None:
-        """`fetch` turns what `tell` is given of games and settings into their bytes."""
+        """`fetch` turns the games and settings of `tell` into their bytes."""
         self._rank = rank
         self._fetch = fetch
         self._changed = threading.Condition()
@@ -35,17 +35,17 @@ class Helper:
         self._contents: tuple[Any, Any] = (None, None)
         self._stop = np.zeros(1, np.uint8)
         self._game: tuple[int, Any] = (-1, None)
-        """Number and (machine, role) of what is played."""
+        """Number of the game, and (machine, role)."""
         self._assistant: tuple[int, int, Assistant | None] = (-1, -1, None)
-        """Numbers of the game and the setting that the assistant was made for."""
+        """Numbers of the assistant's game and setting, and the assistant."""
         self._answering: tuple[int, Assistant | None] = (-1, None)
-        """The question that is searched, and by whom."""
+        """Number of the present question, and its assistant."""
         self._note: Note | None = None
         self._told: bytes | None = None
         threading.Thread(target=self._search, name="helper", daemon=True).start()
 
-    def prepare(self, worker: Place) -> Ready:
-        """Takes a core that the worker does not use, and compiles or loads the kernels: a node compiles them once."""
+    def prepare(self, worker: Place) -> HelperReady:
+        """Takes a core that the worker does not use, and loads the kernels; a node compiles them once."""
         name = f"{platform.node()}, process {os.getpid()}"
         from games.kernel_cache import sources_digest
 
@@ -53,7 +53,7 @@ class Helper:
         if worker.machine == machine_name():
             free = os.sched_getaffinity(0) - worker.cores
             if not free:
-                return Ready(name, version, "the match's worker uses all cores of its machine")
+                return HelperReady(name, version, "the match's worker uses all cores of its machine")
             for thread in os.listdir("/proc/self/task"):
                 os.sched_setaffinity(int(thread), free)
         from agent.kernels.progress import prepare
@@ -62,10 +62,10 @@ class Helper:
 
         prepare((CIRCUIT, TREE, ALPHA_BETA)).close()
         registry.warm_up()
-        return Ready(name, version)
+        return HelperReady(name, version)
 
     def tell(self, order: Order, game: Any, setting: Any) -> None:
-        """Takes an order; `game` and `setting` are what `fetch` takes. One that was overtaken by another is ignored."""
+        """Takes an order, unless a later one came first; `game` and `setting` are arguments of `fetch`."""
         with self._changed:
             if self._order is not None and order.number <= self._order.number:
                 return
@@ -74,7 +74,7 @@ class Helper:
             self._changed.notify_all()
 
     def listen(self, seconds: float, note: Note | None = None) -> Heard:
-        """Takes a note, if there is a new one; what is known of the present question after so many seconds."""
+        """Takes a note, if there is one; returns the findings on the present question after some seconds."""
         if note is not None:
             self._take(note)
         time.sleep(seconds)
@@ -87,7 +87,7 @@ class Helper:
         return Heard(question, pickle.dumps(answer))
 
     def _take(self, note: Note) -> None:
-        """Keeps it where its question has not arrived, or was given up."""
+        """Takes a note, or keeps it until its question arrives."""
         question, assistant = self._answering
         if question == note.question and assistant is not None:
             assistant.take(pickle.loads(note.data))
@@ -108,7 +108,7 @@ class Helper:
             try:
                 self._follow(order, *contents)
             except Exception:
-                # The next question may be another matter.
+                # The next question may fare better.
                 log.exception("a helper fails")
                 self._answering = (-1, None)
                 self._assistant = (-1, -1, None)
@@ -133,7 +133,7 @@ class Helper:
             self._game = (order.game, pickle.loads(self._fetch(game)))
         kept_game, kept_setting, assistant = self._assistant
         if assistant is None or (kept_game, kept_setting) != (order.game, order.setting):
-            # Its memory is to be free before the next one takes some.
+            # Its memory is freed before the next one is made.
             assistant = None
             self._assistant = (-1, -1, None)
             machine, role = self._game[1]

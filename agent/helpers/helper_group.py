@@ -1,7 +1,7 @@
-"""The helpers of one match as its broker sees them: found on the nodes of a Ray cluster, told, listened to, given up.
+"""The helpers of one match on the nodes of a Ray cluster: found, told, listened to, given up.
 
-An actor is asked for on each core that a node says it has. One for which no core is free waits in Ray's queue, and is
-counted in when its kernels are loaded. A node that comes later, or comes back, is found at the next look.
+An actor is requested for each core of each node. Without a free core it waits in Ray's queue; it counts once its
+kernels are loaded. Nodes that come later, or come back, are found at the next look.
 """
 
 from __future__ import annotations
@@ -19,51 +19,53 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from agent.errors import first_line
 from agent.helpers.helper import Helper
-from agent.helpers.messages import Answer, Content, Heard, Note, Order, Place, Ready, pause
+from agent.helpers.messages import Content, Heard, HelperAnswer, HelperReady, Note, Order, Place, pause
 from games.kernel_cache import sources_digest
 
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-"""Between two looks at which nodes there are. Set by hand; not tuned."""
+"""Seconds between two looks at the nodes."""
 
 FETCH_SECONDS = 60.0
-"""After which a helper gives up fetching a game or a setting, until the next order. Set by hand; not tuned."""
+"""Seconds after which a helper gives up fetching a game or a setting, until the next order."""
 
 MOST_FAILURES = 3
-"""Helpers in a row that were lost before they were ready, after which a node is left alone: what it lacks, such as the
-agent itself, it will lack the next time. One that comes back is another node to Ray. Set by hand; not tuned."""
+"""Helpers in a row lost before they were ready, after which a node is left alone: it lacks something, such as the
+agent. To Ray, one that comes back is another node."""
 
 
 @dataclass(eq=False)
 class _Member:
-    """A helper, from when it was asked for."""
+    """A helper, requested or at work."""
 
     rank: int
     node: str
     actor: Any
     preparing: Any
-    """The reference to its `Ready`."""
+    """Reference to its `HelperReady`."""
     ready: bool = False
     listening: Any = None
-    """The reference to what it is to tell next."""
+    """Reference to the result of its `listen`."""
     sent: int = -1
-    """The number of the last order that it got."""
+    """Number of its last order."""
     noted: Note | None = None
-    """The last note that it got."""
+    """Its last note."""
     name: str = ""
     since: float = field(default_factory=time.monotonic)
 
 
 class HelperGroup:
-    """All helpers of a match, in a process that `ray.init` has connected.
+    """All helpers of a match, in a process connected by `ray.init`.
 
-    One thread calls `step` over and over; what is to be passed on may come from another one meanwhile.
+    One thread calls `step` over and over; orders and notes may come from another one meanwhile.
     """
 
-    def __init__(self, place: Place, most: int, answer: Callable[[Answer], None], count: Callable[[int], None]) -> None:
-        """`place` is where the worker runs, `most` the number of helpers at most, 0 for any. `answer` gets what they
-        tell, `count` how many are at work whenever that has changed."""
+    def __init__(
+        self, place: Place, most: int, answer: Callable[[HelperAnswer], None], count: Callable[[int], None]
+    ) -> None:
+        """`most` bounds the number of helpers (0: no bound). `answer` takes their answers, `count` their number at work
+        whenever it changes."""
         self._place = place
         self._most = most
         self._answer = answer
@@ -72,19 +74,19 @@ class HelperGroup:
         self._actors = ray.remote(_Actor)
         self._members: list[_Member] = []
         self._refusing: dict[str, str] = {}
-        """Nodes that cannot help, and why."""
+        """Reasons of nodes that cannot help."""
         self._failures: Counter[str] = Counter()
-        """By node, see `MOST_FAILURES`."""
+        """Failures by node, see `MOST_FAILURES`."""
         self._contents: dict[int, bytes] = {}
-        """By number."""
+        """Contents by number."""
         self._references: dict[int, Any] = {}
-        """To objects in Ray's store, by the number of the content; see `_reference`."""
+        """References to objects in Ray's store, by number of the content; see `_reference`."""
         self._order: Order | None = None
         self._note: Note | None = None
-        """The last one."""
+        """The newest note."""
         self._looked = 0.0
         self._lock = threading.Lock()
-        """Held while members or contents are used; never while they are waited for."""
+        """Held while members or contents are used, never during a wait."""
 
     def keep(self, content: Content) -> None:
         """Keeps a game or a setting for all helpers."""
@@ -103,12 +105,12 @@ class HelperGroup:
                 self._references.pop(number, None)
 
     def note(self, note: Note) -> None:
-        """Passes a note on, to each helper when it is listened to the next time; of several, the last one."""
+        """Passes the newest note on to each helper, with its next `listen`."""
         with self._lock:
             self._note = note
 
     def step(self, seconds: float) -> None:
-        """Looks for helpers, and waits for what they tell, for so many seconds at most."""
+        """Looks for helpers, and waits for their answers, for at most `seconds`."""
         if time.monotonic() - self._looked >= LOOK_SECONDS:
             self._look()
         # Nobody else adds or removes members.
@@ -154,7 +156,7 @@ class HelperGroup:
         rank = next(rank for rank in range(len(ranks) + 1) if rank not in ranks)
         options = {
             "num_cpus": 1,
-            # One that listens, and orders.
+            # `listen`, and `tell` beside it.
             "max_concurrency": 2,
             "scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False),
         }
@@ -163,10 +165,10 @@ class HelperGroup:
         with self._lock:
             self._members.append(member)
 
-    def _take(self, member: _Member, told: Ready | Heard) -> None:
+    def _take(self, member: _Member, told: HelperReady | Heard) -> None:
         if isinstance(told, Heard):
             if told.data is not None:
-                self._answer(Answer(member.rank, told.question, told.data))
+                self._answer(HelperAnswer(member.rank, told.question, told.data))
         else:
             refusal = told.refusal
             if told.version != self._version:
@@ -190,14 +192,14 @@ class HelperGroup:
         order = self._order
         if order is not None and member.sent != order.number:
             member.sent = order.number
-            # In lists, so that a helper fetches only what it does not have yet.
+            # In lists, Ray leaves the fetching to the helper, which may have them already.
             member.actor.tell.remote(order, [self._reference(order.game)], [self._reference(order.setting)])
 
     def _reference(self, number: int) -> Any:
-        """A content's object in Ray's store, which is put there anew after a helper was lost.
+        """A content's object in Ray's store, put there anew after a helper was lost.
 
-        Nodes fetch objects from any node that has a copy. For some time after a node was lost Ray looks for a copy
-        there, too, and every time waits for 10 s before it tries another node.
+        Nodes fetch objects from any node with a copy. For some time after a node was lost Ray tries that node too, and
+        waits for 10 s each time.
         """
         if number not in self._references:
             self._references[number] = ray.put(self._contents[number])

@@ -1,7 +1,6 @@
 """The worker's end of its helpers: a `Team` whose methods never wait, over a broker process that may hang or die.
 
-Two threads stand between the engine and the broker. One sends what was asked last, the other takes what comes and
-leaves it where the engine finds it.
+Two threads stand between engine and broker: one sends the newest question, the other keeps the answers for the engine.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from agent.helpers.messages import (
-    Answer,
     Content,
-    Failed,
+    HelperAnswer,
+    HelperFailed,
     Join,
     Note,
     Order,
@@ -38,30 +37,29 @@ from games.machine import State
 log = logging.getLogger(__name__)
 
 FIRST_DELAY, LAST_DELAY = 2.0, 30.0
-"""Seconds until a broker that has failed is followed by another, doubled from the first time to the last. Set by hand;
-not tuned."""
+"""Seconds until a failed broker is followed by another: doubled from the first to the last."""
 
 BROKER = (sys.executable, "-m", "agent.helpers.broker")
-"""The command that starts a broker."""
+"""Command that starts a broker."""
 
 
 class ClusterTeam(Team):
-    """Helpers of a Ray cluster, as long as there are any."""
+    """The helpers of a Ray cluster, if there are any."""
 
     def __init__(self, address: str, most: int = 0, command: tuple[str, ...] = BROKER) -> None:
-        """Starts looking for helpers, `most` at most (0: as many as there are cores). `address` is the cluster's, as
-        `ray.init` takes it; `command` starts a broker."""
+        """Starts looking for at most `most` helpers (0: one on each core). `address` is for `ray.init`; `command`
+        starts a broker."""
         self._join = Join(address, most, Place(machine_name(), frozenset(os.sched_getaffinity(0))))
         self._command = command
         self._changed = threading.Condition()
         self._hearing = threading.RLock()
-        """Held while an engine hears an answer; reentrant, as it may ask or rest on hearing it."""
+        """Held while an engine hears an answer; reentrant, since it may ask or rest then."""
         self._numbers = 0
-        """Contents, orders and questions so far."""
+        """Number of contents, orders and questions so far."""
         self._game: tuple[Any, int] | None = None
         self._setting: Setting | None = None
         self._contents: dict[str, tuple[int, object]] = {}
-        """Number and object of the present game and setting."""
+        """Numbers and objects of the present game and setting."""
         self._order: Order | None = None
         self._note: Note | None = None
         self._hear: Hear | None = None
@@ -122,10 +120,10 @@ class ClusterTeam(Team):
     def size(self) -> int:
         return self._size
 
-    # --- for whoever has made it
+    # --- the owner's side
 
     def wait(self, helpers: int, seconds: float) -> bool:
-        """Waits until so many helpers are at work, for so many seconds at most; returns whether they are."""
+        """Waits for at most `seconds` until `helpers` are at work; returns whether they are."""
         with self._changed:
             return self._changed.wait_for(lambda: self._size >= helpers, seconds)
 
@@ -145,7 +143,7 @@ class ClusterTeam(Team):
         return self._numbers
 
     def _keep_broker(self) -> None:
-        """Has a broker, and another one should it fail."""
+        """Runs a broker, and another one whenever it fails."""
         delay = FIRST_DELAY
         while not self._closed:
             failed = self._run_broker()
@@ -162,14 +160,14 @@ class ClusterTeam(Team):
             time.sleep(delay)
             delay = min(2 * delay, LAST_DELAY)
 
-    def _run_broker(self) -> Failed:
-        """Runs a broker until it ends; returns why."""
+    def _run_broker(self) -> HelperFailed:
+        """Runs a broker until it ends; returns the reason."""
         try:
             process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=module_environment()
             )
         except OSError as error:
-            return Failed(f"its process cannot be started: {error}", hopeless=False)
+            return HelperFailed(f"its process cannot be started: {error}", hopeless=False)
         with self._changed:
             self._process = process
             if self._closed:
@@ -183,11 +181,11 @@ class ClusterTeam(Team):
         process.stdout.close()
         sender = threading.Thread(target=self._send, args=(requests, ended), name="questions", daemon=True)
         sender.start()
-        failed = Failed("its process has ended", hopeless=False)
+        failed = HelperFailed("its process has ended", hopeless=False)
         try:
             while True:
                 response: Response = responses.recv()
-                if isinstance(response, Failed):
+                if isinstance(response, HelperFailed):
                     failed = response
                 else:
                     self._take(response)
@@ -204,7 +202,7 @@ class ClusterTeam(Team):
         return failed
 
     def _send(self, requests: Connection, ended: threading.Event) -> None:
-        """Sends to one broker what is new, until it has ended."""
+        """Sends one broker everything new until it has ended."""
         with contextlib.suppress(OSError), contextlib.closing(requests):
             requests.send(self._join)
             known: set[int] = set()
@@ -229,7 +227,7 @@ class ClusterTeam(Team):
                 for message in messages:
                     requests.send(message)
 
-    def _take(self, response: Answer | Present) -> None:
+    def _take(self, response: HelperAnswer | Present) -> None:
         if isinstance(response, Present):
             with self._changed:
                 self._size = response.helpers

@@ -1,6 +1,6 @@
-"""What passes between a match's worker, its broker, and the helpers: plain data, in which contents are pickled already.
+"""Messages between a match's worker, its broker and the helpers: plain data.
 
-The broker passes contents on without looking into them.
+Contents are pickled already: the broker passes them on unread.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from agent.processes import boot_id
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Find helpers. The first message."""
+    """The first message: find helpers."""
 
     address: str
-    """Of the cluster, as `ray.init` takes it."""
+    """Address of the cluster, for `ray.init`."""
     most: int
-    """Helpers at most; 0 for as many as there are cores."""
+    """Most helpers; 0 for one on each core."""
     place: Place
-    """Where the worker runs."""
+    """The worker's machine and cores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which cores of which machine the worker uses, so that no helper takes them from it."""
+    """The worker's cores, which no helper takes."""
 
     machine: str
-    """What tells machines apart, also where containers have the same name."""
+    """See `machine_name`."""
     cores: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A game or a setting, which many orders refer to: sent once."""
+    """A game or a setting: sent once, named by many orders."""
 
     number: int
     data: bytes
@@ -45,15 +45,15 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What all helpers are to do from now on; orders with higher numbers come later."""
+    """Work for all helpers from now on; later orders have higher numbers."""
 
     number: int
     game: int
-    """The number of the content that is a pickled (`CircuitMachine`, role)."""
+    """Number of the content with the pickled (`CircuitMachine`, role)."""
     setting: int
-    """The number of the content that is a pickled `Setting`."""
+    """Number of the content with the pickled `Setting`."""
     question: int
-    """What answers are to name; the same for as long as the state and how to search it are."""
+    """Number that answers name; stays as long as state and setting do."""
     state: bytes
     working: bool
     """Whether to search, or to rest."""
@@ -61,7 +61,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What helpers are to be told that search for this question; of several, the newest counts."""
+    """A note for all helpers at this question; the newest counts."""
 
     question: int
     data: bytes
@@ -74,8 +74,8 @@ Request: TypeAlias = Join | Content | Order | Note
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a helper knows by now."""
+class HelperAnswer:
+    """A helper's findings so far."""
 
     helper: int
     question: int
@@ -84,60 +84,59 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """How many helpers are at work by now."""
+    """Number of helpers at work."""
 
     helpers: int
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """There will be no helpers from this broker."""
+class HelperFailed:
+    """This broker has no helpers, and ends."""
 
     reason: str
     hopeless: bool
-    """Whether another try would fail as well."""
+    """Whether another try would fail, too."""
 
 
-Response: TypeAlias = Answer | Present | Failed
+Response: TypeAlias = HelperAnswer | Present | HelperFailed
 
 
 # ------------------------------------------------------------------------------------------- helper -> broker
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """A helper has its kernels, and can be counted in."""
+class HelperReady:
+    """A helper has loaded its kernels."""
 
     name: str
     """Machine and process, for the log."""
     version: str
-    """The digest of its sources: searches of others may differ in what they say, and in how they say it."""
+    """Digest of its sources, which must be the broker's."""
     refusal: str = ""
-    """Why it cannot help."""
+    """Reason why it cannot help; empty if it can."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a helper tells when it is listened to."""
+    """The result of `Helper.listen`."""
 
     question: int
     data: bytes | None
-    """None where it has nothing to tell, or nothing new."""
+    """None where there is nothing new."""
 
 
 ANSWERS_PER_SECOND = 60.0
-"""Of all helpers together, at most: what bounds the work of broker and worker (see `docs/cluster-match.md`). Set by
-hand; not tuned."""
+"""Most answers of all helpers together: bounds the work of broker and worker."""
 
 MOST_OFTEN = 0.05
-"""Seconds between two answers of a helper, at least. Set by hand; not tuned."""
+"""Fewest seconds between two answers of a helper."""
 
 
 def pause(helpers: int) -> float:
-    """Seconds between two answers of each of so many helpers."""
+    """Seconds between two answers of each helper."""
     return max(MOST_OFTEN, helpers / ANSWERS_PER_SECOND)
 
 
 def machine_name() -> str:
-    """What tells this machine from others: two containers of one machine have it in common."""
+    """A name of this machine; containers of one machine share it."""
     return boot_id() or platform.node()

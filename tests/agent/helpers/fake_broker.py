@@ -13,7 +13,7 @@ import threading
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from agent.helpers.messages import Answer, Content, Failed, Join, Note, Order, Present
+from agent.helpers.messages import Content, HelperAnswer, HelperFailed, Join, Note, Order, Present
 
 
 def main(mode: str, counter: Path) -> None:
@@ -22,7 +22,7 @@ def main(mode: str, counter: Path) -> None:
     starts = len(counter.read_text()) if counter.exists() else 0
     counter.write_text("x" * (starts + 1))
     if mode == "lacks":
-        responses.send(Failed("there is no Ray", hopeless=True))
+        responses.send(HelperFailed("there is no Ray", hopeless=True))
         return
     if mode == "hangs":
         threading.Event().wait()
@@ -41,13 +41,13 @@ def main(mode: str, counter: Path) -> None:
         elif isinstance(request, Order):
             if mode == "dies" and starts == 0:
                 return
-            responses.send(Answer(0, late, pickle.dumps("late")))
-            responses.send(Answer(1, request.question, b"garbage"))
+            responses.send(HelperAnswer(0, late, pickle.dumps("late")))
+            responses.send(HelperAnswer(1, request.question, b"garbage"))
             known = request.game in contents and request.setting in contents
-            responses.send(Answer(0, request.question, pickle.dumps((request.state, request.working, known))))
+            responses.send(HelperAnswer(0, request.question, pickle.dumps((request.state, request.working, known))))
             late = request.question
         elif isinstance(request, Note):
-            responses.send(Answer(2, request.question, request.data))
+            responses.send(HelperAnswer(2, request.question, request.data))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.helpers.messages import Answer, Content, Heard, Order, Place, Ready
+from agent.helpers.messages import Content, Heard, HelperAnswer, HelperReady, Order, Place
 from games.kernel_cache import sources_digest
 
 pytest.importorskip("ray", reason="needs Ray")
@@ -49,7 +49,7 @@ class Actor:
 
     def works(self) -> None:
         """Is ready from now on."""
-        self.ready.value = Ready("somewhere", sources_digest())
+        self.ready.value = HelperReady("somewhere", sources_digest())
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Broker:
     """A group of helpers, and what it has passed on."""
 
     def __init__(self) -> None:
-        self.answers: list[Answer] = []
+        self.answers: list[HelperAnswer] = []
         self.counts: list[int] = []
         self.group = module.HelperGroup(Place("m", frozenset()), 0, self.answers.append, self.counts.append)
         self.group.keep(Content(1, b"game"))

@@ -1,6 +1,6 @@
-"""Teams for a process that plays many matches, one after the other: to find helpers takes seconds.
+"""Teams of helpers for a process that plays many matches: finding helpers takes seconds.
 
-The cluster is the one that this machine belongs to, or what RAY_ADDRESS says, as for any program that uses Ray.
+The cluster is that of this machine, or of RAY_ADDRESS, as for any program that uses Ray.
 """
 
 from __future__ import annotations
@@ -18,23 +18,22 @@ from agent.search.engine import Engine
 from agent.search.team import Team
 
 READY_SECONDS = 180.0
-"""How long helpers are waited for: where kernels are missing they have to be compiled. Set by hand; not tuned."""
+"""Longest wait for helpers, which may have to compile kernels."""
 
 FREE_SECONDS = 3.0
-"""How long a team that an engine has is waited for: what that one has left running may take a second to end. A second
-team would have to do without the cores that the first one's helpers have. Set by hand; not tuned."""
+"""Longest wait for a team that an earlier engine holds, whose threads may take a second to end. A second team would
+lack the cores of the first."""
 
 _idle: dict[int, list[ClusterTeam]] = {}
-"""Teams that no engine uses, by the number of helpers."""
+"""Free teams by their number of helpers."""
 _teams: Counter[int] = Counter()
-"""How many there are, by the number of helpers."""
+"""Number of teams by their number of helpers."""
 
 
 def with_helpers(helpers: int, make: Callable[[Team], Engine | None]) -> Engine | None:
-    """The engine that `make` makes of a team with so many helpers, all of which are at work.
+    """Returns the engine that `make` makes of a team with `helpers` helpers at work.
 
-    The team is free for another engine as soon as this one is no longer used. Raises `InputError` where there are not
-    so many helpers.
+    The team is free again once the engine is garbage. Raises `InputError` where there are not so many helpers.
     """
     idle = _idle.setdefault(helpers, [])
     end = time.monotonic() + FREE_SECONDS

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.errors import InputError
-from agent.helpers import pool
+from agent.lab.tournament import teams
 
 
 class FakeTeam:
@@ -53,16 +53,16 @@ class FakeEngine:
 @pytest.fixture(autouse=True)
 def empty_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without teams of others."""
-    monkeypatch.setattr(pool, "ClusterTeam", FakeTeam)
+    monkeypatch.setattr(teams, "ClusterTeam", FakeTeam)
     monkeypatch.setattr(FakeTeam, "closed", 0)
-    monkeypatch.setattr(pool, "_idle", {})
-    monkeypatch.setattr(pool, "_teams", Counter())
+    monkeypatch.setattr(teams, "_idle", {})
+    monkeypatch.setattr(teams, "_teams", Counter())
     monkeypatch.setenv("RAY_ADDRESS", "ready")
 
 
 def engine(helpers: int = 1) -> Any:
     """One with so many helpers."""
-    made: Any = pool.with_helpers(helpers, FakeEngine)  # type: ignore[arg-type]
+    made: Any = teams.with_helpers(helpers, FakeEngine)  # type: ignore[arg-type]
     return made
 
 
@@ -82,11 +82,11 @@ def test_next_engine_has_the_team_of_the_last_one() -> None:
 
 def test_engines_at_the_same_time_have_teams_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second one after a while, in which the first one might have gone; other numbers of helpers at once."""
-    monkeypatch.setattr(pool, "FREE_SECONDS", 0.1)
+    monkeypatch.setattr(teams, "FREE_SECONDS", 0.1)
     first, second = engine(), engine()
     assert first.team is not second.team
     with monkeypatch.context() as patch:
-        patch.setattr(pool, "time", NoWaiting)
+        patch.setattr(teams, "time", NoWaiting)
         assert engine(2).team.size == 2
     teams = {id(first.team), id(second.team)}
     del first, second
@@ -101,13 +101,13 @@ def test_team_without_helpers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
         engine()
     assert FakeTeam.closed == 1
     monkeypatch.setenv("RAY_ADDRESS", "ready")
-    monkeypatch.setattr(pool, "time", NoWaiting)
+    monkeypatch.setattr(teams, "time", NoWaiting)
     assert engine().team.size == 1
 
 
 def test_team_is_free_where_no_engine_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it does not play the game, or fails."""
-    monkeypatch.setattr(pool, "time", NoWaiting)
+    monkeypatch.setattr(teams, "time", NoWaiting)
     teams: list[Any] = []
 
     def not_for_this_game(team: Any) -> None:
@@ -117,7 +117,7 @@ def test_team_is_free_where_no_engine_is_made(monkeypatch: pytest.MonkeyPatch) -
         teams.append(team)
         raise MemoryError("no room for a tree")
 
-    assert pool.with_helpers(1, not_for_this_game) is None
+    assert teams.with_helpers(1, not_for_this_game) is None
     with pytest.raises(MemoryError, match="no room"):
-        pool.with_helpers(1, failing)
+        teams.with_helpers(1, failing)
     assert engine().team is teams[0] is teams[1]
