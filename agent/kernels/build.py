@@ -1,7 +1,7 @@
 """The process that compiles one group of kernels into the cache: `python -m agent.kernels.build GROUP`.
 
-It ends at once where the group is complete already or another process is at it. It also ends when its standard input
-is closed: nobody waits any longer. What was compiled by then stays in the cache.
+It ends at once if the group is complete or being compiled by another process. It also ends when its standard input is
+closed; kernels compiled by then stay in the cache.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dataclasses import replace
 
 from agent.kernels import state
 from agent.kernels.meter import Specialisation, metering
-from agent.kernels.state import Progress
+from agent.kernels.state import BuildProgress
 from agent.search.kernel_groups import kernel_groups
 
 
 def build(group: str) -> None:
-    """Compiles the group, unless that is done or being done. Raises `OSError` where the cache cannot be written."""
+    """Compiles the group, unless that is done or under way. Raises `OSError` where the cache cannot be written."""
     with state.claim(group) as mine:
         if not mine or state.read(group).complete:
             return
-        progress = Progress(state.toolchain())
+        progress = BuildProgress(state.toolchain())
 
         def note(compiled: Specialisation) -> None:
             nonlocal progress
@@ -38,12 +38,12 @@ def build(group: str) -> None:
 
 
 def main() -> None:
-    """The command."""
+    """Compiles the group named on the command line."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    # The process is short, and Numba makes many objects: looking for cycles among them takes a tenth of the time.
+    # Garbage collection takes a tenth of the time, and the process is short.
     gc.disable()
     build(sys.argv[1])
-    # Taking the interpreter down would take longer than the kernel cache needs: it is written.
+    # Skip the interpreter's slow shutdown; the kernel cache is written.
     os._exit(0)
 
 

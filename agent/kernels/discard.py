@@ -1,4 +1,4 @@
-"""Throwing a damaged kernel cache away."""
+"""Removal of a damaged kernel cache."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ _KERNELS = (".nbi", ".nbc")
 
 
 def discard_kernels() -> None:
-    """Removes all compiled kernels, and what is noted of them: they are compiled again as in a new installation.
-
-    Processes that have loaded them already are not concerned. Raises `OSError`.
-    """
+    """Removes all compiled kernels and their progress files. Running processes are not affected. Raises `OSError`."""
     for group in kernel_groups():
         state.forget(group)
     for path in list(cache_folder().rglob("*")):

@@ -1,4 +1,4 @@
-"""Gets all groups of kernels compiled, as many at once as there are cores."""
+"""Compilation of groups of kernels, as many at once as there are cores."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from agent.search.kernel_groups import KernelGroup, kernel_groups
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """How far the compilation of some groups is."""
+class KernelReport:
+    """Progress in compiling some groups."""
 
     fraction: float
-    """0 to 1 of the work."""
+    """Share of the work done, 0 to 1."""
     seconds_left: float | None
-    """Estimated from how fast it went so far; None at the beginning."""
+    """Estimate from the speed so far; None at the beginning."""
     latest: str
-    """The kernel that was finished last."""
+    """Kernel finished last."""
 
 
 def start_build(name: str) -> subprocess.Popen[bytes]:
@@ -33,13 +33,13 @@ def start_build(name: str) -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         env=module_environment(),
-        # An interrupt at the keyboard is for the parent; the process ends with it.
+        # An interrupt at the keyboard is for the parent, with which the process ends.
         start_new_session=True,
     )
 
 
 class KernelKeeper:
-    """Call `step` every now and then until `finished`; it never blocks for long."""
+    """Compiles groups in processes of their own. Call `step` until `finished`; it never blocks for long."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class KernelKeeper:
         groups: Mapping[str, KernelGroup] | None = None,
         start: Callable[[str], subprocess.Popen[bytes]] = start_build,
     ) -> None:
-        """`names` are the groups wanted; those that they call for come with them.
+        """`names` are the wanted groups; those that must be compiled before them are added.
 
         `start` starts the process that compiles a group, with a pipe as its standard input.
         """
@@ -63,9 +63,9 @@ class KernelKeeper:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._begin = time.monotonic()
         self.ready: set[str] = set()
-        """Groups that are in the cache."""
+        """Groups in the cache."""
         self.failed: dict[str, str] = {}
-        """Groups that cannot be compiled ahead, and why. Workers do without them, commands compile them on the spot."""
+        """Reasons by group that cannot be compiled ahead. Workers do without it, commands compile it on the spot."""
         self._notice_complete()
 
     @property
@@ -74,9 +74,9 @@ class KernelKeeper:
         return not self._missing and not self._processes
 
     def step(self) -> set[str]:
-        """Starts what is due; the groups that have become ready, or have failed, since the last call."""
+        """Starts the next groups; returns those that have become ready, or have failed, since the last call."""
         ended = {name: process for name, process in self._processes.items() if process.poll() is not None}
-        # Only now: what has ended has said before whether it was done.
+        # Read after polling: a process writes its completion before it ends.
         settled = self._notice_complete()
         for name, process in ended.items():
             del self._processes[name]
@@ -88,15 +88,15 @@ class KernelKeeper:
             if name in self._processes or after in self._missing or len(self._processes) >= _cores():
                 continue
             try:
-                # Another program may be at it.
+                # Another program may be compiling it.
                 if not state.claimed(name):
                     self._processes[name] = self._start(name)
             except OSError as error:
                 settled.add(self._fail(name, str(error)))
         return settled
 
-    def report(self, names: Iterable[str]) -> Report:
-        """How far these groups are."""
+    def report(self, names: Iterable[str]) -> KernelReport:
+        """Returns the progress of these groups."""
         wanted = [name for name in self._groups if name in names]
         total = sum(self._groups[name].cost for name in wanted)
         done, latest = 0.0, ""
@@ -109,10 +109,10 @@ class KernelKeeper:
                 latest = progress.latest or latest
         fraction = done / total if total else 1.0
         spent = time.monotonic() - self._begin
-        return Report(fraction, spent * (1 - fraction) / fraction if fraction > 0.02 else None, latest)
+        return KernelReport(fraction, spent * (1 - fraction) / fraction if fraction > 0.02 else None, latest)
 
     def close(self) -> None:
-        """Ends what is still being compiled. What is in the cache stays there."""
+        """Ends the running compilations. Kernels in the cache stay there."""
         for process in self._processes.values():
             process.kill()
             _end(process)

@@ -1,7 +1,7 @@
-"""Notices what Numba compiles in this process, and what each compilation costs.
+"""Measurement of Numba's compilations in this process.
 
-A *specialisation* is one compilation of a function for certain types of arguments; its *IR lines* are the lines of LLVM
-IR that Numba hands to LLVM for it, before any optimisation and with wrappers: they do not depend on the machine.
+A *specialisation* is one compilation of a function for certain types of arguments. Its *IR lines* are the lines of LLVM
+IR that Numba hands to LLVM, wrappers included, before any optimisation; they do not depend on the machine.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Specialisation:
     signature: str
     """Digest of the types of its arguments."""
     cpu_seconds: float
-    """Without what had to be compiled for it."""
+    """CPU time without callees."""
     cpu_seconds_with_callees: float
-    """With what had to be compiled for it; 0 within another specialisation of the same function, which counts it."""
+    """CPU time with callees; 0 within another specialisation of the same function, which counts it."""
     ir_lines: int
 
 
@@ -42,13 +42,13 @@ class _UnderWay:
 
 @contextmanager
 def metering(compiled: Callable[[Specialisation], None]) -> Iterator[None]:
-    """Tells `compiled` of each specialisation that this process compiles; what comes out of the cache is not told."""
+    """Calls `compiled` with each specialisation that this process compiles; loading from the cache does not count."""
     from numba.core import cgutils, event
 
     under_way: list[_UnderWay] = []
 
     class Listener(event.Listener):
-        """Numba tells of cache misses only."""
+        """Gets Numba's events, which come for cache misses only."""
 
         def on_start(self, event: Any) -> None:
             function = event.data["dispatcher"].py_func
@@ -62,7 +62,7 @@ def metering(compiled: Callable[[Specialisation], None]) -> Iterator[None]:
                 under_way[-1].callees += seconds
             inner = any(outer.kernel == this.kernel for outer in under_way)
             own = seconds - this.callees
-            # Functions that are arguments appear with their addresses.
+            # The types of function arguments contain addresses.
             types = re.sub(r" at 0x[0-9a-f]+", "", str(event.data["args"]))
             signature = hashlib.sha256(types.encode()).hexdigest()[:16]
             compiled(Specialisation(this.kernel, signature, own, 0.0 if inner else seconds, this.ir_lines))
@@ -74,7 +74,7 @@ def metering(compiled: Callable[[Specialisation], None]) -> Iterator[None]:
             under_way[-1].ir_lines += text.count("\n")
         return normalise(text)
 
-    # All text passes here on its way to LLVM. Numba tells of compilations, but not of their size.
+    # All IR passes this function on its way to LLVM; Numba's events do not tell its size.
     setattr(cgutils, "normalize_ir_text", count_lines)  # noqa: B010
     listener: Any = Listener()
     try:

@@ -1,4 +1,4 @@
-"""Compiles kernels while someone waits at a console, who is shown how long it still takes."""
+"""Compilation of kernels with its progress on a console."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from agent.console import is_quiet, shows_progress
-from agent.kernels.keeper import KernelKeeper, Report
+from agent.kernels.keeper import KernelKeeper, KernelReport
 
 STEP_SECONDS = 0.1
-"""Between two looks at the processes that compile. Set by hand; not tuned."""
+"""Seconds between two steps of the keeper."""
 
 
 def prepare(names: Collection[str], beside: Collection[str] = ()) -> KernelKeeper:
-    """Returns when the groups are in the kernel cache, or cannot be compiled ahead.
+    """Waits until the groups are in the kernel cache, or have failed.
 
-    Where one is not there yet, those named `beside` are compiled at the same time, as far as there are cores; the
-    keeper that is returned may still be at them, and wants to be closed. Progress goes to standard error: a bar where
-    that is a terminal, else a line at the beginning and one at the end.
+    Meanwhile the groups `beside` are compiled on free cores. The returned keeper may still be compiling them, and must
+    be closed. Progress goes to standard error: a bar on a terminal, else a line at the beginning and one at the end.
     """
     keeper = KernelKeeper({*names, *beside})
     if _settled(keeper, names):
@@ -45,8 +44,8 @@ def prepare(names: Collection[str], beside: Collection[str] = ()) -> KernelKeepe
     return keeper
 
 
-def describe(report: Report) -> str:
-    """The progress in a few words: how much, the time left, and the kernel that was finished last."""
+def describe(report: KernelReport) -> str:
+    """Returns the progress in a few words: share done, time left, and the kernel finished last."""
     left = "" if report.seconds_left is None else f"about {report.seconds_left:.0f} s left"
     return ", ".join(filter(None, (f"{100 * report.fraction:.0f} % compiled", left, report.latest)))
 

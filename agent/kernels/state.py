@@ -1,7 +1,7 @@
-"""What the kernel cache says of each group: whether it is complete, who is compiling it, and how far they are.
+"""State of each group in the kernel cache: complete, being compiled, or missing.
 
-Beside the kernels lie, for each group, a file of progress and a lock. The lock is held by the process that compiles
-the group, and is free again when that process ends, however it ends.
+Each group has a file of progress and a lock beside the kernels. The process that compiles the group holds the lock,
+which the system frees when the process ends.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from games.kernel_cache import cache_folder, sources_digest
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far the compilation of a group is."""
+class BuildProgress:
+    """BuildProgress in compiling a group."""
 
     toolchain: str = ""
-    """Of what, by what and for which processor it is compiled."""
+    """Result of `toolchain()` at the time."""
     compiled: tuple[tuple[str, str, int], ...] = ()
-    """What was compiled so far, in this order: name of the kernel, digest of the types of its arguments, IR lines (see
+    """Specialisations in order of compilation: kernel, digest of the argument types, IR lines (see
     `meter.Specialisation`)."""
     complete: bool = False
 
     @property
     def latest(self) -> str:
-        """The kernel of ours that was finished last; Numba's own are compiled on the way."""
+        """The project's kernel that was finished last, as opposed to Numba's own."""
         return next((name for name, _, _ in reversed(self.compiled) if name.startswith(("agent.", "games."))), "")
 
 
 @cache
 def toolchain() -> str:
-    """What compiled kernels depend on: their sources, what compiles them, and for which processor."""
+    """Returns a text that identifies what compiled kernels depend on: sources, compiler and processor."""
     try:
         text = Path("/proc/cpuinfo").read_text(errors="replace")
     except OSError:
@@ -55,23 +55,23 @@ def toolchain() -> str:
 
 
 def forget(group: str) -> None:
-    """Notes that nothing of the group is compiled. Raises `OSError`."""
+    """Removes the group's progress file. Raises `OSError`."""
     _path(group).unlink(missing_ok=True)
 
 
-def read(group: str) -> Progress:
-    """How far the group is; nothing is known where there is no file, or a damaged one, or another compiler's."""
+def read(group: str) -> BuildProgress:
+    """Returns the group's progress; none where the file is missing, damaged, or of another toolchain."""
     try:
         data = json.loads(_path(group).read_text(encoding="utf-8"))
         compiled = tuple((str(name), str(types), int(lines)) for name, types, lines in data["compiled"])
-        known = Progress(data["toolchain"], compiled, data["complete"])
+        known = BuildProgress(data["toolchain"], compiled, data["complete"])
     except (OSError, ValueError, TypeError, KeyError):
-        return Progress()
-    return known if known.toolchain == toolchain() else Progress()
+        return BuildProgress()
+    return known if known.toolchain == toolchain() else BuildProgress()
 
 
-def write(group: str, progress: Progress) -> None:
-    """Tells other processes; readers see the old state or the new one, never half of it. Raises `OSError`."""
+def write(group: str, progress: BuildProgress) -> None:
+    """Writes the group's progress atomically. Raises `OSError`."""
     path = _path(group)
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
@@ -87,7 +87,7 @@ def write(group: str, progress: Progress) -> None:
 
 @contextlib.contextmanager
 def claim(group: str) -> Iterator[bool]:
-    """Holds the group's lock; yields whether it could be had at once. Raises `OSError`."""
+    """Tries to hold the group's lock; yields whether it was free. Raises `OSError`."""
     cache_folder().mkdir(parents=True, exist_ok=True)
     with open(cache_folder() / f"{group}.lock", "wb") as file:
         try:
@@ -99,7 +99,7 @@ def claim(group: str) -> Iterator[bool]:
 
 
 def claimed(group: str) -> bool:
-    """Whether some process is compiling the group. Raises `OSError`."""
+    """Returns whether a process is compiling the group. Raises `OSError`."""
     with claim(group) as free:
         return not free
 

@@ -25,28 +25,27 @@ from protocol.messages import Info
 HOST = "127.0.0.1"
 
 AVAILABLE_SECONDS = 600.0
-"""How long a new agent process may take until it is available: the first start compiles kernels, which may take minutes
-on a slow machine."""
+"""Seconds until a new agent process must be available. The first start compiles kernels, which may take minutes."""
 
 ANNOUNCE_AFTER = 3.0
-"""Seconds of waiting after which the user is told. Set by hand; not tuned."""
+"""Seconds of waiting after which the user is told."""
 
 END_SECONDS = 5.0
-"""How long the process may take to end when it is told to. Set by hand; not tuned."""
+"""Seconds from SIGTERM to SIGKILL."""
 
 LONG_SECONDS = 30 * 86_400
-"""How long a patient agent keeps a match in which nothing happens."""
+"""Seconds for which a patient agent keeps a silent match."""
 
 TAIL = 4096
-"""Bytes of a process's last output that explain its failure."""
+"""Bytes of a failed process's last output that are shown."""
 
 
 class AgentProcess:
-    """`ggp-agent serve` on a free port, until the context ends, or the thread that made it."""
+    """`ggp-agent serve` on a free port; ends with its context, or with the thread that made it."""
 
     def __init__(self, memory: Path | None = None, *, patient: bool = False) -> None:
-        """`memory` is the folder for what it learns; None for an agent without. `patient` is for matches in which
-        somebody has all the time in the world. Raises `OSError`."""
+        """Starts the process. `memory` is the folder of its learning memory, None for none; `patient` is for matches
+        with a player without a clock. Raises `OSError`."""
         with socket.socket() as probe:
             probe.bind((HOST, 0))
             port = probe.getsockname()[1]
@@ -61,7 +60,7 @@ class AgentProcess:
             stdout=self._output,
             stderr=subprocess.STDOUT,
             env=module_environment(),
-            # An interrupt at the keyboard reaches the referee alone, which then says ABORT.
+            # An interrupt at the keyboard is for the referee alone, which then sends ABORT.
             start_new_session=True,
             preexec_fn=partial(end_with_parent, signal.SIGTERM),
         )
@@ -85,7 +84,7 @@ class AgentProcess:
         self._output.close()
 
     async def wait_until_available(self, announce: Callable[[str], None]) -> None:
-        """Returns when it says `available`. `announce` is told when that takes long. Raises `PlayerStartError`."""
+        """Waits until the agent answers `available`; calls `announce` if that takes long. Raises `PlayerStartError`."""
         started = time.monotonic()
         announced = False
         async with PlayerClient(self.url) as client:

@@ -1,4 +1,4 @@
-"""Hints for a person: what the agent would play, asked of a process of its own."""
+"""Hints for a person: the agent's move, from a process of its own."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from protocol.client import ClientError, PlayerClient
 from protocol.messages import Abort, Play, Start
 
 START_SECONDS, PLAY_SECONDS = 5, 3
-"""Clocks of the match that a hint is asked for in: long enough to compile most games, and short enough to wait for. Set
-by hand; not tuned."""
+"""Clocks of the match that finds a hint: enough to compile most games, and short enough to wait for."""
 
 SPARE_SECONDS = 5.0
-"""How much longer than its clock the agent is waited for."""
+"""Seconds beyond its clock after which the agent is given up."""
 
 
 class Hinter:
-    """Asks an agent that is started for the first hint, and ends with the context."""
+    """Asks an agent, which starts with the first hint and ends with the context."""
 
     def __init__(self, machine: StateMachine, rulesheet: tuple[Term, ...]) -> None:
         self._machine = machine
@@ -39,7 +38,7 @@ class Hinter:
         await self._stack.aclose()
 
     async def hint(self, role: int, state: State) -> Term:
-        """What the agent plays in a state, in a match that begins there. Raises `SeatError`."""
+        """Returns the agent's move in a match that begins in this state. Raises `SeatError`."""
         rules = from_position(self._rulesheet, self._machine.facts(state))
         if rules is None:
             raise SeatError("These rules allow no hints.")

@@ -1,4 +1,4 @@
-"""The `match` command: brings sheet, players and referee together and shows the match as it goes."""
+"""The `match` command: brings sheet, players and referee together, and shows the match."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agent.refereeing.human import Keyboard, PersonAtTerminal
 from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.positions import from_position
 from agent.refereeing.record import MatchRecord
-from agent.refereeing.referee import Participant, Referee, Watcher
+from agent.refereeing.referee import MatchWatcher, Participant, Referee
 from agent.refereeing.watching import PersonAtPage, WatchedMatch
 from agent.search.kernel_groups import CIRCUIT, playing
 from agent.sheet import Sheet, load
@@ -34,13 +34,13 @@ from protocol.kif import write
 from protocol.scramble import ScrambleStyle, make_scrambler
 
 HUMAN = "human"
-"""A person: at the page where there is one, else in the terminal."""
+"""A person: at the page if there is one, else in the terminal."""
 
 BUILT_IN = ("agent", "random", "legal", HUMAN)
-"""Players that are no addresses: this agent in a process of its own, the house players, a person."""
+"""Players without an address: this agent in a process of its own, the house players, a person."""
 
 REFEREE = "referee"
-"""What the record calls the player of the random role."""
+"""Name of the random role's player in the record."""
 
 
 def host_match(
@@ -52,21 +52,20 @@ def host_match(
     scramble: ScrambleStyle = "none",
     seed: int = 0,
     memory: Path | None = None,
-    watcher: Watcher | None = None,
+    watcher: MatchWatcher | None = None,
     watch: int | None = None,
     human_clock: float | None = None,
 ) -> MatchRecord:
-    """Runs a match of the game (own rulesheet's name or file) to its end, as described by `ggp-agent match --help`.
+    """Runs a match of the game (a rulesheet's name or file) to its end, as described by `ggp-agent match --help`.
 
-    `watch` is the port of a page that shows the match, and where persons play (0: a free one; None: there is no page,
-    and they play in the terminal); `human_clock` is the seconds that they have for a move, None: any time. `memory` is
-    the folder of what agent processes have learnt in earlier matches; None: they learn anew. Interrupted at the
-    keyboard, it tells the players ABORT and returns what was played. Raises `CommandError`, and `GameError` where the
-    rules turn out not to be playable.
+    `watch` is the port of a page that shows the match, and where persons play (0: a free port; None: no page, persons
+    play in the terminal). `human_clock` is a person's seconds per move, None: no clock. `memory` is the folder of the
+    agents' learning memory, None: none. After an interrupt at the keyboard, players are sent ABORT and the record so
+    far is returned. Raises `CommandError`, and `GameError` where the rules turn out to be unplayable.
     """
     sheet = load(game)
     assigned = _assign(sheet, players)
-    # An agent process will want them all, and may use the circuit's while others are still being compiled.
+    # Agent processes need more kernels, which may be compiled while they use the circuit's.
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.closing(prepare((CIRCUIT,), beside=playing() if "agent" in players else ())))
         patient = "human" in assigned and human_clock is None
@@ -94,7 +93,7 @@ def host_match(
 
 
 def _assign(sheet: Sheet, players: Sequence[str]) -> list[str]:
-    """The player of each role. Raises `InputError`."""
+    """Returns the player of each role. Raises `InputError`."""
     for player in players:
         if player not in BUILT_IN and not player.startswith(("http://", "https://")):
             raise InputError(f"{player}: a player is an address (http://host:port) or one of {', '.join(BUILT_IN)}")
@@ -110,7 +109,7 @@ def _assign(sheet: Sheet, players: Sequence[str]) -> list[str]:
 
 
 class Hosting:
-    """One match with its players, from the first to the last of its beginnings: taking back begins anew."""
+    """One match with its players. Taking moves back begins it anew."""
 
     def __init__(
         self,
@@ -118,13 +117,13 @@ class Hosting:
         machine: StateMachine,
         agents: Sequence[AgentProcess],
         record: MatchRecord,
-        watcher: Watcher,
+        watcher: MatchWatcher,
         watch: int | None = None,
         human_clock: float | None = None,
         announce: Callable[[str], None] = lambda text: print(text, flush=True),
     ) -> None:
-        """`agents` are for the players that are called so, in order; for `watch` and `human_clock` see `host_match`;
-        `announce` is told what a user wants to know."""
+        """`agents` are the processes of the players `agent`, in order; for `watch` and `human_clock` see `host_match`;
+        `announce` gets messages for the user."""
         self._rulesheet = rulesheet
         self._machine = machine
         self._agents = agents
@@ -135,7 +134,7 @@ class Hosting:
         self._announce = announce
         self._scrambler = make_scrambler(record.scramble, record.seed)
         self._back_to: asyncio.Future[int] | None = None
-        """Will be the ply that a person wants to go back to."""
+        """The ply that a person wants to go back to."""
 
     async def run(self) -> None:
         """Plays the match."""
@@ -166,7 +165,7 @@ class Hosting:
 
     @property
     def _friendly(self) -> bool:
-        """Whether moves may be taken back: all who play do so on this machine, and the rules allow it."""
+        """Whether moves may be taken back: all players are on this machine, and the rules allow it."""
         local = all(player in (*BUILT_IN, REFEREE) for player in self._record.players)
         return local and from_position(self._rulesheet, ()) is not None
 
@@ -206,7 +205,7 @@ class Hosting:
         return participants
 
     def _beginning(self) -> State:
-        """The state in which the match begins that players are told of."""
+        """Returns the state in which the players' match begins."""
         states = self._record.states
         return self._machine.state(states[-1]) if states else self._machine.initial()
 
@@ -225,7 +224,7 @@ class Hosting:
                 await asyncio.wait((playing, self._back_to), return_when=asyncio.FIRST_COMPLETED)
             finally:
                 if not playing.done():
-                    # Players are told that this match is over.
+                    # The players get ABORT.
                     playing.cancel()
                     await asyncio.gather(playing, return_exceptions=True)
             if not self._back_to.done():
@@ -245,12 +244,12 @@ class Hosting:
 
 
 def _possible(machine: StateMachine) -> list[Term]:
-    """All facts that a state may hold, as far as that is known."""
+    """Returns all possible facts of states; empty if unknown."""
     return machine.game.fluents + machine.game.always if isinstance(machine, CircuitMachine) else []
 
 
-class Printer(Watcher):
-    """Prints each step, with a board where the facts look like one."""
+class Printer(MatchWatcher):
+    """Prints each step, with its boards."""
 
     def __init__(self, machine: StateMachine, rulesheet: Sequence[Term]) -> None:
         self._layout = Layout.find([machine.facts(machine.initial())], _possible(machine), rulesheet)

@@ -1,4 +1,4 @@
-"""Players that the referee brings along: `random` and `legal`, reached over HTTP like any other player."""
+"""The built-in players `random` and `legal`, reached over HTTP like any other player."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ HOST = "127.0.0.1"
 
 
 class HousePlayer:
-    """Plays the first legal move, or a random one. Follows the match on the referee's own machine.
+    """Plays the first legal move, or a random one, on the referee's own machine.
 
-    It is there to be played against, not to be tested, so it does not compile the rules that it is sent.
+    It does not compile the rules that it is sent: it is an opponent, and no test of a player.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class HousePlayer:
         choose: Callable[[Sequence[Term]], Term],
         begin: Callable[[], State] | None = None,
     ):
-        """`begin` says in which state a match begins; None: in the initial one."""
+        """`begin` returns the state in which a match begins; None: the initial one."""
         self._machine = machine
         self._scrambler = scrambler
         self._choose = choose
@@ -89,7 +89,7 @@ async def house_player(
 ) -> AsyncIterator[str]:
     """Serves a `random` or `legal` player on a free port while the context lasts; yields its address.
 
-    `begin` says in which state a match begins; None: in the initial one.
+    `begin` returns the state in which a match begins; None: the initial one.
     """
     choose: Callable[[Sequence[Term]], Term] = (
         random.Random(seed).choice if kind == "random" else lambda moves: moves[0]

@@ -1,4 +1,4 @@
-"""A person who plays in the terminal: is shown the legal moves, grouped and numbered, and types which one it is."""
+"""A person who plays in the terminal, with a numbered list of legal moves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from games.machine import State, StateMachine, Term
 from protocol.kif import write
 
 MOST_SHOWN = 60
-"""Moves listed at once; of more, some are shown and the person is asked for a part of the move."""
+"""Most moves listed at once; of more, the person can type a part of the move."""
 
 HELP = """  a number       plays that move
   a whole move   plays it: (mark 1 2), or mark 1 2
@@ -25,7 +25,7 @@ HELP = """  a number       plays that move
 
 
 class PersonAtTerminal(LocalPlayer):
-    """Asks a person at a keyboard. A move without an alternative is made without asking."""
+    """Asks a person at a keyboard. An only move is made without asking."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class PersonAtTerminal(LocalPlayer):
         hint: Callable[[State], Awaitable[Term]] | None = None,
         say: Callable[[str], None] = lambda text: print(text, flush=True),
     ) -> None:
-        """`seconds` is the time for each move, None: any; `hint` finds a good move in a state, and may raise.
+        """`seconds` is the clock for each move, None: none; `hint` finds a good move in a state, and may raise.
 
         Persons of one match share a keyboard, and are asked one after the other.
         """
@@ -50,7 +50,7 @@ class PersonAtTerminal(LocalPlayer):
         self._say = say
 
     async def choose(self, legal: Sequence[Term], state: State) -> Term:
-        """The person's move. Raises `TimeoutError` when the time is over."""
+        """Returns the person's move. Raises `TimeoutError` when the time is over."""
         if len(legal) == 1:
             return legal[0]
         async with self._keyboard.lock, asyncio.timeout(self._seconds):
@@ -66,7 +66,7 @@ class PersonAtTerminal(LocalPlayer):
         while True:
             typed = await self._keyboard.line()
             if typed is None:
-                # As Ctrl-C: the match is aborted, and the other players are told.
+                # Ctrl-D means the same as Ctrl-C: the match is aborted.
                 signal.raise_signal(signal.SIGINT)
                 await asyncio.Event().wait()
                 raise AssertionError
@@ -106,7 +106,8 @@ class PersonAtTerminal(LocalPlayer):
 
 
 def find_move(typed: str, legal: Sequence[Term]) -> Term | None:
-    """The move that is spelled so, with or without its parentheses; letter case counts only where it has to."""
+    """Returns the move spelt so, with or without its parentheses; letter case counts only between otherwise equal
+    moves."""
     wanted = _words(typed)
     same = [move for move in legal if _words(write(move)) == wanted]
     if not same:
@@ -115,7 +116,7 @@ def find_move(typed: str, legal: Sequence[Term]) -> Term | None:
 
 
 def list_moves(moves: dict[int, Term]) -> str:
-    """Numbered moves in groups that share their first arguments, one group per line."""
+    """Lists numbered moves in groups that share their first arguments, one group per line."""
     some = dict(list(moves.items())[:MOST_SHOWN])
     groups: dict[str, list[str]] = defaultdict(list)
     common = _common_arguments([move for move in some.values() if isinstance(move, tuple)])
@@ -138,7 +139,7 @@ def list_moves(moves: dict[int, Term]) -> str:
 
 
 def _common_arguments(moves: Sequence[tuple[Term, ...]]) -> int:
-    """How many leading parts of moves make a group: as many as give few groups of few moves."""
+    """Returns the number of leading parts of moves that gives few groups of few moves."""
     longest = max(map(len, moves), default=1)
 
     def cost(shared: int) -> tuple[int, int]:
@@ -165,14 +166,14 @@ class Keyboard:
 
     def __init__(self, descriptor: int | None = None, prompt: str = "> ") -> None:
         self.lock = asyncio.Lock()
-        """Held by who is asked."""
+        """Held by the person who is asked."""
         self._descriptor = sys.stdin.fileno() if descriptor is None else descriptor
         self._prompt = prompt
         self._typed = b""
         self._ended = False
 
     async def line(self) -> str | None:
-        """The next line, stripped; None where the input has ended."""
+        """Returns the next line, stripped; None at the end of the input."""
         if self._prompt:
             print(self._prompt, end="", flush=True)
         while b"\n" not in self._typed and not self._ended:
@@ -185,13 +186,13 @@ class Keyboard:
         return line.decode(errors="replace").strip()
 
     async def _read(self) -> bytes:
-        """What is typed next, none at the end. Can be cancelled, which a thread that reads cannot."""
+        """Reads more input, none at the end. Unlike a thread that reads, this can be cancelled."""
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
         try:
             loop.add_reader(self._descriptor, ready.set)
         except OSError:
-            # A plain file: always ready.
+            # Plain files are always ready.
             return os.read(self._descriptor, 4096)
         try:
             await ready.wait()

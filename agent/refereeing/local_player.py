@@ -1,4 +1,4 @@
-"""Players in the referee's own process, which it asks directly rather than over HTTP: a person, or an engine."""
+"""Players in the referee's own process, asked without HTTP: a person, or an engine."""
 
 from __future__ import annotations
 
@@ -11,25 +11,21 @@ from games.machine import State, Term
 class LocalPlayer(ABC):
     """Plays one role of one match in the referee's process.
 
-    The referee asks it together with the players over HTTP, and judges its moves in the same way. States are those of
-    the referee's machine, moves as the rulesheet spells them, whatever others are sent. The methods run on the
-    referee's event loop: what takes long waits, or works in a thread. Each is called once the one before has ended, and
-    is cancelled where its clock is over (if `timed`) or the match is aborted.
+    The referee asks it together with the players over HTTP, and judges its moves in the same way. States belong to the
+    referee's machine; moves are spelt as in the rulesheet, without scrambling. The methods run one at a time on the
+    referee's event loop, so long work belongs in a thread. They are cancelled when the clock is over (if `timed`) or
+    the match is aborted.
     """
 
     timed: bool = True
-    """Whether the match's clocks hold for this player: a person may be given all the time in the world, and an engine
-    that keeps time itself needs no second clock."""
+    """Whether the match's clocks hold. A person may have no clock, and an engine may keep the time itself."""
 
     async def start(self, state: State, seconds: float) -> None:  # noqa: B027 - most have nothing to prepare
-        """The match begins in this state, and the start clock runs for so many seconds."""
+        """Prepares for the match, which begins in this state; `seconds` is the start clock."""
 
     @abstractmethod
     async def choose(self, legal: Sequence[Term], state: State) -> Term:
-        """The move in this state: one of `legal`, which is not empty and is the role's own.
-
-        Also called where there is only one, which a person need not be bothered with.
-        """
+        """Returns one of the role's `legal` moves in this state, of which there may be only one."""
 
     async def follow(self, joint_move: tuple[Term, ...], state: State) -> None:  # noqa: B027 - some need not know
-        """A joint move was played, and has led to this state. It may hold another move than was chosen."""
+        """Takes in the joint move that led to this state. It may differ from the chosen move."""

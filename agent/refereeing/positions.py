@@ -1,4 +1,4 @@
-"""A match that begins in the middle of another one: the same rules with another initial state."""
+"""Rulesheets of matches that begin in the middle of another one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from protocol.kif import write
 
 
 def from_position(rulesheet: tuple[Term, ...], facts: Collection[Term]) -> tuple[Term, ...] | None:
-    """The rulesheet of a match that begins where these facts are true; everything that follows is the same.
-
-    None where some rule reads `init`, which may then mean something else.
-    """
+    """Returns the rulesheet with these facts as its initial state; None where a rule has `init` in its body."""
     kept = []
     for statement in rulesheet:
         rule = isinstance(statement, tuple) and len(statement) > 1 and statement[0] == "<="

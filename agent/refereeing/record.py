@@ -1,4 +1,4 @@
-"""The record of a refereed match: everything that happened, as data and as JSON."""
+"""The record of a refereed match, as data and as JSON."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from protocol.kif import write
 from protocol.scramble import ScrambleStyle
 
 Kind: TypeAlias = Literal["late", "unreachable", "malformed", "illegal", "failed"]
-"""What a player did wrong: no reply in time, no reply at all, a reply that is no term, a move that is not legal, or, in
-the referee's own process, an exception."""
+"""A player's error: no reply in time, no reply at all, a reply that is no term, an illegal move, or, in the referee's
+own process, an exception."""
 
 Request: TypeAlias = Literal["start", "play", "stop"]
-"""What a player was asked."""
+"""The message to a player."""
 
 Outcome: TypeAlias = Literal["finished", "stalled", "aborted"]
-"""How a match ended: as the rules say, with a role that had no legal move, or by an interrupt."""
+"""The end of a match: terminal, with a role that had no legal move, or interrupted."""
 
 
 @dataclass(frozen=True)
 class PlayerError:
-    """One thing that a player did wrong."""
+    """One error of a player."""
 
     role: Term
     step: int
@@ -30,10 +30,10 @@ class PlayerError:
     request: Request
     kind: Kind
     detail: str
-    """For a person: what came instead."""
+    """Explanation for a person."""
 
     def as_json(self) -> dict[str, object]:
-        """The error as JSON data."""
+        """Returns the error as JSON data."""
         return {
             "role": write(self.role),
             "step": self.step,
@@ -45,7 +45,7 @@ class PlayerError:
 
 @dataclass
 class MatchRecord:
-    """A match. Terms are spelled as in the rulesheet, whatever the players saw."""
+    """A match. Terms are spelt as in the rulesheet, without scrambling."""
 
     game: str
     match_id: str
@@ -57,30 +57,29 @@ class MatchRecord:
     scramble: ScrambleStyle
     seed: int
     states: list[frozenset[Term]] = field(default_factory=list)
-    """One more than there are moves: the first is the initial state."""
+    """States from the initial one on: one more than there are moves."""
     moves: list[tuple[Term, ...]] = field(default_factory=list)
-    """Joint moves as they were played, substitutes included."""
+    """Joint moves as played, substitutes included."""
     seconds: list[list[float]] = field(default_factory=list)
-    """Per role and step: from sending PLAY to the reply's arrival, or to the deadline."""
+    """Per role and step: time from sending PLAY to the reply's arrival, or to the deadline."""
     goals: list[int | None] = field(default_factory=list)
     """Per role; empty unless the match finished."""
     errors: list[PlayerError] = field(default_factory=list)
     outcome: Outcome = "aborted"
     opening_plies: int = 0
-    """How many of the first joint moves were given, not chosen by the players."""
+    """Number of first joint moves that were given, not chosen by the players."""
     thoughts: list[dict[str, Any]] = field(default_factory=list)
-    """Per state, what our agents thought about it, by role, as `agent.web.thinking` writes it; empty where nobody asked
-    them."""
+    """Per state, our agents' thoughts by role, in the form of `agent.web.thinking`; empty without a page."""
 
     def take_back(self, ply: int) -> None:
-        """Forgets what came after so many joint moves."""
+        """Forgets everything after the first `ply` joint moves."""
         del self.states[ply + 1 :], self.moves[ply:]
         for seconds in self.seconds:
             del seconds[ply:]
         self.errors = [error for error in self.errors if error.step <= ply]
 
     def as_json(self) -> dict[str, object]:
-        """The record as JSON data: facts and moves as KIF text, facts sorted."""
+        """Returns the record as JSON data: facts and moves as KIF text, facts sorted."""
         return {
             "game": self.game,
             "match_id": self.match_id,

@@ -1,8 +1,7 @@
-"""The referee: runs a match over HTTP as a game manager does, and trusts nobody.
+"""The referee: runs a match over HTTP as a game manager does.
 
-Every move is checked with the reference machine. For a reply that is late, missing, unreadable or illegal, a random
-legal move is played and the error recorded, as ggp-base does; the match goes on. The clocks are exact: no second of
-grace is added to them.
+Every move is checked with the reference machine. For a late, missing, unreadable or illegal reply a random legal move
+is played and the error recorded, as by ggp-base; the match goes on. The clocks are exact, without any grace.
 """
 
 from __future__ import annotations
@@ -26,36 +25,36 @@ from protocol.scramble import Scrambler
 log = logging.getLogger(__name__)
 
 ABORT_SECONDS = 1.0
-"""How long players may take to confirm that a match was aborted. Set by hand; not tuned."""
+"""Seconds for players to confirm ABORT."""
 
 JointMove: TypeAlias = tuple[Term, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Participant:
-    """A role and who plays it."""
+    """A role and its player."""
 
     role: Term
     player: str
-    """What the record calls the player."""
+    """The player's name in the record."""
     client: PlayerClient | LocalPlayer | None
-    """None where the referee itself plays."""
+    """None where the referee plays."""
 
 
-class Watcher:
-    """Hears of a match as it goes; does nothing with it unless overridden."""
+class MatchWatcher:
+    """Gets the events of a match; does nothing unless overridden."""
 
     def started(self, record: MatchRecord) -> None:
-        """All players have answered START, or failed to."""
+        """Called when all players have answered START, or failed to."""
 
     def asked(self, record: MatchRecord, legal: Sequence[Sequence[Term]]) -> None:
-        """The players are about to be asked for a joint move; `legal` holds the legal moves of each role."""
+        """Called before the players are asked for a joint move; `legal` has the legal moves of each role."""
 
     def stepped(self, record: MatchRecord) -> None:
-        """A joint move was made: the record holds it, its times and the state after it."""
+        """Called after a joint move; the record has it, its times and the state after it."""
 
     def ended(self, record: MatchRecord) -> None:
-        """The match is over and STOP is out."""
+        """Called after the match, when STOP was answered."""
 
 
 class Referee:
@@ -68,23 +67,23 @@ class Referee:
         scrambler: Scrambler,
         participants: Sequence[Participant],
         record: MatchRecord,
-        watcher: Watcher | None = None,
+        watcher: MatchWatcher | None = None,
         opening: Sequence[JointMove] = (),
         match_id: str | None = None,
     ) -> None:
         """`opening` are joint moves that are played first, whatever the players answer.
 
-        Where all players are local, the match begins after them and nobody is asked. Players over HTTP can only be told
-        of moves, so they are asked at every step, and their answers are checked.
+        If all players are local, the match begins after the opening. Players over HTTP are asked at every step, as the
+        protocol has no other way to tell them of moves, and their answers are checked.
 
-        A record that holds states already is gone on with: players are told of a match that begins in the last of them,
-        with the name `match_id` (None: the record's) and a rulesheet whose `init` is that state.
+        A record that has states is continued: the players' match has the name `match_id` (None: the record's) and
+        begins in the last of these states, which must be the initial one of `rulesheet`.
         """
         self._machine = machine
         self._rulesheet = rulesheet
         self._scrambler = scrambler
         self._participants = participants
-        self._watcher = watcher or Watcher()
+        self._watcher = watcher or MatchWatcher()
         self._opening = tuple(opening)
         self._random = random.Random(record.seed)
         record.opening_plies = len(self._opening)
@@ -92,12 +91,12 @@ class Referee:
         """Filled while the match runs."""
         self._match_id = match_id or record.match_id
         self._begun = len(record.moves)
-        """Joint moves before the match that the players are told of."""
+        """Number of joint moves before the players' match."""
 
     async def run(self) -> MatchRecord:
         """Plays the match to its end.
 
-        Raises `GameError` where the reference machine gives up. Then, and when cancelled, players are told ABORT first.
+        Raises `GameError` where the reference machine gives up. Then, and when cancelled, it sends ABORT first.
         """
         try:
             await self._play()
@@ -158,7 +157,7 @@ class Referee:
         return [self._machine.legal(state, role) for role in range(len(self._participants))]
 
     async def _joint_move(self, legal: Sequence[list[Term]], state: State) -> JointMove:
-        """One legal move per role: what the players answer, or what is played in their place."""
+        """Returns one legal move per role: the players' answers, substitutes, or the opening's moves."""
         step = len(self.record.moves) + 1
         replies = await self._ask_all(step, "play", state, legal)
         joint_move = tuple(
@@ -170,7 +169,7 @@ class Referee:
     def _judge(self, participant: Participant, step: int, reply: Term | None, legal: list[Term]) -> Term:
         if reply is not None:
             local = isinstance(participant.client, LocalPlayer)
-            # Compared as the player spells it, so that only what the rules it was sent call legal is taken.
+            # Compared scrambled: the move must be legal in the rules that the player got.
             for move in legal:
                 if (move if local else self._scrambler.scramble(move)) == reply:
                     return move
@@ -180,7 +179,7 @@ class Referee:
     async def _ask_all(
         self, step: int, request: Request, state: State, legal: Sequence[list[Term]] = ()
     ) -> list[Term | None]:
-        """Asks all players at once; None for those without a readable reply and for the referee's own roles."""
+        """Asks all players at once. The answer is None for a player without a readable reply, and for the referee."""
         return await asyncio.gather(
             *(
                 self._ask(participant, step, request, state, legal[role] if legal else ())
@@ -213,7 +212,7 @@ class Referee:
             self._blame(participant, step, request, "late", f"no reply within {self._clock(request):g} s")
             return None
         except Exception as error:
-            # Of a local player; the match goes on without it, as with one that is gone.
+            # An error of a local player: the match goes on.
             log.exception("%s: %s fails", self.record.match_id, participant.player)
             self._blame(participant, step, request, "failed", f"{type(error).__name__}: {error}")
             return None

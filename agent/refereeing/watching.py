@@ -1,4 +1,4 @@
-"""The page of a refereed match: what is published of it, and where persons play."""
+"""The page of a refereed match, where persons play too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.record import MatchRecord
-from agent.refereeing.referee import Watcher
+from agent.refereeing.referee import MatchWatcher
 from agent.web.feed import Feed
 from agent.web.gallery import Gallery
 from agent.web.hosting import serve_here
@@ -24,17 +24,19 @@ from games.machine import State, Term
 log = logging.getLogger(__name__)
 
 LEAVING_SECONDS = 3.0
-"""A page that was closed for so long will not come back: it may only have been loaded again. Set by hand; not tuned."""
+"""Seconds after which a closed page counts as left; a reload is faster."""
 
 
-class WatchedMatch(Watcher):
-    """Tells a page of a match as it goes, and another watcher as well.
+class WatchedMatch(MatchWatcher):
+    """Shows a match on a page, and passes the events on to another watcher.
 
-    Whatever goes wrong with the page is logged, and the match goes on without it.
+    An error of the page is logged, and the match goes on without it.
     """
 
-    def __init__(self, record: MatchRecord, other: Watcher, rules: Sequence[Term], possible: Collection[Term]) -> None:
-        """`rules` and `possible` (facts that any state may hold) help to draw it."""
+    def __init__(
+        self, record: MatchRecord, other: MatchWatcher, rules: Sequence[Term], possible: Collection[Term]
+    ) -> None:
+        """`rules`, and `possible` (all facts of possible states), are for drawing."""
         self.gallery = Gallery()
         self.transcript = Transcript(
             self.gallery.new_key(record.match_id),
@@ -63,7 +65,7 @@ class WatchedMatch(Watcher):
 
     @contextlib.asynccontextmanager
     async def fed(self, url: str, role: int, spelling: Spelling) -> AsyncIterator[None]:
-        """Shows what the agent at an address thinks, while the context lasts."""
+        """Shows the thoughts of the agent at an address, while the context lasts."""
         feed = Feed(url, role, self.transcript, self.gallery, spelling)
         self._feeds.append(feed)
         following = asyncio.create_task(feed.run())
@@ -74,18 +76,18 @@ class WatchedMatch(Watcher):
             await asyncio.gather(following, return_exceptions=True)
 
     async def take_thoughts(self) -> None:
-        """Takes in all that was thought, watched or not."""
+        """Fetches all thoughts from the agents, watched or not."""
         await asyncio.gather(*(feed.take_all() for feed in self._feeds))
 
     def thoughts(self) -> list[dict[str, Any]]:
-        """For each position, what was thought about it, by role: as JSON data for the record."""
+        """Returns the thoughts about each position by role, as JSON data for the record."""
         return [
             {str(role): thought for role, one in position.thinking.items() if (thought := one.as_json()) is not None}
             for position in self.transcript.positions
         ]
 
     async def wait_until_left(self) -> None:
-        """Returns when no page has been open for a moment."""
+        """Waits until no page has been open for a while."""
         left = time.monotonic()
         while time.monotonic() - left < LEAVING_SECONDS:
             await asyncio.sleep(LEAVING_SECONDS / 10)
@@ -95,8 +97,7 @@ class WatchedMatch(Watcher):
     # --- the course of the match
 
     def begin(self, record: MatchRecord, match_id: str, facts: frozenset[Term]) -> None:
-        """A referee is about to begin with what the record holds, in the position of these facts; players are told that
-        name."""
+        """Begins the match `match_id`, as players know it, after the record's moves, in the position of these facts."""
         begun = max(0, len(record.states) - 1)
         for feed in self._feeds:
             feed.follow(match_id, begun)
@@ -104,7 +105,7 @@ class WatchedMatch(Watcher):
         def show() -> None:
             if begun or len(self.transcript.positions) > 1:
                 self.transcript.take_back(begun)
-            # So that there is something to look at while the start clock runs.
+            # Show the first position while the start clock runs.
             self.transcript.reach(facts)
             self.transcript.say("the players get ready: the start clock runs")
             self.transcript.run_clock(time.monotonic() + record.start_clock, record.start_clock)
@@ -141,7 +142,7 @@ class WatchedMatch(Watcher):
         self._show(lambda: self.finish(record))
 
     def finish(self, record: MatchRecord) -> None:
-        """Nothing more will happen."""
+        """Shows the end of the match."""
         self._tell_errors(record)
         self.transcript.end(record.outcome, record.goals)
 
@@ -172,7 +173,7 @@ class PersonAtPage(LocalPlayer):
     def __init__(
         self, role: int, seat: Seat, seconds: float | None, hint: Callable[[int, State], Awaitable[Term]] | None = None
     ) -> None:
-        """`seconds` is the person's clock; None: without. `hint(role, state)` finds a good move."""
+        """`seconds` is the person's clock; None: no clock. `hint(role, state)` finds a good move."""
         self._role = role
         self._seat = seat
         self._seconds = seconds

@@ -12,7 +12,7 @@ import pytest
 
 from agent.kernels import build, keeper, state
 from agent.kernels.keeper import KernelKeeper
-from agent.kernels.state import Progress
+from agent.kernels.state import BuildProgress
 from agent.processes import module_environment
 from agent.search.kernel_groups import KernelGroup
 
@@ -21,13 +21,13 @@ GIVE_UP = 120.0
 
 COMPLETE = """
 from agent.kernels import state
-from agent.kernels.state import Progress
+from agent.kernels.state import BuildProgress
 from games.kernel_cache import cache_folder
 with state.claim({name!r}) as mine:
     if mine and not state.read({name!r}).complete:
         with open(cache_folder() / "log", "a") as log:
             print({name!r}, file=log)
-        state.write({name!r}, Progress(state.toolchain(), (("agent.kernel", "", 9),), True))
+        state.write({name!r}, BuildProgress(state.toolchain(), (("agent.kernel", "", 9),), True))
 """
 
 GROUPS = {
@@ -99,11 +99,11 @@ def test_what_another_program_compiles_is_waited_for() -> None:
     with state.claim("circuit") as mine:
         assert mine
         for compiled in range(1, 4):
-            state.write("circuit", Progress(state.toolchain(), (("agent.kernel", "", 9),) * compiled))
+            state.write("circuit", BuildProgress(state.toolchain(), (("agent.kernel", "", 9),) * compiled))
             assert not keeper.step()
             assert keeper.report(["circuit"]).fraction == compiled / 10
             assert keeper.report(["circuit"]).latest == "agent.kernel"
-        state.write("circuit", Progress(state.toolchain(), complete=True))
+        state.write("circuit", BuildProgress(state.toolchain(), complete=True))
     assert keeper.step() == {"circuit"}
     assert keeper.finished
     assert not processes.started

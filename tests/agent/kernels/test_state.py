@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.kernels import state
-from agent.kernels.state import Progress
+from agent.kernels.state import BuildProgress
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -23,19 +23,19 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_nothing_is_known_of_a_new_cache() -> None:
-    assert state.read("tree") == Progress()
+    assert state.read("tree") == BuildProgress()
 
 
 def test_what_was_written_is_read() -> None:
-    progress = Progress(state.toolchain(), (("games.kernel", "0a", 9), ("numba.other", "0b", 8)), True)
+    progress = BuildProgress(state.toolchain(), (("games.kernel", "0a", 9), ("numba.other", "0b", 8)), True)
     state.write("tree", progress)
     assert state.read("tree") == progress
     assert state.read("tree").latest == "games.kernel"
-    assert state.read("circuit") == Progress()
+    assert state.read("circuit") == BuildProgress()
 
 
 def test_another_compiler_or_processor_begins_anew() -> None:
-    state.write("tree", Progress("numba 0.1", (("games.kernel", "0a", 9),), True))
+    state.write("tree", BuildProgress("numba 0.1", (("games.kernel", "0a", 9),), True))
     assert not state.read("tree").complete
 
 
@@ -43,7 +43,7 @@ def test_another_compiler_or_processor_begins_anew() -> None:
 def test_a_damaged_file_says_nothing(cache: Path, text: str) -> None:
     cache.mkdir()
     (cache / "tree.json").write_text(text, encoding="latin-1")
-    assert state.read("tree") == Progress()
+    assert state.read("tree") == BuildProgress()
 
 
 def test_a_group_is_claimed_once_and_free_when_its_process_is_gone() -> None:

@@ -12,7 +12,7 @@ import pytest
 from agent.errors import InputError
 from agent.refereeing.hosting import Hosting
 from agent.refereeing.record import MatchRecord
-from agent.refereeing.referee import Watcher
+from agent.refereeing.referee import MatchWatcher
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
@@ -32,7 +32,7 @@ class Table:
         self.machine: StateMachine = Interpreter(check(rules))
         self.record = MatchRecord(game, f"match.{game}", self.machine.roles, players, 600, 600, "none", 1)
         self.opened: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.hosting = Hosting(rules, self.machine, (), self.record, Watcher(), port, human_clock, self._take)
+        self.hosting = Hosting(rules, self.machine, (), self.record, MatchWatcher(), port, human_clock, self._take)
 
     def _take(self, text: str) -> None:
         if text.startswith("play here: ") and not self.opened.done():
