@@ -88,10 +88,10 @@ def test_engines_at_the_same_time_have_teams_of_their_own(monkeypatch: pytest.Mo
     with monkeypatch.context() as patch:
         patch.setattr(teams, "time", NoWaiting)
         assert engine(2).team.size == 2
-    teams = {id(first.team), id(second.team)}
+    both = {id(first.team), id(second.team)}
     del first, second
     again = engine(), engine()
-    assert {id(one.team) for one in again} == teams
+    assert {id(one.team) for one in again} == both
 
 
 def test_team_without_helpers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,16 +108,16 @@ def test_team_without_helpers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
 def test_team_is_free_where_no_engine_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it does not play the game, or fails."""
     monkeypatch.setattr(teams, "time", NoWaiting)
-    teams: list[Any] = []
+    seen: list[Any] = []
 
     def not_for_this_game(team: Any) -> None:
-        teams.append(team)
+        seen.append(team)
 
     def failing(team: Any) -> None:
-        teams.append(team)
+        seen.append(team)
         raise MemoryError("no room for a tree")
 
     assert teams.with_helpers(1, not_for_this_game) is None
     with pytest.raises(MemoryError, match="no room"):
         teams.with_helpers(1, failing)
-    assert engine().team is teams[0] is teams[1]
+    assert engine().team is seen[0] is seen[1]
