@@ -1,4 +1,4 @@
-"""The `inspect` command: what the agent makes of a rulesheet."""
+"""`ggp-agent inspect`: describes a rulesheet as the agent sees it."""
 
 from __future__ import annotations
 
@@ -24,25 +24,24 @@ _LABELS = {
     "latches": "stay once true",
     "never_legal": "moves never legal",
 }
-"""Where the keys of the data are no words for people."""
+"""Labels of keys that are no words for people."""
 
 _APART = ("warnings", "refusals", "symmetries", "parts", "sample_match")
-"""What is printed below the other fields."""
+"""Keys printed below the other fields."""
 
 PLAYOUT_SECONDS = 1.0
-"""CPU seconds for which random playouts are measured."""
-
+"""CPU seconds of measured playouts."""
 
 SHOWN_POSITIONS = 3
-"""Of a sample match: the first one, one in the middle, the last one."""
+"""Positions of a sample match: first, middle and last."""
 
 
 def describe(file: str, *, positions: int = SHOWN_POSITIONS) -> dict[str, Any]:
     """Prints a rulesheet's roles, kind, size, engine, set-up time, playout speed, what random matches reach, the proven
     value of a small game, symmetries, parts, a sample match and warnings; returns them as JSON data.
 
-    `file` is a rulesheet file or the name of an own rulesheet; of the sample match so many `positions` are drawn.
-    Raises `InputError` and `GameError`.
+    `file` is a rulesheet file or the name of an own rulesheet; `positions` of the sample match are drawn. Raises
+    `InputError` and `GameError`.
     """
     sheet, reading = timed(lambda: load(file))
     machine, setup = timed(sheet.machine)
@@ -87,7 +86,7 @@ def _layout(sheet: Sheet, machine: StateMachine, match: SampleMatch) -> Layout:
 
 
 def _insights(sheet: Sheet, machine: StateMachine, layout: Layout) -> dict[str, Any]:
-    """What takes a circuit to find out."""
+    """Findings on a circuit."""
     if not isinstance(machine, CircuitMachine):
         return {}
     # Before the search, which has threads: this forks.
@@ -127,7 +126,7 @@ def _size(sheet: Sheet, machine: StateMachine) -> dict[str, int]:
 
 
 def _family(machine: StateMachine) -> tuple[str | None, dict[str, str]]:
-    """The family that it belongs to; where there is none, why not, by title."""
+    """The family of a game; without one, the reasons by title."""
     refusals: dict[str, str] = {}
     if isinstance(machine, CircuitMachine):
         for family in families.FAMILIES:

@@ -1,4 +1,4 @@
-"""What the author of a rulesheet may want to know: where time goes, what random matches reach, who wins small games."""
+"""Insight for authors of rulesheets: set-up time by stage, reach of random matches, winners of small games."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from games.machine import GameError, Term
 STAGES_BOUNDS = Bounds(cpu_seconds=60, memory_bytes=8 << 30)
 
 PROOF_SECONDS = 1.0
-"""Of search for each role, to prove what a small game is worth. Set by hand; not tuned."""
+"""Seconds of search for each role to prove the value of a small game."""
 
 MATCHES = 64
-"""Random matches that are looked at."""
+"""Number of random matches."""
 
 MOST_PLIES = 400
-"""Longer matches are looked at up to here."""
+"""Plies after which a match is cut off."""
 
 MOST_CELLS = 50_000_000
-"""Facts times positions that are looked at, about; fewer matches where there are more. Bounds memory; not tuned."""
+"""Most facts times positions, about: bounds memory by playing fewer matches."""
 
 
 def stage_seconds(checked: CheckedRules) -> dict[str, float] | None:
-    """Seconds that grounding, building the circuit and laying it out take, without the rewritings that the agent tries.
+    """Seconds of grounding, building the circuit and laying it out, without the rewritings that the agent tries.
 
-    None where they do not come to an end within bounds.
+    None where they do not end within bounds.
     """
     child = ChildProcess(_stages, checked, bounds=STAGES_BOUNDS)
     try:
@@ -64,22 +64,22 @@ def _stages(pipe: Connection, checked: CheckedRules) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Reached:
-    """What random matches have reached."""
+    """Reach of random matches."""
 
     facts: int
-    """Facts that were true at some time, of those that change."""
+    """Changing facts that were ever true."""
     possible_facts: int
     moves: int
-    """Moves that were legal at some time, of all roles."""
+    """Moves of all roles that were ever legal."""
     possible_moves: int
     latches: dict[str, int]
-    """By relation, facts that were seen to become true and never to become false again."""
+    """Facts that became true and never false again, by relation."""
     never_legal: dict[str, int]
-    """By name, moves that were never seen to be legal."""
+    """Moves that were never legal, by name."""
 
 
 def reached_by(machine: CircuitMachine, seed: int = 1) -> Reached:
-    """Plays random matches, and looks at all their positions."""
+    """The reach of random matches, over all their positions."""
     game = machine.game
     matches = max(1, min(MATCHES, MOST_CELLS // (MOST_PLIES * max(1, len(game.fluents)))))
     positions = machine.random_matches(matches, seed, max_plies=MOST_PLIES)
@@ -106,7 +106,7 @@ def _by_name(terms: Iterable[Term]) -> dict[str, int]:
 
 
 def proven_values(machine: CircuitMachine) -> list[float] | None:
-    """What each role gets if all play as well as they can; None where `PROOF_SECONDS` for each do not prove it."""
+    """The goal of each role by best play; None where `PROOF_SECONDS` a role do not prove it."""
     values = []
     state = machine.initial()
     if machine.terminal(state):

@@ -1,8 +1,8 @@
-"""Asks a player what managers ask, looks at how it answers, and says what is wrong.
+"""`ggp-agent ping`: asks a player what managers ask, and says what is wrong with the answers.
 
-What managers make of an answer differs: ggp-base reads by Content-Length or to the end of the stream and understands no
-chunks, Dresden's gamecontroller reads until the connection closes, and managers in a browser are let through by CORS
-headers only (Fetch Standard, 3.2). So all of these are looked at, byte by byte.
+Managers read answers differently: ggp-base by Content-Length or to the end of the stream, without chunks; Dresden's
+gamecontroller until the connection closes; managers in a browser only with CORS headers (Fetch Standard, 3.2). All of
+this is checked byte by byte.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from protocol.terms import Term, TextError, decode
 Level: TypeAlias = Literal["good", "note", "problem"]
 
 INFO_SECONDS = 1.0
-"""What ggp-base waits for an answer to INFO."""
+"""ggp-base's wait for an answer to INFO."""
 
 SLOW_MILLISECONDS = 250.0
-"""Round trips longer than this are worth a word. Set by hand; not tuned."""
+"""Round trips longer than this get a remark."""
 
 GAME = "tic_tac_toe"
 PLAYED_TURNS = 4
@@ -36,34 +36,34 @@ START_CLOCK, PLAY_CLOCK = 15, 5
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at."""
+class PingFinding:
+    """One check and its result."""
 
     level: Level
     about: str
-    """A word or two."""
+    """Subject, in a word or two."""
     text: str
-    """What was found."""
+    """Result."""
     advice: str = ""
-    """What to do about it; empty where all is well."""
+    """Remedy; empty where all is well."""
 
 
 @dataclass
-class Report:
-    """All that was found."""
+class PingReport:
+    """All findings on a player."""
 
     url: str
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[PingFinding] = field(default_factory=list)
     milliseconds: list[float] = field(default_factory=list)
     """Round trips of INFO, from the connect to the end of the reply."""
 
     def add(self, level: Level, about: str, text: str, advice: str = "") -> None:
-        """Notes one more thing."""
-        self.findings.append(Finding(level, about, text, advice))
+        """Adds a finding."""
+        self.findings.append(PingFinding(level, about, text, advice))
 
     @property
     def well(self) -> bool:
-        """Whether nothing was found that keeps managers from playing with this player."""
+        """Whether managers can play with this player."""
         return all(finding.level != "problem" for finding in self.findings)
 
     def as_json(self) -> dict[str, object]:
@@ -76,10 +76,10 @@ class Report:
         }
 
 
-async def ping(url: str, *, round_trips: int = 10, play: bool = False, style: Style = "ggp-base") -> Report:
-    """Looks at the player at an address. Raises `InputError` for what is no address of HTTP."""
+async def ping(url: str, *, round_trips: int = 10, play: bool = False, style: Style = "ggp-base") -> PingReport:
+    """Checks the player at an address. Raises `InputError` for an invalid address."""
     address = Address.parse(url)
-    report = Report(address.url)
+    report = PingReport(address.url)
     reply = await _ask_info(address, style, report)
     if reply is None:
         return report
@@ -96,8 +96,8 @@ async def ping(url: str, *, round_trips: int = 10, play: bool = False, style: St
 # -------------------------------------------------------------------------------------------------------- questions
 
 
-async def _ask_info(address: Address, style: Style, report: Report) -> Reply | None:
-    """INFO, once: reachable, in time, understood. None where there is no use in asking on."""
+async def _ask_info(address: Address, style: Style, report: PingReport) -> Reply | None:
+    """INFO, once: reachable, in time, understood. None where further questions are useless."""
     where = f"{address.host}:{address.port}"
     body = compose(Info(), style).encode()
     try:
@@ -145,7 +145,7 @@ async def _ask_info(address: Address, style: Style, report: Report) -> Reply | N
     return None
 
 
-def _judge_status(reply: Reply, report: Report) -> None:
+def _judge_status(reply: Reply, report: PingReport) -> None:
     text = f"{reply.version} {reply.status} {reply.reason}".strip()
     if reply.status == 200:
         report.add("good", "HTTP", text)
@@ -160,7 +160,7 @@ def _judge_status(reply: Reply, report: Report) -> None:
         report.add("problem", "HTTP", text, "players answer 200 to a POST at any path; is this the player's address?")
 
 
-def _judge_info(reply: Reply, style: Style, report: Report) -> None:
+def _judge_info(reply: Reply, style: Style, report: PingReport) -> None:
     text = decode(reply.body).strip()
     if reply.status != 200:
         return
@@ -203,7 +203,7 @@ def _pairs(term: Term) -> dict[str, Term]:
     }
 
 
-async def _time_round_trips(address: Address, style: Style, count: int, report: Report) -> None:
+async def _time_round_trips(address: Address, style: Style, count: int, report: PingReport) -> None:
     body = compose(Info(), style).encode()
     lost = 0
     for _ in range(count):
@@ -226,7 +226,7 @@ async def _time_round_trips(address: Address, style: Style, count: int, report: 
         report.add("problem", "latency", f"{lost} of {count} requests were not answered", "look at the player's log")
 
 
-def _judge_transport(reply: Reply, report: Report) -> None:
+def _judge_transport(reply: Reply, report: PingReport) -> None:
     if "chunked" in reply.headers.get("transfer-encoding", "").lower():
         advice = (
             "ggp-base and Tiltyard do not understand chunks: send Content-Length, or close the connection at the end"
@@ -247,7 +247,7 @@ def _judge_transport(reply: Reply, report: Report) -> None:
         )
 
 
-async def _look_at_cors(address: Address, style: Style, report: Report) -> None:
+async def _look_at_cors(address: Address, style: Style, report: PingReport) -> None:
     wanted = "content-type, receiver, sender"
     asked = {
         "Origin": "http://gamemaster.example",
@@ -281,7 +281,7 @@ async def _look_at_cors(address: Address, style: Style, report: Report) -> None:
         report.add("good", "CORS", "managers in a browser may ask")
 
 
-async def _look_at_infix(address: Address, report: Report) -> None:
+async def _look_at_infix(address: Address, report: PingReport) -> None:
     try:
         reply = await exchange(address, "POST", b"info()", headers("infix", "player"), PATIENCE)
         term = infix.read_one(decode(reply.body))
@@ -297,7 +297,7 @@ async def _look_at_infix(address: Address, report: Report) -> None:
 # ------------------------------------------------------------------------------------------------------------ a match
 
 
-async def _play(url: str, style: Style, report: Report) -> None:
+async def _play(url: str, style: Style, report: PingReport) -> None:
     """START, a few turns of tic-tac-toe, ABORT."""
     sheet = load(GAME)
     machine = Interpreter(sheet.checked)

@@ -1,4 +1,4 @@
-"""One HTTP exchange with a player, as managers make it, and all that can be seen of the answer."""
+"""One HTTP exchange with a player, as managers make it, byte by byte."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from urllib.parse import urlsplit
 from agent.errors import InputError
 
 PATIENCE = 5.0
-"""Seconds after which we stop waiting for a connection, or for what managers would no longer wait for."""
+"""Seconds to wait for a connection or an answer."""
 
 CLOSING_SECONDS = 1.0
-"""What Dresden's gamecontroller waits beyond its clock, so the latest that a connection may close after the reply."""
+"""Longest time from the reply to the close of the connection: Dresden's gamecontroller waits so long beyond its
+clock."""
 
 MAX_REPLY = 1 << 20
-"""Bytes that are read."""
+"""Bytes read of a reply."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a player is."""
+    """Address of a player."""
 
     url: str
     host: str
@@ -62,7 +63,7 @@ class Reply:
     closed: bool
     """Whether the player closed the connection after the reply."""
     framed: bool
-    """Whether its length was told, rather than shown by the end of the connection."""
+    """Whether it told its length, rather than by the end of the connection."""
 
 
 async def exchange(
@@ -70,7 +71,7 @@ async def exchange(
 ) -> Reply:
     """Sends one request of HTTP/1.0, as managers do. With `linger` it waits for the player to close the connection.
 
-    Raises `TimeoutError`, `OSError` and `ValueError` (for what is no HTTP).
+    Raises `TimeoutError`, `OSError` and, for anything but HTTP, `ValueError`.
     """
     context = ssl.create_default_context() if address.secure else None
     opening = asyncio.open_connection(address.host, address.port, ssl=context)
@@ -117,7 +118,7 @@ async def exchange(
 
 
 async def _read_all(reader: asyncio.StreamReader, content: bytearray, *, chunked: bool) -> None:
-    """Adds to `content` what comes until the connection closes, or until the last chunk."""
+    """Reads into `content` until the connection closes, or the last chunk has come."""
     while len(content) < MAX_REPLY and (more := await reader.read(MAX_REPLY - len(content))):
         content += more
         if chunked and content.endswith(b"0\r\n\r\n"):

@@ -1,4 +1,4 @@
-"""How fast random playouts run: on any machine through its contract, on a circuit in its lanes."""
+"""Speed of random playouts: on any machine through its contract, on a circuit in its lanes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from games.machine import StateMachine
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast random playouts run, goals included."""
+    """Speed of random playouts, goals included."""
 
     playouts_per_s: float
     transitions_per_s: float
@@ -29,7 +29,7 @@ def machine_speed(machine: StateMachine, seconds: float, seed: int = 1) -> Speed
         state = machine.initial()
         while not machine.terminal(state):
             legal = [machine.legal(state, role) for role in roles]
-            # A slow game's playout is left where the time is up; its transitions count.
+            # A playout that runs out of time counts by its transitions only.
             if not all(legal) or time.thread_time() - begin > seconds:
                 break
             state = machine.next(state, [rng.choice(moves) for moves in legal])
@@ -43,13 +43,13 @@ def machine_speed(machine: StateMachine, seconds: float, seed: int = 1) -> Speed
 
 
 def speed_of(machine: StateMachine, seconds: float) -> Speed:
-    """Random playouts on a machine, the way that suits it best."""
+    """Random playouts on a machine, in lanes if it has a circuit."""
     return circuit_speed(machine, seconds) if isinstance(machine, CircuitMachine) else machine_speed(machine, seconds)
 
 
 def circuit_speed(machine: CircuitMachine, seconds: float) -> Speed:
     """Random playouts on the circuit's lanes for `seconds` of this thread's CPU time."""
-    # A first small batch, so that loading kernels is not measured.
+    # Loads the kernels.
     machine.random_playouts(playouts=1)
     found = machine.random_playouts(seconds=seconds)
     spent = max(found.cpu_seconds, 1e-9)

@@ -11,16 +11,16 @@ from games.machine import StateMachine, Term
 from protocol.kif import write
 
 MOST_PLIES = 400
-"""Longer matches are shown up to here."""
+"""Plies after which a match is cut off."""
 
 MOST_SECONDS = 5.0
-"""That may pass; matches of slow games are shown as far as they get. Set by hand; not tuned."""
+"""Time after which a match is cut off."""
 
 MOST_FACTS = 12
-"""Of a position that has no board."""
+"""Facts shown of a position without a board."""
 
 MOST_MOVES = 12
-"""Between two positions that are drawn; of more, the first and the last are told."""
+"""Moves shown between two positions: the first and the last ones."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ class SampleMatch:
     positions: list[frozenset[Term]]
     moves: list[tuple[Term, ...]] = field(default_factory=list)
     goals: list[int | None] | None = None
-    """None where it did not come to its end."""
+    """None for a match that was cut off."""
 
 
 def play_sample(machine: StateMachine, seed: int = 1) -> SampleMatch:
@@ -53,7 +53,7 @@ def play_sample(machine: StateMachine, seed: int = 1) -> SampleMatch:
 
 
 def sample_json(match: SampleMatch, count: int) -> dict[str, object]:
-    """The moves, goals, and the facts of the positions that are drawn."""
+    """Moves, goals, and the facts of the drawn positions."""
     return {
         "moves": [[write(move) for move in joint_move] for joint_move in match.moves],
         "goals": match.goals,
@@ -65,7 +65,7 @@ def sample_json(match: SampleMatch, count: int) -> dict[str, object]:
 
 
 def chosen(positions: int, count: int) -> list[int]:
-    """So many plies, spread evenly from the first to the last; all where there are not more."""
+    """`count` plies, spread evenly from the first to the last."""
     if count < 2 or positions < 2:
         return list(range(min(count, positions)))
     count = min(count, positions)
@@ -73,7 +73,7 @@ def chosen(positions: int, count: int) -> list[int]:
 
 
 def draw_sample(match: SampleMatch, layout: Layout, machine: StateMachine, count: int) -> list[str]:
-    """Positions as text boards, with the moves between them; where there are no boards, as facts that are new."""
+    """Positions as text boards, or else as new facts, with the moves between them."""
     lines: list[str] = []
     before = 0
     for ply in chosen(len(match.positions), count):

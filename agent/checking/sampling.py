@@ -1,4 +1,4 @@
-"""What kind of game a machine plays, as far as a few random matches show it."""
+"""The kind of a game, as a few random matches show it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from games.machine import StateMachine, points
 
 SAMPLE_MATCHES = 20
 SAMPLE_SECONDS = 1.0
-"""A sample is this many random matches, or as many as fit in this time. Set by hand; not tuned."""
+"""Most random matches of a sample, and its longest time."""
 
 
 @dataclass
 class Sample:
-    """What some random matches of a game were like."""
+    """Counts from some random matches of a game."""
 
     matches: int = 0
-    """Matches that were played to an end."""
+    """Matches played to the end."""
     steps: int = 0
     moves: int = 0
     """Legal moves in all positions, of all roles that had more than one."""
     choices: int = 0
-    """How many times a role had more than one legal move."""
+    """Number of times a role had more than one legal move."""
     shared_turns: int = 0
     """Positions in which several roles had more than one legal move."""
     dead_ends: int = 0
@@ -33,7 +33,7 @@ class Sample:
 
     @property
     def kind(self) -> str:
-        """The kind of game, as far as the sample shows it."""
+        """The kind of the game."""
         return "simultaneous moves" if self.shared_turns else "taking turns"
 
 

@@ -1,4 +1,4 @@
-"""Symmetries and independent parts of a game, put into words for the author of its rules."""
+"""Symmetries and independent parts of a game, in words for the author of its rules."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from games.gdl.structure.wording import Place, describe
 from games.machine import GameError, Term
 
 BOUNDS = Bounds(cpu_seconds=20, memory_bytes=8 << 30)
-"""For grounding, and all that is looked for. Set by hand; not tuned."""
+"""Bounds of grounding and analysis."""
 
 MOST_GENERATORS = 8
 MOST_PARTS = 12
-"""That are described; of the others the number is told."""
+"""Generators and parts described; of the others only the number is told."""
 
 
 def structure_of(checked: CheckedRules, layout: Layout) -> dict[str, object]:
-    """`symmetries` and `parts` of a game as JSON data, as far as they are found within bounds.
+    """`symmetries` and `parts` of a game as JSON data, if they are found within bounds.
 
-    `layout` tells what authors call columns and rows.
+    `layout` knows columns and rows.
     """
     names = place_names(layout)
-    # Rewriting rules makes grounding possible, or quicker, but may hide what is alike in them.
+    # Rewritten rules ground faster, but may hide symmetries.
     for variant in ("plain", "split"):
         child = ChildProcess(_structure, checked, variant, names, bounds=BOUNDS)
         found: dict[str, object] = {}
@@ -49,7 +49,7 @@ def structure_of(checked: CheckedRules, layout: Layout) -> dict[str, object]:
 
 
 def place_names(layout: Layout) -> dict[Place, str]:
-    """What arguments of relations are on the game's boards."""
+    """Names of relations' arguments on the game's boards."""
     names: dict[Place, str] = {}
     for board in layout.boards:
         if board.lattice != "square" or board.across < 0:
@@ -67,8 +67,8 @@ def _structure(pipe: Connection, checked: CheckedRules, variant: str, names: Map
 
 
 def symmetries_json(circuit: Circuit, names: Mapping[Place, str]) -> dict[str, object]:
-    """`order` of the group (at least so much where the search is not `complete`), and `generators`: `text`, and whether
-    the first position stays the same."""
+    """`order` of the group (a lower bound unless `complete`), and `generators`: `text`, and whether the first position
+    stays the same."""
     found = find_symmetries(circuit)
     return {
         "order": found.order,
@@ -82,8 +82,8 @@ def symmetries_json(circuit: Circuit, names: Mapping[Place, str]) -> dict[str, o
 
 
 def parts_json(found: Parts, circuit: Circuit) -> dict[str, object]:
-    """`parts` with `facts` and `moves` (patterns, with `?` where they differ, and how many of each), `manner` by role,
-    and patterns of facts that no move influences."""
+    """`parts` with `facts` and `moves` (counts by pattern, `?` where they differ), `manner` by role, and patterns of
+    facts that no move influences."""
     return {
         "count": len(found.parts),
         "parts": [
@@ -101,7 +101,7 @@ def parts_json(found: Parts, circuit: Circuit) -> dict[str, object]:
 
 
 def patterns(terms: Sequence[Term]) -> dict[str, int]:
-    """By relation, what terms have in common, with `?` for the rest; and how many there are."""
+    """Counts of terms by pattern: common arguments, and `?` for the rest."""
     by_name: dict[tuple[str, int], list[tuple[Term, ...]]] = defaultdict(list)
     for term in terms:
         name, arguments = (term, ()) if isinstance(term, str) else (term_text(term[0]), term[1:])
@@ -121,7 +121,7 @@ _MANNERS = {
 
 
 def symmetry_lines(found: Mapping[str, Any]) -> list[str]:
-    """For people: the symmetries, one a line."""
+    """The symmetries in words, one a line."""
     number = f"{found['order']:,}" if found["order"] < 10**9 else f"{found['order']:.1e}".replace("+", "")
     cut = "" if found["complete"] else " (the search was cut short)"
     if not found["generators"]:
@@ -136,7 +136,7 @@ def symmetry_lines(found: Mapping[str, Any]) -> list[str]:
 
 
 def part_lines(found: Mapping[str, Any]) -> list[str]:
-    """For people: the parts, one a line; nothing where the game does not fall apart."""
+    """The parts in words, one a line; none where the game does not fall apart."""
     if found["count"] < 2:
         return []
     lines = [f"{found['count']} parts that do not influence one another, but for goals and the end"]

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:
-    """What the work returns, and the CPU seconds that it took, its child processes included."""
+    """The result of some work, and its CPU seconds including child processes."""
     before = cpu_seconds()
     result = work()
     return result, cpu_seconds() - before

@@ -1,7 +1,7 @@
-"""`ggp-agent validate`: what is wrong or odd about rulesheets, by reading them and by playing random matches.
+"""`ggp-agent validate`: errors and oddities of rulesheets, from their text and from random matches.
 
 A game should end, give every role a move until it does, and every role one goal then (Genesereth, Love, Pell: General
-Game Playing, 2005: well-formed games). No check of rules alone can tell; random matches show a part of it.
+Game Playing, 2005: well-formed games). Rules alone do not tell; random matches show a part of it.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from games.machine import GameError, LimitError
 from protocol.kif import write
 
 SUFFIXES = (".kif", ".gdl")
-"""Files of a folder that are taken for rulesheets."""
+"""Suffixes of rulesheets in a folder."""
 
 MOST_STEPS = 1000
-"""A random match that goes on for longer is taken to have no end. Real games have up to some 300 steps."""
+"""A longer random match counts as endless. Real games have up to some 300 steps."""
 
 SHEET_SECONDS = 60
-"""CPU time for a sheet."""
+"""CPU seconds for a sheet."""
 
 MATCH_SECONDS = 20.0
-"""Of which random matches get so much. Set by hand; not tuned."""
+"""Seconds of these for random matches."""
 
 MEMORY_BYTES = 4 << 30
 """Address space for a sheet."""
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What was found about one sheet."""
+class SheetVerdict:
+    """Findings on one sheet."""
 
     file: Path
     roles: tuple[str, ...]
-    """Empty where the sheet has no meaning."""
+    """Empty for a sheet with errors."""
     matches: int
-    """Random matches that were played to their end."""
+    """Random matches played to the end."""
     remarks: tuple[Remark, ...]
 
     def count(self, severity: str) -> int:
-        """How many remarks there are of a severity."""
+        """Number of remarks of a severity."""
         return sum(remark.severity == severity for remark in self.remarks)
 
     def as_json(self) -> dict[str, object]:
@@ -70,7 +70,7 @@ class Verdict:
 
 
 def sheets_in(targets: Sequence[str]) -> list[Path]:
-    """The rulesheets that files, names of own rulesheets and folders mean. Raises `InputError` where there are none."""
+    """The rulesheets of files, names of own rulesheets and folders. Raises `InputError` where there are none."""
     files: list[Path] = []
     for target in targets:
         path = find(target)
@@ -84,33 +84,24 @@ def sheets_in(targets: Sequence[str]) -> list[Path]:
 
 
 def validate(
-    files: Sequence[Path], matches: int, seed: int, tell: Callable[[Verdict], None] = lambda verdict: None
-) -> list[Verdict]:
-    """What is wrong with each sheet. `tell` hears of each as soon as it is known.
+    files: Sequence[Path], matches: int, seed: int, tell: Callable[[SheetVerdict], None] = lambda verdict: None
+) -> list[SheetVerdict]:
+    """Checks each sheet; `tell` hears of each verdict at once.
 
-    Each is looked at in a process with bounded time and memory, so that one that explodes costs one error. Raises
-    `InputError` for a file that cannot be read.
+    Each has a process with bounded time and memory: one that explodes costs one error. Raises `InputError` for a file
+    that cannot be read.
     """
-    verdicts = []
-    for file in files:
-        child = ChildProcess(
-            _work, file, matches, seed, bounds=Bounds(cpu_seconds=SHEET_SECONDS, memory_bytes=MEMORY_BYTES)
-        )
-        try:
-            verdict = child.receive()
-        except (LimitError, ChildLostError) as error:
-            verdict = Verdict(file, (), 0, (_about_all(file, "error", f"cannot be checked within bounds: {error}"),))
-        finally:
-            child.end()
-        tell(verdict)
-        verdicts.append(verdict)
-    return verdicts
+            verdicts = [] for file in files: child = ChildProcess( _work, file, matches, seed,
+            bounds=Bounds(cpu_seconds=SHEET_SECONDS, memory_bytes=MEMORY_BYTES) ) try: verdict = child.receive() except
+            (LimitError, ChildLostError) as error: verdict = SheetVerdict(file, (), 0, (_about_all(file, "error",
+            f"cannot be checked within bounds: {error}"),)) finally: child.end() tell(verdict) verdicts.append(verdict)
+            return verdicts
 
 
-def _work(pipe: Connection, file: Path, matches: int, seed: int) -> Verdict:
+def _work(pipe: Connection, file: Path, matches: int, seed: int) -> SheetVerdict:
     sheet, remarks = examine(file)
     if sheet is None:
-        return Verdict(file, (), 0, tuple(remarks))
+        return SheetVerdict(file, (), 0, tuple(remarks))
     played = 0
     if matches:
         try:
@@ -118,11 +109,11 @@ def _work(pipe: Connection, file: Path, matches: int, seed: int) -> Verdict:
             remarks += found
         except GameError as error:
             remarks.append(_about_all(file, "error", f"cannot be played: {error}"))
-    return Verdict(file, tuple(map(write, sheet.roles)), played, tuple(remarks))
+    return SheetVerdict(file, tuple(map(write, sheet.roles)), played, tuple(remarks))
 
 
 def _play(sheet: Sheet, matches: int, seed: int) -> tuple[int, list[Remark]]:
-    """Random matches by the interpreter: how many were played to their end, and what they show, each once."""
+    """Random matches by the interpreter: the number played to the end, and the remarks, each once."""
     machine = Interpreter(sheet.checked)
     generator = random.Random(seed)
     deadline = time.monotonic() + MATCH_SECONDS

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agent.commands.options import DIFFERENT, OK, add_command, count
 
 if TYPE_CHECKING:
-    from agent.checking.ping import Report
+    from agent.checking.ping import PingReport
     from agent.commands.options import Commands
 
 SIGNS = {"good": ("ok", "green"), "note": ("note", "yellow"), "problem": ("WRONG", "red")}
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     return OK if report.well else DIFFERENT, report.as_json()
 
 
-def show(report: Report) -> None:
+def show(report: PingReport) -> None:
     """A line per finding, then what to do."""
     from rich.text import Text
 

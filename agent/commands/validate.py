@@ -39,10 +39,10 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Checks the sheets. Raises `InputError` where there are none."""
-    from agent.checking.validate import Verdict, sheets_in, validate
+    from agent.checking.validate import SheetVerdict, sheets_in, validate
     from agent.console import print_remarks
 
-    def show(verdict: Verdict) -> None:
+    def show(verdict: SheetVerdict) -> None:
         print_remarks([remark.text for remark in verdict.remarks])
 
     verdicts = validate(sheets_in(options.targets), options.matches, options.seed, show)

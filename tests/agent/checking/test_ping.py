@@ -13,7 +13,7 @@ import pytest
 
 from agent.checking import ping as ping_module
 from agent.checking import ping_wire
-from agent.checking.ping import Report, ping
+from agent.checking.ping import PingReport, ping
 from agent.cli import main
 from agent.commands.options import DIFFERENT, WRONG_INPUT
 from agent.refereeing.house_players import house_player
@@ -67,7 +67,7 @@ def reply(text: str, *headers: str, status: str = "200 OK") -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n" + text).encode()
 
 
-def levels(report: Report) -> dict[str, str]:
+def levels(report: PingReport) -> dict[str, str]:
     """What was found about each thing; the worst where there are several."""
     found: dict[str, str] = {}
     for finding in report.findings:
