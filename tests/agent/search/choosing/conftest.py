@@ -15,5 +15,5 @@ def _kernels(alpha_beta_kernels: None) -> None:
 
 @pytest.fixture
 def prepared(own: Compile) -> Preparation:
-    """Of tic-tac-toe."""
+    """A preparation for tic-tac-toe."""
     return Preparation(own("tic_tac_toe"), 0, threads=2, seed=4)

@@ -1,4 +1,4 @@
-"""What is proven may still be won sooner, or lost later."""
+"""The soonest win and the longest defence in proven positions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WAYS = """
     (<= (goal ?role 100) (role ?role) (true (over ?role)))
     (<= (goal ?role 0) (role ?role) (not (true (over ?role))))
 """
-"""`w` chooses after how many plies more `b` ends the match, by a move that says who wins."""
+"""`w` chooses the number of plies until `b` ends the match with a move that decides the winner."""
 ORDERS = [("aa", "bb", "cc"), ("cc", "bb", "aa"), ("bb", "aa", "cc")]
 
 
@@ -64,7 +64,7 @@ def ways(machine_of: Compile, order: tuple[str, str, str], *, lost: bool) -> Cir
 
 
 def opinions_of(machine: CircuitMachine, *, knowing: bool = True) -> list[Opinion]:
-    """What an engine says that tree search plays for, `knowing` an evaluation of the game or not."""
+    """Opinions of an engine for which tree search plays; `knowing` an evaluation of the game or not."""
     engine = GeneralSearch(machine, 0, threads=1, seed=5, memory_bytes=1 << 22)
     engine.begin(machine.initial())
     preparation = engine._preparation
@@ -83,7 +83,7 @@ def opinions_of(machine: CircuitMachine, *, knowing: bool = True) -> list[Opinio
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_who_has_lost_holds_out(machine_of: Compile, order: tuple[str, str, str]) -> None:
-    """The longer it takes the more often the other player may err. The turn lasts until that is known."""
+    """The longer the match, the more often the opponent may err. The turn lasts until the longest defence is known."""
     opinions = opinions_of(ways(machine_of, order, lost=True))
     last = opinions[-1]
     assert (last.move, last.score, last.final) == (order[2], Score(0.0, proven=True, plies=6), True)
@@ -92,7 +92,7 @@ def test_who_has_lost_holds_out(machine_of: Compile, order: tuple[str, str, str]
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_soonest_win_is_found(machine_of: Compile, monkeypatch: pytest.MonkeyPatch, order: tuple[str, ...]) -> None:
-    """Whichever of the winning moves tree search would play, and is free to: the turn does not wait for it."""
+    """Tree search may play any winning move; the turn does not wait for a search for the soonest."""
     slowest = Opinion(order[2], Score(100.0, proven=True), final=True)
     monkeypatch.setattr(TreeSearch, "think", lambda self, stop, report, limit: report(slowest))
     opinions = opinions_of(ways(machine_of, order, lost=False))

@@ -1,4 +1,4 @@
-"""The engine for two players: prepares, then plays by alpha-beta or tree search."""
+"""The engine for two players: it prepares, then plays by alpha-beta or tree search."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ def _kernels() -> None:
 
 @pytest.fixture(autouse=True)
 def _search_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tree search does not prove the games of the tests before anything else happens; turns without a clock, which most
-    are here, are for searching."""
+    """Keeps tree search from proving the tests' games at first glance, and uses turns without a clock for searching."""
     monkeypatch.setattr(general, "GLANCE_SHARE", 0.0)
     monkeypatch.setattr(general, "ALPHA_BETA_SECONDS", 1000.0)
     monkeypatch.setattr(general, "TREE_SECONDS", 1000.0)
@@ -62,14 +61,14 @@ def new_engine(machine: CircuitMachine, role: int = 0) -> GeneralSearch:
 
 
 def prepare(engine: GeneralSearch) -> list[Opinion]:
-    """Prepares in hardly any time, and has no time to search."""
+    """Prepares with hardly any time, and none to search."""
     opinions: list[Opinion] = []
     engine._preparation.run(engine._state, 0.0, np.zeros(1, np.uint8))
     return opinions
 
 
 def think(engine: GeneralSearch, opinions: int = 12) -> list[Opinion]:
-    """So many opinions, or those until the engine stops by itself."""
+    """The engine's first opinions, up to that many."""
     found: list[Opinion] = []
     with StopWhen(never) as stop:
 
@@ -85,7 +84,7 @@ def think(engine: GeneralSearch, opinions: int = 12) -> list[Opinion]:
 @pytest.mark.parametrize("name", ["tic-tac-toe", "heap", "cooperation", "rock_paper_scissors"])
 @pytest.mark.parametrize("role", [0, 1])
 def test_plays_a_whole_match(own: Compile, machine_of: Compile, name: str, role: int) -> None:
-    """Legal moves from the start to the end, by the search that the game is for."""
+    """Legal moves from the start to the end, by the search that suits the game."""
     sheets = {"heap": heap(13), "cooperation": COOPERATION}
     machine = machine_of(sheets[name]) if name in sheets else own(name.replace("-", "_"))
     rng = random.Random(role)
@@ -106,7 +105,7 @@ def test_plays_a_whole_match(own: Compile, machine_of: Compile, name: str, role:
 
 
 def test_wins_what_can_be_won(machine_of: Compile) -> None:
-    """A heap that the first player wins with best play is won, and said to be."""
+    """In a heap that the first player wins with best play."""
     machine = machine_of(heap(13))
     won = {}
     for role in (0, 1):
@@ -127,7 +126,7 @@ def test_wins_what_can_be_won(machine_of: Compile) -> None:
 
 @pytest.mark.parametrize("role", [0, 1])
 def test_small_games_are_not_prepared_for(own: Compile, monkeypatch: pytest.MonkeyPatch, role: int) -> None:
-    """What a glance proves needs no evaluation: neither the match nor a turn waits for one."""
+    """A game proven at a glance needs no evaluation: neither the match nor a turn waits for one."""
     monkeypatch.setattr(general, "GLANCE_SHARE", 0.05)
     engine = new_engine(own("tic_tac_toe"), role)
     opinions: list[Opinion] = []
@@ -150,7 +149,7 @@ def test_drawn_game_is_proven_before_it_begins(own: Compile) -> None:
 
 @pytest.fixture
 def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event]]:
-    """A survey that says when it has begun (first event), and ends when it is told to (second)."""
+    """A survey that signals its start (first event), and ends when told to (second)."""
     begun, end = threading.Event(), threading.Event()
 
     def wait(machine: CircuitMachine, seed: int) -> object:
@@ -164,7 +163,7 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, 
 
 
 def test_stop_is_obeyed_while_a_step_takes_long(own: Compile, blocked: tuple[threading.Event, threading.Event]) -> None:
-    """Preparing goes on alone until the step is done; the next turn waits for it rather than beginning another."""
+    """Preparing continues alone until the step is done; the next turn waits for it instead of starting another."""
     begun, end = blocked
     machine = own("tic_tac_toe")
     engine = new_engine(machine)
@@ -191,7 +190,7 @@ def test_stop_is_obeyed_while_a_step_takes_long(own: Compile, blocked: tuple[thr
 def test_step_that_takes_long_does_not_take_the_turn(
     own: Compile, blocked: tuple[threading.Event, threading.Event]
 ) -> None:
-    """When the share of the turn for preparing is over, tree search has the rest."""
+    """When the turn's share for preparing is over, tree search gets the rest."""
     engine = new_engine(own("tic_tac_toe"))
     opinions: list[Opinion] = []
     with StopWhen(never) as stop:
@@ -202,7 +201,7 @@ def test_step_that_takes_long_does_not_take_the_turn(
 
 @pytest.mark.parametrize("phase", ["step", "run", "_play_some"])
 def test_stop_is_obeyed_in_every_phase(own: Compile, monkeypatch: pytest.MonkeyPatch, phase: str) -> None:
-    """While fitting, learning and trying out; then no thread goes on for long."""
+    """Fitting, learning and trying out: no thread continues for long."""
     owners = {
         "step": preparing.fit.EvaluationTrainer,
         "run": preparing.Learner,
@@ -233,7 +232,7 @@ def test_stop_is_obeyed_in_every_phase(own: Compile, monkeypatch: pytest.MonkeyP
 
 
 def test_says_nothing_where_it_has_no_move(machine_of: Compile) -> None:
-    """A role without a legal move has nothing to report, before the match or later."""
+    """A role without a legal move gets no opinion, neither before the match nor later."""
     machine = machine_of(
         """
         (role w) (role b) (init (at 0)) (way left) (way right)
@@ -251,7 +250,7 @@ def test_says_nothing_where_it_has_no_move(machine_of: Compile) -> None:
 
 
 def test_states_that_cannot_be_searched_are_left_to_tree_search(own: Compile) -> None:
-    """Where both choose at once, whatever was found out before."""
+    """Where both choose at once, whatever the choice was."""
     machine = own("rock_paper_scissors")
     engine = new_engine(machine)
     other = new_engine(own("tic_tac_toe"))
@@ -268,7 +267,7 @@ def test_states_that_cannot_be_searched_are_left_to_tree_search(own: Compile) ->
 
 
 def test_start_clock_is_for_all_phases_and_a_turn_for_a_part(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only before the match are there trial matches; without a choice, or an evaluation, nothing is prepared."""
+    """Trial matches are played only before the match; without a choice, or an evaluation, nothing is prepared."""
     asked: list[tuple[float, bool]] = []
 
     def run(self: object, state: State, seconds: float, stop: object, *, trial: bool) -> None:
@@ -299,9 +298,9 @@ def test_start_clock_is_for_all_phases_and_a_turn_for_a_part(own: Compile, monke
     ids=["no choice", "answer given", "before the match"],
 )
 def test_learns_while_others_think(own: Compile, monkeypatch: pytest.MonkeyPatch, role: int, limit: Limit) -> None:
-    """Until enough was learnt; then the time is for searching alone. What was learnt is used at the next turn.
+    """Until enough is learnt; then the time is for searching alone. The next turn uses the new evaluation.
 
-    Others think where there is no choice, and once the own clock is over.
+    Others think where there is no choice, and after the engine's own turn.
     """
     monkeypatch.setattr(general, "ALPHA_BETA_SECONDS", 0.05)
     monkeypatch.setattr(general, "TREE_SECONDS", 0.05)
@@ -334,7 +333,7 @@ def test_learns_while_others_think(own: Compile, monkeypatch: pytest.MonkeyPatch
 
 
 def test_tree_search_takes_over_where_alpha_beta_does_worse(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trial matches go on while others think; with enough of them lost, the next turn is the other search's."""
+    """Trial matches continue while others think; after enough losses, tree search plays the next turn."""
     monkeypatch.setattr(general, "ALPHA_BETA_SECONDS", 0.05)
     monkeypatch.setattr(general, "TREE_SECONDS", 0.05)
 
@@ -360,7 +359,7 @@ def test_tree_search_takes_over_where_alpha_beta_does_worse(own: Compile, monkey
 def test_trial_ends_with_a_clear_lead(
     own: Compile, monkeypatch: pytest.MonkeyPatch, winner: str, score: tuple[float, int], learning: list[float]
 ) -> None:
-    """Two wins ahead of the other search, the rest of the time is for learning; two behind, for tree search."""
+    """Two wins ahead, the rest of the time is for learning; two behind, for tree search."""
 
     def win(machine: object, root: object, engines: Sequence[Engine], seconds: float, *rest: object) -> object:
         return SimpleNamespace(play=lambda stop: float(engines[0].name == winner), void=False, seconds=seconds)
@@ -379,7 +378,7 @@ def test_trial_ends_with_a_clear_lead(
 def test_trial_ends_where_nothing_is_learnt(
     own: Compile, monkeypatch: pytest.MonkeyPatch, generations: int, learning: list[float]
 ) -> None:
-    """One lost match is enough where the evaluation is still that of random play, and not where it is learnt."""
+    """One lost match is enough if the evaluation is still that of random play, but not if it is learnt."""
     results = iter([True, None, None])
 
     def lose_once(machine: object, root: object, engines: Sequence[Engine], seconds: float, *rest: object) -> object:
@@ -409,7 +408,7 @@ def test_registry_knows_who_plays_what(own: Compile) -> None:
 
 
 def test_the_match_may_begin_once_all_is_prepared(own: Compile) -> None:
-    """Whoever is prepared does not hold the match up until the start clock is over."""
+    """A prepared engine does not delay the match until the start clock is over."""
     engine = new_engine(own("tic_tac_toe"), 0)
     assert engine.uses_start_clock
     engine.prepare(np.zeros(1, np.uint8), lambda opinion: None, Limit(2.0))

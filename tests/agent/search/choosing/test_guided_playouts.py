@@ -1,4 +1,4 @@
-"""What a role gains in playouts in which it alone chooses by move averages, and what comes of it."""
+"""The gain of choosing by move averages in playouts, and its consequences."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ GO = np.zeros(1, np.uint8)
 
 
 def searches(machine: CircuitMachine) -> Callable[[int, Random], TreeSearch]:
-    """Makes tree searches of a game."""
+    """A maker of tree searches of a game."""
     return lambda role, random: TreeSearch(machine, role, threads=1, memory_bytes=1 << 22, seed=random.getrandbits(63))
 
 
 def test_who_chooses_by_averages_is_ahead(own: Compile) -> None:
-    """In a race most of all: whoever goes on with a pawn that went far wins oftener."""
+    """Most of all in a race: advancing the foremost pawn wins more often."""
     machine = own("breakthrough")
     gain = gain_by_averages(searches(machine), machine.initial(), 1.0, GO, Random(1))
     assert gain is not None
@@ -35,7 +35,7 @@ def test_who_chooses_by_averages_is_ahead(own: Compile) -> None:
 
 
 def test_nothing_is_known_when_stopped(own: Compile) -> None:
-    """Nor after no time."""
+    """Nor without time."""
     machine = own("connect_four")
     assert gain_by_averages(searches(machine), machine.initial(), 1.0, np.ones(1, np.uint8), Random(1)) is None
     assert gain_by_averages(searches(machine), machine.initial(), 0.0, GO, Random(1)) is None
@@ -50,7 +50,7 @@ def averages(trees: TreeChoice) -> VariantTrials:
 def test_much_gain_is_enough_to_begin_with(
     own: Compile, monkeypatch: pytest.MonkeyPatch, gain: float | None, used: bool
 ) -> None:
-    """Until more than one match is lost; looked at once, and again where nothing was found out."""
+    """Until more than one match is lost; measured once, and again where there was no result."""
     asked: list[float] = []
 
     def found(make: object, state: object, seconds: float, stop: object, random: object) -> float | None:

@@ -1,4 +1,4 @@
-"""Trial matches: points, interruptions, and those without a result."""
+"""Trial matches: points, interruptions, and matches without a result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GO = np.zeros(1, np.uint8)
 
 
 class Scripted(Engine):
-    """Wants the first legal move, or the last one; what it was asked is noted."""
+    """Plays the first legal move, or the last one; records its calls."""
 
     name = "scripted"
 
@@ -56,7 +56,7 @@ def match_of(machine: CircuitMachine, first: Engine, second: Engine, seconds: fl
 
 
 def test_trial_counts_points(own: Compile) -> None:
-    """In tic-tac-toe, first cells in order against the last ones; both engines follow the match."""
+    """In tic-tac-toe, first cells in order against last ones; both engines follow the match."""
     machine = own("tic_tac_toe")
     first, second = Scripted(machine, 0, 0), Scripted(machine, 1, -1)
     assert match_of(machine, first, second).play(GO) == 1.0
@@ -66,7 +66,7 @@ def test_trial_counts_points(own: Compile) -> None:
 
 
 def test_interrupted_trial_goes_on(own: Compile) -> None:
-    """A match that is stopped at its third move ends as it would have without that."""
+    """A match stopped at its third move ends as it would have without the stop."""
     machine = own("tic_tac_toe")
     stop = np.zeros(1, np.uint8)
 
@@ -85,7 +85,7 @@ def test_interrupted_trial_goes_on(own: Compile) -> None:
 
 
 def test_trial_without_a_result(own: Compile, machine_of: Compile) -> None:
-    """A stopped match, and one that the opening ends, count for nothing; what an engine raises is passed on."""
+    """A stopped match, and one that ends in the opening, do not count; errors of an engine are raised."""
     machine = own("tic_tac_toe")
     assert match_of(machine, Scripted(machine, 0, 0), Scripted(machine, 1, -1)).play(np.ones(1, np.uint8)) is None
     short = machine_of(heap(1))

@@ -1,4 +1,4 @@
-"""What happens before alpha-beta plays."""
+"""Preparation: learning, trial matches, and the choice of the search."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GO = np.zeros(1, np.uint8)
 
 
 def test_first_evaluation_comes_however_short_the_time(prepared: Preparation) -> None:
-    """The fit to random play is waited for; the rest is left out."""
+    """The fit to random play is finished; the rest is left out."""
     assert (prepared.suits, prepared.prefers_alpha_beta, prepared.worth_while) == (None, False, True)
     run(prepared)
     assert prepared.suits
@@ -47,7 +47,7 @@ def test_first_evaluation_comes_however_short_the_time(prepared: Preparation) ->
 
 
 def test_stop_during_the_fit_rules_nothing_out(prepared: Preparation) -> None:
-    """What was not found out in time is found out later."""
+    """The next preparation completes it."""
     run(prepared, (1,))
     assert prepared.suits
     assert not prepared.prefers_alpha_beta
@@ -59,7 +59,7 @@ def test_stop_during_the_fit_rules_nothing_out(prepared: Preparation) -> None:
 def test_slow_game_of_which_nothing_is_learnt_is_left_to_tree_search(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until something is, while others think and no match comes to its end, or a match was won."""
+    """Until something is learnt while others think and no match ends, or a match is won."""
     run(prepared)
     monkeypatch.setattr(prepared.trials, "play", lambda roles, end, stop, lead: None)
     prepared.trials.too_slow = True
@@ -78,14 +78,14 @@ def test_slow_game_of_which_nothing_is_learnt_is_left_to_tree_search(
 def test_what_is_foreseen_counts_as_much_as_matches(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch, advantage: float, prior: float
 ) -> None:
-    """Up to a bound, so that matches can show the opposite; it is asked after each part of the time for learning."""
+    """Up to a limit, so that matches can show the opposite; updated after each part of the time for learning."""
     looked: list[float] = []
     monkeypatch.setattr(Learner, "run", lambda self, root, stop: None)
     monkeypatch.setattr(Foresight, "play_out", lambda self, seconds, stop: looked.append(seconds))
     monkeypatch.setattr(Foresight, "advantage", advantage)
     monkeypatch.setattr(trying.Trials, "play", lambda *arguments: None)
     prepared.run(prepared._machine.initial(), 2.0, np.zeros(1, np.uint8))
-    # What is clear after the first part leaves the rest of the time to tree search.
+    # A clear result of the first part leaves the rest of the time to tree search.
     assert len(looked) == (1 if prior <= -CLEAR_LEAD else 2)
     assert prepared.trials.prior == pytest.approx(prior)
     assert prepared.trials.lead == pytest.approx(prior)
@@ -97,7 +97,7 @@ def test_what_is_foreseen_counts_as_much_as_matches(
 def test_matches_are_as_long_as_those_that_were_learnt_from(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Random ones may be much longer."""
+    """Random matches may be much longer."""
     run(prepared)
     assert prepared._learner is not None
     assert prepared._learner.plies is None
@@ -112,7 +112,7 @@ def test_matches_are_as_long_as_those_that_were_learnt_from(
 
 
 def test_open_question_is_settled_while_others_think(prepared: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Learning and trial matches take turns until there is enough of either; a clear result turns the choice round."""
+    """Learning and trial matches take turns until there is enough of both; a clear result reverses the choice."""
     done: list[str] = []
     shares = {0: 0.5, 1: 0.5}
 
@@ -131,7 +131,7 @@ def test_open_question_is_settled_while_others_think(prepared: Preparation, monk
         return sorted(set(done))
 
     run(prepared)
-    # How tree search does best is known.
+    # No variant is left to try.
     for variant in prepared.trees.variants:
         variant.matches = MANY_MATCHES
     monkeypatch.setattr(trying, "MANY_TRIALS", 1 << 30)
@@ -157,7 +157,7 @@ def test_open_question_is_settled_while_others_think(prepared: Preparation, monk
 def test_states_that_cannot_be_searched_rule_alpha_beta_out(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Found out in a trial match, that is the end of it."""
+    """A trial match finds it out."""
 
     def refuse(engines: object) -> float:
         raise CannotSearchError
@@ -170,8 +170,7 @@ def test_states_that_cannot_be_searched_rule_alpha_beta_out(
 
 
 def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there are too many for a fit of their own: then patterns have the weights, and random play gives the first
-    ones."""
+    """Patterns have the weights where a fit of all fluents would take too long; random play gives the first ones."""
     monkeypatch.setattr(preparing.fit, "MAX_FLUENTS", 80)
     monkeypatch.setattr(first_evaluation, "MOST_BATCHES", 64)
     machine = own("connect_four")
@@ -186,7 +185,7 @@ def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.Monke
     assert features.shares is not None
     assert features.shares.shape[1] <= 80 < len(machine.game.fluents)
     weights = dict(zip(machine.game.fluents, features.fluent_weights(evaluation.weights), strict=True))
-    # Of one piece alone it depends on which matches were played.
+    # Weights of single pieces depend on the matches played.
     centre, edge = (
         [sum(weights["cell", column, str(row), colour] for row in range(1, 7)) for colour in ("red", "yellow")]
         for column in ("4", "1")
@@ -206,7 +205,7 @@ def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.Monke
 def test_failure_is_logged(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, step: str
 ) -> None:
-    """Whatever is raised rules alpha-beta out, and the log says why."""
+    """Any error rules alpha-beta out and is logged."""
 
     def fail(*arguments: object, **options: object) -> None:
         raise MemoryError("too large")
@@ -221,7 +220,7 @@ def test_failure_is_logged(
 def test_failure_in_a_trial_is_logged(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """That of the threads that play the matches, too."""
+    """Also an error in a thread that plays trial matches."""
 
     def fail(*arguments: object) -> float:
         raise MemoryError("too large")

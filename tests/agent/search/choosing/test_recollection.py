@@ -1,4 +1,4 @@
-"""What was learnt is known again whatever names the rules come with."""
+"""Memory of a game whose rules come with other names."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def experience_of(machine: CircuitMachine, states: Sequence[State]) -> Experienc
 def values(
     machine: CircuitMachine, states: list[State], features: Features, evaluation: LogisticEvaluation
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """What an evaluation says of states."""
+    """The evaluations of states."""
     return features.of(experience_of(machine, states).facts) @ evaluation.weights + evaluation.bias
 
 
@@ -63,7 +63,7 @@ def test_evaluation_survives_scrambling(
     name: str,
     own_weights: int,
 ) -> None:
-    """Of corresponding states the same is said, also by weights of conjunctions, shared or not."""
+    """Corresponding states have equal evaluations, also with weights of conjunctions, shared or not."""
     monkeypatch.setattr(finding, "MAX_OWN_WEIGHTS", own_weights)
     machine = own(name)
     statements = kif.read_rulesheet(rulesheets.text(name))
@@ -111,7 +111,7 @@ def test_evaluation_survives_scrambling(
 
 
 def test_facts_that_are_alike_share_their_weight(own: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where names could not be told apart, the mean is kept."""
+    """Facts whose names could not be told apart keep the mean."""
     machine = own("tic_tac_toe")
     features = features_of(machine, 1)
     form = memories.canonical_form(kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
@@ -134,7 +134,7 @@ def test_facts_that_are_alike_share_their_weight(own: Compile, tmp_path: Path, m
 
 
 def test_an_entry_that_knows_too_few_facts_does_not_fit(own: Compile, tmp_path: Path) -> None:
-    """A few that are new may be; their weights are 0."""
+    """A few new facts are allowed; their weights are 0."""
     machine = own("tic_tac_toe")
     fluents, features = machine.game.fluents, features_of(machine, 1)
     memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
@@ -175,7 +175,7 @@ def test_rules_without_a_canonical_form_are_not_remembered(
 
 
 def test_newest_positions_are_kept(own: Compile, random_states: Draw, tmp_path: Path) -> None:
-    """As many as there is room for, or as the learner of the next match keeps."""
+    """As many as fit, or as the next match's learner keeps."""
     machine = own("tic_tac_toe")
     fluents, features = machine.game.fluents, features_of(machine, 1)
     states = random_states(machine, 12)

@@ -1,4 +1,4 @@
-"""What trial matches say about which search is to play."""
+"""Trial matches and the choice of the search."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.agent.search.choosing.timeless import FakeMatch, role_of_alpha_beta, 
 
 
 def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So do even ones, but not for good; alpha-beta takes both seats by turns."""
+    """So do even ones, but not for good; alpha-beta takes both roles by turns."""
     stop = np.zeros(1, np.uint8)
     seats: list[int] = []
 
@@ -50,7 +50,7 @@ def test_lost_trial_speaks_for_tree_search(prepared: Preparation, monkeypatch: p
 
 
 def test_interrupted_match_is_the_next_one(prepared: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It goes on with the same seats, before a new one begins, and is as hurried as it was."""
+    """It continues with the same roles, before a new one begins, and is as hurried as it was."""
     results = iter([None, 0.0, 0.0])
     seats: list[int] = []
 
@@ -81,7 +81,7 @@ def test_interrupted_match_is_the_next_one(prepared: Preparation, monkeypatch: p
 def test_what_is_won_in_a_hurry_counts_the_less(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch, needed: float, points: float, lost: bool
 ) -> None:
-    """The less time tree search had of what it needs; but where there will never be enough it is as good as it gets."""
+    """The less, the less time tree search had of its need; but not in games that will always be too slow."""
     run(prepared, trial=False)
     trials = prepared.trials
     monkeypatch.setattr(trying, "TrialMatch", FakeMatch(lambda engines: 1.0 - role_of_alpha_beta(engines)))
@@ -97,7 +97,7 @@ def test_what_is_won_in_a_hurry_counts_the_less(
 def test_tree_search_is_watched_however_little_time_there_is(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the first trial matches there is less than a second, and to take it for quick would decide the choice."""
+    """The first trial matches have less than a second; taking tree search for fast would decide the choice."""
     run(prepared, trial=False)
     trials = prepared.trials
     watched: list[float] = []
@@ -111,7 +111,7 @@ def test_tree_search_is_watched_however_little_time_there_is(
 def test_trial_matches_cost_nothing_where_none_will_be_played(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch, points: float, left: float
 ) -> None:
-    """Because earlier preparations of the game have found out, or for want of time."""
+    """Because earlier preparations of the game decided, or for want of time."""
 
     def fail(*arguments: object) -> float:
         raise AssertionError("tree search is not to be watched")
@@ -153,7 +153,7 @@ def test_moves_are_quicker_where_matches_would_not_end_in_time(
 def test_moves_take_longer_where_tree_search_is_slow(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch, playouts: int, seconds: float
 ) -> None:
-    """Up to a bound, and only there."""
+    """Up to a limit, and only there."""
 
     class Tree:
         def __init__(self, *arguments: object, **options: object) -> None:
@@ -188,8 +188,8 @@ def test_moves_take_longer_where_tree_search_is_slow(
 def test_ties_are_lost(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch, share: float, seconds: float, lost: bool
 ) -> None:
-    """Where the same seat wins whoever has it nothing is known. Without any match alpha-beta plays. That there is more
-    time afterwards changes nothing."""
+    """Matches that the same role always wins say nothing. Without any match alpha-beta plays. More time later changes
+    nothing."""
     run(prepared, trial=False)
     trials = prepared.trials
     assert not trials.lost
@@ -214,8 +214,8 @@ def test_ties_are_lost(
 def test_matches_without_end_on_too_little_time_leave_the_game_to_tree_search(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch, needed: float, prior: float, plays: bool
 ) -> None:
-    """Unless alpha-beta was expected to win: in gomoku on 15x15 cells what random play shows is worth nothing. Nor is
-    it in a game that is slow for both searches."""
+    """Unless alpha-beta was expected to win: random play teaches nothing about gomoku on 15x15 cells. Also not in a
+    game too slow for both searches."""
     run(prepared, trial=False)
     trials = prepared.trials
     trials.prior = prior

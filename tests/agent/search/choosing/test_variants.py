@@ -1,4 +1,4 @@
-"""Trial matches of tree search in another way: who gets the points, when they end, and what comes of it."""
+"""Trial matches of variants of tree search: points, ends and consequences."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ GO = np.zeros(1, np.uint8)
 
 
 def weights(engine: Engine) -> list[float]:
-    """What exploration weighs in a tree search."""
+    """The exploration weights of a tree search."""
     assert isinstance(engine, TreeSearch)
     return list(engine._parameters.exploration)
 
 
 def draws(engine: Engine) -> list[int]:
-    """How many moves playouts draw in a tree search."""
+    """The numbers of moves that playouts of a tree search draw."""
     assert isinstance(engine, TreeSearch)
     return engine._parameters.draws.tolist()
 
@@ -57,7 +57,7 @@ def is_changed(engine: Engine) -> bool:
 
 
 class Decided:
-    """Stands in for `TrialMatch`: a match of which somebody else says what the role that uses the variant gets."""
+    """Stands in for `TrialMatch`: a match with a scripted share for the role that uses the variant."""
 
     void = False
 
@@ -79,7 +79,7 @@ class Decided:
 
 
 def make_trials(machine: CircuitMachine, variant: Variant, threads: int = 1) -> VariantTrials:
-    """Against tree search as it is."""
+    """Trials of a variant against plain tree search."""
     return VariantTrials(
         machine, variant, lambda role, random: TreeSearch(machine, role, threads=1), threads=threads, random=Random(1)
     )
@@ -87,7 +87,7 @@ def make_trials(machine: CircuitMachine, variant: Variant, threads: int = 1) -> 
 
 @pytest.fixture(params=[MORE_EXPLORATION, MOVE_AVERAGES], ids=lambda variant: variant.name)
 def trials(own: Compile, request: pytest.FixtureRequest) -> VariantTrials:
-    """Of tic-tac-toe, one match after the other."""
+    """Trials in tic-tac-toe, one match after the other."""
     return make_trials(own("tic_tac_toe"), request.param)
 
 
@@ -102,7 +102,7 @@ def trials(own: Compile, request: pytest.FixtureRequest) -> VariantTrials:
 def test_ends_as_soon_as_it_is_clear(
     trials: VariantTrials, monkeypatch: pytest.MonkeyPatch, share: float, matches: int, lead: float, used: bool
 ) -> None:
-    """Both roles use the variant by turns; what they get decides."""
+    """Both roles use the variant by turns; its points decide."""
     match = Decided(lambda n: share)
     monkeypatch.setattr(module, "TrialMatch", match)
     assert trials.undecided
@@ -115,7 +115,7 @@ def test_ends_as_soon_as_it_is_clear(
 
 
 def test_what_is_likely_is_used_meanwhile(trials: VariantTrials) -> None:
-    """As many points ahead as after two matches won are enough until more is known."""
+    """A lead as after two won matches is enough until more is known."""
     trials.points, trials.matches = 2.0, 2
     assert trials.lead == LEAD
     assert (trials.used, trials.undecided) == (True, True)
@@ -149,7 +149,7 @@ def test_real_matches_end(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_weights_are_those_of_the_factor(own: Compile) -> None:
-    """Before and after the goals of random play, or an evaluation, have scaled them; and back again."""
+    """Before and after goals of random play, or an evaluation, have scaled them; and back again."""
     machine = own("connect_four")
     plain, much = (TreeSearch(machine, 0, threads=1, seed=3) for _ in range(2))
     much.explore(MORE)
@@ -169,7 +169,7 @@ def test_weights_are_those_of_the_factor(own: Compile) -> None:
 
 @pytest.mark.parametrize(("left", "expected"), [(100.0, 0.1), (10.0, 0.05), (6.0, TRIAL_SECONDS), (2.0, 0.0)])
 def test_time_for_a_move(own: Compile, monkeypatch: pytest.MonkeyPatch, left: float, expected: float) -> None:
-    """What tree search needs if there is time for it, less for more matches, nothing where there is none for two."""
+    """Tree search's need if time permits, less for more matches, 0 without time for two."""
     trials = Trials(own("tic_tac_toe"), Mock(), Mock(), threads=1, random=Random(1))
     monkeypatch.setattr(trials, "_time_to_search", lambda stop, seconds: 0.1)
     monkeypatch.setattr(trying, "time", SimpleNamespace(monotonic=lambda: 1000.0))
@@ -180,7 +180,7 @@ def test_time_for_a_move(own: Compile, monkeypatch: pytest.MonkeyPatch, left: fl
 
 
 def prepare(own: Compile, monkeypatch: pytest.MonkeyPatch, lost: bool) -> tuple[Preparation, list[str]]:
-    """Prepares for tic-tac-toe, where alpha-beta has lost its trials or not; and the variants that were tried."""
+    """Prepares for tic-tac-toe after alpha-beta lost its trials, or not; returns the variants tried."""
     preparation = Preparation(own("tic_tac_toe"), 0, threads=1, seed=4)
     played: list[str] = []
     for one in preparation.trees.variants:
@@ -209,7 +209,7 @@ def test_only_where_tree_search_plays(own: Compile, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_tree_is_searched_with_what_was_found(own: Compile) -> None:
-    """As soon as tree search has its turn, and in trial matches from then on."""
+    """From tree search's next turn on, and in all later trial matches."""
     machine = own("connect_four")
     search = GeneralSearch(machine, 0, threads=1, seed=1)
     search._preparation.suits = False

@@ -1,4 +1,4 @@
-"""A preparation without any time, and trial matches that somebody else has decided."""
+"""A preparation without any time, and trial matches with scripted results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def run(preparation: Preparation, stop: Sequence[int] | StopFlag = (0,), *, tria
 
 
 class FakeMatch:
-    """A trial match that somebody else has decided."""
+    """A trial match with a scripted result."""
 
     void = False
 
@@ -39,5 +39,5 @@ class FakeMatch:
 
 
 def role_of_alpha_beta(engines: Sequence[Engine]) -> int:
-    """Which of them it is."""
+    """The role that alpha-beta plays."""
     return 0 if engines[0].name == "alpha-beta" else 1

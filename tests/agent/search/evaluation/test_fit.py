@@ -1,4 +1,4 @@
-"""Learning to judge positions from random play, and searching with what was learnt."""
+"""Evaluations learnt from random play, and searching with them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GO = np.zeros(1, np.uint8)
 
 
 def learnt(machine: CircuitMachine, states: int = 32_000) -> LinearEvaluation:
-    """What is fitted to this number of states or a few more."""
+    """The fit to this number of states or a few more."""
     trainer = EvaluationTrainer(machine, seed=1)
     root = machine.pack(machine.initial())
     fits = 0
@@ -50,7 +50,7 @@ def test_draws_states_of_the_matches_that_it_plays(own: Compile) -> None:
 
 
 def test_counts_what_holds_together() -> None:
-    """The moments of the equations are those that NumPy finds."""
+    """The moments of the equations equal NumPy's."""
     random = np.random.default_rng(3)
     bits = random.random((192, 70)) < 0.3
     goals = random.random((192, 2)).astype(np.float32)
@@ -73,7 +73,7 @@ def test_facts_of_one_pattern_share_what_is_learnt() -> None:
 
 
 def test_learns_what_pieces_are_worth(own: Compile) -> None:
-    """In Breakthrough a piece is worth more the closer it has come, and what one side wins the other loses."""
+    """In Breakthrough a piece is worth more the closer it has come, and one side's gain is the other's loss."""
     machine = own("breakthrough")
     facts = machine.game.fluents
     evaluation = learnt(machine)
@@ -88,12 +88,12 @@ def test_learns_what_pieces_are_worth(own: Compile) -> None:
 
 @pytest.mark.parametrize("name", ["reversi", "tic_tac_toe"])
 def test_knows_where_it_judges_badly(name: str, own: Compile) -> None:
-    """Where single facts say too little about the result, or playouts are short, they are not replaced."""
+    """Playouts stay where single facts say too little about the result, or playouts are short."""
     assert not learnt(own(name)).beats_playouts
 
 
 def test_searches_with_what_it_has_learnt(own: Compile) -> None:
-    """The engine goes over to judging by itself; values stay goals, and no visit is left without its result."""
+    """The engine changes to evaluations; values stay goals, and no visit is left without its result."""
     machine = own("breakthrough")
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1)
     engine.begin(machine.initial())
@@ -115,7 +115,7 @@ def test_searches_with_what_it_has_learnt(own: Compile) -> None:
 
 
 def test_does_not_learn_where_it_is_told_not_to(own: Compile, think: Think) -> None:
-    """Without judging, nothing is fitted and all leaves are played out."""
+    """Without the option, nothing is fitted and all leaves are played out."""
     machine = own("breakthrough")
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1, judging=False)
     engine.begin(machine.initial())
@@ -125,7 +125,7 @@ def test_does_not_learn_where_it_is_told_not_to(own: Compile, think: Think) -> N
 
 
 def test_exploration_suits_how_much_goals_differ(own: Compile) -> None:
-    """In connect four half of all random matches are won; what another search has told meanwhile stays."""
+    """In connect four half of all random matches are won; measurements of another search remain."""
     engine = TreeSearch(own("connect_four"), 0, threads=1, memory_bytes=1 << 26, seed=1)
     scheduler, exploration = engine._scheduler, engine._parameters.exploration
     exploration[:] = 9.0

@@ -19,7 +19,7 @@ Compile = Callable[[str], CircuitMachine]
 
 
 def test_neighbours_are_found_in_a_race(own: Compile) -> None:
-    """Men and where they may go or take; whose turn it is has no neighbours, and men far apart are none."""
+    """Men and their targets; the turn has no neighbours, and men far apart are none."""
     machine = own("breakthrough")
     fluents = machine.game.fluents
     found = {(fluents[f], fluents[g]) for f, g in pairs.find_pairs(machine, 1).tolist()}
@@ -49,7 +49,7 @@ def test_games_that_ask_for_conjunctions_have_none(own: Compile) -> None:
 
 
 def test_what_is_given_is_not_looked_for(own: Compile) -> None:
-    """Not even where nothing is given."""
+    """Not even where no pairs are given."""
     machine, given = own("breakthrough"), np.array([[2, 7], [1, 3]], np.int32)
     assert find_features(machine, 1, lambda: given).pair.tolist() == given.tolist()
     features = find_features(machine, 1, lambda: given[:0])
@@ -67,7 +67,7 @@ def test_features_of_pairs(own: Compile) -> None:
 
 
 def test_kernels_have_each_pair_twice() -> None:
-    """By either fact, with its weight."""
+    """Under either fact, with its weight."""
     chosen = np.array([[2, 7], [1, 2]], np.int32)
     form = pairs.kernel_form(chosen, 9)
     pairs.set_weights(form, chosen, np.array([5.4, -3.0]))

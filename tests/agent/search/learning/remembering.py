@@ -1,4 +1,4 @@
-"""An entry of the memory of earlier matches, as tests use it."""
+"""An entry of the memory of earlier matches, for tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DIGESTS = [f"{number:040x}" for number in range(1, 9)]
 
 
 def entry(weight: float = 0.25, weights: int = 3) -> MemoryEntry:
-    """An entry with so many weights."""
+    """An entry with that many weights."""
     positions = Positions((5 << 40, 1, 2 << 60), b"\x07\x02", b"\xff\xff\x00\x10", 3)
     return MemoryEntry(
         {key << 40: weight for key in range(weights)}, -0.5, 4, 700, Tally(2.5, 4), positions, {"one": Tally(1.5, 3)}

@@ -1,4 +1,4 @@
-"""Matches that helpers play for a learner: what comes of them, and what may not."""
+"""Matches that helpers play for a learner."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def features(machine: CircuitMachine) -> Features:
 
 
 def knows_nothing(features: Features) -> LogisticEvaluation:
-    """An evaluation."""
+    """An evaluation without weights."""
     return LogisticEvaluation(np.zeros(features.n), 0.0)
 
 
 def test_a_learner_learns_from_matches_of_a_helper(
     machine: CircuitMachine, features: Features, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It plays a part of each generation's matches itself; the helper goes by what was learnt, and rests in the end."""
+    """It plays a part of each generation itself; the helper uses each new evaluation, and rests in the end."""
     monkeypatch.setattr(learning, "MATCHES", 96)
     monkeypatch.setattr(learning, "GATE", 16)
     own: list[Lesson] = []
@@ -84,7 +84,7 @@ def test_a_learner_that_was_stopped_asks_nobody(machine: CircuitMachine, feature
 def test_helpers_that_tell_nothing_are_not_waited_for(
     machine: CircuitMachine, features: Features, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The learner plays a quarter of the matches however many helpers it has, and goes on with these."""
+    """The learner plays a quarter of the matches however many helpers it has, and continues with these."""
     monkeypatch.setattr(learning, "MATCHES", 96)
     monkeypatch.setattr(learning, "GATE", 16)
     team = CannedTeam([None] * 63)
@@ -95,7 +95,7 @@ def test_helpers_that_tell_nothing_are_not_waited_for(
 
 
 def test_an_assistant_plays_what_it_is_told(machine: CircuitMachine, features: Features) -> None:
-    """Setting, notes and answers can be sent; each match is told once."""
+    """Setting, notes and answers can be pickled; each match is sent once."""
     first = Players(knows_nothing(features), 1)
     setting = pickle.loads(pickle.dumps(SelfPlaySetting(features.for_search, first)))
     assistant = setting.assistant(machine, 0, 0)
@@ -116,7 +116,7 @@ def test_an_assistant_plays_what_it_is_told(machine: CircuitMachine, features: F
     assert len({bytes(state) for state in states}) > len(states) / 2
     results = {target for lessons in told for _, targets, *_ in lessons.matches for target in targets}
     assert len(results) > 2
-    # What has ended since then is of the first players, too.
+    # Matches that ended since then are of the first players, too.
     assistant.answer()
     second = Players(LogisticEvaluation(np.ones(features.n), 0.5), 2)
     assistant.take(pickle.loads(pickle.dumps(second)))
@@ -156,7 +156,7 @@ def test_nonsense_is_not_learnt(machine: CircuitMachine, features: Features) -> 
     assert len(actors.lessons()) == 5
     assert actors.lessons() == []
     assert team.resting
-    # Who is asked again begins with what the setting says.
+    # A helper asked again begins with the players of the setting.
     with actors.playing(machine.pack(machine.initial()), better, 2):
         assert isinstance(team.setting, SelfPlaySetting)
         assert team.setting.players.evaluation is start
@@ -165,14 +165,14 @@ def test_nonsense_is_not_learnt(machine: CircuitMachine, features: Features) -> 
 
 
 def test_without_a_team_nobody_is_asked(machine: CircuitMachine, features: Features) -> None:
-    """And nothing comes."""
+    """No lessons come."""
     actors = Actors(None, machine, features)
     with actors.playing(machine.pack(machine.initial()), knows_nothing(features), 2):
         assert (actors.size, actors.lessons()) == (0, [])
 
 
 def test_what_is_sent_of_features_is_what_a_search_needs(features: Features) -> None:
-    """What they have in common is only for learning."""
+    """Shared patterns are only for learning."""
     sent = features.for_search
     assert (sent.n, sent.n_single) == (features.n, features.n_single)
     assert sent.patterns.size == 0

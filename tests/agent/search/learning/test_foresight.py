@@ -1,4 +1,4 @@
-"""How much of results an evaluation foresees, beside random playouts."""
+"""Correlation of an evaluation with results, compared with random playouts."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LONG = 600.0
 
 @pytest.fixture
 def states(own: Compile, random_states: Draw) -> NDArray[np.uint64]:
-    """Of connect four."""
+    """States of connect four."""
     machine = own("connect_four")
     return np.array([machine.pack(state) for state in random_states(machine, 100)])
 
 
 def random_means(machine: CircuitMachine, states: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """What playouts say of positions."""
+    """The mean results of playouts from positions."""
     foresight = Foresight(machine, 5)
     foresight.add(states, np.zeros(len(states)), np.zeros(len(states)))
     foresight.play_out(LONG, GO)
@@ -55,7 +55,7 @@ def test_playouts_are_of_the_position(own: Compile, states: NDArray[np.uint64]) 
 def test_who_foresees_more_has_the_advantage(
     own: Compile, states: NDArray[np.uint64], foresees: str, results_are: str, low: float, high: float
 ) -> None:
-    """Results that only one of both knows of; and such as tell nothing."""
+    """With results that only one of both foresees, and with constant ones."""
     machine, n = own("connect_four"), len(states)
     chance = np.random.default_rng(3)
     results = {
@@ -71,7 +71,7 @@ def test_who_foresees_more_has_the_advantage(
 
 
 def test_few_positions_tell_nothing(own: Compile, states: NDArray[np.uint64]) -> None:
-    """Nor does what could not be played out; old positions make room."""
+    """Nor do positions that could not be played out; old positions make room."""
     foresight = Foresight(own("connect_four"), 1)
     results = np.arange(len(states)) % 2.0
     foresight.add(states[: ENOUGH - 1], results[: ENOUGH - 1], results[: ENOUGH - 1])
@@ -89,7 +89,7 @@ def test_few_positions_tell_nothing(own: Compile, states: NDArray[np.uint64]) ->
 def test_playouts_without_end_do_not_count(
     own: Compile, states: NDArray[np.uint64], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A position one of whose playouts was cut off has no mean."""
+    """A position with a cut-off playout has no mean."""
     monkeypatch.setattr(module, "play_batch", lambda programs, workspace, starts, stop: (0, (1 << 64) - 2, 64))
     foresight = Foresight(own("connect_four"), 1)
     foresight.add(states[:2], np.zeros(2), np.zeros(2))
@@ -101,7 +101,7 @@ def test_playouts_without_end_do_not_count(
 
 
 def test_what_is_expected_is_noted_before_it_is_learnt(own: Compile, states: NDArray[np.uint64]) -> None:
-    """One position of each match, with the chance that the present evaluation gives, and the result of the match."""
+    """One position of each match, with the chance by the present evaluation, and the match's result."""
     machine = own("connect_four")
     features = find_features(machine, 1)
     weights = np.random.default_rng(1).normal(0, 0.3, features.n)

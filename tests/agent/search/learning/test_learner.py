@@ -1,4 +1,4 @@
-"""Matches of shallow searches, and the evaluation that is learnt from them."""
+"""Matches of shallow searches, and the evaluation learnt from them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def match(
 
 @pytest.mark.parametrize("name", ["tic_tac_toe", "connect_four"])
 def test_matches_follow_the_rules(own: Compile, name: str) -> None:
-    """Each position follows from the one before; the result is that of the end; scores stand where was searched."""
+    """Each position follows from the one before; the result is that of the end; searched positions have scores."""
     machine = own(name)
     plain = Plain(machine, new_searcher(machine, 1))
     ends = set()
@@ -63,7 +63,7 @@ def test_match_is_the_same_for_a_seed(own: Compile) -> None:
 
 
 def test_scores_are_those_of_role_0(own: Compile) -> None:
-    """Whoever moves: without random moves, the score of each position is that of the mover's own evaluation."""
+    """Without random moves, the score of each position is that of the mover's own evaluation."""
     machine = own("tic_tac_toe")
     players = [Plain(machine, new_searcher(machine, seed)) for seed in (1, 2)]
     states, scores, _ = match(machine, 3, opening=1, random=0)
@@ -74,14 +74,14 @@ def test_scores_are_those_of_role_0(own: Compile) -> None:
             assert score == NO_RESULT
             continue
         expected = (1 - 2 * side) * players[side].score(state, side, 2)
-        # Wins may be seen in the table from deeper searches before.
+        # Deeper searches before may have left wins in the table.
         assert score == expected or abs(score) > MOST
         compared += 1
     assert compared > 3
 
 
 def test_unfinished_matches_have_no_result(own: Compile) -> None:
-    """Neither one that is stopped nor one that is too long."""
+    """Neither stopped ones nor too long ones."""
     machine = own("connect_four")
     assert match(machine, 1, stopped=True) == ([], [], NO_RESULT)
     states, _, result = match(machine, 1, opening=2, most=3)
@@ -90,7 +90,7 @@ def test_unfinished_matches_have_no_result(own: Compile) -> None:
 
 
 def test_returns_by_hand() -> None:
-    """The last position's target is the result; those before mix it with the scores of what came after them."""
+    """The last position's target is the result; earlier ones mix it with the scores of later positions."""
     score = round(LOGIT * np.log(3))  # a chance of 3 in 4
     targets = lessons._returns(np.array([0, NO_RESULT, score, -score]), WIN)
     third = LAMBDA * 1 + (1 - LAMBDA) * 0.25
@@ -107,7 +107,7 @@ def test_points_and_chances() -> None:
 
 @pytest.fixture
 def learner(own: Compile, monkeypatch: pytest.MonkeyPatch) -> Learner:
-    """A learner that knows nothing yet, and tries evaluations out in few matches."""
+    """A learner without knowledge, with few matches to try evaluations out."""
     monkeypatch.setattr(learning, "MATCHES", 96)
     monkeypatch.setattr(learning, "GATE", 16)
     machine = own("connect_four")
@@ -116,7 +116,7 @@ def learner(own: Compile, monkeypatch: pytest.MonkeyPatch) -> Learner:
 
 
 def test_learns_to_win(own: Compile, learner: Learner) -> None:
-    """After two generations the evaluation wins most points against the one that sees no difference."""
+    """After two generations the evaluation wins most points against one without weights."""
     root = own("connect_four").pack(own("connect_four").initial())
     zero = learner.evaluation
     with StopWhen(lambda: learner.generations >= 2) as stop:
@@ -134,7 +134,7 @@ def test_learns_to_win(own: Compile, learner: Learner) -> None:
 def test_matches_to_learn_from_are_against_itself(
     own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both players go by the best evaluation, also after another one has been tried out in vain."""
+    """Both players use the best evaluation, also after a candidate has lost."""
     root = own("connect_four").pack(own("connect_four").initial())
     used: list[list[float]] = []
     record = learner._record
@@ -155,7 +155,7 @@ def test_matches_to_learn_from_are_against_itself(
 
 
 def test_fit_of_what_was_surely_wrong(learner: Learner) -> None:
-    """Where the evaluation was sure of what did not come, a new one is nearer to it, and not beyond."""
+    """Where the evaluation was sure and wrong, the fit moves towards the results, but not beyond."""
     chosen = np.random.default_rng(1)
     x = (chosen.random((400, len(learner.evaluation.weights))) < 0.2).astype(np.float32)
     learner.evaluation = LogisticEvaluation(chosen.normal(0, 0.3, x.shape[1]), 3.0)
@@ -171,7 +171,7 @@ def test_fit_of_what_was_surely_wrong(learner: Learner) -> None:
 
 
 def test_matches_keep_their_pace(own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are as deep, and as many, as there is time for; the trial matches are as deep as the last of them."""
+    """As deep, and as many, as time permits; trial matches are as deep as the last of them."""
     depths = []
 
     def played(*arguments: object) -> tuple[int, int]:
@@ -190,7 +190,7 @@ def test_matches_keep_their_pace(own: Compile, learner: Learner, monkeypatch: py
 
 
 def test_stopped_learning_keeps_its_matches(own: Compile, learner: Learner) -> None:
-    """What was recorded before the stop is what the next fit begins with, and nothing was fitted."""
+    """The next fit begins with the matches recorded before the stop."""
     root = own("connect_four").pack(own("connect_four").initial())
     before = learner.evaluation
     counts = []
@@ -215,7 +215,7 @@ def test_stopped_learning_keeps_its_matches(own: Compile, learner: Learner) -> N
 def test_stopped_trial_of_an_evaluation_goes_on(
     own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However short each call is, what was fitted once gets through its trial matches in the end."""
+    """However short each call is, a candidate gets through its trial matches in the end."""
     root = own("connect_four").pack(own("connect_four").initial())
     fits, pairs = [], []
     fit, compare = learner._fit, LessonTable.compare
@@ -245,7 +245,7 @@ def test_stopped_trial_of_an_evaluation_goes_on(
 
 
 def test_nothing_can_be_learnt_without_ends(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no match comes to its end learning gives up by itself."""
+    """Learning gives up where no match ends."""
     monkeypatch.setattr(lessons, "MAX_PLIES", 4)
     monkeypatch.setattr(lessons, "OPENING", 2)
     monkeypatch.setattr(learning, "MATCHES", 8)

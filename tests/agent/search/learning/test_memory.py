@@ -1,4 +1,4 @@
-"""What is kept of earlier matches: whole entries in a folder of bounded size, whoever writes."""
+"""The memory of earlier matches: whole entries in a folder of bounded size, with several writers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.agent.search.learning.remembering import DIGESTS, entry
 
 
 def test_entry_comes_back_as_it_was_kept(tmp_path: Path) -> None:
-    """In a folder that is made for it; nothing is known of other rules."""
+    """In a new folder; other rules have no entry."""
     store = Store(tmp_path / "a" / "b")
     assert store.read(DIGESTS[0]) is None
     assert not (tmp_path / "a").exists()
@@ -66,7 +66,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 def test_what_is_no_entry_is_ignored_and_replaced(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: str
 ) -> None:
-    """The log says so, once; the next entry takes its place."""
+    """It is logged once; the next entry takes its place."""
     store = Store(tmp_path)
     store.write(DIGESTS[0], entry())
     (path,) = tmp_path.iterdir()
@@ -79,7 +79,7 @@ def test_what_is_no_entry_is_ignored_and_replaced(
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
-    """Whether there are too many entries or too many bytes."""
+    """With too many entries or too many bytes."""
     store = Store(tmp_path, max_entries=4)
     for age, digest in enumerate(DIGESTS[:4]):
         store.write(digest, entry())
@@ -98,7 +98,7 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
 
 
 def test_writers_that_died_leave_nothing_for_long(tmp_path: Path) -> None:
-    """Their temporary files go; those of writers that may be alive, and files of others, stay."""
+    """Their temporary files are deleted; those of living writers, and files of others, stay."""
     store = Store(tmp_path)
     for name, age in (("dead", 1e5), ("alive", 0)):
         path = tmp_path / f".{name}.learnt"
@@ -111,7 +111,7 @@ def test_writers_that_died_leave_nothing_for_long(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("digest", ["", "../" + DIGESTS[0], DIGESTS[0] + "/x", "X" * 40, DIGESTS[0] + "\n"])
 def test_only_digests_are_names_of_files(tmp_path: Path, digest: str) -> None:
-    """Nothing else gets near the disk."""
+    """Nothing else reaches the disk."""
     store = Store(tmp_path / "folder")
     with pytest.raises(ValueError, match="no digest"):
         store.write(digest, entry())
@@ -121,7 +121,7 @@ def test_only_digests_are_names_of_files(tmp_path: Path, digest: str) -> None:
 
 
 def test_entries_are_whole_whoever_writes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Several write the same entry, and others that push one another out, while it is read."""
+    """Several write the same entry, and others that displace one another, while it is read."""
     Store(tmp_path).write(DIGESTS[0], entry(0.0))
     errors: list[BaseException] = []
 

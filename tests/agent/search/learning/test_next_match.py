@@ -1,4 +1,4 @@
-"""What was learnt in one match helps in the next one."""
+"""Learning from one match to the next."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def memory_of(machine: CircuitMachine, folder: Path) -> SheetMemory:
 
 
 def learn(preparation: Preparation, generations: int) -> None:
-    """Prepares until so many evaluations were learnt."""
+    """Prepares until that many evaluations are learnt."""
     machine = preparation._machine
     with StopWhen(lambda: preparation.generations >= generations) as stop:
         preparation.run(machine.initial(), 1000.0, stop.flag, trial=False)
@@ -47,7 +47,7 @@ def learn(preparation: Preparation, generations: int) -> None:
 
 @pytest.fixture
 def first(machine_of: Compile, tmp_path: Path) -> Preparation:
-    """The preparation of a first match, with an evaluation learnt and trial matches played."""
+    """The preparation of a first match, with a learnt evaluation and trial matches."""
     preparation = Preparation(machine_of(SHEET), 0, threads=1, seed=1, memory=memory_of(machine_of(SHEET), tmp_path))
     preparation.trials.points, preparation.trials.matches = 30.0, 40
     for points, variant in enumerate(preparation.trees.variants):
@@ -59,7 +59,7 @@ def first(machine_of: Compile, tmp_path: Path) -> Preparation:
 def test_second_match_begins_with_what_the_first_has_learnt(
     first: Preparation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At once, without a fit to random play; it learns on, and what it adds is there for the third."""
+    """At once, without a fit to random play; its own generations are there for the third."""
     machine = first._machine
 
     def fail(*arguments: object) -> None:
@@ -97,7 +97,7 @@ def test_second_match_begins_with_what_the_first_has_learnt(
 def test_matches_too_short_for_a_generation_add_up(
     machine_of: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What each of them records is there for the next one, until there is enough for an evaluation."""
+    """Matches recorded in each add up, until there are enough for an evaluation."""
     machine, play = machine_of(SHEET), LessonTable.play
     stop, played = np.zeros(1, np.uint8), 0
 
@@ -123,7 +123,7 @@ def test_matches_too_short_for_a_generation_add_up(
 
 
 def test_lost_trials_of_earlier_matches_are_tried_again(first: Preparation, tmp_path: Path) -> None:
-    """They speak against alpha-beta at first; more matches may speak for it."""
+    """They count against alpha-beta at first; more matches may count for it."""
     machine = first._machine
     first.trials.points, first.trials.matches = 0.0, 100
     first._keep()
@@ -140,7 +140,7 @@ def test_lost_trials_of_earlier_matches_are_tried_again(first: Preparation, tmp_
 
 
 def test_without_memory_nothing_is_left(first: Preparation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor read: what is not asked for does not happen."""
+    """Nothing is read, either."""
 
     def fail(*arguments: object) -> None:
         raise AssertionError("no memory is to be used")
@@ -155,7 +155,7 @@ def test_without_memory_nothing_is_left(first: Preparation, tmp_path: Path, monk
 
 
 def test_only_news_are_written(first: Preparation, tmp_path: Path) -> None:
-    """An evaluation that was only used, or one fitted to random play, is no reason to write."""
+    """An evaluation only used, or fitted to random play, is not written."""
     machine = first._machine
     (path,) = tmp_path.iterdir()
     written = path.stat().st_ino
@@ -173,7 +173,7 @@ def test_only_news_are_written(first: Preparation, tmp_path: Path) -> None:
 def test_failing_memory_is_no_reason_to_lose(
     first: Preparation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, method: str
 ) -> None:
-    """The log says what is wrong; the match is prepared as without."""
+    """It is logged; the match is prepared as without memory."""
 
     def fail(*arguments: object) -> None:
         raise OSError("no disk")
@@ -188,7 +188,7 @@ def test_failing_memory_is_no_reason_to_lose(
 def test_memory_that_does_not_fit_is_replaced(
     first: Preparation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As when the rules are grounded in another way than they were."""
+    """As when the rules were grounded in another way."""
     memory = memory_of(first._machine, tmp_path)
     assert memory._form is not None
     memory._store.write(memory._form.digest, entry())

@@ -1,4 +1,4 @@
-"""How many matches an evaluation is learnt from, and how deep they are."""
+"""Number and depth of the matches that an evaluation is learnt from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agent.search.learning.pace import SHALLOW_GENERATIONS, LearningPace
         (0.005, 2, [2] * 50),
         (0.015, 2, [2, 2] + [1] * 48),
         (0.015, 4, [4, 4, 2, 2] + [1] * 46),
-        # At 30 ms each, those that were played count as well.
+        # At 30 ms each, including those already played.
         (0.03, 1, [1] * 35),
         (0.05, 1, [1] * 22),
         (1.0, 2, [2, 2] + [1] * 18),
@@ -24,8 +24,8 @@ from agent.search.learning.pace import SHALLOW_GENERATIONS, LearningPace
 def test_matches_that_take_too_long(
     monkeypatch: pytest.MonkeyPatch, seconds: float, deep: int, depths: list[int]
 ) -> None:
-    """Two of them show how long the rest would take, by a clock that goes on with each one, and faster with its depth;
-    20 have to be played in any case."""
+    """Two matches show how long the rest would take, by a clock that advances with each, and faster with its depth; 20
+    must be played in any case."""
     clock = [0.0]
     monkeypatch.setattr(module.time, "thread_time", lambda: clock[0])
     monkeypatch.setattr(module, "EARLY_SECONDS", 4.0)
@@ -42,7 +42,7 @@ def test_matches_that_take_too_long(
     ("seconds", "depths"), [(0.005, [2] * 25), (0.015, [2, 2] + [1] * 23), (0.05, [2, 2] + [1] * 10)]
 )
 def test_a_share_of_the_matches(monkeypatch: pytest.MonkeyPatch, seconds: float, depths: list[int]) -> None:
-    """Where others play the rest, those here are as deep as if there were nobody else: 1.0 s for all 50, or 24."""
+    """Where others play the rest, the own ones are as deep as if alone: 1.0 s for all 50, or 24."""
     clock = [0.0]
     monkeypatch.setattr(module.time, "thread_time", lambda: clock[0])
     monkeypatch.setattr(module, "EARLY_SECONDS", 4.0)
@@ -56,12 +56,12 @@ def test_a_share_of_the_matches(monkeypatch: pytest.MonkeyPatch, seconds: float,
 
 
 def test_no_match_where_none_is_missing() -> None:
-    """All that a generation needs was recorded before."""
+    """All of a generation was recorded before."""
     assert not list(LearningPace(0).matches(0, 0))
 
 
 def test_depth_grows_again() -> None:
-    """From one generation to the next to twice the depth at most, up to what it should have."""
+    """At most doubled from one generation to the next, up to its target."""
     pace = LearningPace(0)
     assert pace.depth == 2
     pace.played(1, 64, 1.0)
@@ -73,7 +73,7 @@ def test_depth_grows_again() -> None:
 
 
 def test_what_goes_on_begins_with_little_depth() -> None:
-    """After many earlier generations there is more time for one, but that deep matches would end is not known."""
+    """Many earlier generations give more time, but it is not known whether deep matches would end."""
     pace = LearningPace(50)
     assert pace.depth == 2
     assert pace.limit > LearningPace(0).limit
@@ -83,7 +83,7 @@ def test_what_goes_on_begins_with_little_depth() -> None:
 
 @pytest.mark.parametrize(("matches", "seconds", "depth"), [(0, 10.0, 2), (0, 0.1, 4), (1, 10.0, 4)])
 def test_matches_that_never_end_become_shallower(matches: int, seconds: float, depth: int) -> None:
-    """But not where there was little time, or one did end."""
+    """But not after little time, or if one did end."""
     pace = LearningPace(0)
     pace.played(4, matches, seconds)
     assert pace.depth == depth

@@ -1,4 +1,4 @@
-"""Weights that symmetries make equal or opposite."""
+"""Weights made equal or opposite by symmetries."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ Compile = Callable[[str], CircuitMachine]
 
 @pytest.mark.parametrize(("name", "at_most"), [("tic_tac_toe", 0.25), ("connect_four", 0.3), ("breakthrough", 0.35)])
 def test_images_of_states_are_worth_as_much(own: Compile, name: str, at_most: float) -> None:
-    """The same for the same role, the opposite where roles are swapped; whatever the weights, pairs included."""
+    """Equal for the same role, opposite where roles are swapped; with random weights, also of pairs."""
     machine = own(name)
     n = len(machine.game.fluents)
     symmetries = symmetries_of(machine)
     features = find_features(machine, 1)
-    # Random play has not shown of all images what stands in their way.
+    # Random play does not show the blockers of all images.
     features = replace(features, blocked_first=np.zeros_like(features.first), blocker=features.blocker[:0])
     ties = Ties(features, symmetries)
     assert ties.n < at_most * features.n
     assert ties.odd
     weights = ties.expand(np.random.default_rng(1).normal(size=ties.n))
     assert ties.mean(weights) == pytest.approx(ties.mean(ties.expand(ties.mean(weights))), abs=1e-5)
-    # Pairs that random play has shown of one side only have no image.
+    # Pairs that random play shows on one side only have no image.
     weights[features.n_single :] = 0
     facts = facts_in(machine.random_matches(64, 1).states, n)
     values = features.of(facts) @ weights
@@ -50,7 +50,7 @@ def test_images_of_states_are_worth_as_much(own: Compile, name: str, at_most: fl
 
 
 def test_tied_features_are_added_up(own: Compile) -> None:
-    """A state is worth the same by shared weights as by those of all features."""
+    """Shared weights and those of all features give a state the same value."""
     machine = own("breakthrough")
     features = find_features(machine, 1)
     ties = Ties(features, symmetries_of(machine))
@@ -71,7 +71,7 @@ def test_without_symmetries_all_weights_are_free(own: Compile) -> None:
 
 
 def test_what_is_its_own_opposite_counts_for_nothing(own: Compile) -> None:
-    """As a fact that says nothing about who is ahead: it stays where it is when roles are swapped."""
+    """Such as a fact that swapping the roles leaves in place."""
     machine = own("breakthrough")
     features = find_features(machine, 1)
     swap = next(one for one in symmetries_of(machine) if one.roles.tolist() == [1, 0])
@@ -84,7 +84,7 @@ def test_what_is_its_own_opposite_counts_for_nothing(own: Compile) -> None:
 
 
 def test_learner_keeps_to_the_symmetries(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where it starts from an evaluation that does not; there is no constant term where roles can be swapped."""
+    """Also from a start without them; there is no constant term where roles can be swapped."""
     monkeypatch.setattr(learning, "MATCHES", 32)
     monkeypatch.setattr(learning, "GATE", 4)
     machine = own("connect_four")

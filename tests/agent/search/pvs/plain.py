@@ -1,4 +1,4 @@
-"""What the kernels should find, in plain Python on `CircuitMachine`."""
+"""The kernels' results, computed in plain Python on `CircuitMachine`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from games.machine import State
 
 
 def new_searcher(machine: CircuitMachine, seed: int, *, quiescence: bool = False) -> PvsSearcher:
-    """A searcher with a random evaluation; without quiescence no change of it is taken to be large."""
+    """A searcher with a random evaluation; without quiescence no change of it counts as large."""
     rng = np.random.default_rng(seed)
     features = find_features(machine, 1)
     zobrist = rng.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
@@ -44,7 +44,7 @@ class Plain:
     known: dict[tuple[State, int, int, int], int] = field(default_factory=dict)
 
     def evaluation(self, state: State) -> int:
-        """For role 0, computed from all facts."""
+        """The evaluation for role 0, computed from all facts."""
         game = self.searcher.game
         sets, holds = game.conjunctions, bits_of(self.machine, state)
         value = int(game.settings[2]) + int(game.weights[holds].sum())
@@ -78,7 +78,7 @@ class Plain:
         return BOTH if all(several) else several.index(True) if any(several) else NOBODY
 
     def result(self, state: State) -> int:
-        """The score of a state without a future, for role 0, else UNKNOWN."""
+        """The score of a terminal or stuck state for role 0, else UNKNOWN."""
         machine = self.machine
         if not machine.terminal(state) and all(machine.legal(state, role) for role in (0, 1)):
             return UNKNOWN
@@ -89,7 +89,7 @@ class Plain:
         return (goals[0] - goals[1]) * MOST // 100
 
     def children(self, state: State) -> list[tuple[int, State]]:
-        """Moves, numbered over all roles, and where they lead: those of the role that has a choice."""
+        """Moves of the role that chooses, numbered over all roles, and the states they lead to."""
         machine = self.machine
         legal = [machine.legal(state, role) for role in (0, 1)]
         found = []
@@ -101,7 +101,7 @@ class Plain:
         return sorted(found)
 
     def score(self, state: State, side: int, depth: int, ply: int = 0) -> int:
-        """Negamax, from the view of `side`; wins are worth less the later they come."""
+        """Negamax, from the view of `side`; later wins are worth less."""
         at = (state, side, depth, ply)
         if at not in self.known:
             self.known[at] = self._score(*at)
@@ -121,7 +121,7 @@ class Plain:
             return -self.score(state, 1 - side, depth, ply + 1)
         children = [child for _, child in self.children(state)]
         if mover == NOBODY:
-            # Costs no depth, but beyond the last ply it comes to an end.
+            # Costs no depth, but ends beyond the last ply.
             if depth <= -MOST_FORCED:
                 return sign * self.judged(state)
             return -self.score(children[0], 1 - side, depth - (depth <= 0), ply + 1)
@@ -129,7 +129,7 @@ class Plain:
             return sign * self.judged(state)
         if depth > 1:
             return max(-self.score(child, 1 - side, depth - 1, ply + 1) for child in children)
-        # The last ply is judged from here; below it, the mover may leave it at that, but sees the end of the match.
+        # The last ply is evaluated from here; below it the mover may stand pat, but sees terminal states.
         scores = [sign * self.judged(state)] if depth <= 0 else []
         for child in children:
             if self.result(child) != UNKNOWN or (depth == 1 and self.mover(child) == NOBODY):

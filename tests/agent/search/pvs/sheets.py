@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 TURNS = "wwbnbw"
-"""Who moves in `HEAP`, step by step: `w`, `b`, or nobody."""
+"""The mover of each step of `HEAP`: `w`, `b`, or nobody."""
 
 
 def heap(size: int, most: int = 3) -> str:
-    """Who takes the last of `size` things wins; one to `most` are taken at a time, in the order of `TURNS`.
+    """A game of taking one to `most` of `size` things, in the order of `TURNS`; taking the last one wins.
 
-    White moves twice in a row at times, and there are steps in which nobody has a choice. No state occurs at two steps.
+    White moves twice in a row at times, and in some steps nobody has a choice. No state occurs at two steps.
     """
     steps = range(2 * size + len(TURNS))
     lines = [f"(role w) (role b) (init (heap {size})) (init (step 0))"]
@@ -53,7 +53,7 @@ MARKS = (
     (<= (goal ?r 70) (true (cell 12 12 ?r)) (not (marked 1 2)))
 """
 )
-"""144 moves; some states have an end in each word of children, with goals or without."""
+"""144 moves; each word of children has terminal states, with goals or without."""
 
 DEAD_END = """
     (role w) (role b) (init (at 0))
@@ -109,4 +109,4 @@ RACE = """
     (<= (goal ?r 0) (other ?r ?o) (won ?o))
     (<= (goal ?r 50) (role ?r) (not (won w)) (not (won b)))
 """
-"""Both choose at once: a step, or not to let the other one make one, which nobody may do twice in a row."""
+"""Both choose at once: a step, or a block of the other's step; nobody may block twice in a row."""

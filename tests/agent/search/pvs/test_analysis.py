@@ -25,7 +25,7 @@ States = Callable[[CircuitMachine, int], list[State]]
 def verdicts_of(
     searcher: PvsSearcher | PvsAnalyser, machine: CircuitMachine, state: State, max_depth: int = 88
 ) -> list[PvsVerdict]:
-    """All that a search says that ends by itself."""
+    """All verdicts of a search that ends by itself."""
     found: list[PvsVerdict] = []
     with StopWhen(never) as stop:
         assert searcher.analyse(machine.pack(state), stop.flag, found.append, max_depth)
@@ -34,7 +34,7 @@ def verdicts_of(
 
 @pytest.mark.parametrize("size", [6, 9, 13])
 def test_wins_and_losses_are_proven_as_soon_as_possible(machine_of: Compile, random_states: States, size: int) -> None:
-    """The search ends with a proof, at the first depth at which there is one, and its move is one of the best."""
+    """The search ends at the first depth with a proof, and its move is one of the best."""
     machine = machine_of(heap(size))
     searcher = new_searcher(machine, size)
     plain = Plain(machine, searcher)
@@ -49,7 +49,7 @@ def test_wins_and_losses_are_proven_as_soon_as_possible(machine_of: Compile, ran
         children = plain.children(state)
 
         best = [max(-plain.score(child, 1 - side, depth) for _, child in children) for depth in range(40)]
-        # A null window may leave it a ply later, where the evaluation is good enough for it.
+        # A null window may find it a ply later, if the evaluation is high enough.
         first = 1 + next(depth for depth, score in enumerate(best) if abs(score) > WON)
         assert last.depth in (first, first + 1)
         assert np.sign(last.score) == np.sign(best[-1])
@@ -59,7 +59,7 @@ def test_wins_and_losses_are_proven_as_soon_as_possible(machine_of: Compile, ran
 
 
 def test_draw_is_proven(own: Compile, random_states: States) -> None:
-    """Once all lines were searched to their ends the score is certain; before, it is not."""
+    """The score is certain when all lines were searched to their ends, and not before."""
     machine = own("tic_tac_toe")
     searcher = new_searcher(machine, 1, quiescence=True)
     plain = Plain(machine, searcher)
@@ -79,7 +79,7 @@ def test_draw_is_proven(own: Compile, random_states: States) -> None:
 
 
 def test_evaluations_in_the_table_prove_nothing(own: Compile) -> None:
-    """A score that rests on evaluations of an earlier search is not taken for the end of the match."""
+    """A score that rests on evaluations of an earlier search proves nothing."""
     machine = own("connect_four")
     searcher = new_searcher(machine, 1)
     state = machine.initial()
@@ -89,7 +89,7 @@ def test_evaluations_in_the_table_prove_nothing(own: Compile) -> None:
 
 
 def test_iterations_find_the_score_of_their_depth(machine_of: Compile, random_states: States) -> None:
-    """Whichever root move is the best, the last verdict of a depth has its score."""
+    """The last verdict of a depth has the best root move's score."""
     machine = machine_of(heap(16))
     searcher = new_searcher(machine, 2)
     plain = Plain(machine, searcher)
@@ -108,7 +108,7 @@ def test_iterations_find_the_score_of_their_depth(machine_of: Compile, random_st
 
 
 def test_root_moves_are_searched_in_windows(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A move that may be better than the best one is searched again; a loss is proven once no move is left."""
+    """A move that may beat the best one is searched again; a loss is proven when no move is left."""
     machine = own("tic_tac_toe")
     searcher = new_searcher(machine, 2)
     assert place_root(searcher.game, machine.pack(machine.initial())) == 9
@@ -134,7 +134,7 @@ def test_root_moves_are_searched_in_windows(own: Compile, monkeypatch: pytest.Mo
 
 
 def test_depth_is_the_limit(own: Compile) -> None:
-    """Each iteration is told of, the first move at once, and all moves are legal."""
+    """Each iteration is published, the first move at once, and all moves are legal."""
     machine = own("connect_four")
     found = verdicts_of(new_searcher(machine, 1), machine, machine.initial(), 4)
     assert found[0].depth == 1
@@ -159,8 +159,8 @@ def test_simultaneous_choice_cannot_be_analysed(own: Compile) -> None:
     assert not new_searcher(machine, 1).analyse(machine.pack(machine.initial()), np.zeros(1, np.uint8), print)
 
 
-def test_helpers_find_the_same(machine_of: Compile) -> None:
-    """Several threads share a table and prove what one proves; none goes on afterwards."""
+def test_threads_find_the_same(machine_of: Compile) -> None:
+    """Several threads share a table and prove what one proves; all end with the search."""
     machine = machine_of(heap(13))
     analyser = PvsAnalyser(machine, find_features(machine, 1), threads=3, megabytes=1)
     last = verdicts_of(analyser, machine, machine.initial())[-1]
@@ -174,8 +174,8 @@ def test_helpers_find_the_same(machine_of: Compile) -> None:
     assert analyser.nodes == nodes
 
 
-def test_helper_that_fails_is_not_overlooked(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a helper raises is raised again when the search is over."""
+def test_thread_that_fails_is_not_overlooked(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error in a thread is raised when the search is over."""
     machine = own("tic_tac_toe")
     analyser = PvsAnalyser(machine, find_features(machine, 1), threads=2, megabytes=1)
 
@@ -188,7 +188,7 @@ def test_helper_that_fails_is_not_overlooked(own: Compile, monkeypatch: pytest.M
 
 
 def test_new_evaluation_forgets_the_old_scores(own: Compile) -> None:
-    """What was searched with another evaluation is not found any more."""
+    """Results of another evaluation are not found again."""
     machine = own("connect_four")
     features = find_features(machine, 1)
     analyser, fresh = (PvsAnalyser(machine, features, megabytes=1) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Children made in lanes, against the same computed one by one."""
+"""Children made in lanes, against the same children made one by one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SHEETS = {
 
 
 def check_row(plain: Plain, row: int, count: int, state: State, first: int = 0) -> None:
-    """A row's children from `first` on are those of a state, with all that the search asks of them."""
+    """Checks that a row's children from `first` on are those of a state, with all values that the search needs."""
     machine, work = plain.machine, plain.searcher.work
     expected = plain.children(state)
     assert work.move[row, first : first + count].tolist() == [move for move, _ in expected]
@@ -84,7 +84,7 @@ def test_children_are_those_of_the_machine(machine_of: Compile, random_states: S
 def test_grandchildren_are_those_of_the_machine(
     machine_of: Compile, random_states: States, name: str, batched: int
 ) -> None:
-    """What is made of several siblings in one pass is what each of them alone would have."""
+    """Children of several siblings made in one pass equal those of each sibling alone."""
     machine = machine_of(SHEETS[name])
     searcher = new_searcher(machine, 3)
     plain = Plain(machine, searcher)
@@ -117,7 +117,7 @@ def test_grandchildren_are_those_of_the_machine(
 def test_evaluation_is_the_weighted_sum_of_features(
     machine_of: Compile, random_states: States, monkeypatch: pytest.MonkeyPatch, name: str, own_weights: int
 ) -> None:
-    """What is learnt, a weight for each feature, is what the kernels add up."""
+    """The kernels add up the weights of the features."""
     monkeypatch.setattr(finding, "MAX_OWN_WEIGHTS", own_weights)
     machine = machine_of(rulesheets.text(name))
     searcher = new_searcher(machine, 3)
@@ -133,7 +133,7 @@ def test_evaluation_is_the_weighted_sum_of_features(
 
 
 def test_more_children_than_lanes(machine_of: Compile) -> None:
-    """All of 144 children are made, in words of 64, and ends are seen in each word."""
+    """All of 144 children are made, in words of 64, and terminal ones are seen in each word."""
     machine = machine_of(MARKS)
     searcher = new_searcher(machine, 1)
     state = machine.initial()
@@ -175,7 +175,7 @@ def test_simultaneous_choices_are_refused(own: Compile) -> None:
 
 @pytest.mark.parametrize("moves", [MAX_CHILDREN, MAX_CHILDREN + 1])
 def test_too_many_moves_are_refused(machine_of: Compile, moves: int) -> None:
-    """There is room for so many children, and no more."""
+    """There is room for that many children, and no more."""
     sheet = (
         "\n".join(f"(number {i})" for i in range(moves))
         + """

@@ -23,7 +23,7 @@ States = Callable[[CircuitMachine, int], list[State]]
 
 GO = np.zeros(1, np.uint8)
 DEEP = 60
-"""Deeper than any match of these games, whatever is reduced on the way."""
+"""Deeper than any match of these games, after all reductions."""
 
 
 def score(plain: Plain, state: State, depth: int, side: int) -> int:
@@ -36,7 +36,7 @@ def score(plain: Plain, state: State, depth: int, side: int) -> int:
 
 
 def same(found: int, expected: int) -> bool:
-    """Whether scores are equal; of wins and losses that they are none other: the first win found is taken."""
+    """Whether scores are equal, or both wins or both losses: the search stops at the first win."""
     return (found > WON) - (found < -WON) == (expected > WON) - (expected < -WON) and (
         abs(found) > WON or found == expected
     )
@@ -50,14 +50,14 @@ def test_same_scores_to_a_depth(machine_of: Compile, random_states: States, dept
     states = random_states(machine, 25)
     found = [(score(plain, state, depth, side), plain.score(state, side, depth)) for state in states for side in (0, 1)]
     assert all(same(*pair) for pair in found)
-    # All ends are looked at in the last ply, so that the distance is right, too.
+    # The last ply sees all terminal states, so distances agree, too.
     assert depth > 1 or all(one == other for one, other in found)
     assert len({expected for _, expected in found}) > 5
 
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_same_scores_of_tic_tac_toe(own: Compile, random_states: States, depth: int) -> None:
-    """With nine moves and an evaluation that counts lines that are nearly full."""
+    """With nine moves and an evaluation that counts nearly full lines."""
     machine = own("tic_tac_toe")
     plain = Plain(machine, new_searcher(machine, 4))
     assert len(plain.searcher.game.conjunctions.far)
@@ -67,7 +67,7 @@ def test_same_scores_of_tic_tac_toe(own: Compile, random_states: States, depth: 
 
 
 def test_same_results_of_tic_tac_toe(own: Compile, random_states: States) -> None:
-    """Wins, draws and losses at the end of all lines, whatever the evaluation says."""
+    """Wins, draws and losses at the end of all lines, with any evaluation."""
     machine = own("tic_tac_toe")
     plain = Plain(machine, new_searcher(machine, 4, quiescence=True))
     results = set()
@@ -89,7 +89,7 @@ def test_wins_at_the_end_are_found(machine_of: Compile, size: int) -> None:
 
 
 def test_windows_bound_the_score(machine_of: Compile, random_states: States) -> None:
-    """A null window says on which side of it the score is; the bound is right."""
+    """A null window shows on which side of it the score lies; the bound is right."""
     machine = machine_of(heap(12))
     plain = Plain(machine, new_searcher(machine, 2))
     for state in random_states(machine, 10):
@@ -105,7 +105,7 @@ def test_windows_bound_the_score(machine_of: Compile, random_states: States) -> 
 
 
 def test_table_is_used_from_one_depth_to_the_next(own: Compile) -> None:
-    """A second search makes no node anew, and finds the same."""
+    """A second search expands no node, and finds the same."""
     machine = own("connect_four")
     plain = Plain(machine, new_searcher(machine, 2))
     first = score(plain, machine.initial(), 4, 0)
@@ -115,7 +115,7 @@ def test_table_is_used_from_one_depth_to_the_next(own: Compile) -> None:
 
 
 def test_stopped_search_has_no_score(own: Compile) -> None:
-    """Told to stop, the search ends before its first node."""
+    """A stopped search ends before its first node."""
     machine = own("connect_four")
     searcher = new_searcher(machine, 2)
     place_root(searcher.game, machine.pack(machine.initial()))
@@ -125,7 +125,7 @@ def test_stopped_search_has_no_score(own: Compile) -> None:
 
 
 def test_plies_without_a_choice_cost_no_depth(machine_of: Compile) -> None:
-    """As where a move is carried out in steps that follow from it: its end is seen at depth 1."""
+    """The end of a move made in several forced steps is seen at depth 1."""
     machine = machine_of(
         """
         (role w) (role b) (init (step 0))
@@ -146,7 +146,7 @@ def test_plies_without_a_choice_cost_no_depth(machine_of: Compile) -> None:
 
 
 def test_lines_longer_than_the_memory_are_judged(machine_of: Compile) -> None:
-    """A game that goes on for longer than there are plies is searched to that length."""
+    """A game of more plies than PLIES is searched to that length."""
     machine = machine_of(
         """
         (role w) (role b) (init (at 0)) (init (control w)) (after w b) (after b w)
@@ -169,7 +169,7 @@ def entry(key: int, *data: int) -> tuple[np.uint64, ...]:
 
 
 def test_table_returns_what_was_stored() -> None:
-    """Negative and large scores, depths, kinds and children come back; other keys have nothing."""
+    """Negative and large scores, depths, kinds and children come back; other keys have no entry."""
     table = np.zeros((64, 2), np.uint64)
     key = 0x123456789ABCDEF0
     for value, depth, kind, child in (
@@ -198,7 +198,7 @@ def test_torn_entry_is_ignored() -> None:
 
 
 def test_old_and_shallow_entries_give_way() -> None:
-    """A full bucket loses its oldest entry, and of one age the shallowest."""
+    """A full bucket loses its oldest entry, and of equal age the shallowest."""
     table = np.zeros((4, 2), np.uint64)
     for key, depth, date in ((1, 9, 1), (2, 30, 0), (3, 5, 1), (4, 7, 1)):
         store.py_func(table, *entry(key << 40, 0, depth, EXACT, 0, date))

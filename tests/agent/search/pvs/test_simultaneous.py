@@ -29,14 +29,14 @@ def race(machine_of: Compile) -> CircuitMachine:
 
 
 def prepared(machine: CircuitMachine, role: int) -> Preparation:
-    """With a first evaluation, and nothing tried out."""
+    """A preparation with a first evaluation, and no trials."""
     preparation = Preparation(machine, role, threads=1, seed=1)
     preparation.run(machine.initial(), 0.0, GO, trial=False)
     return preparation
 
 
 def place(machine: CircuitMachine, white: int, black: int, *tired: str) -> State:
-    """A state of the race by how far the players are, and who may not block."""
+    """A state of the race by the players' steps, and whether each may block."""
     facts = [("at", "w", str(white)), ("at", "b", str(black)), ("step", "1"), *(("tired", role) for role in tired)]
     return machine.state(facts)
 
@@ -50,7 +50,7 @@ def opinions_of(search: SimultaneousSearch, state: State) -> list[Opinion]:
 
 @pytest.mark.parametrize("role", [0, 1])
 def test_wins_that_nothing_stops_are_proven(race: CircuitMachine, role: int) -> None:
-    """Whoever is one step away wins where the other one may not block; that one is helpless, and proves nothing."""
+    """A player one step from the end wins if the other may not block; the other one is helpless, and proves nothing."""
     state = place(race, 2, 0, "b") if role == 0 else place(race, 0, 2, "w")
     search = prepared(race, role).alpha_beta(role, threads=1, megabytes=1)
     assert isinstance(search, SimultaneousSearch)
@@ -66,14 +66,14 @@ def test_wins_that_nothing_stops_are_proven(race: CircuitMachine, role: int) -> 
 
 
 def test_what_the_other_one_could_answer_is_no_loss(race: CircuitMachine) -> None:
-    """White would win by guessing what black does; where black sees it first it never does, which proves nothing."""
+    """White would win by guessing black's move; a black that sees white's never loses, which proves nothing."""
     search = prepared(race, 0).alpha_beta(0, threads=1, megabytes=1)
     assert isinstance(search, SimultaneousSearch)
     assert not any(opinion.final and opinion.score.goal != 100 for opinion in opinions_of(search, place(race, 2, 2)))
 
 
 def test_it_plays_where_it_leads(race: CircuitMachine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even results speak for tree search here, which does not take the other one to see its moves."""
+    """Even results count for tree search, which does not assume that its moves are seen."""
     preparation = prepared(race, 1)
     assert preparation.suits
     assert preparation.searched is not race
@@ -87,7 +87,7 @@ def test_it_plays_where_it_leads(race: CircuitMachine, monkeypatch: pytest.Monke
 
 
 def test_helpless_alpha_beta_leaves_the_turn_to_tree_search(race: CircuitMachine) -> None:
-    """And says so."""
+    """It says so."""
     search = GeneralSearch(race, 1, threads=1, seed=1)
     search._preparation = prepared(race, 1)
     search._preparation.trials.points = search._preparation.trials.matches = 24
@@ -112,7 +112,7 @@ def test_trial_matches_are_for_the_role_that_is_played(race: CircuitMachine) -> 
 
 
 def test_what_is_foreseen_is_of_another_game(race: CircuitMachine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In which one player sees what the other one has chosen: nothing is expected of trial matches for it."""
+    """Alpha-beta's game is another one, in which one player sees the other's choice: its foresight predicts nothing."""
     preparation = prepared(race, 0)
     monkeypatch.setattr(Foresight, "advantage", 0.5)
     monkeypatch.setattr(Learner, "run", lambda self, root, stop: None)

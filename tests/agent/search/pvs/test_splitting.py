@@ -1,4 +1,4 @@
-"""Alpha-beta with helpers: shared entries, moves of the root searched elsewhere, and what may not come of it."""
+"""Alpha-beta with helpers: shared entries, root moves searched elsewhere, and errors that must not follow."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def assisted(machine: CircuitMachine, role: int, team: CannedTeam) -> AlphaBetaS
 
 
 def test_entries_of_one_search_answer_another(own: Compile) -> None:
-    """What one has searched, the other need not: its iteration of the same depth looks at next to nothing."""
+    """One search's entries spare another its work: an iteration of the same depth looks at next to nothing."""
     machine = own("connect_four")
     first, second = new_searcher(machine, 1), new_searcher(machine, 1)
     root = machine.pack(machine.initial())
@@ -67,7 +67,7 @@ def test_entries_of_one_search_answer_another(own: Compile) -> None:
 
 
 def test_entries_below_the_roots_children_are_told(own: Compile) -> None:
-    """The newest ones of some depth: with them alone a search of another move's subtree is shorter."""
+    """The newest ones of some depth: these alone shorten a search of another move's subtree."""
     machine = own("connect_four")
     first, second, alone = (new_searcher(machine, 1) for _ in range(3))
     root = machine.pack(machine.initial())
@@ -105,7 +105,7 @@ def test_entries_below_the_roots_children_are_told(own: Compile) -> None:
 def test_what_says_more_is_taken(
     own: Compile, there: tuple[int, int, int], told: tuple[int, int, int], taken: bool
 ) -> None:
-    """Kind, score and depth of two entries for one position."""
+    """By kind, score and depth of two entries for one position."""
     searcher = new_searcher(own("connect_four"), 1)
     key = np.array([1 << 40], np.uint64)
 
@@ -120,7 +120,7 @@ def test_what_says_more_is_taken(
 
 
 def test_depths_and_kinds_are_read_as_the_kernels_write_them(own: Compile) -> None:
-    """The layout of an entry stands in two places: here, where many are read at once, is the other one."""
+    """`sharing` and the kernels agree on the layout of an entry."""
     machine = own("connect_four")
     searcher = new_searcher(machine, 1)
     searcher.iterate(searcher.place(machine.pack(machine.initial())), 4, NO_STOP)
@@ -132,7 +132,7 @@ def test_depths_and_kinds_are_read_as_the_kernels_write_them(own: Compile) -> No
 
 
 def test_deeper_entries_stay(own: Compile) -> None:
-    """What others have found at less depth is worth less than what is there."""
+    """Shallower entries of others do not replace them."""
     machine = own("connect_four")
     shallow, deep = new_searcher(machine, 1), new_searcher(machine, 1)
     for searcher, depth in ((shallow, 2), (deep, 4)):
@@ -197,7 +197,7 @@ def test_an_assistant_finds_a_better_move(own: Compile) -> None:
 
 
 def test_moves_are_searched_again_where_the_score_falls(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was shown by the last depth's score is not enough by a lower one, and more than enough by a higher one."""
+    """Moves refuted by the last depth's score need another search at a lower score, and none at a higher one."""
     machine = own("connect_four")
     features = find_features(machine, 1)
     zobrist = new_searcher(machine, 1).game.zobrist
@@ -227,7 +227,7 @@ def test_moves_are_searched_again_where_the_score_falls(own: Compile, monkeypatc
 
 
 def test_a_helper_keeps_off_what_others_are_at(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As long as these are not behind it."""
+    """Unless these are behind it."""
     machine = own("connect_four")
     features = find_features(machine, 1)
     zobrist = new_searcher(machine, 1).game.zobrist
@@ -256,7 +256,7 @@ def test_a_helper_keeps_off_what_others_are_at(own: Compile, monkeypatch: pytest
 
 
 def test_the_engine_leaves_for_last_what_a_helper_is_at(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where that is at its own depth; not where a helper has fallen behind. It searches all in the end."""
+    """If the helper is at the same depth, not if it is behind. The engine searches all moves in the end."""
     machine = own("connect_four")
     team = CannedTeam()
     engine = assisted(machine, 0, team)

@@ -1,4 +1,4 @@
-"""Which games are for alpha-beta."""
+"""Games suited to alpha-beta."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Compile = Callable[[str], CircuitMachine]
 
 
 def test_survey_tells_games_apart(own: Compile, machine_of: Compile) -> None:
-    """Alpha-beta is for turns and opposed goals."""
+    """Alpha-beta suits turns and opposed goals."""
     suits = {
         "tic-tac-toe": own("tic_tac_toe"),
         "heap": machine_of(heap(8)),
@@ -37,15 +37,15 @@ def test_survey_tells_games_apart(own: Compile, machine_of: Compile) -> None:
     ("goals", "opposed"),
     [
         ([[100, 0], [0, 100], [50, 50]], True),
-        # Draws are worth nothing, and chance draws mostly.
+        # Draws are worth nothing, and random play mostly draws.
         ([[0, 0]] * 50 + [[100, 0], [0, 100]], True),
         # Both collect points.
         ([[20, 10], [10, 30], [30, 40], [40, 10], [0, 20]], True),
         ([[10, 10], [30, 40], [50, 50]], False),
-        # What one gets beyond the half is not the other's loss.
+        # Points beyond the half are not the opponent's loss.
         ([[100, 40], [40, 100], [100, 100], [40, 40]], False),
         ([[100, 60], [60, 100]], True),
-        # Chance always draws, or always loses.
+        # Random play always draws, or always loses.
         ([[50, 50], [50, 50]], True),
         ([[0, 100], [0, 100]], True),
         ([[100, 100], [100, 100]], False),
@@ -53,7 +53,7 @@ def test_survey_tells_games_apart(own: Compile, machine_of: Compile) -> None:
     ],
 )
 def test_who_plays_against_whom(goals: list[list[int]], opposed: bool) -> None:
-    """The roles are against one another unless both do well together."""
+    """The roles are opponents unless both do well together."""
     assert _opposed(np.array(goals, np.float64)) == opposed
 
 

@@ -22,7 +22,7 @@ States = Callable[[CircuitMachine, int], list[State]]
 
 
 def test_keys_are_those_of_the_search(own: Compile, random_states: States) -> None:
-    """The plain twin of the kernel's hash agrees with it."""
+    """`key_of` agrees with the kernels."""
     machine = own("connect_four")
     searcher = PvsAnalyser(machine, find_features(machine, 1), megabytes=1).searchers[0]
     for state in random_states(machine, 20):
@@ -83,7 +83,7 @@ def test_line_of_a_proven_match_leads_to_its_end(machine_of: Compile, random_sta
 
 
 def test_nothing_is_known_of_an_empty_table(own: Compile) -> None:
-    """Where the table has no entry, the line is its first move."""
+    """Without an entry in the table, the line is the first move."""
     machine = own("connect_four")
     analyser = PvsAnalyser(machine, find_features(machine, 1), megabytes=1)
     state = machine.initial()
