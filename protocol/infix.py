@@ -98,7 +98,6 @@ _Piece: TypeAlias = "str | tuple[Term, int]"
 
 
 def _spell(term: tuple[Term, ...], context: int) -> list[_Piece]:
-    """A compound term as text and sub-terms."""
     functor = term[0] if term else ()
     if functor == "<=" and len(term) > 1:
         precedence, separator, operands = 1, " & ", term[2:]

@@ -143,7 +143,6 @@ def start_of(text: str, path: Sequence[int]) -> int:
 
 
 def _tokens(text: str) -> Iterator[str]:
-    """The tokens, without comments."""
     for lines in _chunks(text, _LINE_END) if ";" in text else (text,):
         for chunk in _chunks(_COMMENT.sub("", lines), _DELIMITER):
             yield from _TOKEN.findall(chunk)

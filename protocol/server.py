@@ -194,7 +194,6 @@ class _NoTraceback(logging.Filter):
     """Logs malformed HTTP in one line: a traceback into aiohttp helps nobody."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Shortens the record; always true."""
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, HttpProcessingError):
             reason = error.message.partition("\n")[0].rstrip(":")[:_LONGEST_REASON]

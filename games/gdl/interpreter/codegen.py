@@ -76,7 +76,6 @@ class BodyWriter:
         self._outside = -1
         """Number of loops around literals that need to hold only once."""
         self._fails_outside = False
-        """Whether the body may fail outside all loops."""
         self._lines: list[str] = []
 
     def block(self) -> list[str]:

@@ -59,7 +59,6 @@ class Linked:
         self._calls: dict[tuple[Predicate, str], dict[tuple[Predicate, str], None]] = {}
         """Calls made by each compiled relation and binding pattern."""
         self._writing: tuple[Predicate, str] | None = None
-        """The relation being compiled."""
         self._tabled: set[tuple[Predicate, str]] = set()
         """Recursive relations, with binding pattern, that are evaluated by tables."""
         self._indices: dict[tuple[Predicate, str], str] = {}
@@ -207,7 +206,6 @@ class Linked:
         self._scope[f"C{suffix}"] = evaluate
 
     def _run(self, table: CallTable, suffix: str, write: Callable[[TableWriter, Sequence[Rule], str], str]) -> None:
-        """Compiles a table's function."""
         relation, pattern = table.relation
         self._writing = table.relation
         self._calls.setdefault(self._writing, {})

@@ -61,7 +61,6 @@ class Interpreter(StateMachine):
         self._without_moves: tuple[tuple[Term, Term], ...] | None = () if depends else None
         """The joint move of queries about a state: none, or None (keep the last one) if it makes no difference."""
         self._known_moves: set[tuple[int, Term]] = set()
-        """Moves accepted by `_is_known`, some of them."""
         self._texts = _Texts()
         self._initial = frozenset(self._linked.answers(("init", 1), "f", ()))
         self._load(self._initial)

@@ -176,7 +176,6 @@ class _Slots:
         self.place(np.arange(1, n_fluents + 1, dtype=np.int32))
 
     def of(self, literals: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The slots of some literals."""
         slots = self._slot[literals]
         assert (slots >= 0).all()
         return slots

@@ -101,7 +101,6 @@ class _Finder:
     # Inputs are bits of integers: fluents from bit 1 on, like their signals, then sets of moves.
 
     def _set(self, role: int, moves: frozenset[int]) -> int:
-        """The bit of a set of moves."""
         number = self._set_numbers.setdefault((role, moves), len(self._set_numbers))
         if number == len(self._sets):
             self._sets.append((role, moves))
@@ -184,7 +183,6 @@ class _Finder:
     # --- putting together
 
     def parts(self) -> Parts:
-        """The division into parts."""
         for fluent, (facts, _) in enumerate(self._next):
             if fluent not in self._time:
                 self._union.join([fluent, *facts])

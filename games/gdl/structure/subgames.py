@@ -140,7 +140,6 @@ def _legal(machine: CircuitMachine, states: NDArray[np.uint64]) -> tuple[NDArray
 
 
 def _restrict(machine: CircuitMachine, facts: Sequence[int], moves: Sequence[Sequence[int]]) -> CircuitMachine:
-    """The machine of a part."""
     programs, game = machine.programs, machine.game
     builder = CircuitBuilder(len(facts), [len(some) + 1 for some in moves], programs.n_slots)
     literals = np.where(programs.initial != 0, TRUE, FALSE).astype(np.int32)

@@ -159,7 +159,6 @@ class _Proposal:
         return result
 
     def binding(self) -> BlokboxBinding:
-        """The complete binding."""
         grid = embed(self._neighbourhoods())
         if grid is None:
             raise NotBlokbox(
