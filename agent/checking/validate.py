@@ -91,11 +91,21 @@ def validate(
     Each has a process with bounded time and memory: one that explodes costs one error. Raises `InputError` for a file
     that cannot be read.
     """
-            verdicts = [] for file in files: child = ChildProcess( _work, file, matches, seed,
-            bounds=Bounds(cpu_seconds=SHEET_SECONDS, memory_bytes=MEMORY_BYTES) ) try: verdict = child.receive() except
-            (LimitError, ChildLostError) as error: verdict = SheetVerdict(file, (), 0, (_about_all(file, "error",
-            f"cannot be checked within bounds: {error}"),)) finally: child.end() tell(verdict) verdicts.append(verdict)
-            return verdicts
+    verdicts = []
+    for file in files:
+        child = ChildProcess(
+            _work, file, matches, seed, bounds=Bounds(cpu_seconds=SHEET_SECONDS, memory_bytes=MEMORY_BYTES)
+        )
+        try:
+            verdict = child.receive()
+        except (LimitError, ChildLostError) as error:
+            remark = _about_all(file, "error", f"cannot be checked within bounds: {error}")
+            verdict = SheetVerdict(file, (), 0, (remark,))
+        finally:
+            child.end()
+        tell(verdict)
+        verdicts.append(verdict)
+    return verdicts
 
 
 def _work(pipe: Connection, file: Path, matches: int, seed: int) -> SheetVerdict:
