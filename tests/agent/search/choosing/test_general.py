@@ -16,14 +16,10 @@ from agent.search.choosing import preparation as preparing
 from agent.search.choosing import trial as trying
 from agent.search.choosing.general import GeneralSearch, make_engine
 from agent.search.engine import UNLIMITED, Engine, Limit, Opinion
-from agent.search.learning.warming import warm_kernels
 from agent.search.montecarlo import MonteCarlo
 from agent.search.pvs.survey import survey
 from agent.search.registry import engines_for
 from agent.search.tree.engine import TreeSearch
-from agent.search.tree.engine import warm_kernels as warm_tree
-from games import rulesheets
-from games.gdl.compile import warm_kernels as warm_circuits
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.sheets import COOPERATION, heap
@@ -32,25 +28,12 @@ from tests.agent.search.stopping import StopWhen, never
 Compile = Callable[[str], CircuitMachine]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _kernels() -> None:
-    """Compile the kernels before they are used."""
-    warm_tree(warm_circuits())
-    warm_kernels(warm_circuits())
-
-
 @pytest.fixture(autouse=True)
 def _search_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keeps tree search from proving the tests' games at first glance, and uses turns without a clock for searching."""
     monkeypatch.setattr(general, "GLANCE_SHARE", 0.0)
     monkeypatch.setattr(general, "ALPHA_BETA_SECONDS", 1000.0)
     monkeypatch.setattr(general, "TREE_SECONDS", 1000.0)
-
-
-@pytest.fixture
-def own(machine_of: Compile) -> Compile:
-    """The circuit of one of the package's sheets, by its name."""
-    return lambda name: machine_of(rulesheets.text(name))
 
 
 def new_engine(machine: CircuitMachine, role: int = 0) -> GeneralSearch:
