@@ -34,7 +34,7 @@ def start() -> Iterator[Callable[..., ChildProcess]]:
 
 
 def double(pipe: Connection, number: int) -> int:
-    """Says what it does, asks for a number to add, and returns the sum."""
+    """Sends what it does, asks for a number to add, and returns the sum."""
     pipe.send("doubling")
     return 2 * number + int(pipe.recv())
 
@@ -55,7 +55,7 @@ def sleep(_pipe: Connection) -> None:
 
 
 def spin(_pipe: Connection) -> None:
-    """Uses CPU time for as long as it may."""
+    """Uses CPU time without end."""
     while True:
         pass
 
@@ -114,14 +114,14 @@ def test_a_child_that_dies_is_told_from_one_that_is_slow(start: Callable[..., Ch
 
 
 def test_the_first_of_several_is_waited_for(start: Callable[..., ChildProcess]) -> None:
-    """Children that have something to say are found among those that have not."""
+    """Children that have sent something are told from those that have not."""
     slow, dead = start(sleep), start(die)
     assert wait_for_any([slow, dead], 60.0) == [dead]
     assert wait_for_any([slow], 0.0) == []
 
 
 def test_cpu_time_is_bounded(start: Callable[..., ChildProcess]) -> None:
-    """A child that uses more than its CPU time is ended, and the reason is known; what it has used counts then."""
+    """A child that exceeds its CPU time is ended, and the reason is known; its CPU time counts then."""
     before = cpu_seconds()
     with pytest.raises(LimitError, match="more than 1 s of CPU time"):
         start(spin, bounds=Bounds(cpu_seconds=1)).receive()
@@ -129,7 +129,7 @@ def test_cpu_time_is_bounded(start: Callable[..., ChildProcess]) -> None:
 
 
 def test_memory_is_bounded(start: Callable[..., ChildProcess]) -> None:
-    """So is its memory; what is within bounds is given."""
+    """Memory within the bounds is granted, more is not."""
     bounds = Bounds(memory_bytes=256 << 20)
     assert start(allocate, 1 << 20, bounds=bounds).receive() == 1 << 20
     with pytest.raises(LimitError, match=r"more than \d+ MiB of memory"):
@@ -137,20 +137,20 @@ def test_memory_is_bounded(start: Callable[..., ChildProcess]) -> None:
 
 
 def test_what_the_parent_has_mapped_counts_for_nothing(start: Callable[..., ChildProcess]) -> None:
-    """A process of a Ray cluster has gigabytes that it does not use, and so have its children."""
+    """A process in a Ray cluster, and so its children, has mapped gigabytes that it does not use."""
     with mmap.mmap(-1, 1 << 30):
         assert start(allocate, 1 << 20, bounds=Bounds(memory_bytes=256 << 20)).receive() == 1 << 20
 
 
 def have_a_child(pipe: Connection) -> None:
-    """Starts a child of its own, tells its process id, and goes on."""
+    """Starts a child of its own, sends its process id, and goes on."""
     pipe.send(ChildProcess(sleep).pid)
     time.sleep(600)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_children_end_with_their_parent(start: Callable[..., ChildProcess], method: Literal["fork", "spawn"]) -> None:
-    """When a process that has children is killed, they do not live on."""
+    """A killed process leaves no children behind."""
     parent = start(have_a_child, method=method, may_have_children=True)
     grandchild = parent.receive()
     os.kill(parent.pid, 9)
@@ -161,7 +161,7 @@ def test_children_end_with_their_parent(start: Callable[..., ChildProcess], meth
 
 
 def runs(process: int) -> bool:
-    """Whether a process has not ended; nobody may have reaped it."""
+    """Whether a process has not ended; it may not have been reaped."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:

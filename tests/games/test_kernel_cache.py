@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept."""
+"""The folder of compiled kernels."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def test_other_sources_have_another_folder(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_the_users_is_left_alone(tmp_path: Path) -> None:
-    """Who sets NUMBA_CACHE_DIR decides."""
+    """A folder set in NUMBA_CACHE_DIR is used."""
     assert cache_folder(ROOT, {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}) == str(tmp_path)

@@ -14,7 +14,7 @@ from games.gdl.running.machine import CircuitMachine
 from protocol.kif import read_rulesheet
 
 with warnings.catch_warnings():
-    # Not ours.
+    # Its imports warn.
     warnings.simplefilter("ignore")
     pytest.importorskip("pettingzoo")
     from pettingzoo.test import api_test, seed_test
@@ -50,17 +50,17 @@ def machine_of(text: str) -> CircuitMachine:
 
 @pytest.mark.parametrize("game", ["tic_tac_toe", "rock_paper_scissors", "three_way_line"])
 def test_is_what_pettingzoo_wants(game: str) -> None:
-    """By its own tests: turns, simultaneous moves, three roles."""
+    """By PettingZoo's own tests: turns, simultaneous moves, three roles."""
     machine = machine_of(rulesheets.text(game))
     with warnings.catch_warnings():
-        # They warn of observations that are no pictures.
+        # They warn of observations that are not images.
         warnings.simplefilter("ignore")
         api_test(GameEnvironment(machine), num_cycles=200)
         seed_test(lambda: GameEnvironment(machine), num_cycles=50)
 
 
 def test_whole_match() -> None:
-    """Who has one legal move is not asked; the reward is the goal, and adds up for both."""
+    """A role with one legal move is not asked; the reward is the goal, and adds up for both."""
     machine = machine_of(rulesheets.text("tic_tac_toe"))
     environment = GameEnvironment(machine, render_mode="ansi")
     environment.reset()

@@ -1,4 +1,4 @@
-"""Roles that are no player's."""
+"""Roles that no player has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The project's own rulesheets: what they mean, shown by playing them beside sheets that are known to be right."""
+"""The project's own rulesheets, played in step with sheets known to be right."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_base_and_input_cover_what_happens(name: str) -> None:
 
 
 def declarations(name: str) -> dict[str, set[Term]]:
-    """The facts that `base` and the (role, move) pairs that `input` derive, as the facts of a sheet made of those."""
+    """The facts derived by `base` and the (role, move) pairs derived by `input`, as facts of a sheet made of these."""
     source = rulesheets.text(name)
     source += "(<= (init (is_base ?f)) (base ?f)) (<= (init (is_input ?r ?m)) (input ?r ?m))"
     facts = compiled(source).facts(compiled(source).initial())

@@ -140,7 +140,7 @@ async def test_preflight_allows_what_it_is_asked_for(player: Any) -> None:
     ],
 )
 async def test_junk_is_answered_busy(player: Any, body: bytes, reason: str, caplog: pytest.LogCaptureFixture) -> None:
-    """What is no message gets a 200 `busy`, and one line in the log that says what was wrong with it."""
+    """A text that is no message gets a 200 `busy`, and one line in the log with the reason."""
     answer = await player.post(body)
     assert (answer.status, answer.body) == ("HTTP/1.0 200 OK", b"busy")
     assert CORS.items() <= answer.headers.items()
@@ -242,7 +242,7 @@ async def test_time_counts_from_the_header(player: Any, arrivals: Clock) -> None
 
 
 async def test_silent_connection_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One on which no request comes; not one on which a message is being answered, however long that takes."""
+    """A connection without a request is ended; one with a message being answered is not, however long that takes."""
     monkeypatch.setattr("protocol.server._HEADER_TIMEOUT", 0.1)
     served = ServedPlayer()
     answering = asyncio.Event()
@@ -268,7 +268,7 @@ async def test_silent_connection_is_ended(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 async def test_only_allowed_addresses_are_answered(caplog: pytest.LogCaptureFixture) -> None:
-    """Others learn nothing, and are logged once."""
+    """Others get no answer, and are logged once."""
     served = ServedPlayer()
     runner = make_runner(make_app(served.handle, allow=lambda address: address != "127.0.0.1"))
     await runner.setup()

@@ -86,7 +86,7 @@ def cells_of(words: NDArray[np.uint64]) -> Cells:
 
 
 def shifted(cells: Cells, columns: int) -> NDArray[np.uint64]:
-    """What `store_shifted` makes of them, and one board more of zeros to read on into."""
+    """The output of `store_shifted` for a set, and one more board of zeros, into which loads may run."""
     target = np.zeros((columns + 1) * SHIFTED_BYTES // 8, np.uint64)
     run_store_shifted(board(cells), columns, target)
     return target

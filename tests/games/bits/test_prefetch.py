@@ -1,4 +1,4 @@
-"""Asking for memory ahead."""
+"""Memory prefetch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from games.bits.prefetch import prefetch
 
 @njit(cache=True)
 def sum_ahead(values):
-    """The sum of float64[rows, columns], each number asked for three places ahead, also beyond the end."""
+    """The sum of float64[rows, columns]; each number is prefetched three places ahead, also beyond the end."""
     total = 0.0
     for i in range(values.size):
         prefetch(values, np.int64(i + 3))
@@ -18,8 +18,8 @@ def sum_ahead(values):
     return total
 
 
-def test_what_is_asked_for_ahead_stays_as_it_is() -> None:
-    """Neither the array nor what is read of it changes, and asking beyond its end does no harm."""
+def test_prefetching_changes_nothing() -> None:
+    """Neither the array nor its sum changes, and prefetching beyond the end does no harm."""
     values = np.arange(12.0).reshape(3, 4)
     assert sum_ahead(values) == 66.0
     assert values.ravel().tolist() == list(range(12))

@@ -1,4 +1,4 @@
-"""What is said of games that are none of a native family."""
+"""Reasons why games belong to no native family."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REVERSI, BLOKBOX = FAMILIES
     ],
 )
 def test_reasons_name_what_was_found(game: str, reversi: str, blokbox: str) -> None:
-    """The check that failed, with what it met."""
+    """The text has the failed check, and what it found."""
     machine = compile_rules(check(read_rulesheet(rulesheets.text(game))))
     for family, expected in ((REVERSI, reversi), (BLOKBOX, blokbox)):
         reason = family.refusal(machine)
@@ -33,7 +33,7 @@ def test_reasons_name_what_was_found(game: str, reversi: str, blokbox: str) -> N
 
 
 def test_members_are_not_refused() -> None:
-    """But by the other family."""
+    """Except by the other family."""
     source = rulesheets.text("reversi")
     machine = compile_rules(check(read_rulesheet(source)))
     assert REVERSI.refusal(machine) is None

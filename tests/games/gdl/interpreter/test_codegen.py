@@ -1,4 +1,4 @@
-"""What the generated code takes short cuts for: short definitions, shared loops, facts tested with one look."""
+"""Short cuts of generated code: short definitions, shared loops, facts tested with one lookup."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_short_definitions_mean_the_same_wherever_they_are_asked_for(seed: int) 
 
 
 def test_blocks_that_begin_alike_share_loops_and_conditions() -> None:
-    """As far as they go; not where something follows a loop, nor where a block leaves one for its next binding."""
+    """Common headers are merged, except where code follows a loop or a block leaves one for its next binding."""
     first = ["for v1 in I0:", "    if v1 in I1:", "        out[v1] = None"]
     second = ["for v1 in I0:", "    if v1 in I2:", "        out[v1] = None"]
     assert merged([first, ["x = 1"], second]) == [*first, *second[1:], "x = 1"]
@@ -83,7 +83,7 @@ def test_blocks_that_begin_alike_share_loops_and_conditions() -> None:
 
 
 def test_recursion_that_builds_terms_may_meet_itself() -> None:
-    """Beside lists that are built, a graph with cycles: what was evaluated directly is tabled when it is found out."""
+    """Beside lists that are built, a graph with cycles: direct evaluation meets a cycle and changes to tables."""
     machine = machine_of(
         HEAD + "(item 1) (item 2) (<= (append nil ?x (cons ?x nil)) (item ?x))"
         "(<= (append (cons ?h ?t) ?x (cons ?h ?u)) (append ?t ?x ?u) (item ?h))"
@@ -100,7 +100,7 @@ def test_recursion_that_builds_terms_may_meet_itself() -> None:
 
 
 def test_mutual_recursion_that_builds_terms_without_end_is_a_limit() -> None:
-    """Two relations that hand each other ever deeper terms raise `LimitError`, again and again."""
+    """Two relations that pass each other ever deeper terms raise `LimitError`, again and again."""
     machine = machine_of(
         HEAD + "(<= (ping ?x) (true deep) (pong (f ?x))) (<= (pong ?x) (ping (g ?x)))"
         "(<= (legal a go) (ping zero)) (<= (legal a wait) (true s))"

@@ -1,4 +1,4 @@
-"""What the interpreter keeps from state to state: indices of facts, tables, and relations computed as a whole."""
+"""The interpreter's memory from state to state: indices of facts, tables, and relations computed as a whole."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_machine_that_followed_many_states_says_the_same_as_a_new_one(seed: in
 
 @pytest.mark.parametrize("pattern", ["bf", "fb", "ff", "bb", "be", "eb", "fe", "ee", "bf" + ITSELF, "ff" + ITSELF])
 def test_updated_indices_are_those_of_the_facts_that_are_left(pattern: str) -> None:
-    """Adding and removing facts in any order gives what an index of the remaining facts is."""
+    """Adding and removing facts in any order gives the index of the remaining facts."""
     rng = random.Random(pattern)
     update = make_update(pattern, False, facts=True)
     pool: list[Term] = [("on", str(x), str(y)) for x in range(4) for y in range(4)]
@@ -107,7 +107,7 @@ def test_updated_indices_are_those_of_the_facts_that_are_left(pattern: str) -> N
 
 
 def test_relations_called_often_are_computed_as_a_whole() -> None:
-    """Rays asked for square by square are right before that is noticed, when it is tried, and afterwards."""
+    """Rays queried square by square are right before, during and after the trial."""
     rng = random.Random(1)
     machine = machine_of(RAYS)
     for _ in range(12):
@@ -117,7 +117,7 @@ def test_relations_called_often_are_computed_as_a_whole() -> None:
 
 
 def test_a_relation_that_outgrows_its_bound_is_evaluated_call_by_call_again() -> None:
-    """What was small in the states in which it was decided may be large in later ones."""
+    """A relation that was small in the states of the trial may be large in later ones."""
     machine = machine_of(
         HEAD
         + " ".join(f"(n {i})" for i in range(60))

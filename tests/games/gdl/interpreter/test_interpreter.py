@@ -202,7 +202,7 @@ def test_endless_recursion_is_a_limit_and_no_hang() -> None:
 
 
 def test_a_query_can_be_stopped() -> None:
-    """A relation with 10^9 rows is given up as soon as that is wanted, and smaller queries work afterwards."""
+    """A relation with 10^9 rows is given up on request, and smaller queries work afterwards."""
     names = [f"?{i}" for i in range(9)]
     digits = " ".join(f"(d {i})" for i in range(10))
     body = " ".join(f"(d {name})" for name in names)
@@ -292,7 +292,7 @@ def random_rules(rng: random.Random) -> tuple[list[Rule], list[set[str]]]:
 
 @pytest.mark.parametrize("seed", range(150))
 def test_agrees_with_naive_evaluation_of_random_programs(seed: int) -> None:
-    """Random recursive programs with negation have the same model as bottom-up, asked for in any pattern."""
+    """Random recursive programs with negation have the same model as bottom-up, queried in any binding pattern."""
     rng = random.Random(seed)
     rules, strata = random_rules(rng)
     pairs = [(str(x), str(y)) for x in range(5) for y in range(5)]

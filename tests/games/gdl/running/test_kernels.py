@@ -41,7 +41,7 @@ def test_lanes_hold_states_of_their_own(name: str, width: int) -> None:
     legal, terminal = machine.legal_of(positions.states)
     nexts = machine.next_of(positions.states, positions.joint)
     slots = aligned_words(programs.n_slots * width)
-    # What only kernels call runs as Python here.
+    # Kernels that only kernels call run here as Python.
     kernels.reset.py_func(programs.initial, slots, WIDTHS[width])
     lanes = [int(lane) for lane in np.linspace(0, 64 * width - 1, 40)]
     for i, lane in enumerate(lanes):
@@ -80,9 +80,9 @@ def draw(
     draws: int,
     worth: NDArray[np.float32] | None = None,
 ) -> NDArray[np.int64]:
-    """How often `choose_random` draws each move of role 0 in each lane, where `legal` (lanes, moves) says which may.
+    """Number of draws by `choose_random`, per lane, of each move of role 0; `legal` is (lanes, moves).
 
-    With `worth` (moves) the better one of two.
+    With `worth` (moves), of the better of two.
     """
     slots = np.zeros(programs.n_slots, np.uint64)
     slots[SLOT_TRUE] = kernels.ALL
@@ -113,7 +113,7 @@ def draw(
 
 
 def programs_of(moves: int) -> CircuitPrograms:
-    """Those of a game in which role 0 has so many moves."""
+    """The programs of a game in which role 0 has this many moves."""
     return warm_kernels().programs._replace(
         n_slots=moves + 2,
         legal_slot=np.arange(2, moves + 2, dtype=np.int32),
@@ -142,7 +142,7 @@ def test_random_moves_are_legal_and_uniform(moves: int) -> None:
 
 @pytest.mark.parametrize("moves", [3, 70])
 def test_the_better_one_of_two_is_chosen(moves: int) -> None:
-    """Of n legal moves, the one on place i (from 0, the worst) in 2 i + 1 of n * n draws."""
+    """Of n legal moves, the one at rank i (from 0, the worst) wins 2 i + 1 of n * n draws."""
     rng = np.random.default_rng(moves)
     legal = np.ones((64, moves), np.bool_)
     legal[:, 1] = False

@@ -66,7 +66,7 @@ def outputs_of(program: GateProgram) -> set[int]:
 
 
 def check_order(program: GateProgram, given: set[int]) -> set[int]:
-    """Fails if a run reads what is not there yet; returns all slots that are there afterwards."""
+    """Fails if a run reads a slot not yet written; returns all slots written afterwards."""
     there = set(given)
     for run in program.runs.tolist():
         if run[ARITY] == 0:

@@ -77,7 +77,7 @@ STUCK = """
 (<= (goal walker 100) (true (at 2)))
 (<= (goal walker 0) (not (true (at 2))))
 """
-"""Who jumps to 3 has no legal move there, though the match is not over."""
+"""A role that jumps to 3 has no legal move there, though the match is not over."""
 
 GRID = (
     " ".join(f"(n {i}) (succ {i} {i + 1})" for i in range(12))
@@ -115,7 +115,7 @@ def machine_of(name: str) -> CircuitMachine:
 
 
 def compare_in_step(mine: StateMachine, theirs: StateMachine, rng: random.Random) -> None:
-    """Plays one random match with both and compares all that a state machine tells."""
+    """Plays one random match with both machines and compares all their answers."""
     a, b = mine.initial(), theirs.initial()
     for _ in range(40):
         assert mine.facts(a) == theirs.facts(b)
@@ -326,7 +326,7 @@ def test_playouts_stop_when_told() -> None:
 
 
 class Ticking:
-    """A clock of CPU time that goes on by a third of a second whenever it is looked at."""
+    """A clock of CPU time that advances by a third of a second per reading."""
 
     def __init__(self) -> None:
         self.looks = 0
@@ -337,7 +337,7 @@ class Ticking:
 
 
 def test_playouts_run_for_the_time_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batch after batch until that much CPU time is over, and no longer; each at least one per lane."""
+    """Batch after batch until that much CPU time is over; each plays at least one match per lane."""
     clock = Ticking()
     monkeypatch.setattr(running_machine, "time", clock)
     result = machine_of("connect_four").random_playouts(seconds=1.0)

@@ -1,4 +1,4 @@
-"""Circuits that are read back from machines."""
+"""Circuits read back from machines."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_what_is_read_back_is_the_same_game(name: str, read_back: Callable[[Circ
 
 @pytest.mark.parametrize("name", GAMES)
 def test_symmetries_show_again_without_factors(name: str) -> None:
-    """Those of the circuit that was not factored: factoring takes one of several pairs that are alike."""
+    """Unfactored, the circuit has all symmetries; factoring picks one of several equal pairs."""
     warm_kernels()
     machine = CircuitMachine(compiled_game(compiled(name, factored=True)))
     circuit = unfactored(machine)

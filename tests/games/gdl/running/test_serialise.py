@@ -1,4 +1,4 @@
-"""Games with turns made of such in which two roles choose at once."""
+"""Games of turns made from games of simultaneous choices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def machine_of(text: str) -> CircuitMachine:
 
 
 def follow(machine: CircuitMachine, first: int, matches: int) -> None:
-    """Plays random matches of a game and of what was made of it side by side."""
+    """Plays random matches of a game and of its serialised form side by side."""
     serial = serialise(machine, first)
     assert serial is not None
     second = 1 - first
@@ -52,14 +52,14 @@ def follow(machine: CircuitMachine, first: int, matches: int) -> None:
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("name", ["rock_paper_scissors", "tic_tac_toe", "breakthrough"])
 def test_two_half_steps_are_one(name: str, first: int) -> None:
-    """Whether the roles choose at once or not: states, moves, ends and goals are those of the game."""
+    """Simultaneous or not: states, moves, ends and goals are those of the game."""
     follow(machine_of(rulesheets.text(name)), first, 4)
 
 
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("name", ["connectFourSimultaneous", "chinook", "bomberman2p", "roshambo2", "racer"])
 def test_real_sheets(corpus: Path, name: str, first: int) -> None:
-    """Needs the corpus. Larger games, in which nearly all choices are at the same time."""
+    """Needs the corpus. Larger games, in which nearly all choices are simultaneous."""
     follow(machine_of((corpus / f"{name}.kif").read_text()), first, 2)
 
 

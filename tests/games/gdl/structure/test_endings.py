@@ -1,4 +1,4 @@
-"""What ends a match."""
+"""Endings of matches."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def endings_of(text: str) -> set[frozenset[object]]:
 
 
 def test_lines_of_tic_tac_toe() -> None:
-    """Eight lines of each mark; that no cell is empty is no set of facts."""
+    """Eight lines for each mark; a full board is no set of facts."""
     endings = endings_of(rulesheets.text("tic_tac_toe"))
     assert len(endings) == 16
     assert {len(ending) for ending in endings} == {3}
 
 
 def test_a_sum_of_products_is_multiplied_out() -> None:
-    """Whatever the circuit shares between them, and only the smallest are told; not what asks for an absence."""
+    """Shared gates make no difference; only the smallest sets are found, and none with an absent fact."""
     endings = endings_of(
         """
         (role r) (init (lamp 0))

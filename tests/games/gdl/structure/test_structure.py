@@ -1,4 +1,4 @@
-"""Symmetries and independent parts of small games, and of some that others wrote."""
+"""Symmetries and independent parts of small games, and of some from the corpus."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LAMPS = """
 
 
 def test_symmetries_of_a_board() -> None:
-    """Those of a square, and the roles that are exchanged; that is none of the first position."""
+    """Those of a square, and the exchange of roles, which the first position does not have."""
     circuit = circuit_of(rulesheets.text("tic_tac_toe"))
     found = find_symmetries(circuit)
     assert found.complete
@@ -68,12 +68,12 @@ def test_symmetries_of_a_board() -> None:
     ],
 )
 def test_symmetries_are_worded(game: str, expected: str) -> None:
-    """By the arguments of facts and moves that change, with those that change alike together."""
+    """By the arguments of facts and moves that change; equal changes stand together."""
     assert expected in texts(circuit_of(rulesheets.text(game)))
 
 
 def test_a_goal_breaks_symmetries() -> None:
-    """Lamps are alike unless one of them is asked for."""
+    """Lamps are alike unless a goal names one of them."""
     alike = circuit_of(LAMPS.format(goal="(true (on 1)) (true (on 2))"))
     assert texts(alike) == {"first of on, first of press: 1 and 2 exchanged"}
     other = circuit_of(LAMPS.format(goal="(true (on 1))"))
@@ -184,7 +184,7 @@ BOTH_AT_ONCE = """
 
 
 def summary(found: Parts) -> list[tuple[set[str], list[int]]]:
-    """Of each part, the second word of its facts, and how many moves the roles have."""
+    """Per part, the second word of its facts, and the roles' numbers of moves."""
     return [
         ({str(fact[1]) for fact in part.facts}, [len(moves) for _, moves in sorted(part.moves.items())])
         for part in found.parts
@@ -192,7 +192,7 @@ def summary(found: Parts) -> list[tuple[set[str], list[int]]]:
 
 
 def test_parts_that_a_role_chooses_from() -> None:
-    """Two boards side by side, one of which is played on in each step; whose turn it is belongs to none."""
+    """Two boards side by side, one played on in each step; whose turn it is belongs to neither."""
     found = find_parts(circuit_of(TWO_BOARDS))
     assert sorted(summary(found), key=str) == [({"left"}, [3, 3]), ({"right"}, [3, 3])]
     assert found.manner == ["choice", "choice"]
@@ -200,11 +200,11 @@ def test_parts_that_a_role_chooses_from() -> None:
 
 
 def test_parts_that_are_played_at_once() -> None:
-    """Each move is made of one for either part."""
+    """Each move combines one for either part."""
     found = find_parts(circuit_of(BOTH_AT_ONCE))
     assert {frozenset(names) for names, _ in summary(found)} == {frozenset({"one"}), frozenset({"two"})}
     assert found.manner == ["all"]
-    # With half of the combinations, what is done here tells what is done there.
+    # With half of the combinations, the choice in one part tells that in the other.
     limited = BOTH_AT_ONCE.replace("(size ?m) (size ?n))", "(size ?m) (size ?n) (allowed ?m ?n))")
     limited += "(allowed 0 0) (allowed 1 1)"
     assert len(find_parts(circuit_of(limited)).parts) == 1
@@ -212,7 +212,7 @@ def test_parts_that_are_played_at_once() -> None:
 
 @pytest.mark.parametrize("game", ["tic_tac_toe", "connect_four", "breakthrough"])
 def test_one_board_is_one_part(game: str) -> None:
-    """What lines or moves bring together is not taken apart."""
+    """Squares that lines or moves connect stay together."""
     assert len(find_parts(circuit_of(rulesheets.text(game))).parts) == 1
 
 
@@ -228,12 +228,12 @@ def test_one_board_is_one_part(game: str) -> None:
     ],
 )
 def test_parts_of_other_games(corpus: Path, game: str, parts: int, manner: list[str]) -> None:
-    """Rulesheets of others fall apart as their names say."""
+    """Corpus rulesheets divide as their names say."""
     found = find_parts(circuit_of((corpus / f"{game}.kif").read_text()))
     assert (len(found.parts), found.manner) == (parts, manner)
 
 
 def test_facts_that_nothing_asks_for_do_not_matter(corpus: Path) -> None:
-    """Squares that are never used could be exchanged at will; that is no symmetry that anybody wants to hear of."""
+    """Unused squares could be exchanged freely; such symmetries are left out."""
     found = find_symmetries(circuit_of((corpus / "checkersTiny.kif").read_text()))
     assert found.order == 2

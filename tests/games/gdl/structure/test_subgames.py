@@ -1,4 +1,4 @@
-"""Parts of games as games of their own."""
+"""Parts of games as separate games."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def machine_of(text: str) -> CircuitMachine:
 
 
 def follow(machine: CircuitMachine, expected: int, matches: int) -> None:
-    """Plays matches at random, with each of so many parts beside."""
+    """Plays random matches, with this many parts alongside."""
     subgames = find_subgames(machine, 1)
     assert len(subgames) == expected
     chosen = random.Random(1)
@@ -45,10 +45,10 @@ def follow(machine: CircuitMachine, expected: int, matches: int) -> None:
 
 
 def test_two_heaps_are_two_games() -> None:
-    """Each with half of the facts, and whose turn it is."""
+    """Each has half of the facts, and whose turn it is."""
     machine = machine_of(ALTERNATING)
     follow(machine, 2, 10)
-    # With seven things a heap is only at the beginning: that depends on no move.
+    # A heap has seven things only at the beginning: no move leads there.
     heaps = [
         {fact[1] for fact in part.machine.game.fluents if fact[0] == "heap" and fact[2] != "7"}
         for part in find_subgames(machine, 1)
@@ -60,12 +60,12 @@ def test_two_heaps_are_two_games() -> None:
 
 @pytest.mark.parametrize("name", ["connectFourSimultaneous", "chinook"])
 def test_real_sheets_fall_apart(corpus: Path, name: str) -> None:
-    """Needs the corpus. Two boards each, on which the roles move by turns."""
+    """Needs the corpus. Two boards each, on which the roles move alternately."""
     follow(machine_of((corpus / f"{name}.kif").read_text()), 2, 2)
 
 
 def test_dual_boards_are_left_alone(corpus: Path) -> None:
-    """Needs the corpus. Two boards, but who moves chooses on which of them."""
+    """Needs the corpus. Two boards, but the mover chooses between them."""
     assert find_subgames(machine_of((corpus / "dualConnect4.kif").read_text()), 1) == []
 
 
@@ -75,7 +75,7 @@ def test_other_games_are_one(name: str) -> None:
 
 
 def test_what_does_not_suit_is_left_alone() -> None:
-    """A choice between parts; goals that are none of the parts; recursive rules."""
+    """A choice between parts; goals that are not the sum of the parts'; recursive rules."""
     assert find_subgames(machine_of(FREE_CHOICE), 1) == []
     assert find_subgames(machine_of(BOTH_NEEDED), 1) == []
     assert find_subgames(warm_kernels(), 1) == []

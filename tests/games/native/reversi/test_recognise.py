@@ -127,7 +127,7 @@ def machine_of(rulesheet: tuple[Term, ...] | str) -> CircuitMachine:
 
 
 def recognised(rulesheet: tuple[Term, ...] | str, positions: int = 3000) -> ReversiBinding | None:
-    """What recognition makes of a rulesheet."""
+    """The binding of a rulesheet, or None."""
     return recognise(machine_of(rulesheet), positions=positions)
 
 
@@ -230,7 +230,7 @@ def test_disagreement_is_counted() -> None:
 
 
 def test_geometry_from_triples() -> None:
-    """Cells of a board find their places from which three of them are in a row."""
+    """Cells find their places from rows of three."""
     columns, rows = 5, 4
     cells = [(x, y) for y in range(rows) for x in range(columns)]
     order = list(range(len(cells)))
