@@ -10,23 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from aiohttp import web
 
 from games.machine import State, StateMachine, Term
-from protocol.messages import (
-    Abort,
-    Aborted,
-    Busy,
-    Done,
-    Info,
-    Message,
-    MoveReply,
-    Ping,
-    Play,
-    Preview,
-    Ready,
-    Reply,
-    Start,
-    Status,
-    Stop,
-)
+from protocol import messages
 from protocol.scramble import Scrambler
 from protocol.server import Received, make_app, make_runner
 
@@ -54,27 +38,27 @@ class HousePlayer:
         self._role: int | None = None
         self._state: State = machine.initial()
 
-    async def handle(self, message: Message, received: Received) -> Reply:
+    async def handle(self, message: messages.Message, received: Received) -> messages.Reply:
         """Answers one message."""
         match message:
-            case Info():
-                return Status("house", "available" if self._role is None else "busy")
-            case Ping() | Preview():
-                return Ready()
-            case Start(role=role):
+            case messages.Info():
+                return messages.Status("house", "available" if self._role is None else "busy")
+            case messages.Ping() | messages.Preview():
+                return messages.Ready()
+            case messages.Start(role=role):
                 self._role = self._machine.roles.index(self._scrambler.unscramble(role))
                 self._state = self._begin()
-                return Ready()
-            case Play(moves=moves) if self._role is not None:
-                return MoveReply(await asyncio.to_thread(self._move, self._role, moves))
-            case Stop():
+                return messages.Ready()
+            case messages.Play(moves=moves) if self._role is not None:
+                return messages.MoveReply(await asyncio.to_thread(self._move, self._role, moves))
+            case messages.Stop():
                 self._role = None
-                return Done()
-            case Abort():
+                return messages.Done()
+            case messages.Abort():
                 self._role = None
-                return Aborted()
+                return messages.Aborted()
             case _:
-                return Busy()
+                return messages.Busy()
 
     def _move(self, role: int, moves: tuple[Term, ...] | None) -> Term:
         if moves is not None:

@@ -22,19 +22,7 @@ from agent.serving.statistics import Statistics
 from agent.serving.turn import MatchTurn, any_move
 from agent.serving.worker_pool import WorkerPool
 from agent.web.gallery import Gallery
-from agent.worker.messages import (
-    Begin,
-    Cluster,
-    Distrusted,
-    Prepared,
-    Received,
-    Refused,
-    Report,
-    Rest,
-    Situation,
-    Thought,
-    Turn,
-)
+from agent.worker import messages
 from games.machine import Term
 from protocol.kif import write
 from protocol.messages import Play, Start, Stop
@@ -45,26 +33,23 @@ PATIENCE = 0.2
 """Share of a turn after which a worker that has not sent the legal moves gets a stand-by."""
 
 PATIENCE_SECONDS = 0.25
-"""Least seconds of patience, but at most half of the turn. On a loaded machine, a stand-by called too early takes
-processor time from the worker (tried with turns of 0.6 s and 14 busy processes on two cores)."""
+"""Least seconds of patience, at most half of the turn: on a loaded machine, an early stand-by slows the worker down."""
 
 LAST_SHARE = 0.75
-"""Share of the margin to wait as well if no legal moves are known at the deadline, but a worker is alive: an illegal
-move is worth no more than a late one."""
+"""Share of the margin spent as well if a living worker has not sent the legal moves: an illegal move is worth no more
+than a late one."""
 
 GOALS_SECONDS = 10.0
-"""Seconds that a finished match waits for the worker to report the result. Enough for a worker that has only just
-joined on a busy machine."""
+"""Seconds that a finished match waits for its result, enough for a worker that has just joined on a busy machine."""
 
 SILENCE_FACTOR = 3
 """Play clocks of silence, beside `SILENCE_SECONDS`, after which a manager has given the match up."""
 
 PONDER_CLOCKS, PONDER_SECONDS = 2, 60.0
-"""How long to ponder after answering: play clocks, and seconds on top. A person without a clock may have left."""
+"""Time to ponder after answering: play clocks, and seconds on top. A person without a clock may have left."""
 
 GRACE = 0.8
-"""Seconds beyond its clock that a message waits for the first legal moves after an outage: managers wait for a second,
-and an illegal move is worth no more than a late one."""
+"""Seconds beyond its clock that a message waits for the first legal moves after an outage. Managers wait a second."""
 
 MOST_GRACE = 5.0
 """The same for a message that comes when `GRACE` is over: some managers wait that long (Tiltyard)."""
@@ -84,7 +69,7 @@ class MatchOptions:
     """The matches shown; None to show none."""
     silence: float = SILENCE_SECONDS
     """See `SILENCE_SECONDS`."""
-    cluster: Cluster | None = None
+    cluster: messages.Cluster | None = None
     """Helpers' cluster; None to play without."""
 
 
@@ -114,9 +99,8 @@ class Match:
         self._playable: bool | None = None
         """Whether the match can be played; None until a worker reports it."""
         self._turn = MatchTurn(self._history.turns)
-        self._opening: Situation | None = None
-        """Situation of the first turn."""
-        self._latest: Situation | None = None
+        self._opening: messages.Situation | None = None
+        self._latest: messages.Situation | None = None
         """Situation reported last, of this or an earlier turn."""
         self._news = asyncio.Event()
         """Set by any event that may end a wait."""
@@ -190,7 +174,7 @@ class Match:
             turn.deadline = deadline
             self._show.asked(deadline, received + self.start_message.play_clock - deadline.at)
             if not turn.number:
-                self._workers.send_turn(0, Turn(None, deadline.remaining()))
+                self._workers.send_turn(0, messages.Turn(None, deadline.remaining()))
             self._workers.ensure_one()
             turn.answer = asyncio.create_task(self._find_answer(turn, deadline))
         move = await asyncio.shield(turn.answer)
@@ -238,7 +222,6 @@ class Match:
         return not self.closed
 
     def _is_new(self, message: Play | Stop) -> bool:
-        """Returns whether a message has a joint move that was not taken in yet."""
         if self._history.begins_again(message, self._turn):
             log.warning("%s: the manager starts again from the first turn", self.match_id)
             self._rewind()
@@ -268,14 +251,14 @@ class Match:
         self._tell_workers(last, deadline)
         self._history.pace.took(received_at, self.turn_number)
 
-    def _take_in(self, received: Received, deadline: Deadline | None) -> None:
+    def _take_in(self, received: messages.Received, deadline: Deadline | None) -> None:
         self._history.add(received)
         self._turn = MatchTurn(self._history.turns, deadline)
         self._show.moved(received)
         self._news.set()
 
-    def _tell_workers(self, received: Received, deadline: Deadline | None) -> None:
-        self._workers.send_turn(self.turn_number, Turn(received, deadline.remaining() if deadline else None))
+    def _tell_workers(self, received: messages.Received, deadline: Deadline | None) -> None:
+        self._workers.send_turn(self.turn_number, messages.Turn(received, deadline.remaining() if deadline else None))
 
     def _rewind(self) -> None:
         self._history.begin_again()
@@ -332,7 +315,7 @@ class Match:
         self._history.note_answer(move, turn)
         self._show.answered(move)
         if not self._options.ponder:
-            self._workers.send(Rest())
+            self._workers.send(messages.Rest())
         else:
             longest = PONDER_CLOCKS * self.start_message.play_clock + PONDER_SECONDS
             asyncio.get_running_loop().call_later(longest, self._rest, turn)
@@ -342,7 +325,7 @@ class Match:
         """Ends pondering if the manager has not gone on since this answer."""
         if self._turn is answered and not self.closed:
             log.info("%s: turn %d: no more thinking until the manager goes on", self.match_id, answered.number)
-            self._workers.send(Rest())
+            self._workers.send(messages.Rest())
 
     async def _know_legal_moves(self, turn: MatchTurn, until: Instant) -> None:
         while self._turn is turn and turn.situation is None and not (self.closed or self._playable is False):
@@ -355,9 +338,9 @@ class Match:
 
     # --- workers
 
-    def _on_report(self, report: Report, main: bool) -> None:
+    def _on_report(self, report: messages.Report, main: bool) -> None:
         turn = self._turn
-        if isinstance(report, Situation):
+        if isinstance(report, messages.Situation):
             if report.turn == turn.number and (main or turn.situation is None):
                 self._workers.keep_one(main)
                 turn.situation = self._latest = report
@@ -366,22 +349,21 @@ class Match:
                     self._opening = report
                 self._history.note_state(report.checkpoint)
                 self._show.situated(report)
-        elif isinstance(report, Thought):
+        elif isinstance(report, messages.Thought):
             if main and report.turn == turn.number:
                 turn.thought = report
                 self._show.thought(report)
-        elif isinstance(report, Distrusted):
+        elif isinstance(report, messages.Distrusted):
             self._history.distrust_circuits(report.circuits)
-        elif isinstance(report, Prepared):
+        elif isinstance(report, messages.Prepared):
             self._playable = True
             self._show.prepared(report)
-        elif isinstance(report, Refused):
+        elif isinstance(report, messages.Refused):
             self._playable = False
             log.error("%s: cannot be played: %s", self.match_id, report.reason)
         self._news.set()
 
-    def _make_begin(self, compile: bool) -> Begin:
-        """Returns the command for a worker that joins now."""
+    def _make_begin(self, compile: bool) -> messages.Begin:
         options = self._options
         return self._history.make_begin(
             self._turn, ponder=options.ponder, compile=compile, memory=options.memory, cluster=options.cluster
@@ -396,7 +378,6 @@ class Match:
     # --- waiting
 
     async def _wait(self, until: Instant) -> None:
-        """Waits for news, at most until an instant."""
         self._news.clear()
         try:
             async with asyncio.timeout(max(0.0, until - now())):

@@ -34,23 +34,7 @@ from agent.serving.statistics import Statistics
 from agent.serving.worker_pool import WorkerPool
 from agent.web.gallery import Gallery
 from agent.worker.messages import Cluster
-from protocol.messages import (
-    Abort,
-    Aborted,
-    Busy,
-    Done,
-    Info,
-    Message,
-    MoveReply,
-    Ping,
-    Play,
-    Preview,
-    Ready,
-    Reply,
-    Start,
-    Status,
-    Stop,
-)
+from protocol import messages
 from protocol.server import Received, make_app, make_runner
 
 log = logging.getLogger(__name__)
@@ -204,36 +188,36 @@ class Player:
         text = await asyncio.to_thread(self.statistics.exposition)
         return "text/plain; version=0.0.4; charset=utf-8", text
 
-    async def handle(self, message: Message, received: Received) -> Reply:
+    async def handle(self, message: messages.Message, received: Received) -> messages.Reply:
         """Returns the reply to a message, in time."""
         match message:
-            case Info():
-                return Status(NAME, "available" if self.available else "busy", "alien")
-            case Ping() | Preview():
-                return Ready()
-            case Start():
+            case messages.Info():
+                return messages.Status(NAME, "available" if self.available else "busy", "alien")
+            case messages.Ping() | messages.Preview():
+                return messages.Ready()
+            case messages.Start():
                 return await self._start(message, received)
-            case Play():
+            case messages.Play():
                 return await self._play(message, received)
-            case Stop():
+            case messages.Stop():
                 if (running := self._take_out(message, received)) is None:
-                    return Busy()
+                    return messages.Busy()
                 await running.stop(message)
-                return Done()
-            case Abort():
+                return messages.Done()
+            case messages.Abort():
                 if (running := self._take_out(message, received)) is None:
-                    return Busy()
+                    return messages.Busy()
                 running.abort()
                 log.info("%s: aborted by the manager", message.match_id)
-                return Aborted()
+                return messages.Aborted()
 
-    async def _start(self, message: Start, received: Received) -> Reply:
+    async def _start(self, message: messages.Start, received: Received) -> messages.Reply:
         name = message.match_id
         running = self._matches.get(name)
         if running is not None and running.start_message != message:
             if running.start_message.rules == message.rules and running.start_message.role != message.role:
                 log.error("%s: START refused: the match is being played in another role", name)
-                return Busy()
+                return messages.Busy()
             log.warning("%s: START of another match with the same name: the old one is dropped", name)
             self._drop(running)
             running = None
@@ -243,7 +227,7 @@ class Player:
             if not self._free():
                 log.error("%s: START refused: all %d workers are playing", name, self._options.workers)
                 self.statistics.refused += 1
-                return Busy()
+                return messages.Busy()
             journal = self._journal.match(name) if self._journal is not None else None
             running = self._matches[name] = Match(message, self._pool, self._match_options, journal)
             clocks = f"{message.start_clock} s and {message.play_clock} s"
@@ -252,17 +236,17 @@ class Player:
         if not ready:
             if self._matches.get(name) is running:
                 self._drop(running)
-            return Busy()
-        return Ready()
+            return messages.Busy()
+        return messages.Ready()
 
-    async def _play(self, message: Play, received: Received) -> Reply:
+    async def _play(self, message: messages.Play, received: Received) -> messages.Reply:
         running = self._matches.get(message.match_id)
         if running is None:
             log.error("%s: PLAY from %s for an unknown match: answered busy", message.match_id, received.peer)
-            return Busy()
-        return MoveReply(await running.play(message, received.at, received.round_trip))
+            return messages.Busy()
+        return messages.MoveReply(await running.play(message, received.at, received.round_trip))
 
-    def _take_out(self, message: Stop | Abort, received: Received) -> Match | None:
+    def _take_out(self, message: messages.Stop | messages.Abort, received: Received) -> Match | None:
         running = self._matches.pop(message.match_id, None)
         if running is None:
             kind = type(message).__name__.upper()
@@ -270,7 +254,6 @@ class Player:
         return running
 
     def _next_due(self) -> Instant | None:
-        """Returns the earliest deadline of all matches; None if no reply is due."""
         return min((match.due for match in self._matches.values() if match.due is not None), default=None)
 
     def _free(self) -> bool:
@@ -304,7 +287,6 @@ class Player:
         self._upkeep.append(asyncio.create_task(renew()))
 
     async def _compile_kernels(self) -> None:
-        """Has all missing kernels compiled, and workers started with them."""
         keeper = self._keeper
         begin = told = time.monotonic()
         if keeper.finished:

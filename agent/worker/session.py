@@ -18,23 +18,10 @@ from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from agent.worker import messages
 from agent.worker.choice import choice_for, monte_carlo
 from agent.worker.evidence import Perceive
 from agent.worker.gamer import EngineChoice, Gamer, Hooks, Settle
-from agent.worker.messages import (
-    PULSE,
-    Alive,
-    Begin,
-    Channel,
-    Checkpoint,
-    Distrusted,
-    Prepared,
-    Received,
-    Refused,
-    Rest,
-    Rewind,
-    Turn,
-)
 from agent.worker.rules import check_rules, place
 from games.gdl.crosscheck import Observation
 from games.gdl.interpreter.machine import Interpreter
@@ -56,8 +43,8 @@ USED_OF_START_CLOCK, LEFT_OF_START_CLOCK = 0.95, 0.5
 """Share of the start clock to think for, less the seconds. The server's margin is in the rest."""
 
 COMPILATIONS: tuple[tuple[str, ...] | None, ...] = (None, ("plain",))
-"""Rewritings to race (None: all), by the number of circuits found wrong in the match. Most mistakes are in rewriting,
-so the second circuit is of the rules as they stand. After these the interpreter plays."""
+"""Rewritings to race (None: all), by the number of circuits found wrong in the match: most mistakes are in rewriting.
+After these the interpreter plays."""
 
 
 class Phase(Enum):
@@ -106,8 +93,8 @@ class Session:
 
     def __init__(
         self,
-        channel: Channel,
-        begin: Begin,
+        channel: messages.Channel,
+        begin: messages.Begin,
         compile: Callable[[CheckedRules, Limits], CompilationLike] | None = None,
         *,
         engines: EngineChoice | None = None,
@@ -122,7 +109,7 @@ class Session:
         self._engines = monte_carlo if light else engines or choice_for(begin)
         self._compile = compile
         self._begin = begin
-        self._received: list[Received] = list(begin.checkpoint.since)
+        self._received: list[messages.Received] = list(begin.checkpoint.since)
         self._seconds = begin.seconds
         self._distrust = begin.distrust
         """Number of circuits found wrong, or failed."""
@@ -130,9 +117,8 @@ class Session:
         self._phase = Phase.INTERPRETER
         self._announcement = Announcement.OPEN
         self._gamer: Gamer | None = None
-        """The gamer that plays."""
         self._successor: Gamer | None = None
-        """The gamer that takes over once it is prepared."""
+        """To take over once it is prepared."""
         self._compilation: CompilationLike | None = None
         self._crosschecker: CrossChecker | None = None
         self._perceive: Perceive | None = None
@@ -144,7 +130,7 @@ class Session:
         """Plays until the server closes the channel; raises `EOFError` then. Returns at once from a bad match."""
         try:
             checked = check_rules(self._begin.start)
-            if isinstance(checked, Refused):
+            if isinstance(checked, messages.Refused):
                 self._channel.send(checked)
                 return
             self._perceive = _perception(checked, self._begin.start.role)
@@ -160,11 +146,11 @@ class Session:
             while True:
                 settled = self._announcement is Announcement.MADE and self._phase in (Phase.CIRCUIT, Phase.INTERPRETER)
                 command = self._channel.receive(None if settled else POLL)
-                if isinstance(command, Turn):
+                if isinstance(command, messages.Turn):
                     self._turn(command)
-                elif isinstance(command, Rewind):
+                elif isinstance(command, messages.Rewind):
                     self._rewind()
-                elif isinstance(command, Rest):
+                elif isinstance(command, messages.Rest):
                     self._rest()
                 self._check_circuit(checked)
                 self._change_gamers()
@@ -177,8 +163,8 @@ class Session:
     def _beat(self) -> None:
         with contextlib.suppress(OSError):
             while True:
-                self._channel.send(Alive())
-                time.sleep(PULSE)
+                self._channel.send(messages.Alive())
+                time.sleep(messages.PULSE)
 
     def _start_compilation(self, checked: CheckedRules) -> None:
         from games.gdl.compile import Limits, start_compilation
@@ -244,7 +230,7 @@ class Session:
             self._summary_due = False
             log.info("%s", self._crosschecker.summary())
 
-    def _turn(self, turn: Turn) -> None:
+    def _turn(self, turn: messages.Turn) -> None:
         self._resting = False
         self._seconds = turn.seconds
         if self._crosschecker is not None:
@@ -260,7 +246,7 @@ class Session:
             gamer.turn(turn)
 
     def _rewind(self) -> None:
-        self._begin = replace(self._begin, checkpoint=Checkpoint())
+        self._begin = replace(self._begin, checkpoint=messages.Checkpoint())
         self._received.clear()
         for gamer in self._gamers():
             gamer.rewind()
@@ -295,7 +281,7 @@ class Session:
         self._crosschecker.watch(None)
         self._distrust += 1
         # A worker that joins the match later, or takes it up after a restart, must know.
-        self._channel.send(Distrusted(self._distrust))
+        self._channel.send(messages.Distrusted(self._distrust))
         if self._phase is Phase.CIRCUIT:
             if self._gamer is not None and (finding is None or finding.own):
                 # Its reports on the present state are wrong: better none until the interpreter has caught up.
@@ -340,7 +326,6 @@ class Session:
             self._give_up_circuit(self._compilation.failed)
 
     def _thinks_before_the_match(self) -> bool:
-        """Whether the gamer uses the start clock, and some of it is left."""
         assert self._gamer is not None
         return self._gamer.uses_start_clock and time.monotonic() < self._start_ends
 
@@ -373,7 +358,7 @@ class Session:
         """Plays with the interpreter, as no circuit will come."""
         if gamer.failed:
             self._announcement = Announcement.MADE
-            self._channel.send(Refused(f"neither circuit nor interpreter can play this: {gamer.failed}"))
+            self._channel.send(messages.Refused(f"neither circuit nor interpreter can play this: {gamer.failed}"))
             return
         if not self._resting:
             gamer.ponder()
@@ -393,7 +378,7 @@ class Session:
             return
         seconds = time.monotonic() - self._started
         log.info("ready after %.2f s, engine %s", seconds, self._gamer.engine_name)
-        self._channel.send(Prepared(self._gamer.engine_name, self._phase is Phase.CIRCUIT))
+        self._channel.send(messages.Prepared(self._gamer.engine_name, self._phase is Phase.CIRCUIT))
 
 
 def _perception(checked: CheckedRules, role: Term) -> Perceive | None:
