@@ -1,8 +1,9 @@
-"""Decides: matches, clocks, worker processes, journal, search engines, referee and command line.
+"""The player and its laboratory.
 
-`cli` is the entry, `commands` what it offers; `serving` answers managers, with `worker` processes that think by
-`search`; `refereeing` is the manager's side, `measuring` compares. At this level stands what several of them need:
-`errors`, `logs`, `processes`, `sheet`. Imports `games` and `protocol`; nothing imports it.
+`cli` is the entry, `commands` its commands. `serving` answers managers, with `worker` processes that think by `search`
+on cores of this machine, or by `helpers` on others. `refereeing` is the manager's side, with `web` (the page) and
+`boards` (pictures). `checking` examines sheets and players, `kernels` compiles ahead, `lab` measures and trains. The
+modules beside them are shared: `errors`, `logs`, `processes`, `console`, `sheet`, `bounded_json`.
 """
 
 import games  # noqa: F401 - says where compiled kernels are kept, before any is defined

@@ -1,7 +1,7 @@
-"""JSON from files that anything may have happened to.
+"""JSON from untrusted files.
 
-Python's parser recurses on the C stack, and is kept from overrunning it by the recursion limit only. The interpreter of
-rules raises that limit for its process, so that a few kilobytes of brackets would end it.
+Python's parser recurses on the C stack, which only the recursion limit protects. The interpreter of rules raises that
+limit in its process, so that a few kilobytes of brackets could crash it.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import re
 from typing import Any
 
 MOST_LEVELS = 32
-"""How deep what we write ourselves may be nested; it is much flatter."""
+"""Deepest nesting accepted; our own files are much flatter."""
 
 _BRACKET = re.compile(r"[\[\]{}]")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def loads(text: str) -> Any:
-    """What `json.loads` returns. Raises `ValueError` for what is no JSON, or nested too deeply."""
+    """Parses JSON as `json.loads` does. Raises `ValueError` for other text, and for JSON that is nested too deeply."""
     level = 0
     for character in _BRACKET.findall(_STRING.sub("", text)):
         if character in "[{":

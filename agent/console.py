@@ -1,4 +1,4 @@
-"""What commands print for people: tables and colours where there is a terminal, plain text where there is none."""
+"""Output of commands for people: tables and colours on a terminal, plain text elsewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _quiet = False
 
 @contextmanager
 def quietness(quiet: bool) -> Iterator[None]:
-    """Within, nothing goes to standard output, and no progress is shown, if `quiet`; errors are, on standard error."""
+    """Suppresses standard output and progress within the context, if `quiet`; errors go to standard error."""
     global _quiet
     before, _quiet = _quiet, _quiet or quiet
     try:
@@ -33,25 +33,25 @@ def quietness(quiet: bool) -> Iterator[None]:
 
 
 def shows_progress() -> bool:
-    """Whether someone looks at standard error who may like to see a bar."""
+    """Returns whether progress bars are shown: standard error is a terminal, and not silenced."""
     return not _quiet and sys.stderr.isatty()
 
 
 def is_quiet() -> bool:
-    """Whether nothing but errors is to be told."""
+    """Returns whether only errors are shown."""
     return _quiet
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where to print. Nothing is taken for markup or highlighted: names come from rulesheets."""
-    # Imported when something is shown: `--help` is to be there at once.
+    """Returns a console without markup and highlighting, as names come from rulesheets."""
+    # Imported here, so that `--help` comes at once.
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
 def print_table(columns: Sequence[tuple[str, Align]], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Prints rows under their headings: a table with lines on a terminal, else columns of plain text."""
+    """Prints rows under headings: a table on a terminal, else columns of plain text."""
     if not sys.stdout.isatty():
         if title:
             print(title)
@@ -72,7 +72,7 @@ def print_table(columns: Sequence[tuple[str, Align]], rows: Sequence[Sequence[st
 
 
 def plain_table(columns: Sequence[tuple[str, Align]], rows: Sequence[Sequence[str]]) -> str:
-    """Rows under their headings in columns of text, two blanks between them."""
+    """Formats rows under headings in columns of plain text."""
     cells = [[name for name, _ in columns], *rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
     lines = (
@@ -86,7 +86,7 @@ def plain_table(columns: Sequence[tuple[str, Align]], rows: Sequence[Sequence[st
 
 
 def print_fields(fields: Sequence[tuple[str, str]]) -> None:
-    """Prints names with their values, one per line; the names stand back on a terminal."""
+    """Prints names with their values, one per line."""
     from rich.text import Text
 
     width = max(len(name) for name, _ in fields)
@@ -96,7 +96,7 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
 
 
 def print_remarks(texts: Sequence[str]) -> None:
-    """Prints errors and warnings as compilers do (see `agent.sheet`), the first line of each in its colour."""
+    """Prints errors and warnings (see `agent.sheet`), the first line of each in colour."""
     screen = console()
     for text in texts:
         first, *rest = text.split("\n")
@@ -106,7 +106,7 @@ def print_remarks(texts: Sequence[str]) -> None:
 
 
 def progress_bar(screen: Console) -> Progress:
-    """A bar with how much is done, the time that it took and the time that is left; it goes when it ends."""
+    """Returns a bar with the count, elapsed time and remaining time; it vanishes at its end."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

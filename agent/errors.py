@@ -1,26 +1,26 @@
-"""What commands fail with, as opposed to what goes wrong inside a match."""
+"""Errors of commands."""
 
 from __future__ import annotations
 
 
 class CommandError(Exception):
-    """A command cannot do what it was asked; the text is for the person who asked.
+    """A command cannot be carried out; the text is for its user.
 
     CommandError
-    ├── InputError          what it was given makes no sense (a file, a rulesheet, an option)
-    └── PlayerStartError    a built-in player did not come up
+    ├── InputError          the input makes no sense (a file, a rulesheet, an option)
+    └── PlayerStartError    a built-in player did not start
     """
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an error says; what kind it is where it says nothing."""
+    """Returns the first line of an error's text, or the name of its class if it has none."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
 
 class InputError(CommandError):
-    """What the command was given makes no sense."""
+    """The input of a command makes no sense."""
 
 
 class PlayerStartError(CommandError):
-    """A built-in player did not come up."""
+    """A built-in player did not start."""

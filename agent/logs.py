@@ -1,4 +1,4 @@
-"""How all processes of the agent log: lines for people, or one JSON object a line for machines."""
+"""Logging of all processes: lines for people, or one JSON object per line."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import logging
 import os
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-"""Of the server process and its workers: they write to the same console."""
+"""Format of the server process and its workers, which share a console."""
 
 JSON_LOGS = "GGP_AGENT_LOG_JSON"
-"""Environment variable that has this process and those that it starts write JSON; set by `--log-json`."""
+"""Environment variable that makes this process and its children log JSON; set by `--log-json`."""
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object: `time` (ISO 8601, UTC offset included), `level`, `logger`, `process`, `message`, in a worker
-    `match`, and `error` with a traceback."""
+    """Formats a record as a JSON object: `time` (ISO 8601 with UTC offset), `level`, `logger`, `process`, `message`, in
+    a worker `match`, after an exception `error` (the traceback)."""
 
     def __init__(self, match_id: str | None = None) -> None:
         super().__init__(datefmt="%Y-%m-%dT%H:%M:%S%z")
@@ -37,7 +37,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def formatter(match_id: str | None = None) -> logging.Formatter:
-    """What formats this process's log; every line names the match where one is given."""
+    """Returns the formatter of this process; every line names the match if one is given."""
     if os.environ.get(JSON_LOGS):
         return JsonFormatter(match_id)
     if match_id is None:
@@ -47,7 +47,7 @@ def formatter(match_id: str | None = None) -> logging.Formatter:
 
 
 def start_logging() -> logging.Handler:
-    """Logs to standard error from now on; returns the handler."""
+    """Starts logging to standard error; returns the handler."""
     handler = logging.StreamHandler()
     handler.setFormatter(formatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler])

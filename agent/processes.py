@@ -1,5 +1,4 @@
-"""How processes of the agent are started and end, which ones they have started themselves, and what tells apart the
-machine's starts."""
+"""Start, end and descendants of processes; identity of the machine's boot."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ _PARENT_DEATH_SIGNAL = 1
 """prctl(2)'s PR_SET_PDEATHSIG."""
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-"""What Linux calls the time since it was started."""
+"""Linux's identifier of the current boot."""
 
 _libc = ctypes.CDLL(None)
 
@@ -30,12 +29,12 @@ async def start_module(
     stdout: int | None = None,
     stderr: int | None = None,
 ) -> asyncio.subprocess.Process:
-    """Starts `python -m module arguments` with the packages that this process runs, wherever they stand.
+    """Starts `python -m module arguments` with this process's own packages.
 
     The streams are as for `subprocess.Popen`; None: this process's own. The process leads a session of its own, so that
-    an interrupt at the keyboard does not reach it, and its process group is it with its children. Raises `OSError`.
+    keyboard interrupts do not reach it, and its process group has just its children. Raises `OSError`.
     """
-    # The supervisor and light workers do without.
+    # Imported here, as the supervisor and light workers do without it.
     import asyncio
 
     return await asyncio.create_subprocess_exec(
@@ -52,26 +51,23 @@ async def start_module(
 
 
 def module_environment() -> dict[str, str]:
-    """This process's environment, made such that `python -m module` finds the packages that this process runs."""
+    """Returns this process's environment, with a `PYTHONPATH` on which `python -m module` finds this package."""
     root = str(Path(__file__).resolve().parents[1])
     search_path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     return {**os.environ, "PYTHONPATH": search_path}
 
 
 def end_with_parent(number: signal.Signals) -> None:
-    """This process gets a signal when the thread that started it ends, however that ends.
+    """Makes this process get a signal when the thread that started it ends.
 
-    May be called between fork and exec. A parent that is gone already is not noticed.
+    May be called between fork and exec. A parent that has ended already is not noticed.
     """
     _libc.prctl(_PARENT_DEATH_SIGNAL, number)
 
 
 @functools.cache
 def boot_id() -> str | None:
-    """What tells this start of the machine from others, and from other machines; None where nothing does.
-
-    Containers of one machine have it in common.
-    """
+    """Returns the identifier of this boot of this machine, the same in all of its containers; None if there is none."""
     try:
         return _BOOT_ID.read_text().strip()
     except OSError:
@@ -79,7 +75,7 @@ def boot_id() -> str | None:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started itself; none where it is gone."""
+    """Returns the children of a process; none if it has ended."""
     found: list[int] = []
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -90,5 +86,5 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes that a process has started, and those that they have."""
+    """Returns the children of a process, and their descendants."""
     return [process for child in children(pid) for process in (child, *descendants(child))]

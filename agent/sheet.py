@@ -1,4 +1,4 @@
-"""Rulesheets by name or file, for the commands: read, checked, and given a machine; errors that show the place."""
+"""Rulesheets for commands, by name or file: read, checked, and with a machine. Errors show their place."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from protocol import kif
 from protocol.terms import TextError, TextPosition, decode, position_of
 
 _NAMED = re.compile(r"`(?P<name>[^`\s]+)`|nothing binds (?P<variable>\?\S+)")
-"""How diagnostics name a word of the sheet."""
+"""A word of the sheet in a diagnostic's text."""
 
 MAX_SHOWN = 10
-"""Diagnostics printed for one sheet; the first few tell the story."""
+"""Most diagnostics printed for one sheet."""
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A rulesheet that has a meaning."""
+    """A valid rulesheet."""
 
     name: str
     path: Path
@@ -35,16 +35,16 @@ class Sheet:
 
     @property
     def roles(self) -> tuple[Term, ...]:
-        """The roles, in the order of joint moves."""
+        """Roles in the order of joint moves."""
         return self.checked.roles
 
     def warnings(self) -> list[str]:
-        """What is odd about the sheet, each with its place."""
+        """Returns the warnings about the sheet, each with its place."""
         return [_remark(self.path, self.source, diagnostic).text for diagnostic in self.checked.diagnostics]
 
     def machine(self) -> StateMachine:
-        """The sheet's rules as a machine: the circuit, or the interpreter where it does not ground in bounds."""
-        # Imported here: they load Numba's kernels, and most commands that read a sheet do so for the first time.
+        """Returns the circuit of the rules, or the interpreter where grounding exceeds its limits."""
+        # Imported here, as they load Numba.
         from games.gdl.compile import compile_rules
         from games.gdl.interpreter.machine import Interpreter
 
@@ -55,7 +55,7 @@ class Sheet:
 
 
 def load(game: str) -> Sheet:
-    """The sheet that `game` means: an own rulesheet's name, or a file. Raises `InputError`."""
+    """Reads the sheet `game`: a rulesheet's name, or a file. Raises `InputError`."""
     path = find(game)
     sheet, remarks = examine(path)
     if sheet is None:
@@ -68,18 +68,18 @@ def load(game: str) -> Sheet:
 
 @dataclass(frozen=True)
 class Remark:
-    """Something that is wrong, or odd, about a sheet."""
+    """An error of a sheet, or a warning about it."""
 
     severity: Literal["error", "warning"]
     message: str
     position: TextPosition | None
-    """None where it is about the sheet as a whole."""
+    """None for the sheet as a whole."""
     text: str
-    """As compilers show it: with file, line, column and a caret."""
+    """The remark as a compiler shows it: with file, line, column and a caret."""
 
 
 def examine(path: Path) -> tuple[Sheet | None, list[Remark]]:
-    """The sheet in a file, None where it has no meaning, and all that is wrong or odd about it.
+    """Returns the sheet in a file, None if it is invalid, and all remarks on it.
 
     Raises `InputError` where the file cannot be read.
     """
@@ -101,7 +101,7 @@ def examine(path: Path) -> tuple[Sheet | None, list[Remark]]:
 
 
 def find(game: str) -> Path:
-    """The file (or folder) that `game` means: an own rulesheet's name, or a path. Raises `InputError` for neither."""
+    """Returns the file (or folder) of `game`: a rulesheet's name, or a path. Raises `InputError` for neither."""
     names = rulesheets.names()
     path = rulesheets.path(game) if game in names else Path(game)
     if not path.exists():
@@ -112,13 +112,13 @@ def find(game: str) -> Path:
 
 
 def point_out(path: Path, source: str, position: TextPosition, severity: str, message: str) -> str:
-    """A problem as compilers show it: where, what, the line, and a caret under the column."""
+    """Formats a problem as compilers do: place, message, the line, and a caret under the column."""
     lines = source.splitlines()
     headline = f"{path}:{position.line}:{position.column}: {severity}: {message}"
     if not 1 <= position.line <= len(lines):
         return headline
     line = lines[position.line - 1]
-    # Tabs stay tabs, so that the caret stands below its column whatever their width.
+    # Keep tabs, so that the caret is below its column with any tab width.
     indent = "".join("\t" if character == "\t" else " " for character in line[: position.column - 1])
     return f"{headline}\n    {line}\n    {indent}^"
 
@@ -132,12 +132,12 @@ def _remark(path: Path, source: str, diagnostic: Diagnostic) -> Remark:
 
 
 def _offset(source: str, diagnostic: Diagnostic) -> int:
-    """What a diagnostic is about; where it knows only the statement, the word in it that it names first."""
+    """Returns the offset of a diagnostic: of its term, or if it knows only the statement, of the word that it names."""
     start, end = kif.span(source, diagnostic.path)
     named = _NAMED.search(diagnostic.message)
     if len(diagnostic.path) == 1 and named is not None:
         word = re.escape(named["name"] or named["variable"])
-        # Not in comments, which may well mention it.
+        # Skip comments, which may contain the word.
         for found in re.finditer(rf";[^\n\r]*|(?<![^\s()]){word}(?![^\s();])", source[start:end]):
             if found[0][0] != ";":
                 return start + found.start()

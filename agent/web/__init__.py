@@ -1,11 +1,10 @@
-"""The page: matches as they are played, replays of finished ones, and a person's seat at the board.
+"""The page: running matches, replays of finished ones, and a person's seat at the board.
 
-`transcript` and `thinking` are what a page shows of one match, as plain data; `gallery` holds many of them, and tells
-who watches of changes; `records` reads finished ones from files; `pictures` draws positions, `replaying` works out
-those that were not seen; `site` is the HTTP side, `seat` where a person plays, `feed` follows what another server of
-ours thinks, `tournaments` is what the site asks of tournaments. `static/` goes to the browser as it is.
+`transcript` and `thinking` are the data of one match, filled by serving and refereeing. `gallery` has the matches of a
+page and notifies watchers, `records` reads finished ones from files. `site` is the HTTP side, with `access`;
+`hosting` serves it on this machine. `pictures` draws positions, `replaying` computes unseen ones. `seat` is where a
+person plays, `feed` follows another agent's thoughts, `tournaments` is the contract of tournaments on the page.
+`static/` is the browser's side.
 
-Imports `games.machine`, the interpreter (to replay), `protocol`, `agent.boards`, `agent.bounded_json` and the opinions
-of `agent.search.engine`; serving and refereeing fill transcripts and serve the site. Until somebody asks for the page
-nothing is drawn, and `site` with what it needs is not even imported: `transcript`, `thinking` and `gallery` stay light.
+`transcript`, `thinking` and `gallery` import little, so that a server starts fast; the others load with the first page.
 """

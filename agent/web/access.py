@@ -1,9 +1,8 @@
-"""Who may see the page, and who may act on it.
+"""Permission to see the page and to act on it.
 
-The page is shown on this machine, and to addresses that were allowed by name. A page of another site that a browser on
-this machine has open must not read or do anything here: it cannot read across origins, as no header allows it to, and
-pretending to be this site (DNS rebinding) fails by the name that it is reached by. What changes anything needs a token
-as well, which only the page itself can read.
+The page is for this machine, and for explicitly allowed addresses. Other sites open in a browser on this machine must
+not reach it: no header lets them read across origins, and DNS rebinding fails at the check of the host name. Actions
+need a token as well, which only the page itself can read.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ HOW_TO_ALLOW = (
 
 
 def is_loopback(address: str | None) -> bool:
-    """Whether a request comes from this machine; one without an address comes through a socket of its file system."""
+    """Returns whether an address is this machine's; None is that of a Unix socket."""
     if not address:
         return True
     try:
@@ -37,7 +36,7 @@ def is_loopback(address: str | None) -> bool:
 
 
 def own_name(host: str) -> bool:
-    """Whether a request's Host is what this machine is called: an address, `localhost`, or its own host name."""
+    """Returns whether a request's Host is an address, `localhost`, or this machine's host name."""
     try:
         name = urlsplit(f"//{host}").hostname
     except ValueError:
@@ -53,16 +52,16 @@ def own_name(host: str) -> bool:
 
 
 class Access:
-    """The rule for one site."""
+    """Access to one site."""
 
     def __init__(self, *, everyone_allowed: bool) -> None:
-        """`everyone_allowed` is whether those whose requests get here were allowed by name."""
+        """`everyone_allowed` is whether all requests that get here come from explicitly allowed addresses."""
         self._everyone_allowed = everyone_allowed
         self.token = secrets.token_urlsafe(24)
-        """What a request that changes something has to bring."""
+        """Token that actions need."""
 
     def check(self, request: web.Request) -> None:
-        """Raises `HTTPForbidden` for those who may not see the page."""
+        """Raises `HTTPForbidden` for a request that may not see the page."""
         if not own_name(request.host):
             raise web.HTTPForbidden(
                 text="This page is not known by that name: use the machine's address or localhost.\n"
@@ -71,7 +70,7 @@ class Access:
             raise web.HTTPForbidden(text=HOW_TO_ALLOW.format(address=request.remote))
 
     def check_action(self, request: web.Request) -> None:
-        """Raises `HTTPForbidden` for what may not change anything."""
+        """Raises `HTTPForbidden` for a request that may not change anything."""
         self.check(request)
         origin = request.headers.get("Origin")
         if not is_loopback(request.remote) or (origin is not None and urlsplit(origin).netloc != request.host):

@@ -1,4 +1,4 @@
-"""Follows what another server of ours thinks about a match, to show it beside what the referee knows."""
+"""The thoughts of another agent about a match, to be shown on the referee's page."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from agent.web.transcript import Transcript
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
-"""Until a server that does not (yet) know of the match is asked again. Set by hand; not tuned."""
+"""Seconds until a server that does not know the match (yet) is asked again."""
 
 ALL_SECONDS = 5.0
-"""For asking for everything once, at the end. Set by hand; not tuned."""
+"""Seconds for fetching everything at the end."""
 
 MOST_LINE = 1 << 24
-"""Characters of one event."""
+"""Most bytes of one event."""
 
 _BROKEN = (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError, IndexError, AttributeError)
 
 
 class Feed:
-    """The thoughts of one player, from the page of the server that it is."""
+    """The thoughts of one player, from its own page."""
 
     def __init__(self, url: str, role: int, transcript: Transcript, gallery: Gallery, spelling: Spelling) -> None:
-        """`spelling` turns the player's words into those of the transcript."""
+        """`spelling` translates the player's terms into the transcript's."""
         self._url = url
         self._role = role
         self._transcript = transcript
@@ -41,11 +41,11 @@ class Feed:
         self._begun = 0
 
     def follow(self, match_id: str, begun: int) -> None:
-        """The player knows the match by this name, and its first position is the one at ply `begun`."""
+        """Sets the player's name of the match, and the ply `begun` of the player's first position."""
         self._match_id, self._begun = match_id, begun
 
     async def run(self) -> None:
-        """Follows while somebody watches, until it is cancelled."""
+        """Follows the thoughts while somebody watches, until it is cancelled."""
         async with aiohttp.ClientSession() as session:
             while True:
                 await self._gallery.arrived.wait()
@@ -56,7 +56,7 @@ class Feed:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def take_all(self) -> None:
-        """Takes everything that was thought until now, if that can be had."""
+        """Fetches all thoughts so far, if possible."""
         try:
             async with asyncio.timeout(ALL_SECONDS), aiohttp.ClientSession() as session:
                 key = await self._key(session)

@@ -1,4 +1,4 @@
-"""The matches that a page shows, and who is told when one of them changes."""
+"""The matches of a page, and notifications of their changes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from agent.web.transcript import Transcript
 log = logging.getLogger(__name__)
 
 KEPT = 20
-"""Finished matches that are remembered. Set by hand; not tuned."""
+"""Number of finished matches kept."""
 
 
 def key_of(name: str, taken: object = ()) -> str:
-    """A key for links: readable, and one match's own whatever managers call their matches."""
+    """Returns a key for links: readable, and unique even for matches of the same name if `taken` differs."""
     readable = re.sub(r"[^0-9A-Za-z._-]", "_", name)[:60]
     digest = hashlib.sha256(f"{name}\0{taken}".encode("utf-8", "surrogatepass")).hexdigest()[:6]
     return f"{readable}-{digest}"
@@ -33,27 +33,27 @@ class Gallery:
         self._watchers: dict[asyncio.Event, str | None] = {}
         self._begun = 0
         self.ended: Callable[[Transcript], None] = lambda transcript: None
-        """Told of each match when it is over."""
+        """Called with each match when it is over."""
         self._running: set[str] = set()
         self.arrived = asyncio.Event()
         """Set while somebody watches."""
 
     @property
     def transcripts(self) -> list[Transcript]:
-        """All matches, the newest first."""
+        """Matches, the newest first."""
         return list(reversed(self._transcripts.values()))
 
     def find(self, key: str) -> Transcript | None:
-        """The match of that key."""
+        """Returns the match of this key."""
         return self._transcripts.get(key)
 
     def new_key(self, name: str) -> str:
-        """A key for a match that begins."""
+        """Returns a key for a new match."""
         self._begun += 1
         return key_of(name, (self._begun, id(self)))
 
     def add(self, transcript: Transcript) -> None:
-        """Shows a match from now on."""
+        """Adds a match; the oldest finished ones may go."""
         transcript.changed = self._tell
         self._transcripts[transcript.key] = transcript
         if transcript.running:
@@ -70,7 +70,7 @@ class Gallery:
 
     @contextmanager
     def watching(self, key: str | None) -> Iterator[asyncio.Event]:
-        """Within, the event is set whenever the match of that key changes; without a key, whenever any does."""
+        """Yields an event that is set whenever the match of this key changes, or any match without a key."""
         event = asyncio.Event()
         self._watchers[event] = key
         self.arrived.set()
@@ -88,7 +88,7 @@ class Gallery:
         self.tell(transcript.key)
 
     def tell(self, changed: str) -> None:
-        """Tells those who watch what has that key, or everything, that it has changed."""
+        """Notifies the watchers of this key, and those of everything."""
         for event, key in self._watchers.items():
             if key is None or key == changed:
                 event.set()

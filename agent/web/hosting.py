@@ -1,4 +1,4 @@
-"""Serves a site on this machine alone, for commands that are no servers otherwise."""
+"""Serving a site on this machine alone, for commands."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from agent.web.site import Site
 HOST = "127.0.0.1"
 
 SHUTDOWN_SECONDS = 1.0
-"""How long answers that are being sent may take when it ends."""
+"""Seconds for unfinished answers at the end."""
 
 
 @asynccontextmanager
 async def serve_here(site: Site, port: int = 0) -> AsyncIterator[str]:
-    """Answers browsers on this machine, at a port (0: a free one), while the context lasts; yields the address.
+    """Serves browsers on this machine, at a port (0: a free one), while the context lasts; yields the address.
 
     Raises `OSError` where the port is taken.
     """

@@ -1,4 +1,4 @@
-"""Positions as pictures and tables: drawn when somebody looks, in a thread, and remembered for a while."""
+"""Positions as pictures and tables, drawn on demand in a thread and cached."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ log = logging.getLogger(__name__)
 
 KEPT_DRAWINGS = 300
 KEPT_LAYOUTS = 40
-"""How many are remembered. Set by hand; not tuned."""
+"""Sizes of the caches."""
 
 SAMPLED = 24
-"""Positions of a match that a layout is found from. Set by hand; not tuned."""
+"""Most positions of a match from which its layout is found."""
 
 MOST_FACTS = 3000
-"""Facts of a position that the table lists. Set by hand; not tuned."""
+"""Most facts in the table of a position."""
 
 
 @dataclass(slots=True)
 class _Known:
     layout: Layout | None
-    """None where finding one has failed."""
+    """None where the search for boards has failed."""
     positions: int
-    """How many positions it was found from."""
+    """Number of positions from which it was found."""
 
 
 class Pictures:
     """Draws positions of matches."""
 
     def __init__(self) -> None:
-        # One thread: however many pages are open, drawing takes no more than one core.
+        # Drawing takes one core at most, with any number of pages.
         self._thread = ThreadPoolExecutor(1, "pictures")
         self._layouts: OrderedDict[str, _Known] = OrderedDict()
         self._followed: OrderedDict[str, None] = OrderedDict()
-        """Matches whose unseen positions were looked for, found or not."""
+        """Matches whose unseen positions were computed, successfully or not."""
         self._drawings: OrderedDict[tuple[object, ...], dict[str, Any]] = OrderedDict()
 
     def close(self) -> None:
@@ -52,9 +52,11 @@ class Pictures:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def draw(self, transcript: Transcript, ply: int) -> dict[str, Any]:
-        """The position at a ply, as JSON data: `svg` boards, `rest` of the facts, those `gone` since the position
-        before, `choices` of a person by square. One that is not known is empty, and so is one that the match has not
-        reached, perhaps any more: moves may have been taken back since the page heard of it."""
+        """Returns the position at a ply as JSON data: `svg` boards, the `rest` of the facts, those `gone` since the
+        position before, a person's `choices` by square.
+
+        An unknown position is empty, and so is one not reached (moves may have been taken back meanwhile).
+        """
         run = asyncio.get_running_loop().run_in_executor
         if transcript.key not in self._followed and unseen(transcript, ply):
             self._followed[transcript.key] = None
@@ -70,7 +72,7 @@ class Pictures:
         if facts is None:
             return {"ply": ply, "known": False, "svg": [], "rest": [], "gone": [], "choices": {}}
         seat = transcript.seat
-        # What a person may choose from, if it is there that one is asked.
+        # Only the position in which a person is asked has choices.
         legal = position.legal.get(seat["role"], ()) if seat is not None and seat["ply"] == ply else ()
         known = self._layout(transcript, [one.facts for one in positions if one.facts is not None])
         key = (transcript.key, ply, position.version if legal else 0, facts, known.positions)
@@ -85,7 +87,8 @@ class Pictures:
         return drawing
 
     def _layout(self, transcript: Transcript, states: list[frozenset[Term]]) -> _Known:
-        """How the match is drawn. Looked at anew each time that twice as many positions are known, up to a number."""
+        """Returns the layout of the match, found anew each time that the known positions have doubled, up to
+        `SAMPLED`."""
         known = self._layouts.get(transcript.key)
         if known is None or (known.positions < SAMPLED and len(states) >= 2 * known.positions):
             step = max(1, len(states) // SAMPLED)
@@ -104,7 +107,7 @@ def _follow(transcript: Transcript) -> list[frozenset[Term]]:
     try:
         return replayed(transcript) or []
     except Exception as error:
-        # Whatever the rules are like, the other positions can still be shown.
+        # The other positions can still be shown.
         log.warning("%s: positions from before the restart cannot be told: %s", transcript.game, error)
         return []
 

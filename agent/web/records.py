@@ -1,4 +1,4 @@
-"""Finished matches in files, as `ggp-agent match --record` writes them."""
+"""Finished matches in files, in the format of `ggp-agent match --record`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from protocol.terms import TextError
 log = logging.getLogger(__name__)
 
 MOST_FILES = 200
-"""Records that an overview lists, the newest first. Set by hand; not tuned."""
+"""Most records in an overview, the newest first."""
 
 MOST_BYTES = 64 << 20
-"""Of a file that is read."""
+"""Largest file that is read."""
 
 KEPT = 4
-"""Matches that are remembered with all their positions."""
+"""Number of matches cached with all their positions."""
 
 _OUTCOMES: dict[str, Outcome] = {"finished": "finished", "stalled": "stalled", "aborted": "aborted"}
 
@@ -34,17 +34,17 @@ _BROKEN = (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError,
 
 
 class Records:
-    """Record files, and folders of such. Several threads may ask: what is done twice does no harm."""
+    """Record files and folders of them. Threads may share it: reading a file twice does no harm."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        """Files that are no records are left out; folders are looked through anew each time."""
+        """Files that are no records are skipped; folders are listed anew each time."""
         self._paths = paths
         self._summaries: dict[tuple[Path, int, int], dict[str, Any] | None] = {}
         self._files: dict[str, Path] = {}
         self._transcripts: OrderedDict[tuple[str, int], Transcript] = OrderedDict()
 
     def summaries(self) -> list[dict[str, Any]]:
-        """What an overview says of each, the newest first."""
+        """Returns the summaries of the matches (see `Transcript.summary`), the newest first."""
         found = []
         current: dict[tuple[Path, int, int], dict[str, Any] | None] = {}
         for path, modified, size in self._list():
@@ -62,7 +62,7 @@ class Records:
         return found
 
     def find(self, key: str) -> Transcript | None:
-        """The match of that key; None where there is no (longer a) record of it."""
+        """Returns the match of this key; None where there is no record of it (any more)."""
         if key not in self._files:
             self.summaries()
         path = self._files.get(key)
@@ -111,9 +111,9 @@ class Records:
 
 
 def save_record(folder: Path, transcript: Transcript) -> Path | None:
-    """Writes a match that is over as a record that `Records` reads; None where not all of its positions are known.
+    """Writes a finished match as a record and returns its path; None where some position is unknown.
 
-    Takes a while where the match was long. Raises `OSError`.
+    A long match takes a while. Raises `OSError`.
     """
     positions = list(transcript.positions)
     if any(position.facts is None for position in positions) or any(one.moves is None for one in positions[1:]):
@@ -140,18 +140,18 @@ def save_record(folder: Path, transcript: Transcript) -> Path | None:
 
 
 def record_key(path: Path, match_id: str) -> str:
-    """The key of the match in a record."""
+    """Returns the key of the match in a record."""
     return key_of(match_id, str(path.resolve()))
 
 
 def read_record(path: Path, modified: float) -> Transcript:
-    """The match of a record; `modified` is when the file was written. Raises various errors for anything else."""
+    """Reads the match of a record; `modified` is the file's time. Raises various errors for anything else."""
     data = bounded_json.loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
     roles = [_term(role) for role in data["roles"]]
     known: dict[str, Term] = {}
 
     def fact(text: object) -> Term:
-        # The same facts hold in most of the states.
+        # States share most of their facts.
         if not isinstance(text, str):
             raise ValueError("a fact is no text")
         if text not in known:

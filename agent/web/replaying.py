@@ -1,4 +1,4 @@
-"""Positions that were not seen, from the moves that led to them: a match that was taken up again after a restart."""
+"""Unseen positions of a match that was taken up after a restart, computed from its moves."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from agent.web.transcript import Transcript
 from games.machine import Term
 
 MOST_SECONDS = 5.0
-"""That following a match may take. Set by hand; not tuned."""
+"""Most seconds for replaying a match."""
 
 
 def unseen(transcript: Transcript, ply: int) -> bool:
-    """Whether the position at a ply is not known, but one that the match has reached from there is."""
+    """Returns whether the position at a ply is unknown, but a later one is known."""
     positions = transcript.positions[: len(transcript.positions)]
     return (
         bool(transcript.rules)
@@ -23,16 +23,16 @@ def unseen(transcript: Transcript, ply: int) -> bool:
 
 
 def replayed(transcript: Transcript) -> list[frozenset[Term]] | None:
-    """The positions from the first to the one before the first known one, by the rules and the moves.
+    """Returns the positions before the first known one, according to the rules and the moves.
 
-    None where they cannot be told: some move is not known, the known position is not what these moves lead to, it takes
-    too long. Raises `GameError` where the rules do not bear it. To be called in a thread.
+    None where a move is unknown, the moves do not lead to the known position, or the time is over. Raises `GameError`.
+    To be called in a thread.
     """
     positions = list(transcript.positions)
     known = next((ply for ply, position in enumerate(positions) if position.facts is not None), None)
     if known is None or any(position.moves is None for position in positions[1 : known + 1]):
         return None
-    # Hardly a page needs them.
+    # Imported here, as pages rarely need them.
     from games.gdl.interpreter.machine import Interpreter
     from games.gdl.rules.check import check
 

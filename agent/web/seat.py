@@ -1,4 +1,4 @@
-"""Where a person plays at the page: what can be done at present, and what the person did."""
+"""A person's seat at the page: the possible actions, and the person's choice."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from games.machine import Term
 from protocol.kif import write
 
 Hint: TypeAlias = Callable[[], Awaitable[Term]]
-"""Finds a good move. Raises `SeatError` where that is not possible."""
+"""Finds a good move. Raises `SeatError`."""
 
 
 class SeatError(Exception):
-    """What the person wants is not possible; the text says why."""
+    """An action is not possible; the text says why."""
 
 
 @dataclass(slots=True)
 class _Asked:
-    """A person who is waited for."""
+    """A person who is asked for a move."""
 
     answer: asyncio.Future[Term]
     hint: Hint | None
 
 
 class Seat:
-    """The places of all persons of one match: they share the page, and are asked by turns."""
+    """The seat of all persons of one match, who share the page and are asked one after the other."""
 
     def __init__(self, transcript: Transcript, take_back: Callable[[int], None] | None = None) -> None:
-        """`take_back(ply)` has the match go back to a ply; None where moves stand."""
+        """`take_back(ply)` takes the match back to a ply; None where moves stand."""
         self._transcript = transcript
         self._take_back = take_back
         self._asked: dict[int, _Asked] = {}
         self._hinting = False
 
     def is_at(self, key: str) -> bool:
-        """Whether it is a place in the match of that key."""
+        """Returns whether it belongs to the match of this key."""
         return self._transcript.key == key
 
     async def choose(
         self, role: int, legal: Sequence[Term], seconds: float | None = None, hint: Hint | None = None
     ) -> Term:
-        """The person's move in the newest position.
+        """Returns the person's move in the newest position.
 
-        `seconds` is how long the clock runs; None: for ever. Raises `TimeoutError` when it is over.
+        `seconds` is the person's clock; None: no clock. Raises `TimeoutError` when it is over.
         """
         transcript = self._transcript
         answer: asyncio.Future[Term] = asyncio.get_running_loop().create_future()
@@ -67,7 +67,7 @@ class Seat:
             self._show()
 
     async def act(self, action: str, data: dict[str, Any]) -> dict[str, Any]:
-        """Does what the page says. Raises `SeatError` where that is not possible (any more)."""
+        """Performs an action of the page. Raises `SeatError` where it is not possible (any more)."""
         transcript = self._transcript
         ply = len(transcript.positions) - 1
         role = data.get("role")
@@ -105,13 +105,13 @@ class Seat:
             self._hinting = False
 
     def _last_choice(self, role: int) -> int | None:
-        """The last ply before the newest at which a role had a choice: what taking back leads to."""
+        """Returns the last ply before the newest at which a role had a choice, to which taking back leads."""
         positions = self._transcript.positions
         plies = range(len(positions) - 2, -1, -1)
         return next((ply for ply in plies if len(positions[ply].legal.get(role, ())) > 1), None)
 
     def _show(self) -> None:
-        """Says in the transcript what can be done."""
+        """Updates the possible actions in the transcript."""
         transcript = self._transcript
         waiting = [role for role, asked in self._asked.items() if not asked.answer.done()]
         if waiting and transcript.running:

@@ -1,7 +1,6 @@
-"""The HTTP side of the page: its files, data about matches, and events while they are played.
+"""The HTTP side of the page: its files, data of matches, and events while they are played.
 
-All of it is for reading, but for what a person at the board does (`agent.web.seat`). Nothing is sent to or taken from
-any other host: the page's policy forbids it to the browser as well.
+Everything is read-only except a person's actions (`agent.web.seat`). The page's policy forbids other hosts.
 """
 
 from __future__ import annotations
@@ -40,22 +39,22 @@ SECURITY = {
 
 MATCH_SECONDS = 0.2
 OVERVIEW_SECONDS = 1.0
-"""Seconds between two events about the same match, and about all. Set by hand; not tuned."""
+"""Seconds between two events about one match, and between two about all."""
 
 LOOK_SECONDS = 1.0
-"""Seconds after which a page that was closed is noticed."""
+"""Seconds after which a closed page is noticed."""
 
 PING_SECONDS = 5
-"""Seconds between two signs of life, by which a page that has gone away without a word is noticed."""
+"""Seconds between two pings, by which a page that vanished is noticed."""
 
 MOST_STREAMS = 64
-"""Pages that are kept up to date at the same time; the others are told to come back."""
+"""Most pages kept up to date at the same time; others are told to retry."""
 
 LONG_MATCH = 50
-"""From so many positions on, a match is put into words in a thread."""
+"""Number of positions beyond which a match is formatted in a thread."""
 
 MOST_BODY = 1 << 14
-"""Bytes of what a page sends."""
+"""Most bytes of a page's request."""
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -73,9 +72,8 @@ class Site:
         seat: Seat | None = None,
         tournaments: Sequence[ShownTournament] = (),
     ) -> None:
-        """`everyone_allowed` is whether requests from elsewhere were allowed by name (see `Access`); `records` are
-        finished matches in files; `seat` is where a person plays, who is asked on this machine only. Of changes of the
-        `tournaments` the gallery tells, by their keys."""
+        """`everyone_allowed`: see `Access`. `records` are finished matches in files; `seat` is for a person who plays
+        on this machine. Changes of the `tournaments` are notified by the gallery, under their keys."""
         self._gallery = gallery
         self._title = title
         self._access = Access(everyone_allowed=everyone_allowed)
@@ -90,7 +88,7 @@ class Site:
             for file in importlib.resources.files("agent.web").joinpath("static").iterdir()
             if file.is_file()
         }
-        # Pictures bring their style along, which the policy does not let in; it is the same for all.
+        # The policy forbids the inline style of pictures.
         self._files["board.css"] = STYLE.encode()
 
     async def close(self) -> None:
@@ -186,7 +184,7 @@ class Site:
     # --- events
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Sends the overview, or the match or tournament of the query, whenever it changes: first all of it."""
+        """Sends the overview, or the match or tournament of the query, at once and whenever it changes."""
         key, tournament_key = request.query.get("match"), request.query.get("tournament")
         if len(self._streams) >= MOST_STREAMS:
             raise web.HTTPServiceUnavailable(text="Too many pages are open.\n", headers={"Retry-After": "30"})
@@ -232,7 +230,7 @@ class Site:
     # --- a person plays
 
     async def _act(self, request: web.Request) -> web.Response:
-        """Does what the person at the board wants."""
+        """Performs an action of the person at the board."""
         match request.path.strip("/").split("/"):
             case ["page", "matches", key, action] if self._seat is not None and self._seat.is_at(key):
                 try:

@@ -1,4 +1,4 @@
-"""What a player thought at one ply: its newest opinion, and how that came about."""
+"""A player's thoughts at one ply: its newest opinion, and the values on the way to it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from games.machine import Term
 from protocol.kif import read_one, write
 
 if TYPE_CHECKING:
-    # With it comes NumPy, which a server is not to wait for.
+    # It imports NumPy, which would slow a server's start.
     from agent.search.engine import Opinion, Score
 
 Spelling: TypeAlias = Callable[[Term], Term]
-"""From a player's spelling of a term to that of the page."""
+"""Translates a term from a player's spelling to the page's."""
 
 COUNTS = ("playouts", "visits", "nodes")
-"""What an opinion may count, in the order in which a rate is made of it."""
+"""Counts in an opinion's `info`; the first one present makes the rate."""
 
 MOST_SAMPLES = 64
-"""Values that are kept of one ply; with more, every second one is forgotten."""
+"""Most values kept of one ply; with more, every second one is dropped."""
 
 SHORTEST_RATE = 0.02
-"""Seconds from which on counts make a rate."""
+"""Least number of seconds for a rate."""
 
 LONGEST_TEXT = 200
-"""Characters of what an engine says in words."""
+"""Most characters of an engine's text."""
 
 
 @dataclass(slots=True)
@@ -35,25 +35,25 @@ class Thinking:
 
     engine: str
     reason: str = ""
-    """Why this engine plays."""
+    """Reason for the choice of this engine."""
     opinion: Opinion | None = None
     seconds: float = 0.0
     """From the beginning of the turn to the newest opinion."""
     samples: list[tuple[float, float]] = field(default_factory=list)
-    """Some of the values that were reported, each with the second of the turn."""
+    """Some of the reported values, each after its second of the turn."""
     first: tuple[float, float] | None = None
-    """Second and count of the first opinion that counted."""
+    """Second and count of the first opinion with a count."""
     rate: float | None = None
     """Counts per second since then."""
 
     def add(self, opinion: Opinion, engine: str, reason: str, seconds: float) -> None:
-        """Takes a new opinion in; `seconds` is when in the turn it came."""
+        """Takes in a new opinion; `seconds` is its time in the turn."""
         if engine != self.engine:
-            # Another engine counts from zero, and judges in another way.
+            # Another engine has counts and values of its own.
             self.samples.clear()
             self.first = self.rate = None
         elif self.opinion is not None and not (opinion.candidates or opinion.line or opinion.final):
-            # Looked up now and then only.
+            # Not all opinions have these details: keep the last ones.
             opinion = replace(opinion, candidates=self.opinion.candidates, line=self.opinion.line)
         self.engine, self.reason, self.opinion, self.seconds = engine, reason, opinion, seconds
         if opinion.score is not None:
@@ -70,17 +70,14 @@ class Thinking:
 
     @property
     def spread(self) -> tuple[float, float] | None:
-        """Between which values the opinion has moved in the second half of the time that was thought.
-
-        None without values, and where the last one is proven.
-        """
+        """Smallest and largest value in the second half of the time; None without values, and for a proven score."""
         if self.opinion is not None and self.opinion.score is not None and self.opinion.score.proven:
             return None
         late = [value for seconds, value in self.samples if 2 * seconds >= self.seconds]
         return (min(late), max(late)) if late else None
 
     def as_json(self) -> dict[str, Any] | None:
-        """As JSON data; None without an opinion."""
+        """Returns JSON data; None without an opinion."""
         opinion = self.opinion
         if opinion is None:
             return None
@@ -108,7 +105,7 @@ class Thinking:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], spelling: Spelling = lambda term: term) -> Thinking:
-        """What `as_json` gave. Raises `ValueError`, `TypeError` or `KeyError` for anything else."""
+        """Reads the result of `as_json`. Raises `ValueError`, `TypeError` or `KeyError`."""
         from agent.search.engine import MOST_CANDIDATES, Candidate, Opinion
 
         def read(text: object) -> Term:

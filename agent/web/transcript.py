@@ -1,7 +1,7 @@
-"""What a page shows of one match, as plain data that is filled while the match is played.
+"""The data of one match on the page, filled while the match is played.
 
-Whoever plays or referees the match writes into its transcript; that costs no more than keeping references to what is
-there anyway. Only who reads makes text of it.
+The player or referee of the match writes into it, which costs no more than keeping references. Text is made only when
+somebody reads it.
 """
 
 from __future__ import annotations
@@ -19,50 +19,49 @@ if TYPE_CHECKING:
     from agent.search.engine import Opinion
 
 Outcome: TypeAlias = Literal["running", "finished", "stalled", "aborted", "stopped"]
-"""`stopped`: its manager has ended the match, and did not say with what result."""
+"""`stopped`: the manager has ended the match without telling its result."""
 
 MOST_FACTS = 100_000
-"""Facts of one match that are kept, over all positions; of later positions only the moves are. Set by hand, so that
-long matches of large games take some 10 MB at most."""
+"""Most facts kept of all positions of a match, some 10 MB; of later positions only the moves are kept."""
 
 LARGEST_STATE = 20_000
-"""Facts of a position from which on it is not kept at all: the event loop is not to be held up."""
+"""Most facts of a position that is kept; more would hold up the event loop."""
 
 
 @dataclass(slots=True)
 class Position:
-    """One state of a match, and what is known of the way to it and from it."""
+    """One state of a match, with the moves to it and the thoughts in it."""
 
     moves: tuple[Term, ...] | None = None
-    """The joint move that led here; None for the first position, and where it is not known."""
+    """Joint move that led here; None for the first position, and where unknown."""
     facts: frozenset[Term] | None = None
-    """What is true; None where it is not known."""
+    """True facts; None where unknown."""
     states: int = 1
-    """How many states fit what was told, of which this is the likeliest."""
+    """Number of states that fit the percepts; `facts` is the likeliest."""
     seconds: list[float] | None = None
-    """Per role, how long the joint move that led here took."""
+    """Per role, seconds for the joint move that led here."""
     legal: dict[int, tuple[Term, ...]] = field(default_factory=dict)
-    """By role: the legal moves, as far as they are known."""
+    """Legal moves by role, as far as known."""
     thinking: dict[int, Thinking] = field(default_factory=dict)
-    """By role: what was thought about the next move."""
+    """Thoughts about the next move, by role."""
     answers: dict[int, Term] = field(default_factory=dict)
-    """By role: the move that was answered."""
+    """Answered moves by role."""
     begun: float = 0.0
-    """When the position was reached, by `time.monotonic`."""
+    """Time at which the position was reached, by `time.monotonic`."""
     version: int = 0
-    """That of the transcript when this changed last."""
+    """The transcript's version at the last change."""
 
 
 @dataclass(slots=True)
 class ShownClock:
-    """A clock that runs."""
+    """A running clock."""
 
     due: float
-    """When the answer is to be there, by `time.monotonic`."""
+    """Deadline of the answer, by `time.monotonic`."""
     total: float
     """Seconds of the whole clock."""
     margin: float = 0.0
-    """Seconds of it that are kept back."""
+    """Seconds kept back from it."""
 
 
 class Transcript:
@@ -82,8 +81,8 @@ class Transcript:
         possible: Collection[Term] = (),
         began: float | None = None,
     ) -> None:
-        """`key` names it in links; `game` is a title; `players` belong to the `roles`, `own` of which are played by
-        us. `rules` and `possible` (all facts that any state may hold) help to draw it; `began` is the time of day."""
+        """`key` is for links; `game` is a title; `players` belong to the `roles`; `own` are the indices of our roles.
+        `rules`, and `possible` (all facts of possible states), are for drawing; `began` is the time of day."""
         self.key = key
         self.game = game
         self.roles = tuple(roles)
@@ -97,51 +96,51 @@ class Transcript:
         self.positions = [Position(begun=time.monotonic())]
         self.outcome: Outcome = "running"
         self.phase = "getting ready"
-        """What is going on, in a few words."""
+        """Present state of affairs, in a few words."""
         self.goals: list[int | None] = []
-        """Per role; empty as long as they are not known."""
+        """Per role; empty while unknown."""
         self.errors: list[dict[str, Any]] = []
-        """What players did wrong: `role`, `step`, `kind`, `detail`."""
+        """Errors of players: `role`, `step`, `kind`, `detail`."""
         self.clock: ShownClock | None = None
         self.seat: dict[str, Any] | None = None
-        """What a person at this page can do at present; None where no person plays."""
+        """Possible actions of a person at this page; None while nobody is asked."""
         self.record_key: str | None = None
-        """The key of the same match among the records, once it was written there."""
+        """Key of the match among the records, once it is written there."""
         self.version = 1
         """Grows with every change."""
         self.changed: Callable[[Transcript], None] = lambda transcript: None
-        """Told of every change."""
+        """Called after every change."""
         self._room = MOST_FACTS
         self._known: dict[Term, Term] = {}
-        """Every fact once: states share most of theirs."""
+        """One copy of each fact, as states share most of theirs."""
 
     # --- writing
 
     @property
     def last(self) -> Position:
-        """The newest position."""
+        """Newest position."""
         return self.positions[-1]
 
     @property
     def running(self) -> bool:
-        """Whether it goes on."""
+        """Whether the match goes on."""
         return self.outcome == "running"
 
     def touch(self, position: Position | None = None) -> None:
-        """Tells that something has changed, of one position where that is given."""
+        """Notifies of a change, of this position if given."""
         self.version += 1
         if position is not None:
             position.version = self.version
         self.changed(self)
 
     def move(self, moves: tuple[Term, ...] | None, seconds: list[float] | None = None) -> None:
-        """A joint move was made: there is a new position, of which nothing else is known yet."""
+        """Appends the position after a joint move, still unknown."""
         self.positions.append(Position(moves, seconds=seconds, begun=time.monotonic()))
         self.clock = None
         self.touch(self.last)
 
     def reach(self, facts: frozenset[Term], states: int = 1) -> None:
-        """The newest position is known."""
+        """Sets the facts of the newest position."""
         position = self.last
         if position.facts == facts and position.states == states:
             return
@@ -156,7 +155,7 @@ class Transcript:
         self.touch(position)
 
     def fill_in(self, positions: Sequence[frozenset[Term]]) -> None:
-        """The first positions are known after all, as far as there is room to keep them."""
+        """Sets the facts of the first positions where they were unknown, as far as there is room."""
         for position, facts in zip(self.positions, positions, strict=False):
             if position.facts is None and len(facts) <= min(self._room, LARGEST_STATE):
                 self._room -= len(facts)
@@ -164,13 +163,13 @@ class Transcript:
                 self.touch(position)
 
     def allow(self, role: int, legal: tuple[Term, ...]) -> None:
-        """The legal moves of a role in the newest position."""
+        """Sets the legal moves of a role in the newest position."""
         if self.last.legal.get(role) != legal:
             self.last.legal[role] = legal
             self.touch(self.last)
 
     def think(self, role: int, opinion: Opinion, engine: str, reason: str) -> None:
-        """A role's player has a new opinion on the newest position."""
+        """Takes in a new opinion of a role's player on the newest position."""
         position = self.last
         thinking = position.thinking.get(role)
         if thinking is None:
@@ -179,24 +178,24 @@ class Transcript:
         self.touch(position)
 
     def answer(self, role: int, move: Term) -> None:
-        """A role's player has chosen in the newest position."""
+        """Sets the answer of a role's player in the newest position."""
         self.last.answers[role] = move
         self.clock = None
         self.touch(self.last)
 
     def run_clock(self, due: float, total: float, margin: float = 0.0) -> None:
-        """A clock runs for the newest position, see `ShownClock`."""
+        """Starts a clock for the newest position, see `ShownClock`."""
         self.clock = ShownClock(due, total, margin)
         self.touch()
 
     def say(self, phase: str) -> None:
-        """What is going on, in a few words."""
+        """Sets the phase."""
         if phase != self.phase:
             self.phase = phase
             self.touch()
 
     def take_back(self, ply: int) -> None:
-        """Forgets all positions after one, and what was thought about it."""
+        """Forgets all positions after a ply, and the thoughts at it."""
         del self.positions[ply + 1 :]
         self.last.thinking.clear()
         self.last.answers.clear()
@@ -206,7 +205,7 @@ class Transcript:
         self.touch(self.last)
 
     def end(self, outcome: Outcome, goals: Sequence[int | None] = ()) -> None:
-        """The match is over."""
+        """Ends the match."""
         if self.running:
             self.outcome, self.goals, self.phase = outcome, list(goals), ""
             self.clock = self.seat = None
@@ -215,7 +214,7 @@ class Transcript:
     # --- reading
 
     def summary(self) -> dict[str, Any]:
-        """What an overview says of it, as JSON data."""
+        """Returns the overview's data as JSON data."""
         values = [None] * len(self.roles)
         for position in self.positions[-2:]:
             for role, thinking in list(position.thinking.items()):
@@ -237,7 +236,7 @@ class Transcript:
         }
 
     def view(self, since: int = 0) -> dict[str, Any]:
-        """All that a page needs to know, as JSON data: `steps` are the positions that changed after that version."""
+        """Returns a page's data as JSON data; `steps` are the positions changed after the version `since`."""
         version, positions, clock, now = self.version, list(self.positions), self.clock, time.monotonic()
         return {
             **self.summary(),

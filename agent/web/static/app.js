@@ -1,4 +1,4 @@
-// The page: which view the address asks for, and the connection that keeps it up to date.
+// The page: chooses the view by the address, and shows the state of the connection.
 import { Match } from "./match.js";
 import { Overview } from "./overview.js";
 import { Tournament } from "./tournament.js";
@@ -9,7 +9,7 @@ let view = null;
 
 document.getElementById("skip").addEventListener("click", () => content.focus());
 
-/** "#/match/KEY/12" is a position, "#/match/KEY" a match as it goes, "#/tournament/KEY" a table, anything else all. */
+/** Shows a position ("#/match/KEY/12"), a running match ("#/match/KEY"), a tournament ("#/tournament/KEY") or all. */
 function route() {
   const [, kind, key, ply] = location.hash.split("/");
   if (kind === "match" && key) {

@@ -1,6 +1,6 @@
-// Small helpers. Text from matches gets into the page as text only, never as markup.
+// Elements and texts. Text from matches gets into the page as text only, never as markup.
 
-/** Makes an element. `attributes` whose name begins with "on" are listeners, `dataset` an object, others are set. */
+/** Makes an element. `attributes` named "on..." are listeners, `dataset` is an object, others are set. */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -26,9 +26,9 @@ const DRAWN = new Set([
   "desc", "use", "symbol", "clipPath", "linearGradient", "radialGradient", "stop", "pattern", "marker", "mask",
 ]);
 
-/** A picture from the server as elements: only what draws is let through, whatever the names of a game spell. */
+/** Makes elements of a picture from the server. Only drawing elements pass, as names in a game may contain anything. */
 export function picture(markup) {
-  // Its style is in board.css; where it stands, the page's policy does not let it in, and complains.
+  // The page's policy forbids inline styles; board.css has them.
   markup = markup.replace(/<style>[^<]*<\/style>/g, "");
   const parsed = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
   if (parsed.nodeName !== "svg") return null;
@@ -47,19 +47,19 @@ export function picture(markup) {
   return root;
 }
 
-/** A term without the brackets around it. */
+/** Returns a term without its outer brackets. */
 export function plain(text) {
   return text.startsWith("(") && text.endsWith(")") ? text.slice(1, -1) : text;
 }
 
-/** Gets JSON data. Rejects with the server's own words where that fails. */
+/** Fetches JSON data. Rejects with the server's message. */
 export async function get(path) {
   const response = await fetch(path, { headers: { Accept: "application/json" } });
   if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
   return response.json();
 }
 
-/** A number for people: 1234567 as 1.2 M. */
+/** Formats a number: 1234567 as 1.2 M. */
 export function short(number) {
   if (number === null || number === undefined) return "";
   for (const [size, unit] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]]) {
@@ -71,13 +71,13 @@ export function short(number) {
   return Number.isInteger(number) ? String(number) : number.toFixed(1);
 }
 
-/** Tells those who listen rather than look. */
+/** Announces a text to screen readers. */
 export function announce(text) {
   const announcer = document.getElementById("announcer");
   if (announcer.textContent !== text) announcer.textContent = text;
 }
 
-/** Seconds as a clock: 1:05, or 4.2 s. */
+/** Formats seconds as a clock: 1:05, or 4.2 s. */
 export function clockText(seconds) {
   const left = Math.max(0, seconds);
   if (left < 60) return `${left < 10 ? left.toFixed(1) : Math.round(left)} s`;

@@ -1,4 +1,4 @@
-// What is true, as a table by relation, with what has changed since the position before.
+// Facts as a table by relation, with the changes since the position before.
 import { h, plain } from "./dom.js";
 
 /** Splits a fact's text into its relation and the rest. */
@@ -8,7 +8,7 @@ function parts(text) {
   return end < 0 ? [inner, ""] : [inner.slice(0, end), inner.slice(end).trim()];
 }
 
-/** The table; null where there is nothing to show. */
+/** Makes the table; null where there is nothing to show. */
 export function factTable(rest, gone) {
   const rows = new Map();
   const add = (text, kind) => {

@@ -1,6 +1,6 @@
-// Events from the server: one stream for each view; the browser comes back by itself when it breaks off.
+// Events from the server: one stream per view. The browser reconnects by itself.
 
-/** Calls `take(data)` for each event of that name. `tell(text)` hears of the connection. Returns what ends it. */
+/** Calls `take(data)` for each event of this name, `tell(text)` for changes of the connection. Returns a closing function. */
 export function follow(path, name, take, tell) {
   const source = new EventSource(path);
   source.addEventListener("open", () => tell(""));

@@ -1,4 +1,4 @@
-// One match: its board at some ply, the moves, what is thought, the value so far.
+// One match: its board at some ply, the moves, the players' thoughts, the values so far.
 import { announce, clockText, get, h, picture, plain } from "./dom.js";
 import { factTable } from "./facts.js";
 import { follow } from "./live.js";
@@ -16,7 +16,7 @@ const ENDS = {
 const CLOCK_MILLISECONDS = 100;
 const KEPT_DRAWINGS = 400;
 
-/** How wide a picture is drawn, in pixels: small boards are not blown up, and several stand side by side. */
+/** Returns the width of a picture in pixels: small boards are not blown up, and several fit side by side. */
 function pictureWidth(svg, count) {
   const [, , width, height] = (svg.getAttribute("viewBox") ?? "0 0 300 300").split(/[\s,]+/).map(Number);
   const scale = count > 1 ? 1.5 : 2.3;
@@ -115,7 +115,7 @@ export class Match {
     window.removeEventListener("resize", this.resized);
   }
 
-  // --- what came
+  // --- data from the server
 
   take(view) {
     const before = this.match;
@@ -173,7 +173,7 @@ export class Match {
     if (step?.moves) announce(`Ply ${step.ply}: ${this.spoken(step).map(({ role, move }) => `${role} ${plain(move)}`).join(", ")}`);
   }
 
-  /** The moves of a step that say something: where some role does something with arguments, plain words are waiting. */
+  /** Returns the moves of a step without those of waiting roles: plain words beside moves with arguments. */
   spoken(step) {
     const all = step.moves.map((move, index) => ({ index, role: plain(this.match.roles[index] ?? `role ${index + 1}`), move }));
     const acting = all.filter(({ move }) => move.startsWith("("));
@@ -218,7 +218,7 @@ export class Match {
     this.clock.title = clock.margin ? `of ${total} s; ${clock.margin.toFixed(2)} s are kept back for the way to the manager` : `of ${total} s`;
   }
 
-  // --- which position is shown
+  // --- the shown position
 
   goTo(ply) {
     this.wanted = ply;
@@ -287,7 +287,7 @@ export class Match {
     this.draw(shown);
   }
 
-  /** Pixels of width for the plot. */
+  /** Returns the width of the plot in pixels. */
   plotRoom() {
     const style = getComputedStyle(this.plot);
     return this.plot.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
@@ -353,12 +353,12 @@ export class Match {
     if (square && this.match?.seat && this.shown === this.match.seat.ply) this.seat.click(square.dataset.square);
   }
 
-  /** Makes squares that something can be done with look and act like buttons. */
+  /** Makes squares with choices look and act like buttons. */
   markSquares(squares, hinted) {
     const counts = new Map(squares);
     const hintedSquares = new Set(hinted === null || hinted === undefined ? [] : Object.keys(this.seat.choices).filter((square) => this.seat.choices[square].includes(hinted)));
     const elements = [...this.board.querySelectorAll("[data-square]")];
-    // Before anything is chosen, those are marked with which moves begin.
+    // Before anything is chosen, mark the squares with which moves begin.
     const begins = (element) => element.classList.contains("first");
     const beginning = !this.seat.narrowed && elements.some(begins);
     for (const element of elements) {

@@ -1,4 +1,4 @@
-// All matches: those that run, and those that are over.
+// All matches, running and finished.
 import { get, h, picture, plain } from "./dom.js";
 import { follow } from "./live.js";
 

@@ -1,4 +1,4 @@
-// The value over the match: a line for each role that is known to think, in a band that says how far it swung.
+// Values over the match: a line for each thinking role, in a band for its spread.
 import { h, plain, s } from "./dom.js";
 
 const NARROWEST = 280;
@@ -8,7 +8,7 @@ const RIGHT = 10;
 const TOP = 10;
 const BOTTOM = 22;
 
-/** The plot's elements, so many pixels wide; `choose(ply)` is called for the ply that was clicked. */
+/** Makes the plot, `room` pixels wide; `choose(ply)` is called for a clicked ply. */
 export function plot(room, roles, steps, shown, goals, choose) {
   const width = Math.max(NARROWEST, room);
   const last = Math.max(1, steps.length - 1);

@@ -1,15 +1,15 @@
-// A person's move: by clicking squares, or from the legal moves, narrowed argument by argument.
+// A person's move: by clicking squares, or from the legal moves, narrowed down argument by argument.
 import { h, plain } from "./dom.js";
 
 const MOST_BUTTONS = 14;
 
-/** A term's atoms with brackets as atoms of their own, so that moves can be compared place by place. */
+/** Splits a term into atoms and brackets, so that moves can be compared place by place. */
 function tokens(text) {
   return text.match(/[()]|[^\s()]+/g) ?? [];
 }
 
 export class SeatPanel {
-  /** `send(action, data)` reaches the server; `mark(squares, hinted)` shows what can be clicked on the board. */
+  /** `send(action, data)` calls the server; `mark(squares, hinted)` marks the squares that can be clicked. */
   constructor(send, mark) {
     this.send = send;
     this.mark = mark;
@@ -25,7 +25,7 @@ export class SeatPanel {
     this.element = h("section", { class: "panel seat", "aria-label": "Your move", hidden: true }, this.title, this.buttons, h("div", { class: "actions" }, this.againButton, this.hintButton, this.undoButton), this.message);
   }
 
-  /** What can be done now; null while nobody is waited for. */
+  /** Takes in the possible actions; null while nobody is asked. */
   take(seat, roles) {
     const before = this.seat;
     this.seat = seat;
@@ -43,7 +43,7 @@ export class SeatPanel {
     this.restart();
   }
 
-  /** The moves by square, once the position is drawn. */
+  /** Takes in the moves by square, once the position is drawn. */
   takeChoices(ply, choices) {
     if (this.seat === null || this.seat.ply !== ply) return;
     this.choices = choices;
@@ -62,13 +62,13 @@ export class SeatPanel {
     this.show();
   }
 
-  /** A square was clicked: what mentions it stays, and what is alone is played. */
+  /** Narrows the moves down to those of a clicked square; a single one is played. */
   click(square) {
     if (!this.seat) return;
     const mentioned = new Set(this.choices[square] ?? []);
     let left = this.remaining.filter((move) => mentioned.has(move));
     if (!left.length) {
-      // Another beginning.
+      // The square begins another move.
       left = this.seat.moves.filter((move) => mentioned.has(move));
       if (!left.length) return;
     }
@@ -91,7 +91,7 @@ export class SeatPanel {
       this.buttons.replaceChildren(...remaining.map((move) => this.button(plain(move), () => this.act("move", { move }))));
       return;
     }
-    // The first place at which the moves differ.
+    // Find the first place at which the moves differ.
     const split = remaining.map((move) => [move, tokens(move)]);
     let place = 0;
     while (split.every(([, parts]) => parts[place] === split[0][1][place])) place += 1;

@@ -1,4 +1,4 @@
-// What a player thinks: how good its position is to it, the moves it considers, how it expects the match to go on.
+// A player's thoughts: its value of the position, the moves considered, the expected continuation.
 import { h, plain, short } from "./dom.js";
 
 const NAMES = {
@@ -11,7 +11,7 @@ const NAMES = {
   new_visits: "New visits",
 };
 
-/** The panel of one role's thoughts. */
+/** Makes the panel of one role's thoughts. */
 export function thinkingPanel(role, index, thought, answer) {
   const value = thought.value;
   const certainty = thought.proven

@@ -1,8 +1,8 @@
-// A tournament: how far it is, the table, each player's goals by game and by opponent, its matches.
+// A tournament: its progress, the table, each player's goals by game and by opponent, its matches.
 import { announce, get, h, plain, s } from "./dom.js";
 import { follow } from "./live.js";
 
-/** A time in the two units that matter. */
+/** Formats a time in its two largest units. */
 function duration(seconds) {
   const whole = Math.round(seconds);
   if (whole < 60) return `${whole} s`;
@@ -14,7 +14,7 @@ const one = (number) => (number === null || number === undefined ? "–" : numbe
 const signed = (number) => `${number > 0 ? "+" : ""}${Math.round(number)}`.replace("-", "−");
 const count = (number, word, words) => `${number} ${number === 1 ? word : words}`;
 
-/** An interval as a bar from 0 to 100, with its middle marked. */
+/** Draws an interval as a bar from 0 to 100, with its middle marked. */
 function interval(goals) {
   if (goals.average === null) return null;
   const picture = s("svg", { class: "interval", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" });
