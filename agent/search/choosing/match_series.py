@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 from agent.search.engine import Engine, Limit, StopFlag, consider
-from agent.search.learning.trial_points import Tally
+from agent.search.learning.trial_points import TrialPoints
 from agent.search.pvs.survey import MAX_PLIES, share_of_points
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
@@ -102,9 +102,9 @@ class MatchSeries(ABC):
         return self.prior + 2 * self.points - self.matches
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> TrialPoints:
         """Result of the matches."""
-        return Tally(self.points, self.matches)
+        return TrialPoints(self.points, self.matches)
 
     def _play_on(self, roles: Sequence[int], seconds: float, stop: StopFlag, undecided: Callable[[], bool]) -> None:
         """Plays on all threads, in these roles by turns, until `stop` or no longer `undecided`.

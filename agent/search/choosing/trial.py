@@ -8,7 +8,7 @@ from random import Random
 
 from agent.search.choosing.match_series import MatchSeries, TrialMatch
 from agent.search.engine import Engine, Limit, StopFlag, consider, limited
-from agent.search.learning.trial_points import Tally
+from agent.search.learning.trial_points import TrialPoints
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 
@@ -105,7 +105,7 @@ class Trials(MatchSeries):
         """Whether more matches may show which search is better."""
         return self.matches < MANY_TRIALS and abs(self.lead) < DECISIVE_LEAD
 
-    def recall(self, earlier: Tally) -> None:
+    def recall(self, earlier: TrialPoints) -> None:
         """Counts matches of earlier preparations of the game."""
         self.matches = min(earlier.matches, MOST_REMEMBERED)
         self.points = earlier.points * self.matches / max(1, earlier.matches)

@@ -17,7 +17,7 @@ from random import Random
 
 from agent.search.choosing.match_series import MatchSeries, TrialMatch
 from agent.search.engine import StopFlag
-from agent.search.learning.trial_points import Tally
+from agent.search.learning.trial_points import TrialPoints
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.move_averages import DRAWS
 from games.gdl.running.machine import CircuitMachine
@@ -71,7 +71,7 @@ class VariantTrials(MatchSeries):
         """Whether more matches may change the result."""
         return self.matches < MANY_MATCHES and -MOST_BEHIND < self.lead < MOST_LEAD
 
-    def recall(self, earlier: Tally) -> None:
+    def recall(self, earlier: TrialPoints) -> None:
         """Counts matches of earlier preparations of the game."""
         self.points, self.matches = earlier
 

@@ -34,7 +34,7 @@ from agent import bounded_json
 from agent.search.evaluation.features import Features
 from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.learning.learner import Experience
-from agent.search.learning.trial_points import Tally
+from agent.search.learning.trial_points import TrialPoints
 from games.gdl.canonical import CanonicalForm, canonical_form
 from games.machine import Term
 
@@ -83,11 +83,11 @@ class MemoryEntry:
     """Evaluations learnt one after the other."""
     matches: int
     """Matches against itself learnt from."""
-    trials: Tally
+    trials: TrialPoints
     """Result of alpha-beta against tree search."""
     positions: Positions = Positions()
     """Positions for the next fit."""
-    variants: Mapping[str, Tally] = field(default_factory=dict)
+    variants: Mapping[str, TrialPoints] = field(default_factory=dict)
     """Results of tree search's variants against plain tree search, by name."""
 
 
@@ -219,8 +219,8 @@ class SheetMemory:
         *,
         generations: int,
         matches: int,
-        trials: Tally,
-        variants: Mapping[str, Tally] | None = None,
+        trials: TrialPoints,
+        variants: Mapping[str, TrialPoints] | None = None,
     ) -> None:
         """Stores an evaluation and its record (see `MemoryEntry`) for later matches. Raises `OSError`."""
         if self._form is None:
@@ -316,8 +316,8 @@ def _decode(content: bytes, digest: str) -> MemoryEntry:
     generations, matches = (int(data[name]) for name in ("generations", "matches"))
     if min(generations, matches) < 0:
         raise ValueError("counts out of bounds")
-    trials = Tally(float(data["points"]), int(data["trials"]))
-    variants = {name: Tally(float(points), int(n)) for name, (points, n) in data["variants"].items()}
+    trials = TrialPoints(float(data["points"]), int(data["trials"]))
+    variants = {name: TrialPoints(float(points), int(n)) for name, (points, n) in data["variants"].items()}
     if not all(0 <= tally.points <= tally.matches for tally in (trials, *variants.values())):
         raise ValueError("points out of bounds")
     return MemoryEntry(weights, bias, generations, matches, trials, _decode_positions(data["positions"]), variants)

@@ -1,11 +1,11 @@
-"""Result of a series of matches, for those who play it and those who store it."""
+"""Result of a series of trial matches."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 
-class Tally(NamedTuple):
+class TrialPoints(NamedTuple):
     """Points of one side in a number of matches."""
 
     points: float = 0.0
@@ -13,4 +13,4 @@ class Tally(NamedTuple):
     matches: int = 0
 
 
-NO_MATCHES = Tally()
+NO_MATCHES = TrialPoints()

@@ -19,7 +19,7 @@ from agent.search.learning import first_evaluation
 from agent.search.learning.foresight import Foresight
 from agent.search.learning.learner import Learner
 from agent.search.learning.lessons import Lesson
-from agent.search.learning.trial_points import Tally
+from agent.search.learning.trial_points import TrialPoints
 from agent.search.pvs.analysis import PvsAnalyser
 from agent.search.pvs.engine import CannotSearchError
 from games.gdl.running.machine import CircuitMachine
@@ -90,7 +90,7 @@ def test_what_is_foreseen_counts_as_much_as_matches(
     assert prepared.trials.prior == pytest.approx(prior)
     assert prepared.trials.lead == pytest.approx(prior)
     assert prepared.prefers_alpha_beta == (prior > 0)
-    prepared.trials.recall(Tally(0.0 if prior > 0 else 4.0, 4))
+    prepared.trials.recall(TrialPoints(0.0 if prior > 0 else 4.0, 4))
     assert prepared.prefers_alpha_beta == (prior < 0)
 
 

@@ -17,7 +17,7 @@ from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.learning import memory as memories
 from agent.search.learning.learner import Experience, Learner
 from agent.search.learning.memory import SheetMemory, Store
-from agent.search.learning.trial_points import NO_MATCHES, Tally
+from agent.search.learning.trial_points import NO_MATCHES, TrialPoints
 from games import rulesheets
 from games.gdl import canonical
 from games.gdl.running.machine import CircuitMachine
@@ -72,7 +72,7 @@ def test_evaluation_survives_scrambling(
     assert (len(features.pair) > 0) == (name == "breakthrough")
     evaluation = LogisticEvaluation(np.random.default_rng(1).normal(0, 0.3, features.n), -0.2)
     memory = SheetMemory(Store(tmp_path), statements, machine.roles)
-    trials, variants = Tally(1.5, 2), {"one": Tally(0.5, 3), "other": Tally(2.0, 2)}
+    trials, variants = TrialPoints(1.5, 2), {"one": TrialPoints(0.5, 3), "other": TrialPoints(2.0, 2)}
     states = random_states(machine, 40)
     known = experience_of(machine, states)
     memory.keep(

@@ -20,7 +20,7 @@ from agent.search.choosing.trial import (
     TRIAL_SECONDS,
 )
 from agent.search.engine import Engine, Limit, Report, StopFlag
-from agent.search.learning.trial_points import Tally
+from agent.search.learning.trial_points import TrialPoints
 from games.machine import State
 from tests.agent.search.choosing.timeless import FakeMatch, role_of_alpha_beta, run
 
@@ -118,7 +118,7 @@ def test_trial_matches_cost_nothing_where_none_will_be_played(
 
     run(prepared, trial=False)
     trials = prepared.trials
-    trials.recall(Tally(points, 40))
+    trials.recall(TrialPoints(points, 40))
     before = trials.points, trials.matches
     monkeypatch.setattr(trials, "_time_to_search", fail)
     trials.play((0, 1), time.monotonic() + left, np.zeros(1, np.uint8), CLEAR_LEAD)
@@ -225,5 +225,5 @@ def test_matches_without_end_on_too_little_time_leave_the_game_to_tree_search(
     trials.play((0, 1), time.monotonic() + 1000.0, np.zeros(1, np.uint8), CLEAR_LEAD)
     assert trials.matches == 0
     assert prepared.prefers_alpha_beta == plays
-    trials.recall(Tally(3.0, 3))
+    trials.recall(TrialPoints(3.0, 3))
     assert prepared.prefers_alpha_beta

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.search.learning.memory import MemoryEntry, Positions
-from agent.search.learning.trial_points import Tally
+from agent.search.learning.trial_points import TrialPoints
 
 DIGESTS = [f"{number:040x}" for number in range(1, 9)]
 
@@ -12,5 +12,11 @@ def entry(weight: float = 0.25, weights: int = 3) -> MemoryEntry:
     """An entry with that many weights."""
     positions = Positions((5 << 40, 1, 2 << 60), b"\x07\x02", b"\xff\xff\x00\x10", 3)
     return MemoryEntry(
-        {key << 40: weight for key in range(weights)}, -0.5, 4, 700, Tally(2.5, 4), positions, {"one": Tally(1.5, 3)}
+        {key << 40: weight for key in range(weights)},
+        -0.5,
+        4,
+        700,
+        TrialPoints(2.5, 4),
+        positions,
+        {"one": TrialPoints(1.5, 3)},
     )

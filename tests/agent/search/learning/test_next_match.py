@@ -15,7 +15,7 @@ from agent.search.choosing.preparation import Preparation
 from agent.search.choosing.trial import MOST_REMEMBERED
 from agent.search.learning.lessons import LessonTable
 from agent.search.learning.memory import SheetMemory, Store
-from agent.search.learning.trial_points import Tally
+from agent.search.learning.trial_points import TrialPoints
 from agent.worker.choice import choice_for
 from agent.worker.messages import Begin, Checkpoint
 from games import rulesheets
@@ -51,7 +51,7 @@ def first(machine_of: Compile, tmp_path: Path) -> Preparation:
     preparation = Preparation(machine_of(SHEET), 0, threads=1, seed=1, memory=memory_of(machine_of(SHEET), tmp_path))
     preparation.trials.points, preparation.trials.matches = 30.0, 40
     for points, variant in enumerate(preparation.trees.variants):
-        variant.recall(Tally(points + 0.5, 2))
+        variant.recall(TrialPoints(points + 0.5, 2))
     learn(preparation, 1)
     return preparation
 
