@@ -1,36 +1,43 @@
-"""The score of one contender over many games, with its confidence interval."""
+"""Won, drawn and lost games of one contender, and the confidence interval of its share of the points."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True)
-class Score:
-    """The first contender's results."""
+class Tally:
+    """Games of one contender."""
 
     wins: int = 0
     draws: int = 0
     losses: int = 0
 
-    def plus(self, result: int) -> Score:
-        """With one more game: +1, 0 or -1."""
-        return Score(self.wins + (result > 0), self.draws + (result == 0), self.losses + (result < 0))
+    def plus(self, result: int) -> Tally:
+        """Returns the tally with one more game: won (result > 0), drawn (0) or lost (< 0)."""
+        return Tally(self.wins + (result > 0), self.draws + (result == 0), self.losses + (result < 0))
 
     @property
     def games(self) -> int:
-        """How many games were played."""
+        """Number of games."""
         return self.wins + self.draws + self.losses
 
     @property
     def share(self) -> float:
-        """The points won, 0..1; a draw is half a point."""
+        """Share of the points, 0..1; a draw is half a point."""
         return (self.wins + 0.5 * self.draws) / self.games
 
     def interval(self) -> tuple[float, float]:
-        """The 95 % confidence interval of the share (E. Wilson, 1927)."""
+        """Returns the 95 % confidence interval of the share (see `wilson`)."""
         return wilson(self.share, self.games)
+
+    def as_json(self) -> dict[str, float]:
+        """Returns the numbers of games, and where there are any the share and its interval."""
+        if not self.games:
+            return asdict(self)
+        low, high = self.interval()
+        return {**asdict(self), "share": round(self.share, 4), "low": round(low, 4), "high": round(high, 4)}
 
     def __str__(self) -> str:
         low, high = self.interval()
@@ -41,10 +48,9 @@ class Score:
 
 
 def wilson(share: float, games: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % confidence interval of a share, 0..1 (E. Wilson, 1927).
+    """Returns the 95 % confidence interval of a share, 0..1 (E. Wilson, 1927).
 
-    Right for games that are won or lost. For any other results between 0 and 1 with this mean it is too wide, never too
-    narrow, since they vary less.
+    Exact for games that are won or lost. For other results between 0 and 1 it is too wide, as they vary less.
     """
     centre = (share + z * z / (2 * games)) / (1 + z * z / games)
     spread = z / (1 + z * z / games) * math.sqrt(share * (1 - share) / games + z * z / (4 * games * games))

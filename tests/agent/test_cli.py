@@ -237,7 +237,7 @@ def test_agent_does_not_lose_a_match_it_can_hold(tmp_path: Path) -> None:
 def test_result_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A result file in a folder that does not exist is an error, not a traceback."""
     file = tmp_path / "missing" / "result.json"
-    assert str(file) in fails(["bench", "tic_tac_toe", "--seconds", "0", "--json", str(file)], capsys)
+    assert str(file) in fails(["lab", "bench", "tic_tac_toe", "--seconds", "0", "--json", str(file)], capsys)
 
 
 def test_bench_search_measures_the_tree_until_a_game_is_solved(

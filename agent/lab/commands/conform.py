@@ -63,12 +63,12 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
 
 def _conform(options: argparse.Namespace) -> tuple[int, object]:
     from agent.kernels.progress import prepare
-    from agent.lab.measuring.sheets.conform import Plan, conform
+    from agent.lab.measuring.sheets.conform import ConformPlan, conform
     from agent.sheet import find
 
     target = find(options.target)
     prepare((CIRCUIT,)).close()
-    plan = Plan(matches=options.matches, seed=options.seed)
+    plan = ConformPlan(matches=options.matches, seed=options.seed)
     if options.cluster is None and (options.jobs or 1) == 1:
         result = conform(target, options.games, plan)
     else:

@@ -35,13 +35,13 @@ def add(commands: Commands) -> None:
         "tournament",
         run,
         "let players play each other at several games, and rank them",
-        "In each round of each game every choice of players meets in all rotations of the roles, from one random "
-        "opening. Prints average goals with 95 % intervals, results, Elo ratings (Bradley-Terry), players' errors. "
-        "With a log it can be interrupted, or killed, and goes on when it is started again; rounds, players and games "
-        "may be added; `ggp-agent replay` shows its table and matches. Exit status 1 where a match stalled (some role "
-        "had no legal move), or was lost twice with its worker.",
+        "In each round of each game, every choice of players meets in all rotations of the roles, from one random "
+        "opening. Prints goals, results, Elo ratings (Bradley-Terry) and players' errors; points by who moved first; "
+        "when engines had proven the result, their longest turns, and whether CPU time was missing. Intervals are "
+        "those of 95 %. With a log it can be interrupted and started again; rounds, players and games may be added, "
+        "and `ggp-agent replay` shows it. Exit status 1 if a match stalled (a role had no legal move) or was lost "
+        "twice with its worker.",
         epilog=own_rulesheets(),
-        kernels=(CIRCUIT,),
         sheets="games",
     )
     parser.add_argument("games", nargs="+", metavar="GAME", help=SHEET_HELP)
@@ -50,10 +50,12 @@ def add(commands: Commands) -> None:
         type=players,
         required=True,
         metavar="A,B[,C..]",
-        help="addresses such as http://localhost:9147; `agent` (processes of this agent), `random` (or random:SEED), "
-        "`legal` (always the first legal move); engines in this process as ENGINE@SECONDS or "
-        "ENGINE@SECONDS+SECONDS, per move and before the first move: general@0.2+5. Give them names for the table "
-        "as in NAME=PLAYER. Engines are those of `strength`",
+        help="addresses such as http://localhost:9147; `agent` (a process of this agent), `random` (or random:SEED), "
+        "`legal` (always the first legal move); engines as ENGINE@SECONDS or ENGINE@SECONDS+SECONDS, per move and "
+        "before the first: general@0.2+5. NAME=PLAYER names one for the table. Engines: native, general (alpha-beta "
+        "or tree search, as it finds out), tree, playouts (tree search without an evaluation), montecarlo, plain "
+        "(Reversi, 6 plies without patterns); general+2@1 searches with 2 helpers on a Ray cluster "
+        "(docs/cluster-match.md)",
     )
     parser.add_argument("--rounds", type=count, default=1, metavar="N", help="for each game (default: %(default)s)")
     parser.add_argument(
@@ -63,6 +65,11 @@ def add(commands: Commands) -> None:
         metavar="PLIES",
         help="at random, before the players take over. Players over HTTP are asked in them, and not heeded "
         "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--balanced",
+        action="store_true",
+        help="only openings that the agent values at 40 to 60 for the first role after a quarter of a second",
     )
     add_manager_options(parser, "players over HTTP")
     parser.add_argument("--cores", type=count, default=1, metavar="N", help="for each match (default: %(default)s)")
@@ -90,8 +97,8 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     from agent.lab.tournament.series import run_tournament
 
     contenders = parse_contenders(options.players, engine_names())
-    if any(contender.kind in ("engine", "agent") for contender in contenders):
-        prepare(playing()).close()
+    searching = options.balanced or any(contender.kind in ("engine", "agent") for contender in contenders)
+    prepare(playing() if searching else (CIRCUIT,)).close()
     settings = Settings(
         seed=options.seed,
         opening_plies=options.opening,
@@ -99,6 +106,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         play_clock=options.play_clock,
         scramble=options.scramble,
         cores=options.cores,
+        balanced=options.balanced,
     )
     default = max(1, len(os.sched_getaffinity(0)) // options.cores)
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What an executor has to do: which tasks wait, which are being carried out, which were lost and how often."""
+"""The tasks of a run: waiting, being carried out, lost."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Generic
 from agent.lab.jobs.executor import Job, Task
 
 TRIES = 2
-"""How often a task is begun: a second loss is likelier to be its own fault than that of a machine."""
+"""Attempts at a task: a second loss is likelier to be its own fault than a machine's."""
 
 
 class Agenda(Generic[Job]):
-    """The tasks of a run, known by their numbers."""
+    """The tasks of a run, by their numbers."""
 
     def __init__(self, tasks: Sequence[Task[Job]]) -> None:
         self._tasks = tasks
@@ -21,24 +21,24 @@ class Agenda(Generic[Job]):
         self._losses: Counter[int] = Counter()
         self._yielded: Counter[int] = Counter()
         self._made: dict[int, int] = {}
-        """Of each task that is being carried out, how many results it has made this time."""
+        """By task that is being carried out, number of results of this attempt."""
 
     @property
     def waiting(self) -> int:
-        """How many tasks wait."""
+        """Number of waiting tasks."""
         return len(self._waiting)
 
     @property
     def finished(self) -> bool:
-        """Whether nothing waits or is being carried out."""
+        """Whether no task waits or is being carried out."""
         return not self._waiting and not self._made
 
     def job(self, number: int) -> Job:
-        """What a task is about."""
+        """Returns the job of a task."""
         return self._tasks[number].job
 
     def take(self) -> int | None:
-        """The next task that may begin now, which counts as begun."""
+        """Begins the next task that may begin now; returns its number, None if there is none."""
         taken = frozenset[str]().union(*(self._tasks[number].alone_with for number in self._made))
         for place, number in enumerate(self._waiting):
             if not taken & self._tasks[number].alone_with:
@@ -48,7 +48,7 @@ class Agenda(Generic[Job]):
         return None
 
     def is_new(self, number: int) -> bool:
-        """Counts a result of a task; False if it is one that was yielded before the task was lost."""
+        """Counts a result of a task; returns False if it was yielded before the task was lost."""
         self._made[number] += 1
         if self._made[number] <= self._yielded[number]:
             return False
@@ -56,11 +56,11 @@ class Agenda(Generic[Job]):
         return True
 
     def end(self, number: int) -> None:
-        """A task has made all its results."""
+        """Notes that a task has made all its results."""
         del self._made[number]
 
     def lose(self, number: int) -> bool:
-        """A task's worker has ended; True if the task is run again, and waits as the first."""
+        """Notes that a task's worker has ended; returns whether the task is run again, as the next one."""
         del self._made[number]
         self._losses[number] += 1
         again = self._losses[number] < TRIES

@@ -1,4 +1,4 @@
-"""How fast a machine is, for comparisons: equal time is equal work only on equal machines."""
+"""Speed of machines: equal time is equal work only on equal ones."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import time
 from collections.abc import Iterable
 
 TOLERANCE = 0.10
-"""By how much the slowest machine may fall behind the fastest without a warning."""
+"""Share by which the slowest machine may fall behind the fastest without a warning."""
 
 _PLAYOUTS = 4096
 _REPETITIONS = 7
-"""Of some milliseconds each; the best one counts, as whatever else runs can only add to it. Set by hand; not tuned."""
+"""Measurements of some milliseconds each. The best counts: other processes only slow one down."""
 
 
 def measure_speed() -> float:
-    """Random playouts per second of wall time, of a small game on one core of this process.
+    """Returns random playouts of a small game per second of wall time on one core.
 
-    It takes a tenth of a second, and what loading the kernels for it takes.
+    Takes a tenth of a second, besides loading the kernels.
     """
-    # Imported here: it loads Numba's kernels, which whoever only compares speeds can do without.
+    # Imported here: it loads Numba's kernels, which `warning` does not need.
     from games.gdl.compile import warm_kernels
 
     machine = warm_kernels()
@@ -32,7 +32,7 @@ def measure_speed() -> float:
 
 
 def warning(speeds: Iterable[tuple[str, float]]) -> str | None:
-    """What to say of machines of such speeds, if they differ by too much."""
+    """Returns a warning about machines whose speeds differ too much; None if they do not."""
     ranked = sorted(speeds, key=lambda known: known[1])
     if not ranked or ranked[0][1] >= (1 - TOLERANCE) * ranked[-1][1]:
         return None

@@ -1,7 +1,7 @@
-"""Cores that a process has to itself, among all processes of this user that ask for theirs here.
+"""Cores that a process has to itself, among all processes of this user that claim theirs here.
 
-Ray counts CPUs but does not say which ones they are, several of its nodes may stand on one machine, and several runs
-may share a cluster. So each worker locks a file per core, which the system frees however the worker ends.
+Ray counts CPUs but does not name them, several of its nodes may be on one machine, and several runs may share a
+cluster. So each worker locks a file per core, which the system unlocks however the worker ends.
 """
 
 from __future__ import annotations
@@ -15,24 +15,23 @@ from pathlib import Path
 from typing import IO
 
 PATIENCE = 20.0
-"""Seconds to wait for cores that are not free yet: processes of a worker that was killed end within a second or two.
-Set by hand; not tuned."""
+"""Seconds to wait for free cores: processes of a killed worker end within a second or two."""
 
 
 class NoFreeCoresError(Exception):
-    """There are not so many cores that nobody else has claimed."""
+    """Too few cores are unclaimed."""
 
 
 @dataclass(frozen=True)
 class CoreClaim:
-    """Cores that were claimed, for as long as this lives."""
+    """Cores that are claimed as long as this object lives."""
 
     cores: tuple[int, ...]
     files: tuple[IO[bytes], ...]
 
 
 def claim_cores(count: int, patience: float = PATIENCE) -> CoreClaim:
-    """So many of the cores that this process may run on; others that claim cores do not get them.
+    """Claims cores of those that this process may run on.
 
     Raises `NoFreeCoresError` after `patience` seconds.
     """
@@ -55,7 +54,7 @@ def claim_cores(count: int, patience: float = PATIENCE) -> CoreClaim:
 def _lock(core: int) -> IO[bytes] | None:
     folder = Path(tempfile.gettempdir()) / f"ggp-agent-cores-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    file = open(folder / str(core), "ab")  # noqa: SIM115 - held on purpose
+    file = open(folder / str(core), "ab")  # noqa: SIM115 - kept open as long as the core is claimed
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""How any executor goes through its tasks: it only has to have workers (`Crew`)."""
+"""The loop of all executors: tasks are given to a `Crew` of workers."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Generator, Sequence
 from typing import Any, Protocol
 
 from agent.lab.jobs.agenda import Agenda
-from agent.lab.jobs.executor import Done, Event, Job, Lost, Started, Task, Tell
-from agent.lab.jobs.worker import Failed, Idle, Made
+from agent.lab.jobs.executor import Event, Job, JobDone, Lost, Started, Task, Tell
+from agent.lab.jobs.worker import Idle, JobFailed, Made
 
 
-class Worker(Protocol):
-    """Something that carries out one task at a time."""
+class JobWorker(Protocol):
+    """Carries out one task at a time."""
 
     task: int | None
-    """The number of the task that it has."""
+    """Number of its task, if it has one."""
 
     @property
     def place(self) -> str:
@@ -25,29 +25,29 @@ class Crew(Protocol):
     """The workers of a run."""
 
     def grow(self, waiting: int) -> None:
-        """Starts workers where that many tasks wait, and there is room for more. Raises `LostWorkerError`."""
+        """Starts workers for that many waiting tasks, as far as there is room. Raises `LostWorkerError`."""
 
-    def idle(self) -> Sequence[Worker]:
-        """Those that wait for a task."""
+    def idle(self) -> Sequence[JobWorker]:
+        """Returns the workers that wait for a task."""
 
     def begin(self, worker: Any, job: Any) -> None:
-        """Sends a job to an idle worker, whose `task` is set; if it is lost meanwhile, `messages` says so."""
+        """Sends a job to an idle worker, whose `task` is set; `messages` tells of a loss."""
 
-    def messages(self) -> Sequence[tuple[Worker, Idle | Made | Failed]]:
-        """What those that have a task have sent, after a while at the latest; after `Failed`, the worker is gone.
+    def messages(self) -> Sequence[tuple[JobWorker, Idle | Made | JobFailed]]:
+        """Waits a while for messages of workers with a task; after `JobFailed`, the worker is gone.
 
-        Raises what a job raised, and `LostWorkerError`.
+        Raises the error of a job, and `LostWorkerError`.
         """
 
     def dismiss_idle(self) -> None:
-        """No task waits any more: ends workers that have none."""
+        """Ends workers without a task, as no task waits any more."""
 
     def end(self) -> None:
         """Ends all workers."""
 
 
 def carry_out(crew: Crew, tasks: Sequence[Task[Job]], tell: Tell) -> Generator[Event[Any], None, None]:
-    """Carries out tasks, as `Executor.run` has it, and ends the crew."""
+    """Carries out tasks as `Executor.run` does, and ends the crew."""
     agenda = Agenda(tasks)
     try:
         while not agenda.finished:
@@ -66,7 +66,7 @@ def carry_out(crew: Crew, tasks: Sequence[Task[Job]], tell: Tell) -> Generator[E
                 assert number is not None
                 if isinstance(message, Made):
                     if agenda.is_new(number):
-                        yield Done(number, worker.place, message.result)
+                        yield JobDone(number, worker.place, message.result)
                     continue
                 worker.task = None
                 if isinstance(message, Idle):

@@ -1,8 +1,7 @@
-"""The contract of executors: independent jobs go in, results come out, wherever they are carried out.
+"""The contract of executors: independent jobs go in, results come out.
 
-A job is plain data that can be pickled, its random seed included, and what comes of it depends on nothing else (as far
-as it does not depend on time): results are the same on any executor, in any order. They come in the order in which they
-are made, with the number of their job, by which whoever shows them in order can sort them.
+A job is plain data that can be pickled, with its random seed. Unless time plays a part, its results depend on nothing
+else: they are the same on any executor. They come as they are made, with the number of their task.
 """
 
 from __future__ import annotations
@@ -18,47 +17,47 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 CarryOut: TypeAlias = Callable[[Job], Iterable[Result]]
-"""Carries out a job in a worker; yields its results as they come."""
+"""Carries out a job in a worker; yields its results as they are made."""
 
 
 class LostWorkerError(CommandError):
-    """Workers end before they can begin with any job, or there are none left."""
+    """Workers end before they begin with any job, or none is left."""
 
 
 @dataclass(frozen=True)
 class Task(Generic[Job]):
-    """What a worker does at a time."""
+    """A job, and the resources that it needs."""
 
     job: Job
     alone_with: frozenset[str] = frozenset()
-    """What no other task may use meanwhile: players that play one match at a time."""
+    """Resources that no other task may use meanwhile: players that play one match at a time."""
 
 
 @dataclass(frozen=True)
-class Session(Generic[Job, Result]):
-    """What all jobs of a run have in common."""
+class JobSession(Generic[Job, Result]):
+    """The setting shared by all jobs of a run."""
 
     open: Callable[[], CarryOut[Job, Result]]
-    """Can be pickled. Each worker calls it once, for what carries out its jobs; what it holds (rules, weights) is sent
-    once per worker, or once per machine."""
+    """Called once by each worker; can be pickled. Data that it holds (rules, weights) is sent once per worker or
+    machine."""
     cores: int = 1
-    """That each job really uses, and has to itself."""
+    """Cores that each job has to itself."""
     kernels: tuple[str, ...] = ()
-    """Groups of kernels (`agent.kernels.groups`) that jobs need: a machine compiles them before it gets any."""
+    """Groups of kernels that jobs need: a machine compiles them first."""
 
 
 @dataclass(frozen=True)
 class Started:
-    """A worker begins with a task."""
+    """A worker has begun with a task."""
 
     number: int
-    """Of the task, from 0."""
+    """Number of the task, from 0."""
     place: str
     """Machine and cores."""
 
 
 @dataclass(frozen=True)
-class Done(Generic[Result]):
+class JobDone(Generic[Result]):
     """One result of a task."""
 
     number: int
@@ -68,18 +67,18 @@ class Done(Generic[Result]):
 
 @dataclass(frozen=True)
 class Lost:
-    """A task whose workers ended twice before it did; what is missing of its results does not come."""
+    """A task whose workers ended twice before it did: its missing results do not come."""
 
     number: int
     place: str
-    """Where it was lost last."""
+    """Place of the last loss."""
     reason: str
 
 
-Event: TypeAlias = Started | Done[Result] | Lost
+Event: TypeAlias = Started | JobDone[Result] | Lost
 
 Tell: TypeAlias = Callable[[str], None]
-"""Takes a line for people: machines that join or are lost, what is run again."""
+"""Takes a line for people: machines that join or are lost, jobs that are run again."""
 
 
 class Executor(ABC):
@@ -87,23 +86,22 @@ class Executor(ABC):
 
     @abstractmethod
     def check(self, cores: int) -> None:
-        """Raises `InputError` where it cannot carry out jobs that use so many cores."""
+        """Raises `InputError` where it cannot carry out jobs of that many cores."""
 
     @abstractmethod
     def run(
-        self, session: Session[Job, Result], tasks: Sequence[Task[Job]], tell: Tell = lambda line: None
+        self, session: JobSession[Job, Result], tasks: Sequence[Task[Job]], tell: Tell = lambda line: None
     ) -> Generator[Event[Result], None, None]:
-        """Carries out tasks; yields what happens, as it does.
+        """Carries out tasks; yields events as they happen.
 
-        Tasks begin in their order as far as `Task.alone_with` allows. A task whose worker ends (killed, out of memory,
-        its machine gone) is run again once from its beginning, the results it had yielded are not yielded again, and is
-        then reported as `Lost`; the others go on. What a job raises ends the run, and is raised. To be called in the
-        main thread, which gets `KeyboardInterrupt`; closing the generator ends all workers. Raises `LostWorkerError`,
-        and what `check` does.
+        Tasks begin in order, as far as `Task.alone_with` allows. A task whose worker ends (killed, out of memory, its
+        machine gone) is run again once, without repeating results; the next time it is `Lost`, and the others go on.
+        The first error of a job ends the run, and is raised. To be called in the main thread, for `KeyboardInterrupt`;
+        closing the generator ends all workers. Raises `LostWorkerError`, and the errors of `check`.
         """
 
     def close(self) -> None:
-        """Frees what runs have in common; no run is under way."""
+        """Frees resources shared by runs; no run is under way."""
         return None
 
     def __enter__(self) -> Executor:
@@ -114,6 +112,6 @@ class Executor(ABC):
 
 
 def place_text(machine: str, cores: Sequence[int]) -> str:
-    """Machine and cores in few words."""
+    """Returns machine and cores in few words."""
     numbers = ",".join(map(str, cores))
     return f"{machine} " * bool(machine) + f"{'cores' if len(cores) > 1 else 'core'} {numbers}"

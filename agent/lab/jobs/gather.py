@@ -1,24 +1,24 @@
-"""For those who want the results of all jobs, each of one result, and cannot do without any."""
+"""All results of jobs that make one result each."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
 
-from agent.lab.jobs.executor import Done, Executor, Job, Lost, LostWorkerError, Result, Session, Task, Tell
+from agent.lab.jobs.executor import Executor, Job, JobDone, JobSession, Lost, LostWorkerError, Result, Task, Tell
 
 
 def gather(
-    executor: Executor, session: Session[Job, Result], jobs: Sequence[Job], tell: Tell = lambda line: None
-) -> Iterator[Done[Result]]:
-    """Carries out jobs; yields their results as they come, with their place among `jobs`.
+    executor: Executor, session: JobSession[Job, Result], jobs: Sequence[Job], tell: Tell = lambda line: None
+) -> Iterator[JobDone[Result]]:
+    """Carries out jobs; yields their results as they come, with their number among `jobs`.
 
-    Raises `LostWorkerError` where some were lost, after all others; and what `Executor.run` raises.
+    Raises `LostWorkerError` after all others where some were lost, and the errors of `Executor.run`.
     """
     lost: list[Lost] = []
     with contextlib.closing(executor.run(session, [Task(job) for job in jobs], tell)) as events:
         for event in events:
-            if isinstance(event, Done):
+            if isinstance(event, JobDone):
                 yield event
             elif isinstance(event, Lost):
                 lost.append(event)

@@ -10,8 +10,8 @@ from typing import Any
 
 from agent.errors import InputError
 from agent.lab.jobs.crew import carry_out
-from agent.lab.jobs.executor import Event, Executor, Job, LostWorkerError, Result, Session, Task, Tell, place_text
-from agent.lab.jobs.worker import Failed, Idle, Made, pickled, start_worker
+from agent.lab.jobs.executor import Event, Executor, Job, JobSession, LostWorkerError, Result, Task, Tell, place_text
+from agent.lab.jobs.worker import Idle, JobFailed, Made, pickled, start_worker
 from games.child_process import ChildLostError, ChildProcess, wait_for_any
 
 
@@ -22,7 +22,7 @@ class LocalExecutor(Executor):
         self._jobs = jobs
 
     def check(self, cores: int) -> None:
-        """Raises `InputError` where there are not so many cores for each of the jobs."""
+        """Raises `InputError` where there are too few cores for all jobs."""
         available = len(os.sched_getaffinity(0))
         if self._jobs * cores > available:
             raise InputError(
@@ -31,7 +31,7 @@ class LocalExecutor(Executor):
             )
 
     def run(
-        self, session: Session[Job, Result], tasks: Sequence[Task[Job]], tell: Tell = lambda line: None
+        self, session: JobSession[Job, Result], tasks: Sequence[Task[Job]], tell: Tell = lambda line: None
     ) -> Generator[Event[Result], None, None]:
         """See `Executor.run`."""
         self.check(session.cores)
@@ -41,14 +41,14 @@ class LocalExecutor(Executor):
 
 
 @dataclass(eq=False)
-class _Worker:
+class _LocalWorker:
     """One process."""
 
     process: ChildProcess
     cores: tuple[int, ...]
     task: int | None = None
     began: bool = False
-    """Whether it ever waited for a task."""
+    """Whether it has waited for a task."""
 
     @property
     def place(self) -> str:
@@ -61,34 +61,34 @@ class _Processes:
     def __init__(self, session: bytes, pools: list[tuple[int, ...]]) -> None:
         self._session = session
         self._pools = pools
-        self._workers: list[_Worker] = []
+        self._workers: list[_LocalWorker] = []
         self._working = False
-        """Whether some worker was given a task: it has filled the kernel cache before the next one is started."""
+        """Whether a worker was given a task: only then is the kernel cache filled for further workers."""
 
     def grow(self, waiting: int) -> None:
         free = sum(worker.task is None for worker in self._workers)
         while self._pools and free < waiting and (self._working or not self._workers):
             cores = self._pools.pop(0)
-            self._workers.append(_Worker(start_worker(self._session, cores), cores))
+            self._workers.append(_LocalWorker(start_worker(self._session, cores), cores))
             free += 1
 
-    def idle(self) -> list[_Worker]:
+    def idle(self) -> list[_LocalWorker]:
         return [worker for worker in self._workers if worker.began and worker.task is None]
 
-    def begin(self, worker: _Worker, job: Any) -> None:
+    def begin(self, worker: _LocalWorker, job: Any) -> None:
         self._working = True
         with contextlib.suppress(ChildLostError):
             worker.process.send(job)
 
-    def messages(self) -> list[tuple[_Worker, Idle | Made | Failed]]:
-        found: list[tuple[_Worker, Idle | Made | Failed]] = []
+    def messages(self) -> list[tuple[_LocalWorker, Idle | Made | JobFailed]]:
+        found: list[tuple[_LocalWorker, Idle | Made | JobFailed]] = []
         by_process = {worker.process: worker for worker in self._workers}
         for process in wait_for_any(list(by_process)):
             worker = by_process[process]
             try:
-                message: Idle | Made | Failed = process.receive()
+                message: Idle | Made | JobFailed = process.receive()
             except ChildLostError as error:
-                message = Failed(f"a worker {error}")
+                message = JobFailed(f"a worker {error}")
                 self._remove(worker)
                 if not worker.began:
                     raise LostWorkerError(f"a worker {error} before it could begin") from None
@@ -105,7 +105,7 @@ class _Processes:
         for worker in list(self._workers):
             self._remove(worker)
 
-    def _remove(self, worker: _Worker) -> None:
+    def _remove(self, worker: _LocalWorker) -> None:
         self._workers.remove(worker)
         self._pools.insert(0, worker.cores)
         worker.process.end()

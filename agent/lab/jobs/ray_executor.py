@@ -1,7 +1,7 @@
 """Jobs on the nodes of a Ray cluster.
 
-Each worker is looked after by an actor that is bound to its node and holds as many of the node's CPUs as a job uses, so
-that Ray gives them to nobody else. Actors are not restarted by Ray: a restarted one would not know what it was at.
+Each worker is looked after by an actor, which is bound to a node and holds the CPUs of a job. Ray does not restart
+actors: a restarted one would not know its job.
 """
 
 from __future__ import annotations
@@ -16,32 +16,31 @@ from agent.helpers.connection import connect, disconnect
 from agent.lab.jobs.calibration import measure_speed, warning
 from agent.lab.jobs.cores import NoFreeCoresError
 from agent.lab.jobs.crew import carry_out
-from agent.lab.jobs.executor import Event, Executor, Job, LostWorkerError, Result, Session, Task, Tell, place_text
-from agent.lab.jobs.seat import NodeReport, Seat
-from agent.lab.jobs.worker import Failed, Idle, Made, pickled
+from agent.lab.jobs.executor import Event, Executor, Job, JobSession, LostWorkerError, Result, Task, Tell, place_text
+from agent.lab.jobs.node_actor import NodeActor, NodeReport
+from agent.lab.jobs.worker import Idle, JobFailed, Made, pickled
 from agent.search.kernel_groups import CIRCUIT, PLAYOUTS
 from games.kernel_cache import sources_digest
 
 LOOK_SECONDS = 2.0
-"""Between two looks at which nodes there are."""
+"""Seconds between two looks at the nodes of the cluster."""
 
 PATIENCE = 120.0
-"""Seconds without any worker, or any that is getting ready, after which a run gives up."""
+"""Seconds without a worker after which a run gives up."""
 
 MAX_FAILURES = 3
-"""So often a node may lose a worker before it could begin; then it gets no more. Like the others, set by hand; not
-tuned."""
+"""Workers that a node may lose before they begin; then it gets no more."""
 
 
 class RayExecutor(Executor):
-    """Carries out jobs on all nodes of a cluster that have CPUs for them, also on those that join later."""
+    """Carries out jobs on all nodes of a cluster with enough CPUs, also on those that join later."""
 
     def __init__(
         self, address: str, *, jobs: int | None = None, calibrate: Callable[[], float] | None = measure_speed
     ) -> None:
-        """`address` is `HOST:PORT`, or `auto`; at most `jobs` jobs are carried out at a time.
+        """`address` is `HOST:PORT` or `auto`; at most `jobs` jobs run at a time (None: as many as there are CPUs for).
 
-        `calibrate` measures the speed of a machine; it can be pickled. Raises `InputError`, see `connection.connect`.
+        `calibrate` measures the speed of a machine; can be pickled. Raises `InputError`, see `connection.connect`.
         """
         self._ray = connect(address)
         self._jobs = jobs
@@ -49,7 +48,7 @@ class RayExecutor(Executor):
         self._speeds: dict[str, float] = {}
 
     def check(self, cores: int) -> None:
-        """Raises `InputError` where no node has so many CPUs."""
+        """Raises `InputError` where no node has that many CPUs."""
         nodes = self._ray.nodes()
         if not any(_cpus(node) >= cores for node in nodes if node["Alive"]):
             raise InputError(
@@ -58,11 +57,11 @@ class RayExecutor(Executor):
             )
 
     def run(
-        self, session: Session[Job, Result], tasks: Sequence[Task[Job]], tell: Tell = lambda line: None
+        self, session: JobSession[Job, Result], tasks: Sequence[Task[Job]], tell: Tell = lambda line: None
     ) -> Generator[Event[Result], None, None]:
         """See `Executor.run`."""
         self.check(session.cores)
-        crew = _Seats(self._ray, session, self._jobs, self._calibrate, self._speeds, tell)
+        crew = _RayCrew(self._ray, session, self._jobs, self._calibrate, self._speeds, tell)
         return carry_out(crew, tasks, tell)
 
     def close(self) -> None:
@@ -75,44 +74,44 @@ class _Node:
     """A machine of the cluster; Ray may have several nodes on one."""
 
     key: str
-    """Ray's name for it."""
+    """Ray's identifier."""
     name: str
     room: int
-    """How many workers it has CPUs for."""
+    """Number of workers that it has CPUs for."""
     ready: bool = False
-    """Whether it is counted in: its first worker has begun, and the others may be started."""
+    """Whether its first worker has begun, and others may be started."""
     failures: int = 0
     not_before: float = 0.0
-    """When it may get a worker again: it may be about to leave the cluster."""
-    seats: list[_Worker] = field(default_factory=list)
+    """Time from which on it may get a worker again; it may be about to leave the cluster."""
+    workers: list[_RayWorker] = field(default_factory=list)
 
 
 @dataclass(eq=False)
-class _Worker:
+class _RayWorker:
     """A worker with its actor."""
 
     node: _Node
     actor: Any
     phase: Literal["examining", "opening", "idle", "busy"]
     pending: Any
-    """The reference to what the actor says next."""
+    """Reference to the actor's next message."""
     place: str
     task: int | None = None
 
 
-class _Seats:
+class _RayCrew:
     """The workers of a run (see `crew.Crew`)."""
 
     def __init__(
         self,
         ray: Any,
-        session: Session[Any, Any],
+        session: JobSession[Any, Any],
         jobs: int | None,
         calibrate: Callable[[], float] | None,
         speeds: dict[str, float],
         tell: Tell,
     ) -> None:
-        """`speeds` are those of nodes that were counted in before, by key; new ones are added."""
+        """`speeds` are those of known nodes, by key; new ones are added."""
         self._ray = ray
         self._cores = session.cores
         self._kernels = session.kernels
@@ -124,14 +123,14 @@ class _Seats:
         self._calibrate = calibrate
         self._speeds = speeds
         self._tell = tell
-        self._actor = ray.remote(num_cpus=session.cores, max_restarts=0)(Seat)
+        self._actor = ray.remote(num_cpus=session.cores, max_restarts=0)(NodeActor)
         self._nodes: dict[str, _Node] = {}
         self._names: dict[str, int] = {}
         self._looked = -LOOK_SECONDS
         self._manned = time.monotonic()
-        """When there was last a worker."""
+        """Time at which there was last a worker."""
         self._warned = ""
-        """What was said of how machines differ."""
+        """The last warning about speeds."""
 
     # ------------------------------------------------------------------------------------------------------- the crew
 
@@ -141,13 +140,13 @@ class _Seats:
         free = sum(worker.task is None for worker in workers)
         total = len(workers)
         # A worker on each node before a second one on any.
-        for node in sorted(self._nodes.values(), key=lambda node: len(node.seats)):
+        for node in sorted(self._nodes.values(), key=lambda node: len(node.workers)):
             if node.not_before > time.monotonic():
                 continue
             while (
                 free < waiting
                 and (self._jobs is None or total < self._jobs)
-                and len(node.seats) < (node.room if node.ready else min(1, node.room))
+                and len(node.workers) < (node.room if node.ready else min(1, node.room))
             ):
                 self._start(node)
                 free, total = free + 1, total + 1
@@ -158,14 +157,14 @@ class _Seats:
         ):
             raise LostWorkerError("no machine of the cluster is left that could go on")
 
-    def idle(self) -> list[_Worker]:
+    def idle(self) -> list[_RayWorker]:
         return [worker for worker in self._workers() if worker.phase == "idle"]
 
-    def begin(self, worker: _Worker, job: Any) -> None:
+    def begin(self, worker: _RayWorker, job: Any) -> None:
         worker.phase = "busy"
         worker.pending = worker.actor.begin.remote(job)
 
-    def messages(self) -> list[tuple[_Worker, Idle | Made | Failed]]:
+    def messages(self) -> list[tuple[_RayWorker, Idle | Made | JobFailed]]:
         pending = {worker.pending: worker for worker in self._workers() if worker.phase != "idle"}
         if not pending:
             time.sleep(LOOK_SECONDS / 10)
@@ -196,18 +195,18 @@ class _Seats:
 
     # --------------------------------------------------------------------------------------------- nodes and workers
 
-    def _workers(self) -> list[_Worker]:
-        return [worker for node in self._nodes.values() for worker in node.seats]
+    def _workers(self) -> list[_RayWorker]:
+        return [worker for node in self._nodes.values() for worker in node.workers]
 
     def _look(self) -> None:
-        """Takes note of nodes that have joined or are gone."""
+        """Notes nodes that have joined or are gone."""
         if time.monotonic() - self._looked < LOOK_SECONDS:
             return
         self._looked = time.monotonic()
         alive = {node["NodeID"]: node for node in self._ray.nodes() if node["Alive"]}
         for key, known in list(self._nodes.items()):
-            # Its workers say themselves that they are lost.
-            if key not in alive and not known.seats:
+            # Workers report their own loss.
+            if key not in alive and not known.workers:
                 self._tell(f"{known.name} has left the cluster")
                 del self._nodes[key]
         for key, found in alive.items():
@@ -224,13 +223,13 @@ class _Seats:
         where = NodeAffinitySchedulingStrategy(node.key, soft=False)
         actor = self._actor.options(scheduling_strategy=where).remote()
         if node.ready or node.key in self._speeds:
-            worker = _Worker(node, actor, "opening", actor.open.remote(self._session, self._cores, None), node.name)
+            worker = _RayWorker(node, actor, "opening", actor.open.remote(self._session, self._cores, None), node.name)
         else:
-            worker = _Worker(node, actor, "examining", actor.examine.remote(self._kernels), node.name)
-        node.seats.append(worker)
+            worker = _RayWorker(node, actor, "examining", actor.examine.remote(self._kernels), node.name)
+        node.workers.append(worker)
 
-    def _get(self, worker: _Worker) -> Any:
-        """What an actor has said; `Failed` where it is gone. Raises what a job raised."""
+    def _get(self, worker: _RayWorker) -> Any:
+        """Returns an actor's message; `JobFailed` where it is gone. Raises the error of a job."""
         try:
             message = self._ray.get(worker.pending)
         except self._ray.exceptions.RayTaskError as error:
@@ -240,25 +239,25 @@ class _Seats:
             worker.node.not_before = time.monotonic() + LOOK_SECONDS
             self._looked = time.monotonic() - LOOK_SECONDS / 2
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            return Failed(f"the worker there is lost ({type(error).__name__})", _Gone(lines[-1] if lines else ""))
+            return JobFailed(f"the worker there is lost ({type(error).__name__})", _Gone(lines[-1] if lines else ""))
         return message
 
-    def _go_on(self, worker: _Worker, message: Idle | Made | Failed) -> None:
-        """After a message of a busy worker. Raises what its job raised."""
+    def _go_on(self, worker: _RayWorker, message: Idle | Made | JobFailed) -> None:
+        """Acts on a message of a busy worker. Raises the error of its job."""
         if isinstance(message, Made):
             worker.pending = worker.actor.receive.remote()
         elif isinstance(message, Idle):
             worker.phase = "idle"
         elif message.error is None:
-            # The process was lost, its actor was not: it starts another one.
+            # The process is lost, its actor is not: it starts another one.
             worker.phase = "opening"
             worker.pending = worker.actor.open.remote(self._session, self._cores, None)
         elif not isinstance(message.error, _Gone):
             raise message.error
 
-    def _examined(self, worker: _Worker, report: NodeReport | Failed) -> None:
+    def _examined(self, worker: _RayWorker, report: NodeReport | JobFailed) -> None:
         node = worker.node
-        if isinstance(report, Failed):
+        if isinstance(report, JobFailed):
             self._failed(worker, report)
         elif report.sources != sources_digest():
             self._refuse(node, "has another version of ggp-agent installed")
@@ -268,7 +267,7 @@ class _Seats:
             worker.phase = "opening"
             worker.pending = worker.actor.open.remote(self._session, self._cores, self._calibrate)
 
-    def _opened(self, worker: _Worker, message: Idle | Made | Failed) -> None:
+    def _opened(self, worker: _RayWorker, message: Idle | Made | JobFailed) -> None:
         node = worker.node
         if isinstance(message, Idle):
             worker.phase = "idle"
@@ -276,7 +275,7 @@ class _Seats:
             if not node.ready:
                 node.ready, node.failures = True, 0
                 self._count_in(node, message.speed)
-        elif isinstance(message, Failed):
+        elif isinstance(message, JobFailed):
             self._failed(worker, message)
 
     def _count_in(self, node: _Node, speed: float | None) -> None:
@@ -290,12 +289,12 @@ class _Seats:
             self._warned = text
             self._tell(text)
 
-    def _failed(self, worker: _Worker, message: Failed) -> None:
-        """A worker could not begin. Raises what opening the session raised."""
+    def _failed(self, worker: _RayWorker, message: JobFailed) -> None:
+        """Acts on a worker that could not begin. Raises the error of opening the session."""
         node = worker.node
         self._end(worker)
         if isinstance(message.error, NoFreeCoresError):
-            node.room = len(node.seats)
+            node.room = len(node.workers)
             self._tell(
                 f"{node.name}: {message.error}, although the cluster counts more; {node.room} are used at a time"
             )
@@ -311,13 +310,13 @@ class _Seats:
     def _refuse(self, node: _Node, reason: str) -> None:
         self._tell(f"{node.name} is left out: it {reason}")
         node.room = 0
-        for worker in list(node.seats):
+        for worker in list(node.workers):
             if worker.task is None:
                 self._end(worker)
 
-    def _end(self, worker: _Worker) -> None:
-        if worker in worker.node.seats:
-            worker.node.seats.remove(worker)
+    def _end(self, worker: _RayWorker) -> None:
+        if worker in worker.node.workers:
+            worker.node.workers.remove(worker)
             self._ray.kill(worker.actor, no_restart=True)
 
 

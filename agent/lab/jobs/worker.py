@@ -1,4 +1,4 @@
-"""The process that carries out jobs one after the other, on cores of its own; the same on one machine and on many."""
+"""The process that carries out jobs, one after the other, on cores of its own."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeAlias
 
 from agent.lab.jobs.cores import claim_cores
-from agent.lab.jobs.executor import Session
+from agent.lab.jobs.executor import JobSession
 from games.child_process import ChildProcess
 
 Cores: TypeAlias = tuple[int, ...] | int
-"""The cores to use, or how many to look for: see `claim_cores`."""
+"""The cores to use, or a number of cores to claim (see `claim_cores`)."""
 
 
 @dataclass(frozen=True)
 class Idle:
-    """What a worker sends when it waits for a job."""
+    """Message of a worker that waits for a job."""
 
     cores: tuple[int, ...]
-    """That it has to itself."""
+    """Cores that it has to itself."""
     speed: float | None = None
-    """Of this machine, measured on request before the first job (see `calibration`)."""
+    """Speed of this machine, measured on request before the first job (see `calibration`)."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """What a worker sends for each result of a job."""
+    """Message with a result of a job."""
 
     result: Any
 
 
 @dataclass(frozen=True)
-class Failed:
-    """What is said of a worker that has ended, or (with `error`) whose work has raised something."""
+class JobFailed:
+    """The end of a worker, or (with `error`) of its job."""
 
     reason: str
     error: Exception | None = None
@@ -45,26 +45,26 @@ class Failed:
 def start_worker(session: bytes, cores: Cores, calibrate: Callable[[], float] | None = None) -> ChildProcess:
     """Starts a worker; it sends `Idle`, takes a job for each `Idle`, and sends `Made` for each of its results.
 
-    `session` is a pickled `Session`. Whatever opening it, or a job, raises is the process's last message, and so is
+    `session` is a pickled `JobSession`. An error of opening it or of a job is the process's last message, and so is
     `NoFreeCoresError`. To be called in the main thread.
     """
     # Not forked: the caller may have threads that hold locks. It has children because it compiles.
     return ChildProcess(_work, session, cores, calibrate, method="spawn", may_have_children=True)
 
 
-def pickled(session: Session[Any, Any]) -> bytes:
-    """A session as workers get it."""
+def pickled(session: JobSession[Any, Any]) -> bytes:
+    """Returns a session as workers get it."""
     return pickle.dumps(session, protocol=5)
 
 
 def _work(pipe: Connection, session: bytes, cores: Cores, calibrate: Callable[[], float] | None) -> None:
-    """A worker's life, until it is ended."""
-    # What is claimed is held for as long as this lives.
+    """Runs in the worker, until it is ended."""
+    # Cores are claimed for as long as this object lives.
     claim = claim_cores(cores) if isinstance(cores, int) else None
     mine = claim.cores if claim is not None else cores
     assert isinstance(mine, tuple)
     os.sched_setaffinity(0, mine)
-    opened: Session[Any, Any] = pickle.loads(session)
+    opened: JobSession[Any, Any] = pickle.loads(session)
     carry_out = opened.open()
     speed = calibrate() if calibrate is not None else None
     while True:

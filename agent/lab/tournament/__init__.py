@@ -1,8 +1,8 @@
-"""Many matches between many players: who meets whom, spread over processes, resumed from a log, summed up.
+"""Many matches between many players: the command `tournament`.
 
-`series` runs a tournament: `contenders` says who plays, `pairing` who meets whom in which role, `matches` plays one
-match with the referee, `results` is what is kept of it, `standings` the table, by `bradley_terry` for the Elo ratings,
-`report` for people to read; `showing` is what a page shows of it, `watching` while it runs and `logged` from its log.
-`openings`, `engine_player` (an engine as a player of the referee's process) and `log` know nothing of tournaments:
-`agent.lab.measuring` measures strength with them.
+`series` runs a tournament: `contenders` take part, `pairing` seats them, `openings` are drawn (`balance` judges them),
+`matches` plays one match, `results` is what is kept of it, with the `turns` of engines, in a `log`. `standings` is the
+table, with ratings by `bradley_terry`; `report` prints it. `showing` is the page of a tournament: `watching` while it
+runs, `logged` from a log. `engine_player` plays by an engine in this process, with `teams` of helpers; `plain` is an
+engine to measure others against.
 """

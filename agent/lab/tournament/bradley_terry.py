@@ -4,10 +4,9 @@ Player i beats player j with probability g_i / (g_i + g_j). The strengths g are 
 algorithm of D. Hunter: MM algorithms for generalized Bradley-Terry models, The Annals of Statistics 32 (2004), 384-406.
 A draw counts as half a win for either.
 
-Without more, a player that has won (or lost) all its games would have no finite rating. So every player is taken to
-have won one game and lost one against an imaginary player of strength 1, whom nobody else has met: a prior that pulls
-ratings together where there are few games and fades where there are many. It also relates players to each other that no
-chain of games connects.
+A player that has won (or lost) all its games would have no finite rating. So each player has a prior of one game won
+and one lost against an imaginary player of strength 1. It pulls ratings together where there are few games, and relates
+players that no chain of games connects.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 PRIOR_GAMES = 2
-"""Half of them won. Set by hand; not tuned."""
+"""Games of the prior, half of them won."""
 
 _STEPS = 10_000
 _TOLERANCE = 1e-10
-"""On the change of all log strengths in a step."""
+"""Largest change of a log strength in the last step."""
 
 _ELO = 400.0 / math.log(10.0)
 """Points of Elo per unit of log strength."""
@@ -31,20 +30,20 @@ _ELO = 400.0 / math.log(10.0)
 
 @dataclass(frozen=True)
 class Rating:
-    """A player's Elo rating; the mean of all players' is 0."""
+    """A player's Elo rating; the mean of all players is 0."""
 
     elo: float
     low: float
-    """End of the 95 % interval."""
+    """Lower end of the 95 % interval."""
     high: float
-    """End of the 95 % interval."""
+    """Upper end of the 95 % interval."""
 
 
 def ratings(players: Sequence[str], wins: Mapping[tuple[str, str], float]) -> dict[str, Rating]:
-    """The rating of each player; `wins[a, b]` are games that a won against b, half of a draw counting for each.
+    """Returns the rating of each player; `wins[a, b]` are games that a won against b, a draw half a game for each.
 
-    The intervals are those of the normal approximation at the maximum (the inverse of the observed information), for
-    the difference to the mean of all players. They take games to be independent.
+    Intervals are of the normal approximation at the maximum (inverse of the observed information), for the difference
+    to the mean of all players. They take games to be independent.
     """
     n = len(players)
     if n == 0:

@@ -1,4 +1,4 @@
-"""Who takes part in a tournament, as the command line names them."""
+"""Players of a tournament, as the command line names them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from agent.errors import InputError
 Kind: TypeAlias = Literal["engine", "random", "legal", "agent", "address"]
 
 _LABEL = re.compile(r"([A-Za-z0-9_.+-]+)=(.+)")
-_ENGINE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_-]*)@(?P<seconds>[0-9.]+)(?:\+(?P<start>[0-9.]+))?")
+_ENGINE = re.compile(
+    r"(?P<name>[A-Za-z_][A-Za-z0-9_-]*(?:\+[1-9][0-9]*)?)@(?P<seconds>[0-9.]+)(?:\+(?P<start>[0-9.]+))?"
+)
 _RANDOM = re.compile(r"random(?::(?P<seed>[0-9]{1,9}))?")
 
 FORMS = (
     "an address (http://host:port), `agent`, `random`, `random:SEED`, `legal`, or an engine with its seconds per move "
     "such as general@0.2"
 )
-"""What a player may be."""
+"""The kinds of players, for messages."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +30,17 @@ class Contender:
     """One player of a tournament."""
 
     label: str
-    """What table and log call it."""
+    """Name in table and log."""
     spec: str
-    """What it is, as it was given."""
+    """The player as it was given."""
     kind: Kind
     engine: str = ""
     seconds: float = 0.0
-    """An engine's, per move."""
+    """Of an engine, per move."""
     start_seconds: float = 0.0
-    """An engine's, before its first move."""
+    """Of an engine, before its first move."""
     seed: int = 0
-    """Of the random player."""
+    """Of a random player."""
 
     @property
     def over_http(self) -> bool:
@@ -47,14 +49,14 @@ class Contender:
 
     @property
     def plays_one_match(self) -> bool:
-        """Whether it can play one role of one match at a time: we do not know better of a player that we only reach."""
+        """Whether it plays one role of one match at a time, as nothing else is known of it."""
         return self.kind == "address"
 
 
 def parse_contenders(texts: Sequence[str], engines: Sequence[str]) -> list[Contender]:
-    """Reads `LABEL=PLAYER` or `PLAYER`, see `FORMS`; `engines` are the names of those that there are.
+    """Reads players, each `LABEL=PLAYER` or `PLAYER` (see `FORMS`); `engines` are the names of all engines.
 
-    Raises `InputError`, also where two have one label, or one address.
+    Raises `InputError`, also for two of one label or address.
     """
     contenders = [parse_contender(text, engines) for text in texts]
     if not contenders:
@@ -71,7 +73,7 @@ def parse_contenders(texts: Sequence[str], engines: Sequence[str]) -> list[Conte
 
 
 def parse_contender(text: str, engines: Sequence[str]) -> Contender:
-    """One player. Raises `InputError`."""
+    """Reads a player. Raises `InputError`."""
     named = _LABEL.fullmatch(text)
     label, spec = (named[1], named[2]) if named else (text, text)
     if spec.startswith(("http://", "https://")):
@@ -84,7 +86,7 @@ def parse_contender(text: str, engines: Sequence[str]) -> Contender:
         return Contender(label, spec, "random", seed=int(match["seed"] or 0))
     if match := _ENGINE.fullmatch(spec):
         name, seconds, start = match["name"], _seconds(match["seconds"]), _seconds(match["start"] or "0")
-        if name in engines and seconds > 0 and math.isfinite(start):
+        if name.partition("+")[0] in engines and seconds > 0 and math.isfinite(start):
             return Contender(label, spec, "engine", name, seconds, start)
     if spec.partition("@")[0] in engines:
         raise InputError(f"{text}: an engine is given with its seconds per move, as in {spec.partition('@')[0]}@0.2")

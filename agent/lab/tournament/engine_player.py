@@ -1,4 +1,4 @@
-"""An engine as a player in the referee's process, with a clock of its own, and what is noted about its turns."""
+"""An engine as a player in the referee's process, with a clock of its own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from agent.errors import InputError
 from agent.lab.tournament.plain import make_plain_engine
+from agent.lab.tournament.turns import Turns
 from agent.refereeing.local_player import LocalPlayer
 from agent.search.choosing import general
 from agent.search.engine import Engine, Limit, Opinion, StopFlag, consider, limited
@@ -36,25 +37,25 @@ ENGINES: dict[str, Maker] = {
     "montecarlo": MonteCarlo,
     "plain": make_plain_engine,
 }
-"""Our engines by the name that the command line gives them."""
+"""Our engines by their names on the command line."""
 
 WITH_HELPERS: dict[str, Callable[[CircuitMachine, int, Team], Engine | None]] = {
     "general": lambda machine, role, team: general.make_engine(machine, role, team=team),
     "tree": lambda machine, role, team: tree.make_engine(machine, role, team, TreeSetting()),
 }
-"""Those that can search with helpers of a Ray cluster: with two of them, the name is `general+2`."""
+"""Engines that can search with helpers of a Ray cluster: with two helpers, the name is `general+2`."""
 
 ANY_MACHINE = frozenset({"montecarlo"})
-"""Those that need no circuit."""
+"""Engines that need no circuit."""
 
 
 def engine_names() -> list[str]:
-    """All engines that there are, those of other packages included."""
+    """Returns the names of all engines, those of other packages included."""
     return list(ENGINES | plugged_in())
 
 
 def is_engine(name: str) -> bool:
-    """Whether there is an engine of this name, with helpers or without."""
+    """Whether there is an engine of this name, with or without helpers."""
     base, plus, helpers = name.partition("+")
     if plus:
         return base in WITH_HELPERS and helpers.isdecimal() and int(helpers) > 0
@@ -62,13 +63,15 @@ def is_engine(name: str) -> bool:
 
 
 def make_named_engine(name: str, machine: StateMachine, role: int) -> Engine:
-    """An engine for one role. Raises `InputError` where it does not play the game."""
+    """Returns an engine for one role. Raises `InputError` where it does not play the game."""
     engine: Engine | None = None
     base, _, helpers = name.partition("+")
     if helpers:
+        if base not in WITH_HELPERS:
+            raise InputError(f"the {base} engine searches without helpers")
         if isinstance(machine, CircuitMachine):
-            # With Ray, for whoever wants it.
-            from agent.helpers.pool import with_helpers
+            # Imported here: it needs Ray.
+            from agent.lab.tournament.teams import with_helpers
 
             machine_, make = machine, WITH_HELPERS[base]
 
@@ -80,7 +83,7 @@ def make_named_engine(name: str, machine: StateMachine, role: int) -> Engine:
     elif name not in ENGINES:
         engine = plugged_in()[name](machine, role)
     elif isinstance(machine, CircuitMachine) or name in ANY_MACHINE:
-        # Those of any machine take this one too.
+        # Those that take any machine take a circuit as well.
         engine = ENGINES[name](machine, role)  # type: ignore[arg-type]
     if engine is None:
         raise InputError(f"the {name} engine does not play this game")
@@ -88,30 +91,23 @@ def make_named_engine(name: str, machine: StateMachine, role: int) -> Engine:
 
 
 class EnginePlayer(LocalPlayer):
-    """An engine that thinks on its own turns only, each for the same time, and answers earlier where it has a proof.
+    """An engine that thinks on its own turns only, each for the same time, and answers at once when it has a proof.
 
-    A role with one legal move plays it without thinking. `advance` waits for what an engine has left running, so that
-    nobody thinks in the other's time; engines that share a lock do not think at once either, where several are to move.
+    A role with one legal move plays it without thinking. `advance` waits for whatever an engine has left running.
+    Engines that share the lock `turn` do not think at the same time, where several are to move.
     """
 
     timed = False
 
     def __init__(self, engine: Engine, seconds: float, start_seconds: float = 0.0, turn: asyncio.Lock | None = None):
-        """It thinks for `seconds` on a move, and for `start_seconds` before the first one."""
-        self.slowest = 0.0
-        """Seconds that its longest turn took."""
-        self.thought = 0.0
-        """Seconds that all of them took."""
-        self.cpu = 0.0
-        """CPU seconds that this process used in them."""
-        self.proven_from: int | None = None
-        """The first ply, counted from 1 where the player began, at which it held its move to be proven and went on to
-        do so at all its turns; None if it did not at its last. Turns without a choice do not count."""
+        """Thinks for `seconds` on a move, and for `start_seconds` before the first."""
         self._engine = engine
         self._seconds = seconds
         self._start_seconds = start_seconds
         self._turn = turn or asyncio.Lock()
         self._plies = 0
+        self._slowest = self._thought = self._cpu = 0.0
+        self._proven_from: int | None = None
         self._proven_goals: list[float] = []
         self._broken: Exception | None = None
 
@@ -129,11 +125,11 @@ class EnginePlayer(LocalPlayer):
         async with self._turn:
             last = await self._in_thread(lambda stop: self._consider(legal, stop))
         if last.score is None or not last.score.proven:
-            self.proven_from = None
+            self._proven_from = None
         else:
             self._proven_goals.append(last.score.goal)
-            if self.proven_from is None:
-                self.proven_from = self._plies + 1
+            if self._proven_from is None:
+                self._proven_from = self._plies + 1
         return last.move
 
     async def follow(self, joint_move: tuple[Term, ...], state: State) -> None:
@@ -141,20 +137,26 @@ class EnginePlayer(LocalPlayer):
         try:
             await asyncio.to_thread(self._engine.advance, joint_move, state)
         except Exception as error:
-            # It has lost the thread of the match.
+            # It does not know the position any more.
             self._broken = error
             raise
 
-    def proofs_above(self, goal: int) -> int:
-        """Turns at which more than this goal was held to be proven."""
-        return sum(one > goal + 0.5 for one in self._proven_goals)
+    def turns(self, plies_before: int, goal: int, cores: int) -> Turns:
+        """Returns its turns in a match that it entered after some plies, in which it got that goal."""
+        return Turns(
+            proven_from=None if self._proven_from is None else plies_before + self._proven_from,
+            proofs_missed=sum(one > goal + 0.5 for one in self._proven_goals),
+            slowest=round(self._slowest, 4),
+            available=round(cores * self._thought, 4),
+            cpu=round(self._cpu, 4),
+        )
 
     async def _in_thread(self, think: Callable[[StopFlag], Opinion]) -> Opinion:
         stop = np.zeros(1, np.uint8)
         try:
             return await asyncio.to_thread(think, stop)
         finally:
-            # Cancelled: the thread cannot be, but it ends soon.
+            # Where this is cancelled, the thread is not, but ends soon.
             stop[0] = 1
 
     def _prepare(self, stop: StopFlag) -> Opinion:
@@ -166,7 +168,7 @@ class EnginePlayer(LocalPlayer):
         begin, cpu = time.monotonic(), time.process_time()
         opinion = consider(self._engine, legal, Limit(self._seconds), stop)
         seconds = time.monotonic() - begin
-        self.cpu += time.process_time() - cpu
-        self.thought += seconds
-        self.slowest = max(self.slowest, seconds)
+        self._cpu += time.process_time() - cpu
+        self._thought += seconds
+        self._slowest = max(self._slowest, seconds)
         return opinion

@@ -1,4 +1,4 @@
-"""The log of a series of matches, JSON lines: what it holds need not be played again."""
+"""The log of a series of matches, JSON lines: its matches need not be played again."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ Record = TypeVar("Record")
 
 
 class MatchLog(Generic[Record]):
-    """One line per match: the settings of the series, which are the same in all lines, and the match's own record."""
+    """One line per match: the settings of the series, the same in all lines, and the match's own record."""
 
     def __init__(
         self, path: Path, settings: Mapping[str, object], from_row: Callable[[dict[str, Any]], Record]
     ) -> None:
-        """`settings` is JSON data, not empty. `from_row` makes a record of what a line holds beside them; it may raise
-        `TypeError`, `KeyError` and `ValueError` for what is none, and `InputError`."""
+        """`settings` is JSON data, not empty. `from_row` makes a record of the rest of a line; it may raise
+        `TypeError`, `KeyError` and `ValueError` for anything else, and `InputError`."""
         self._path = path
         self._settings = json.loads(json.dumps(settings))
         self._from_row = from_row
-        # How each line of the log begins, whole or not.
+        # Begins each line, also an incomplete one.
         self._line_start = f"{{{json.dumps(next(iter(settings)))}: ".encode()
 
     def read(self) -> list[Record]:
-        """The matches in the log, none where there is no file; an incomplete last line is removed from the file.
+        """Returns the matches of the log, none where there is no file; removes an incomplete last line from the file.
 
-        Raises `InputError` if the log is of another series, or is none.
+        Raises `InputError` for the log of another series, and for any other file.
         """
         try:
             data = self._path.read_bytes()

@@ -1,7 +1,8 @@
-"""The page of a tournament that is over, or was interrupted: from its log."""
+"""The page of a tournament made from its log."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,18 +15,18 @@ from agent.lab.tournament.showing import TournamentPage
 from agent.web.gallery import key_of
 
 MOST_BYTES = 1 << 30
-"""Of a log that is read."""
+"""Size of a log, at most."""
 
 _BEGINNING = b'{"seed": '
-"""Of every line: the first of the settings."""
+"""Beginning of every line: the first of the settings."""
 
 _BROKEN = (ValueError, TypeError, KeyError, AttributeError)
 
 
 def read_tournament(path: Path) -> TournamentPage | None:
-    """The tournament in a log; None where the file is something else. A last line that is not complete is left out.
+    """Returns the tournament of a log; None for any other file. Ignores an incomplete last line.
 
-    Raises `InputError` where it is a log that cannot be shown.
+    Raises `InputError` for a log that cannot be shown.
     """
     try:
         with path.open("rb") as file:
@@ -44,10 +45,10 @@ def read_tournament(path: Path) -> TournamentPage | None:
     try:
         for line in data[: data.rfind(b"\n") + 1].splitlines():
             row: dict[str, Any] = bounded_json.loads(line.decode())
-            settings = Settings(**{field.name: row.pop(field.name) for field in fields(Settings)})
+            settings = Settings(**{field.name: row.pop(field.name) for field in fields(Settings) if field.name in row})
             result = read_result(row)
             for label, spec in zip(result.seats, result.specs, strict=True):
-                contenders.setdefault(label, parse_contender(f"{label}={spec}", [spec.partition("@")[0]]))
+                contenders.setdefault(label, parse_contender(f"{label}={spec}", [re.split("[@+]", spec)[0]]))
             if result.rulesheet:
                 sources.setdefault(result.game, result.rulesheet)
             results.append(result)

@@ -1,4 +1,4 @@
-"""Plays matches of a tournament, one at a time, with the referee; players over HTTP and in this process mix."""
+"""Matches of a tournament, one at a time, with the referee; players over HTTP and in this process mix."""
 
 from __future__ import annotations
 
@@ -7,26 +7,47 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 from agent.errors import InputError
+from agent.lab.tournament.balance import is_balanced
 from agent.lab.tournament.contenders import Contender
 from agent.lab.tournament.engine_player import EnginePlayer, make_named_engine
-from agent.lab.tournament.openings import Opening, draw_opening
+from agent.lab.tournament.openings import Opening, after, draw_opening
 from agent.lab.tournament.results import MatchResult, Pairing, Settings, result_of
+from agent.lab.tournament.turns import Turns
 from agent.refereeing.agent_process import AgentProcess
 from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import Participant, Referee
 from agent.search.kernel_groups import kernel_groups, playing
 from agent.sheet import Sheet
-from games.machine import State, StateMachine, Term
+from games.machine import State, StateMachine, Term, points
 from games.roles import is_random_role
 from protocol.client import PlayerClient
 from protocol.compose import Style
+from protocol.kif import read_one, write
 from protocol.scramble import make_scrambler
 
-LONGEST_CLOCK = 1_000_000
-"""Seconds: for matches whose players keep time themselves."""
+TextOpening = list[list[str]]
+"""[plies][roles], as the rulesheet spells moves."""
+
+
+@dataclass(frozen=True)
+class MatchJob:
+    """A match to be played by a worker."""
+
+    pairing: Pairing
+    opening: TextOpening | None = None
+    """None: the one that belongs to the settings' seed."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of a game, whose opening is to be drawn."""
+
+    game: str
+    number: int
 
 
 class FirstMove(LocalPlayer):
@@ -50,16 +71,8 @@ class RandomMove(LocalPlayer):
         return self._random.choice(legal)
 
 
-def play_locally(machine: StateMachine, participants: Sequence[Participant], opening: Opening) -> MatchRecord:
-    """A match between players of this process, from after the opening; errors are in its record."""
-    players = tuple(participant.player for participant in participants)
-    record = MatchRecord("", "local", machine.roles, players, LONGEST_CLOCK, LONGEST_CLOCK, "none", 0)
-    moves = [tuple(joint_move) for joint_move in opening]
-    return asyncio.run(Referee(machine, (), make_scrambler("none"), participants, record, opening=moves).run())
-
-
 class MatchPlayer:
-    """Plays the matches of a schedule that it is given, in a process of its own; keeps what the next one can use."""
+    """Plays matches, and draws openings, in a worker; keeps what the next one can use."""
 
     def __init__(self, settings: Settings, contenders: Mapping[str, Contender], sheets: Mapping[str, Sheet]) -> None:
         self._settings = settings
@@ -67,18 +80,35 @@ class MatchPlayer:
         self._sheets = sheets
         self._machines: dict[str, StateMachine] = {}
         self._agents: list[AgentProcess] = []
-        if any(contender.kind == "engine" for contender in contenders.values()):
+        if settings.balanced or any(contender.kind == "engine" for contender in contenders.values()):
             for name in playing():
                 kernel_groups()[name].load()
 
-    def play(self, pairing: Pairing) -> Iterator[MatchResult]:
-        """Plays it; yields the one result. Raises `CommandError` and `GameError`."""
+    def draw(self, game: str, number: int) -> Opening:
+        """Returns an opening for a round of a game. Raises `InputError` where there is none.
+
+        The same at each call, unless openings are to be balanced: that depends on time.
+        """
+        settings, machine = self._settings, self._machine(game)
+        seed = f"{settings.seed} {game} {number}"
+        if settings.balanced:
+            return draw_opening(machine, settings.opening_plies, seed, lambda opening: is_balanced(machine, opening))
+        return draw_opening(machine, settings.opening_plies, seed)
+
+    def play(self, pairing: Pairing, given: TextOpening | None = None) -> Iterator[MatchResult]:
+        """Plays a match from the opening `given`, or that of its round; yields its result.
+
+        Raises `CommandError` and `GameError`.
+        """
         begin = time.monotonic()
         settings, sheet = self._settings, self._sheets[pairing.game]
         machine = self._machine(pairing.game)
         seats = [index for index, role in enumerate(machine.roles) if not is_random_role(role)]
         contenders = [self._contenders[label] for label in pairing.seats]
-        opening = draw_opening(machine, settings.opening_plies, f"{settings.seed} {pairing.game} {pairing.round}")
+        if given is None:
+            opening = self.draw(pairing.game, pairing.round)
+        else:
+            opening = [[read_one(move) for move in joint_move] for joint_move in given]
         record = MatchRecord(
             game=sheet.name,
             match_id=f"tournament.{pairing.round}.{time.time_ns() // 1000}",
@@ -90,18 +120,20 @@ class MatchPlayer:
             seed=random.Random(self._seed(pairing)).getrandbits(32),
         )
         agents = self._agents_for(sum(contender.kind == "agent" for contender in contenders))
-        asyncio.run(self._referee(machine, sheet, seats, contenders, agents, record, pairing, opening))
-        yield result_of(pairing, sheet, seats, contenders, record, time.monotonic() - begin)
+        clients = asyncio.run(self._referee(machine, sheet, seats, contenders, agents, record, pairing, opening))
+        first = _first_to_choose(machine, seats, record.moves, len(opening))
+        turns = [self._turns(clients[role], record, role) for role in seats]
+        yield result_of(pairing, sheet, seats, contenders, record, time.monotonic() - begin, first, turns)
 
     def close(self) -> None:
-        """Ends the agents that it has started; they would end with this process."""
+        """Ends the agents that it has started, as the end of this process would."""
         for agent in self._agents:
             agent.close()
         self._agents = []
 
     def _machine(self, game: str) -> StateMachine:
         if game not in self._machines:
-            # Matches come game by game: those of earlier games are not needed again.
+            # Matches come game by game: machines of earlier games are not needed again.
             self._machines = {game: self._sheets[game].machine()}
         return self._machines[game]
 
@@ -118,6 +150,12 @@ class MatchPlayer:
     def _seed(self, pairing: Pairing) -> str:
         return f"{self._settings.seed} {pairing.game} {pairing.round} {' '.join(pairing.seats)}"
 
+    def _turns(self, client: PlayerClient | LocalPlayer, record: MatchRecord, role: int) -> Turns | None:
+        if not isinstance(client, EnginePlayer):
+            return None
+        goal = points(record.goals[role]) if record.goals else 100
+        return client.turns(record.opening_plies, goal, self._settings.cores)
+
     async def _referee(
         self,
         machine: StateMachine,
@@ -128,7 +166,8 @@ class MatchPlayer:
         record: MatchRecord,
         pairing: Pairing,
         opening: Opening,
-    ) -> None:
+    ) -> dict[int, PlayerClient | LocalPlayer]:
+        """Returns the players by role."""
         scrambler = make_scrambler(record.scramble, record.seed)
         waiting = iter(agents)
         turn = asyncio.Lock()
@@ -159,10 +198,35 @@ class MatchPlayer:
             ]
             moves = [tuple(joint_move) for joint_move in opening]
             await Referee(machine, sheet.rulesheet, scrambler, participants, record, opening=moves).run()
+        return clients
 
 
-def open_session(
+def _first_to_choose(
+    machine: StateMachine, seats: Sequence[int], moves: Sequence[tuple[Term, ...]], opening_plies: int
+) -> int | None:
+    """The seat that was the first to have a choice after the opening; None if several were at once, or none."""
+    state = after(machine, moves[:opening_plies])
+    for joint_move in moves[opening_plies:]:
+        choosing = [seat for seat, role in enumerate(seats) if len(machine.legal(state, role)) > 1]
+        if choosing:
+            return choosing[0] if len(choosing) == 1 else None
+        state = machine.next(state, joint_move)
+    return None
+
+
+def open_playing(
     settings: Settings, contenders: Mapping[str, Contender], sheets: Mapping[str, Sheet]
-) -> Callable[[Pairing], Iterator[MatchResult]]:
-    """In a worker: what plays matches."""
-    return MatchPlayer(settings, contenders, sheets).play
+) -> Callable[[MatchJob], Iterator[MatchResult]]:
+    """In a worker: returns the function that plays matches."""
+    player = MatchPlayer(settings, contenders, sheets)
+    return lambda job: player.play(job.pairing, job.opening)
+
+
+def open_drawing(settings: Settings, sheets: Mapping[str, Sheet]) -> Callable[[Round], Iterator[TextOpening]]:
+    """In a worker: returns the function that draws openings."""
+    player = MatchPlayer(settings, {}, sheets)
+
+    def draw(wanted: Round) -> Iterator[TextOpening]:
+        yield [[write(move) for move in joint_move] for joint_move in player.draw(wanted.game, wanted.number)]
+
+    return draw

@@ -1,4 +1,4 @@
-"""Openings of matches: joint moves at random, the same for all matches that are to be compared."""
+"""Openings of matches: random joint moves, the same for all matches that are compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent.errors import InputError
 from games.machine import State, StateMachine, Term
 
 OPENING_TRIES = 1000
-"""Random openings that may end the match, or be refused, before the game is given up."""
+"""Random openings that may end the match, or be refused, before the search for one is given up."""
 
 Opening = list[list[Term]]
 """[plies][roles]"""
@@ -18,7 +18,7 @@ Opening = list[list[Term]]
 def draw_opening(
     machine: StateMachine, plies: int, seed: str, accept: Callable[[Opening], bool] = lambda opening: True
 ) -> Opening:
-    """The opening of that many plies that belongs to a seed; on request one that is acceptable.
+    """Returns the first acceptable opening of that many plies that belongs to a seed.
 
     Raises `InputError` where there is none.
     """
@@ -31,7 +31,7 @@ def draw_opening(
 
 
 def random_opening(machine: StateMachine, plies: int, generator: random.Random) -> Opening:
-    """`plies` uniformly random joint moves from the start that do not end the match. Raises `InputError` if none do."""
+    """Returns uniformly random joint moves from the start that do not end the match. Raises `InputError`."""
     for _ in range(OPENING_TRIES):
         state = machine.initial()
         opening: Opening = []
@@ -47,7 +47,7 @@ def random_opening(machine: StateMachine, plies: int, generator: random.Random) 
 
 
 def after(machine: StateMachine, joint_moves: Sequence[Sequence[Term]]) -> State:
-    """The state that joint moves lead to from the start."""
+    """Returns the state after joint moves from the start."""
     state = machine.initial()
     for joint_move in joint_moves:
         state = machine.next(state, joint_move)

@@ -1,4 +1,4 @@
-"""Who meets whom, and in which roles."""
+"""Choices of players for the roles of a game."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Seating = tuple[str, ...]
 
 
 def seatings(players: Sequence[str], roles: int) -> list[Seating]:
-    """The matches of one round of one game: every choice of as many players as there are roles, rotated through them.
+    """Returns the matches of one round of a game: every choice of players, in all rotations of the roles.
 
-    So every player has every role equally often, and for two roles all pairs meet in both orders. Where there are fewer
-    players than roles, they take turns in filling them, and some play against themselves.
+    Every player has every role equally often; for two roles, all pairs meet in both orders. Fewer players than roles
+    take turns in filling them, and play against themselves.
     """
     if len(players) >= roles:
         rows = [list(chosen) for chosen in combinations(players, roles)]

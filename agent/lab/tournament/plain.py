@@ -1,4 +1,4 @@
-"""A plain engine for Reversi, to measure others against: alpha-beta by rules of thumb, without patterns."""
+"""A plain engine for Reversi, to measure others against: alpha-beta with rules of thumb instead of patterns."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from games.gdl.running.machine import CircuitMachine
 from games.native.reversi.recognise import recognise
 
 PLAIN_DEPTH = 6
-"""Plies that it searches. Set by hand; not tuned."""
+"""Plies that it searches."""
 
 
 def make_plain_engine(machine: CircuitMachine, role: int) -> ReversiEngine | None:
-    """The engine for one role (by index); None where the machine plays no game of the family."""
+    """Returns the engine for one role (by index); None for a game of another family."""
     binding = recognise(machine)
     if binding is None:
         return None

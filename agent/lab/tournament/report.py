@@ -1,8 +1,9 @@
-"""A tournament as a person sees it: progress while it runs, the table at its end; the table as CSV."""
+"""A tournament for people: progress while it runs, the tables at its end; the table as CSV."""
 
 from __future__ import annotations
 
 import csv
+import statistics
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,18 +13,19 @@ from rich.progress import Progress
 
 from agent.console import Align, console, print_table, progress_bar, shows_progress
 from agent.errors import InputError
+from agent.lab.tally import Tally
 from agent.lab.tournament.results import MatchResult, Pairing
-from agent.lab.tournament.series import Watcher
+from agent.lab.tournament.series import SeriesWatcher
 from agent.lab.tournament.standings import Average, Line, Standings
 from agent.sheet import Sheet
 
 MAX_PLACES = 16
-"""So many lines below the bar say what runs where. Set by hand; not tuned."""
+"""Lines below the bar, a match each."""
 
 
 @contextmanager
-def progress() -> Iterator[Watcher]:
-    """Shows how far a tournament is and how long it still takes: a bar on a terminal, else a line per match."""
+def progress() -> Iterator[SeriesWatcher]:
+    """Shows the progress of a tournament and the time left: a bar on a terminal, else a line per match."""
     if not shows_progress():
         yield _Lines()
         return
@@ -31,7 +33,7 @@ def progress() -> Iterator[Watcher]:
         yield _Bar(bar)
 
 
-class _Bar(Watcher):
+class _Bar(SeriesWatcher):
     def __init__(self, bar: Progress) -> None:
         self._bar = bar
         self._task = bar.add_task("setting up", total=None)
@@ -42,7 +44,7 @@ class _Bar(Watcher):
         self._bar.reset(self._task, total=matches - len(known), description="matches")
 
     def started(self, pairing: Pairing, place: str) -> None:
-        # What was lost elsewhere is not under way there any more.
+        # A match that was lost elsewhere is not under way there any more.
         self._running = {where: what for where, what in self._running.items() if what != pairing}
         self._running[place] = pairing
         shown = [f"{where}: {name(what)}" for where, what in self._running.items()]
@@ -62,7 +64,7 @@ class _Bar(Watcher):
         self._bar.console.print(line)
 
 
-class _Lines(Watcher):
+class _Lines(SeriesWatcher):
     def __init__(self) -> None:
         self._begin = time.monotonic()
         self._matches = self._known = self._played = 0
@@ -85,17 +87,17 @@ class _Lines(Watcher):
 
 
 def name(pairing: Pairing) -> str:
-    """Which match it is."""
+    """Returns game, round and players of a match."""
     return f"{pairing.game}, round {pairing.round}: {', '.join(pairing.seats)}"
 
 
 def describe_loss(pairing: Pairing, reason: str) -> str:
-    """That a match is missing, on one line."""
+    """Returns a line about a missing match."""
     return f"{name(pairing)}: lost twice, and missing from the table ({reason})"
 
 
 def describe(result: MatchResult, place: str) -> str:
-    """A match on one line."""
+    """Returns a line about a match."""
     goals = result.goals or [None] * len(result.seats)
     seats = ", ".join(
         f"{role} {player} {'-' if goal is None else goal}"
@@ -107,7 +109,7 @@ def describe(result: MatchResult, place: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in the two units that matter."""
+    """Returns a time in its two largest units."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -117,7 +119,7 @@ def duration(seconds: float) -> str:
 
 
 def show(standings: Standings) -> None:
-    """Prints the table: roles played, mean goal, results against others; with several games, the mean goal in each.
+    """Prints the tables: goals and results; goals by game; points by who moved first; turns of engines.
 
     Intervals are those of 95 %.
     """
@@ -139,6 +141,12 @@ def show(standings: Standings) -> None:
         print_table(
             games, [[game, *(_mean(line.by_game[game]) for line in standings.lines)] for game in standings.games]
         )
+    if any(line.moving_first.games for line in standings.lines):
+        print()
+        _show_points(standings)
+    if any(line.turns.plies for line in standings.lines):
+        print()
+        _show_turns(standings)
     if standings.stalled:
         print(f"{standings.stalled} matches have no result: some role had no legal move before the end")
     if standings.lost:
@@ -160,13 +168,13 @@ def write_csv(path: Path, standings: Standings) -> None:
 
 
 def _row(line: Line) -> list[str]:
-    score, rating, goals = line.score, line.rating, line.goals.as_json()
+    tally, rating, goals = line.tally, line.rating, line.goals.as_json()
     return [
         line.contender.label,
         str(line.goals.seats),
         _mean(line.goals),
         f"{goals['low']:.1f}..{goals['high']:.1f}" if goals["average"] is not None else "-",
-        f"{score.wins} {score.draws} {score.losses}",
+        f"{tally.wins} {tally.draws} {tally.losses}",
         f"{rating.elo:+.0f}" if rating else "-",
         f"{rating.low:+.0f}..{rating.high:+.0f}" if rating else "-",
         ", ".join(f"{number} {kind}" for kind, number in sorted(line.errors.items())) or "0",
@@ -175,3 +183,44 @@ def _row(line: Line) -> list[str]:
 
 def _mean(average: Average) -> str:
     return f"{average.total / average.seats:.1f}" if average.seats else "-"
+
+
+def _show_points(standings: Standings) -> None:
+    """Points against others, a draw half a point; in all, and by who had the first choice after the opening."""
+    columns: list[tuple[str, Align]] = [("points of", "left")]
+    columns += [(title, "right") for title in ("all", "95 %", "moving first", "95 %", "moving later", "95 %")]
+    rows = [
+        [line.contender.label, *_share(line.tally), *_share(line.moving_first), *_share(line.moving_later)]
+        for line in standings.lines
+    ]
+    print_table(columns, rows)
+
+
+def _share(tally: Tally) -> tuple[str, str]:
+    if not tally.games:
+        return "-", "-"
+    low, high = tally.interval()
+    return f"{100 * tally.share:.1f} % of {tally.games}", f"{100 * low:.1f}..{100 * high:.1f}"
+
+
+def _show_turns(standings: Standings) -> None:
+    """Medians of when results were proven, longest turns, and whether CPU time was missing."""
+    columns: list[tuple[str, Align]] = [("turns of", "left")]
+    columns += [
+        (title, "right")
+        for title in ("proven from ply", "plies to end", "never proven", "proofs missed", "longest turn", "CPU used")
+    ]
+    rows = [
+        [
+            line.contender.label,
+            f"{statistics.median(turns.plies):g}",
+            f"{statistics.median(turns.before_end):g}",
+            f"{turns.never} of {len(turns.plies)}",
+            str(turns.proofs_missed),
+            f"{turns.slowest:.3f} s",
+            f"{100 * turns.busy:.0f} %",
+        ]
+        for line in standings.lines
+        if (turns := line.turns).plies
+    ]
+    print_table(columns, rows)

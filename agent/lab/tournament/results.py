@@ -1,13 +1,14 @@
-"""What is kept of a tournament's matches, and what they have in common."""
+"""Results of a tournament's matches, and their common settings."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from agent.errors import InputError
 from agent.lab.tournament.contenders import Contender
+from agent.lab.tournament.turns import Turns
 from agent.refereeing.record import MatchRecord
 from agent.sheet import Sheet
 from protocol.kif import write
@@ -16,10 +17,10 @@ from protocol.scramble import ScrambleStyle
 
 @dataclass(frozen=True)
 class Settings:
-    """What all matches have in common; those that differ in it are not counted together."""
+    """Settings of all matches; matches of other settings are not counted together."""
 
     seed: int
-    """Of openings, of the players `random` and of the moves that the referee makes."""
+    """Seed of openings, of `random` players and of the referee's moves."""
     opening_plies: int
     """Plies played at random before the players take over."""
     start_clock: int
@@ -28,10 +29,12 @@ class Settings:
     """Seconds, for players over HTTP."""
     scramble: ScrambleStyle
     cores: int
-    """That a match has to itself."""
+    """Cores of each match."""
+    balanced: bool = False
+    """Whether openings are left out that a short search takes to be decided."""
 
     def as_json(self) -> dict[str, object]:
-        """As data."""
+        """Returns the settings as data."""
         return asdict(self)
 
 
@@ -42,50 +45,66 @@ class Pairing:
     game: str
     """The rulesheet's name."""
     round: int
-    """From 1. All matches of a game's round have one opening."""
+    """Number from 1. All matches of a round have one opening."""
     seats: tuple[str, ...]
-    """The label of the player of each role that is not nature's."""
+    """Label of the player of each role, without nature's."""
 
 
 @dataclass(frozen=True)
 class MatchResult:
-    """A match that was played, as plain data. Lists by seat leave the roles of nature out."""
+    """A match that was played, as plain data. Seats are the roles without nature's."""
 
     game: str
     round: int
     seats: list[str]
-    """By seat, labels of players."""
+    """Labels of players, by seat."""
     specs: list[str]
-    """By seat, what those players are."""
+    """Those players as they were given (`Contender.spec`), by seat."""
     rules: str
     """Digest of the rulesheet's text."""
     roles: list[str]
-    """By seat."""
+    """Names of roles, by seat."""
     outcome: str
     """`finished`, or `stalled` where a role had no legal move before the end."""
     goals: list[int | None]
-    """By seat, 0..100; None where the rules give no value. Empty unless the match finished."""
+    """0..100, by seat; None where the rules give no value. Empty unless the match finished."""
     opening: list[list[str]]
-    """[plies][roles of the game]: random moves, as the rulesheet spells them."""
+    """[plies][roles of the game]: random moves, in the rulesheet's spelling."""
     moves: list[list[str]]
-    """[plies][roles of the game]: those of the players."""
+    """[plies][roles of the game]: moves of the players."""
     errors: list[dict[str, object]]
-    """What players did wrong: `seat`, and the fields of a match record's errors."""
+    """Errors of players: `seat`, and the fields of a match record's errors."""
     seconds: float
-    """That the match took."""
+    """Duration of the match."""
     rulesheet: str = ""
-    """The rulesheet's text, in one match of each game at least, so that a log is enough to show its matches again."""
+    """Text of the rulesheet, in at least one match of each game: a log is enough to show its matches again."""
+    chose_first: int | None = None
+    """Seat that was the first to have a choice after the opening; None if several were at once, or none."""
+    turns: list[Turns | None] = field(default_factory=list)
+    """Turns of the engines in this process, by seat; None for other players."""
 
     @property
     def pairing(self) -> Pairing:
-        """The match of the schedule that it is."""
+        """The match of the schedule."""
         return Pairing(self.game, self.round, tuple(self.seats))
+
+    @property
+    def length(self) -> int:
+        """Plies from the start of the match to its end."""
+        return len(self.opening) + len(self.moves)
 
 
 def result_of(
-    pairing: Pairing, sheet: Sheet, seats: list[int], contenders: list[Contender], record: MatchRecord, seconds: float
+    pairing: Pairing,
+    sheet: Sheet,
+    seats: list[int],
+    contenders: list[Contender],
+    record: MatchRecord,
+    seconds: float,
+    chose_first: int | None,
+    turns: list[Turns | None],
 ) -> MatchResult:
-    """The result that a match's record holds. `seats` are the indices of the roles that are not nature's."""
+    """Returns the result of a match. `seats` are the indices of the roles that are not nature's."""
     by_role = {write(record.roles[role]): seat for seat, role in enumerate(seats)}
     moves = [[write(move) for move in joint_move] for joint_move in record.moves]
     return MatchResult(
@@ -101,17 +120,20 @@ def result_of(
         moves=moves[record.opening_plies :],
         errors=[{"seat": by_role[write(error.role)], **error.as_json()} for error in record.errors],
         seconds=round(seconds, 3),
+        chose_first=chose_first,
+        turns=turns,
     )
 
 
 def digest(sheet: Sheet) -> str:
-    """Tells a rulesheet's text from another one's."""
+    """Returns a digest of a rulesheet's text."""
     return hashlib.sha256(sheet.source.encode()).hexdigest()[:16]
 
 
 def read_result(row: dict[str, Any]) -> MatchResult:
-    """A result from a line of a log. Raises `TypeError` and `ValueError` for what is none."""
-    result = MatchResult(**row)
+    """Returns the result of a log's line. Raises `TypeError` and `ValueError` for anything else."""
+    turns = [entry and Turns(**entry) for entry in row.pop("turns", [])]
+    result = MatchResult(**row, turns=turns)
     lists = (result.seats, result.specs, result.roles, result.goals, result.opening, result.moves, result.errors)
     if not all(isinstance(entry, list) for entry in lists) or not isinstance(result.round, int):
         raise ValueError
@@ -125,9 +147,9 @@ def read_result(row: dict[str, Any]) -> MatchResult:
 
 
 def check_same(result: MatchResult, contenders: dict[str, Contender], sheets: dict[str, Sheet], log: str) -> bool:
-    """Whether a logged match is one of this tournament's players and games.
+    """Whether a logged match is one of these players and games.
 
-    Raises `InputError` where a player or a game of the same name was another one.
+    Raises `InputError` where a player or a game of that name was another one.
     """
     if result.game not in sheets or not all(seat in contenders for seat in result.seats):
         return False

@@ -1,4 +1,4 @@
-"""Runs a tournament: the schedule, less what its log holds already, spread over processes."""
+"""Runs a tournament: the matches of its schedule that are not in its log, spread over processes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 
 from agent.errors import InputError
-from agent.lab.jobs.executor import Done, Executor, Lost, Session, Started, Task
+from agent.lab.jobs.executor import Executor, JobDone, JobSession, Lost, Started, Task
+from agent.lab.jobs.gather import gather
 from agent.lab.tournament.contenders import Contender
 from agent.lab.tournament.log import MatchLog
-from agent.lab.tournament.matches import open_session
+from agent.lab.tournament.matches import MatchJob, Round, TextOpening, open_drawing, open_playing
 from agent.lab.tournament.pairing import seatings
-from agent.lab.tournament.results import MatchResult, Pairing, Settings, check_same, read_result
+from agent.lab.tournament.results import MatchResult, Pairing, Settings, check_same, digest, read_result
 from agent.lab.tournament.standings import Standings
 from agent.search.kernel_groups import CIRCUIT, playing
 from agent.sheet import Sheet, load
@@ -24,34 +25,33 @@ from protocol.client import ClientError, Malformed, PlayerClient
 from protocol.messages import Info
 
 MAX_MATCHES = 1_000_000
-"""More are taken for a mistake."""
-
+"""Matches of a tournament, at most; more are taken for a mistake."""
 
 ANSWER_SECONDS = 5.0
-"""How long an address may take to show that there is a player. Set by hand; not tuned."""
+"""Longest wait for the player at an address."""
 
 
-class Watcher:
-    """Hears of a tournament as it goes; does nothing with it unless overridden."""
+class SeriesWatcher:
+    """Hears of the events of a tournament; ignores them unless overridden."""
 
     def begins(self, sheets: Sequence[Sheet], matches: int, known: Collection[MatchResult]) -> None:
-        """It has that many matches, of which some are in the log already."""
+        """The tournament has that many matches; some are known from the log."""
 
     def started(self, pairing: Pairing, place: str) -> None:
-        """A match begins there."""
+        """A match begins."""
 
     def ended(self, result: MatchResult, place: str) -> None:
-        """One more match was played."""
+        """A match was played."""
 
     def lost(self, pairing: Pairing, reason: str) -> None:
-        """A match was begun twice, and its worker ended both times: the table is without it."""
+        """A match was begun twice, its worker ended both times, and the table is without it."""
 
     def tell(self, line: str) -> None:
-        """Something else that people may like to know: machines that come and go."""
+        """Takes another line for people: machines that come and go."""
 
 
 def schedule(contenders: Sequence[Contender], sheets: Sequence[Sheet], rounds: int) -> list[Pairing]:
-    """All matches, game by game and round by round. Raises `InputError` where these players cannot fill the roles."""
+    """Returns all matches, game by game and round by round. Raises `InputError` where players cannot fill the roles."""
     pairings: list[Pairing] = []
     labels = [contender.label for contender in contenders]
     single = {contender.label for contender in contenders if contender.plays_one_match}
@@ -78,62 +78,103 @@ def run_tournament(
     rounds: int,
     executor: Executor,
     log: Path | None = None,
-    watcher: Watcher | None = None,
+    watcher: SeriesWatcher | None = None,
 ) -> Standings:
-    """Plays all matches of a tournament that its log does not hold; the standings.
+    """Plays the matches of a tournament that its log does not hold; returns the standings.
 
-    `games` are own rulesheets' names or files. Each match has `settings.cores` cores of the executor to itself; an
-    address is in one match at a time. A log of the same settings may hold other players and games as well: more rounds,
-    players and games may be added later. To be called in the main thread, which gets `KeyboardInterrupt`; the workers
-    end with it. Raises `InputError` where players, games or log make no sense, and `LostWorkerError`.
+    `games` are names of own rulesheets, or files. Each match has `settings.cores` cores to itself; an address is in one
+    match at a time. A log of the same settings may hold other players, games and rounds as well. To be called in the
+    main thread, for `KeyboardInterrupt`, with which workers end. Raises `InputError` where players, games or log make
+    no sense, and `LostWorkerError`.
     """
-    watcher = watcher or Watcher()
+    watcher = watcher or SeriesWatcher()
     executor.check(settings.cores)
     sheets = {sheet.name: sheet for sheet in map(load, games)}
     if len(sheets) < len(games):
         raise InputError("two of the games have the same name; a tournament tells games apart by their files' names")
+    if settings.balanced:
+        _check_balanced(settings, list(sheets.values()))
     pairings = schedule(contenders, list(sheets.values()), rounds)
     by_label = {contender.label: contender for contender in contenders}
     file = None if log is None else MatchLog(log, settings.as_json(), read_result)
     wanted = set(pairings)
     results: dict[Pairing, MatchResult] = {}
+    openings: dict[Round, TextOpening] = {}
     logged_rules: set[str] = set()
     for result in file.read() if file is not None else []:
         if result.rulesheet:
             logged_rules.add(result.game)
         if check_same(result, by_label, sheets, str(log)) and result.pairing in wanted:
             results[result.pairing] = result
+        if result.game in sheets and result.rules == digest(sheets[result.game]):
+            openings[Round(result.game, result.round)] = result.opening
     watcher.begins(list(sheets.values()), len(pairings), results.values())
 
+    missing = [pairing for pairing in pairings if pairing not in results]
+    asyncio.run(_check_addresses([by_label[label] for label in sorted({s for p in missing for s in p.seats})]))
+    if settings.balanced:
+        openings |= _draw_openings(missing, openings, settings, sheets, executor, watcher)
     tasks = [
-        Task(pairing, frozenset(label for label in pairing.seats if by_label[label].plays_one_match))
-        for pairing in pairings
-        if pairing not in results
+        Task(
+            MatchJob(pairing, openings.get(Round(pairing.game, pairing.round)) if settings.balanced else None),
+            frozenset(label for label in pairing.seats if by_label[label].plays_one_match),
+        )
+        for pairing in missing
     ]
-    asyncio.run(_check_addresses([by_label[label] for label in sorted({s for task in tasks for s in task.job.seats})]))
     engines = any(contender.kind in ("engine", "agent") for contender in contenders)
-    session = Session(
-        partial(open_session, settings, by_label, sheets), settings.cores, playing() if engines else (CIRCUIT,)
+    session = JobSession(
+        partial(open_playing, settings, by_label, sheets), settings.cores, playing() if engines else (CIRCUIT,)
     )
     lost = 0
     with contextlib.closing(executor.run(session, tasks, watcher.tell)) as events:
         for event in events:
             match event:
                 case Started(number, place):
-                    watcher.started(tasks[number].job, place)
-                case Done(_, place, result):
+                    watcher.started(missing[number], place)
+                case JobDone(_, place, result):
                     if file is not None:
                         file.append(_row(result, sheets, logged_rules))
                     results[result.pairing] = result
                     watcher.ended(result, place)
                 case Lost(number, _, reason):
                     lost += 1
-                    watcher.lost(tasks[number].job, reason)
+                    watcher.lost(missing[number], reason)
     return Standings(contenders, list(sheets), results.values(), lost)
 
 
+def _check_balanced(settings: Settings, sheets: Sequence[Sheet]) -> None:
+    """Raises `InputError` where no opening can be balanced."""
+    if settings.opening_plies == 0:
+        raise InputError("balanced openings have at least one ply: name their length by --opening")
+    for sheet in sheets:
+        if len(sheet.roles) != 2 or any(map(is_random_role, sheet.roles)):
+            raise InputError(f"{sheet.name}: only games of two players have balanced openings")
+
+
+def _draw_openings(
+    missing: Sequence[Pairing],
+    known: Collection[Round],
+    settings: Settings,
+    sheets: Mapping[str, Sheet],
+    executor: Executor,
+    watcher: SeriesWatcher,
+) -> dict[Round, TextOpening]:
+    """Draws balanced openings for rounds without one.
+
+    All matches of a round have one opening, but two searches may judge it differently: it is drawn once, beforehand.
+    """
+    rounds = list(dict.fromkeys(Round(pairing.game, pairing.round) for pairing in missing))
+    rounds = [wanted for wanted in rounds if wanted not in known]
+    if not rounds:
+        return {}
+    watcher.tell(f"drawing {len(rounds)} balanced openings")
+    session = JobSession(partial(open_drawing, settings, sheets), settings.cores, playing())
+    drawn = gather(executor, session, rounds, watcher.tell)
+    return {rounds[done.number]: done.result for done in drawn}
+
+
 def _row(result: MatchResult, sheets: Mapping[str, Sheet], logged_rules: set[str]) -> dict[str, object]:
-    """A match's line of the log: the first of each game has the rules, for whoever shows its matches."""
+    """Returns a match's line of the log; the first of each game has the rules, to show its matches."""
     row = asdict(result)
     if result.game in logged_rules:
         del row["rulesheet"]
@@ -144,14 +185,14 @@ def _row(result: MatchResult, sheets: Mapping[str, Sheet], logged_rules: set[str
 
 
 async def _check_addresses(contenders: Sequence[Contender]) -> None:
-    """Raises `InputError` where nobody is at an address: all matches of that player would be worth nothing."""
+    """Raises `InputError` where no player is at an address: all its matches would be worthless."""
     for contender in contenders:
         if contender.kind == "address":
             async with PlayerClient(contender.spec) as client:
                 try:
                     await client.send(Info(), timeout=ANSWER_SECONDS)
                 except Malformed:
-                    # Whatever it is, managers that do not ask for it can do without.
+                    # A manager that does not ask for INFO can do without.
                     pass
                 except ClientError as error:
                     raise InputError(

@@ -1,6 +1,6 @@
 """A tournament for the page: the table so far, and each match as a replay made of its moves.
 
-Positions are worked out when somebody looks at a match: nothing but moves is kept while a tournament runs.
+Positions are computed when somebody looks at a match: only moves are kept while a tournament runs.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from protocol.terms import TextError
 log = logging.getLogger(__name__)
 
 KEPT = 4
-"""Matches that are remembered with all their positions."""
+"""Matches kept with all their positions."""
 
 REFEREE = "referee"
-"""Who plays the roles of nature."""
+"""Player of nature's roles."""
 
 
 @dataclass
 class TournamentPage(ShownTournament):
-    """The results of a tournament, which may still become more. Its readers are in other threads than its writer, who
-    only appends."""
+    """The results of a tournament, to which more may be added. Readers are in other threads than the writer, who only
+    appends."""
 
     key: str
     title: str
     contenders: Sequence[Contender]
     games: list[str]
     sources: Mapping[str, str]
-    """By game, the rulesheet's text; matches of other games have no replay."""
+    """Texts of rulesheets by game; matches of other games have no replay."""
     settings: Settings
     planned: int | None = None
     running: bool = False
@@ -52,15 +52,15 @@ class TournamentPage(ShownTournament):
     def __post_init__(self) -> None:
         self.results: list[MatchResult] = []
         self.known = 0
-        """How many of them were there when it began."""
+        """Number of results from the log."""
         self.began = time.monotonic()
         self._replays: OrderedDict[str, Transcript] = OrderedDict()
         self._standings: Standings | None = None
 
     def _moment(self) -> tuple[bool, Standings]:
-        """Whether it runs, and the table. Asked for in this order: what is over has all of its matches."""
+        """Returns whether it runs, and the table, read in this order: a tournament that is over has all its matches."""
         running = self.running
-        # In a variable of its own: another reader may put a newer table into the attribute meanwhile.
+        # A local variable: another reader may replace the attribute meanwhile.
         played, table = len(self.results), self._standings
         if table is None or len(table.results) != played:
             self._standings = table = Standings(self.contenders, self.games, self.results[:played])
@@ -111,7 +111,7 @@ class TournamentPage(ShownTournament):
                 {"role": role, "player": player, "goal": goal}
                 for role, player, goal in zip(result.roles, result.seats, goals, strict=True)
             ],
-            "plies": len(result.opening) + len(result.moves),
+            "plies": result.length,
             "outcome": result.outcome,
             "errors": len(result.errors),
             "key": self._key_of(result) if result.game in self.sources else None,
@@ -137,8 +137,8 @@ class TournamentPage(ShownTournament):
 
 
 def replay(key: str, result: MatchResult, source: str, settings: Settings) -> Transcript:
-    """The match with all its positions. Raises `GameError`, `TextError` and `TypeError` where its moves are none of
-    these rules."""
+    """Returns a match with all its positions. Raises `GameError`, `TextError` and `TypeError` where its moves do not
+    suit the rules."""
     machine = _machine(source)
     by_role = dict(zip(result.roles, result.seats, strict=True))
     names = [write(role) for role in machine.roles]
@@ -163,7 +163,7 @@ def replay(key: str, result: MatchResult, source: str, settings: Settings) -> Tr
     ]
     goals = dict(zip(result.roles, result.goals, strict=False))
     finished = result.outcome == "finished"
-    # Those of nature's roles were not kept.
+    # Goals of nature's roles are not kept.
     transcript.end("finished" if finished else "stalled", [goals.get(name) for name in names] if finished else [])
     return transcript
 

@@ -1,34 +1,36 @@
-"""What a tournament has shown so far: a table of the players, over all games and game by game."""
+"""Table of a tournament's players, over all games and game by game."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 
-from agent.lab.tally import Score, wilson
+from agent.lab.tally import Tally, wilson
 from agent.lab.tournament.bradley_terry import PRIOR_GAMES, Rating, ratings
 from agent.lab.tournament.contenders import Contender
 from agent.lab.tournament.results import MatchResult, Settings
+from agent.lab.tournament.turns import TurnStatistics
 from games.machine import points
 
 
 @dataclass
 class Average:
-    """The mean of goals."""
+    """Mean of goals."""
 
     seats: int = 0
     """Roles played in matches that finished."""
     total: int = 0
+    """Sum of goals."""
 
     def add(self, goal: int) -> None:
-        """One more role played."""
+        """Counts one more role played."""
         self.seats += 1
         self.total += goal
 
     def as_json(self) -> dict[str, float | int | None]:
-        """Mean, 0..100, and its 95 % interval (see `wilson`); None where nothing was played."""
+        """Returns the mean, 0..100, and its 95 % interval (see `wilson`); None where nothing was played."""
         if not self.seats:
             return {"seats": 0, "average": None, "low": None, "high": None}
         low, high = wilson(self.total / self.seats / 100.0, self.seats)
@@ -43,27 +45,32 @@ class Average:
 
 @dataclass
 class Line:
-    """What the table says of one player."""
+    """A player's line of the table."""
 
     contender: Contender
     goals: Average = field(default_factory=Average)
     by_game: dict[str, Average] = field(default_factory=dict)
-    by_opponent: dict[str, Score] = field(default_factory=dict)
-    """Roles compared with those of another player in the same match: who had the higher goal."""
+    by_opponent: dict[str, Tally] = field(default_factory=dict)
+    """Comparisons of its goals with those of each other player of the same match."""
+    moving_first: Tally = field(default_factory=Tally)
+    """Comparisons in matches in which it was the first to have a choice after the opening."""
+    moving_later: Tally = field(default_factory=Tally)
+    """Comparisons in matches in which another player was the first."""
+    turns: TurnStatistics = field(default_factory=TurnStatistics)
     errors: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    """How many of each kind, in all matches."""
+    """Number of errors of each kind, in all matches."""
     rating: Rating | None = None
-    """None where it met nobody."""
+    """None for a player that met no other."""
 
     @property
-    def score(self) -> Score:
-        """Against all opponents together."""
-        scores = self.by_opponent.values()
-        return Score(sum(s.wins for s in scores), sum(s.draws for s in scores), sum(s.losses for s in scores))
+    def tally(self) -> Tally:
+        """Comparisons with all opponents together."""
+        tallies = self.by_opponent.values()
+        return Tally(sum(t.wins for t in tallies), sum(t.draws for t in tallies), sum(t.losses for t in tallies))
 
 
 class Standings:
-    """The table. Does not depend on the order in which matches were played, nor on times."""
+    """The table. Does not depend on the order in which matches were played."""
 
     def __init__(
         self,
@@ -77,15 +84,15 @@ class Standings:
         self.stalled = 0
         """Matches without a result, in which some role had no legal move."""
         self.lost = lost
-        """Matches that are missing, as their workers ended twice."""
+        """Matches missing because their workers ended twice."""
         lines = {c.label: Line(c, by_game={game: Average() for game in games}) for c in contenders}
         for result in self.results:
             self._count(result, lines)
         met = [line.contender.label for line in lines.values() if line.by_opponent]
         wins = {
-            (player, other): score.wins + 0.5 * score.draws
+            (player, other): tally.wins + 0.5 * tally.draws
             for player in met
-            for other, score in lines[player].by_opponent.items()
+            for other, tally in lines[player].by_opponent.items()
         }
         for player, rating in ratings(met, wins).items():
             lines[player].rating = rating
@@ -99,19 +106,26 @@ class Standings:
             self.stalled += 1
             return
         goals = [points(goal) for goal in result.goals]
-        for seat, goal in zip(result.seats, goals, strict=True):
-            lines[seat].goals.add(goal)
-            lines[seat].by_game[result.game].add(goal)
+        for player, goal in zip(result.seats, goals, strict=True):
+            lines[player].goals.add(goal)
+            lines[player].by_game[result.game].add(goal)
+        for player, turns in zip(result.seats, result.turns, strict=False):
+            if turns is not None:
+                lines[player].turns.add(turns, result.length)
         for first, second in combinations(range(len(goals)), 2):
             if result.seats[first] != result.seats[second]:
                 difference = goals[first] - goals[second]
                 one, other = result.seats[first], result.seats[second]
-                for player, opponent, sign in ((one, other, 1), (other, one, -1)):
-                    scores = lines[player].by_opponent
-                    scores[opponent] = scores.get(opponent, Score()).plus(sign * difference)
+                for seat, player, opponent, sign in ((first, one, other, 1), (second, other, one, -1)):
+                    line, outcome = lines[player], sign * difference
+                    line.by_opponent[opponent] = line.by_opponent.get(opponent, Tally()).plus(outcome)
+                    if result.chose_first == seat:
+                        line.moving_first = line.moving_first.plus(outcome)
+                    elif result.chose_first is not None:
+                        line.moving_later = line.moving_later.plus(outcome)
 
     def as_json(self, settings: Settings, rounds: int) -> dict[str, object]:
-        """Table and matches as data; the same for the same matches."""
+        """Returns table and matches as data; the same for the same matches."""
         return {
             "games": self.games,
             "rounds": rounds,
@@ -129,7 +143,7 @@ class Standings:
                     "seats": result.seats,
                     "outcome": result.outcome,
                     "goals": result.goals,
-                    "plies": len(result.opening) + len(result.moves),
+                    "plies": result.length,
                     "opening": result.opening,
                     "moves": result.moves,
                     "errors": result.errors,
@@ -139,17 +153,17 @@ class Standings:
         }
 
     def table_json(self) -> list[dict[str, object]]:
-        """A line for each player, the best first."""
+        """Returns a line for each player, best first."""
         return [_line_json(line) for line in self.lines]
 
     def as_rows(self) -> list[dict[str, object]]:
-        """The table as flat rows, for CSV."""
+        """Returns the table as flat rows, for CSV."""
         rows = []
         for line in self.lines:
-            score, rating = line.score, line.rating
+            tally, rating = line.tally, line.rating
             row: dict[str, object] = {"player": line.contender.label, "is": line.contender.spec}
             row |= line.goals.as_json()
-            row |= {"wins": score.wins, "draws": score.draws, "losses": score.losses}
+            row |= asdict(tally)
             row |= {
                 "elo": rating and rating.elo,
                 "elo_low": rating and rating.low,
@@ -167,19 +181,17 @@ def _rank(line: Line) -> tuple[float, float, str]:
 
 
 def _line_json(line: Line) -> dict[str, object]:
-    score = line.score
     return {
         "player": line.contender.label,
         "is": line.contender.spec,
         "goals": line.goals.as_json(),
         "goals_by_game": {game: average.as_json() for game, average in line.by_game.items()},
-        "wins": score.wins,
-        "draws": score.draws,
-        "losses": score.losses,
-        "against": {
-            other: {"wins": s.wins, "draws": s.draws, "losses": s.losses}
-            for other, s in sorted(line.by_opponent.items())
-        },
+        **asdict(line.tally),
+        "against": {other: asdict(tally) for other, tally in sorted(line.by_opponent.items())},
+        "points": line.tally.as_json(),
+        "moving_first": line.moving_first.as_json(),
+        "moving_later": line.moving_later.as_json(),
+        "turns": line.turns.as_json(),
         "elo": None
         if line.rating is None
         else {"elo": line.rating.elo, "low": line.rating.low, "high": line.rating.high},

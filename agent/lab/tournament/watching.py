@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from agent.errors import InputError
 from agent.lab.tournament.contenders import Contender
 from agent.lab.tournament.results import MatchResult, Pairing, Settings
-from agent.lab.tournament.series import Watcher
+from agent.lab.tournament.series import SeriesWatcher
 from agent.lab.tournament.showing import TournamentPage
 from agent.sheet import Sheet
 from agent.web.gallery import Gallery
@@ -23,21 +23,21 @@ from agent.web.site import Site
 log = logging.getLogger(__name__)
 
 LEAVING_SECONDS = 3.0
-"""A page that was closed for so long will not come back: it may only have been loaded again. Set by hand; not tuned."""
+"""Time after which a closed page is gone; until then it may only be reloading."""
 
 
-class WatchedTournament(Watcher):
-    """Tells a page of a tournament as it goes. What goes wrong with the page does not end the tournament."""
+class WatchedTournament(SeriesWatcher):
+    """Keeps the page of a tournament up to date. Errors of the page do not end the tournament."""
 
     def __init__(self, contenders: Sequence[Contender], settings: Settings) -> None:
         self.gallery = Gallery()
         key = self.gallery.new_key("tournament")
         self.page = TournamentPage(key, "Tournament", contenders, [], {}, settings, running=True)
-        self._other = Watcher()
+        self._other = SeriesWatcher()
         self._tell: Callable[[], None] = lambda: None
 
-    def beside(self, other: Watcher) -> WatchedTournament:
-        """Itself, telling another watcher as well."""
+    def beside(self, other: SeriesWatcher) -> WatchedTournament:
+        """Passes events on to another watcher as well; returns itself."""
         self._other = other
         return self
 
@@ -65,13 +65,13 @@ class WatchedTournament(Watcher):
         self._other.tell(line)
 
     def over(self) -> None:
-        """No more matches will be played."""
+        """Shows that no more matches will be played."""
         self.page.running = False
         self._tell()
 
     @contextmanager
     def served(self, port: int) -> Iterator[str]:
-        """Serves the page on this machine (port 0: a free one) while the context lasts; yields its address.
+        """Serves the page on this machine while the context lasts (port 0: a free one); yields its address.
 
         Raises `InputError` where the port is taken.
         """
@@ -101,7 +101,7 @@ class WatchedTournament(Watcher):
             raise InputError(f"the page cannot have port {port}: {error.strerror}") from None
 
         def call(function: Callable[[], object]) -> None:
-            # The loop is closed where the page has failed.
+            # The loop is closed if the page has failed.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(function)
 
@@ -113,7 +113,7 @@ class WatchedTournament(Watcher):
             thread.join()
 
     def wait_until_left(self) -> None:
-        """Returns when no page has been open for a moment."""
+        """Waits until no page has been open for a moment."""
         left = time.monotonic()
         while time.monotonic() - left < LEAVING_SECONDS:
             time.sleep(LEAVING_SECONDS / 10)

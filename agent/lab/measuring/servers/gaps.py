@@ -1,7 +1,7 @@
-"""Plays matches in which the player misses some PLAYs, and counts what that costs: illegal moves, and turns in doubt.
+"""Matches in which the player misses some PLAYs, and the cost: illegal moves, and turns in doubt.
 
-No server, no engine, no clock: a manager, its players and the time that passes are simulated around what a worker
-follows matches with (`agent.worker.reference`), so that a match depends on nothing but its seed.
+Manager, players and time are simulated around the worker's `Reference`, without server, engine or clock: a match
+depends on its seed alone.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ START_CLOCK = 30.0
 """Seconds of the simulated matches."""
 
 QUICK = 0.05
-"""Seconds of a turn in which nobody has to think."""
+"""Seconds of a turn without a choice."""
 
 QUERY_SECONDS = 1e-4
-"""What one query of the rules is taken to cost: about what it costs on a circuit, the list of moves included."""
+"""Simulated cost of a query of the rules: about that of a circuit, with its list of moves."""
 
 REFINING_SECONDS = 1.0
-"""Given to the search for further states in each doubtful turn; a worker has more where the clock is 10 s."""
+"""Time of the search for further states in each doubtful turn; a worker has more where the clock is 10 s."""
 
 BUDGET = 0.25
-"""Given to a message (see `agent.worker.reference.BUDGET`)."""
+"""Time for each message (see `agent.worker.reference.BUDGET`)."""
 
 GREEDY = 0.5
-"""Share of the moves, of either side, that are chosen by looking one ply ahead rather than by chance."""
+"""Share of all moves that are chosen by looking one ply ahead; others are random."""
 
 CRASHED_THINKING = 0.25
-"""Share of the gaps that begin before the last PLAY is answered."""
+"""Share of gaps that begin before the last PLAY is answered."""
 
 LONGEST_OPENING = 30
-"""A gap begins after a random number of joint moves up to this many, and up to half of a random match."""
+"""Joint moves before the gap, at most; and at most half of a random match."""
 
 
 @dataclass
@@ -49,31 +49,30 @@ class GapRecord:
 
     seed: int
     missed: int
-    """PLAYs."""
+    """Number of missed PLAYs."""
     role: int
     turns: int = 0
-    """Own turns with a choice after the gap."""
+    """Own turns with a choice, after the gap."""
     doubtful: int = 0
-    """Those of them in which the state was not known."""
+    """Those in which the state was not known."""
     illegal: int = 0
     """Those in which an illegal move was sent."""
     risk: float = 0.0
-    """How many illegal moves were to be expected: in each of those turns, how improbable it was held that the move is
-    legal."""
+    """Expected number of illegal moves: sum of the probabilities, in those turns, that the move was illegal."""
     sure_after: int | None = None
-    """Messages after the gap until the state was known from then on; None where it was not by the end of the match."""
+    """Messages after the gap until the state was known for good; None if it was not by the end of the match."""
     messages: int = 0
     """Messages after the gap."""
     mistaken: int = 0
-    """Messages after which a wrong state was taken for sure."""
+    """Messages after which a wrong state was taken to be certain."""
     lost: int = 0
-    """Messages after which the state was not among those that were taken to be possible."""
+    """Messages after which the state was not among the possible ones."""
     causes: list[str] = field(default_factory=list)
-    """What was wrong at each illegal move."""
+    """Cause of each illegal move."""
 
 
 class Metered(StateMachine):
-    """A machine that counts its queries: the clock of a simulation."""
+    """A machine that counts its queries, for the clock of a simulation."""
 
     def __init__(self, machine: StateMachine) -> None:
         self.machine = machine
@@ -81,7 +80,7 @@ class Metered(StateMachine):
         self.queries = 0
 
     def now(self) -> float:
-        """Seconds, as if nothing but queries took time."""
+        """Returns the time in seconds, as if only queries took time."""
         return self.queries * QUERY_SECONDS
 
     def initial(self) -> State:
@@ -109,7 +108,7 @@ class Metered(StateMachine):
 
 
 class _Agent:
-    """Our side of a match: what the server process and its worker do with each message."""
+    """Our side of a match: server process and worker."""
 
     def __init__(self, machine: Metered, role: int, rng: random.Random) -> None:
         self._machine = machine
@@ -125,7 +124,7 @@ class _Agent:
         self.answered: Term | None = None
 
     def hear(self, moves: JointMove, at: float) -> None:
-        """Takes a PLAY in, as `agent.serving.match` does."""
+        """Receives a PLAY, as `agent.serving.match` does."""
         if moves == self.last and not self._made_again(moves):
             return
         replaced = self.answered is not None and moves[self._role] != self.answered
@@ -148,13 +147,13 @@ class _Agent:
         return moves[self._role] == self.answered
 
     def restart(self, at: float) -> None:
-        """A new server takes the match up."""
+        """Goes on with the match like a new server."""
         self.reference = self._make_reference(self.situation.checkpoint)
         self._pace = ManagerPace(START_CLOCK, PLAY_CLOCK, self._heard, self._intervals[-9:])
         self.situation = self.reference.situation()
 
     def think(self, seconds: float) -> None:
-        """Looks for further states that are possible."""
+        """Looks for further possible states."""
         if self.reference.sure:
             return
         end = self._machine.now() + seconds
@@ -168,7 +167,7 @@ class _Agent:
 
 
 def play_match(machine: StateMachine, seed: int) -> GapRecord | None:
-    """One match with a gap; None where it ended before, or with, the gap."""
+    """Plays a match with a gap; returns None if it ended before or with the gap."""
     return _Match(Metered(machine), seed).play()
 
 
@@ -179,12 +178,12 @@ class _Match:
         self.role = rng.randrange(len(machine.roles))
         self.record = GapRecord(seed, rng.randint(1, 3), self.role)
         self.timeouts = rng.random() < 0.5
-        """Whether the manager waits for a player that is not there; if not, it finds so at once."""
+        """Whether the manager waits for a player that is gone, rather than noticing at once."""
         self.thinkers = not self.timeouts or rng.random() < 0.5
-        """Whether the others take time to move. A server cannot be started again within one turn in which nobody is
-        waited for."""
+        """Whether the others take time to move: a server cannot start again within a turn in which nobody is waited
+        for."""
         self.first = rng.random() < 0.5
-        """Whether the manager replaces moves by the first legal one, rather than a random one."""
+        """Whether the manager replaces moves by the first legal one rather than by a random one."""
         self.gap_at = rng.randint(1, max(2, min(LONGEST_OPENING, self._random_length() // 2)))
         self.state = machine.initial()
         self.agent = _Agent(machine, self.role, random.Random(seed))
@@ -232,7 +231,7 @@ class _Match:
         record.lost += self.state not in reference.belief.weights
 
     def _answer(self) -> Term | None:
-        """Our move; None where we have none."""
+        """Returns our move; None if it is illegal."""
         agent = self.agent
         agent.think(REFINING_SECONDS)
         legal = self.machine.machine.legal(self.state, self.role)
@@ -262,7 +261,7 @@ class _Match:
         )
 
     def _turn(self, ours: Term | None) -> None:
-        """One joint move; `ours` is None where the manager makes our move."""
+        """Plays a joint move; the manager makes our move where `ours` is None."""
         joint_move: list[Term] = []
         longest = QUICK
         for role in range(len(self.machine.roles)):
@@ -290,7 +289,7 @@ class _Match:
         return max(legal, key=lambda move: self._look_ahead(state, role, move))
 
     def _look_ahead(self, state: State, role: int, move: Term) -> float:
-        """What a move leads to: the goal, or how few moves it leaves the others."""
+        """Returns a value of a move: by the goal, or by the moves that it leaves the others."""
         machine = self.machine.machine
         roles = range(len(machine.roles))
         joint_move = [move if other == role else (machine.legal(state, other) or [NO_MOVE])[0] for other in roles]
@@ -311,7 +310,7 @@ class _Match:
 
 
 def as_json(records: Sequence[GapRecord]) -> dict[str, object]:
-    """The figures of a game's matches."""
+    """Returns the figures of a game's matches."""
     sure = sorted(record.sure_after for record in records if record.sure_after is not None)
     return {
         "matches": len(records),

@@ -1,8 +1,7 @@
 """Load and faults against a server of our own: many short matches at once, with the server or its workers killed.
 
-The managers of these matches are ggp-base's and Dresden's by turns: they send, read and scramble as those do, with a
-connection for each message and only the last joint move told. Where no legal move comes in time they make another one,
-and go on.
+The managers of these matches send, read and scramble like ggp-base's and Dresden's in turn, with a connection for each
+message. Where no legal move comes in time, they replace it and go on.
 """
 
 from __future__ import annotations
@@ -34,68 +33,68 @@ from protocol.scramble import ScrambleStyle, make_scrambler
 from protocol.terms import TextError
 
 GRACE = 1.0
-"""Seconds beyond the clock that managers wait."""
+"""Seconds that managers wait beyond the clock."""
 
 MOST_NAMED = 50
-"""Replies of each kind that the report names."""
+"""Replies of each kind in the report, at most."""
 
 SCRAMBLES: dict[Style, tuple[ScrambleStyle, ...]] = {"ggp-base": ("none", "ggp-base"), "dresden": ("upper", "dresden")}
-"""What each kind of manager does to the rules' tokens."""
+"""Ways in which each kind of manager changes the rules' tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class SoakOptions:
-    """What is done to the server."""
+    """Parameters of a soak."""
 
     games: Sequence[str]
-    """Rulesheets, files or names."""
+    """Names of own rulesheets, or files."""
     turns: int = 200
-    """Bound on the turns of all matches together."""
+    """Turns of all matches together, at most."""
     seconds: float = 300.0
-    """Bound on the time, without the server's start."""
+    """Time after the server's start, at most."""
     at_once: int = 2
-    """Matches that run side by side."""
+    """Number of matches side by side."""
     start_clock: int = 3
     play_clock: int = 1
     margin: float = 0.4
     faults: float = 0.0
-    """Share of the matches that are hit by a fault, each at a random turn."""
+    """Share of matches that are hit by a fault, at a random turn."""
     faults_of: Sequence[str] = USUAL
-    """Which ones, of `agent.measuring.soak_faults.FAULTS`."""
+    """Keys of `soak_faults.FAULTS`."""
     load: int = 0
-    """Processes beside that do nothing but use a core."""
+    """Number of busy processes beside the server."""
     seed: int = 0
     log: Path | None = None
-    """Where to keep the server's log; None to forget it."""
+    """File for the server's log."""
 
 
 @dataclass(slots=True)
 class SoakReport:
-    """What happened."""
+    """Results of a soak."""
 
     matches: int = 0
     turns: int = 0
     illegal: int = 0
     late: int = 0
-    """Replies that came after the clock, or not at all, while the server ran."""
+    """Replies after the clock, or missing, while the server ran."""
     lost: int = 0
-    """Replies that did not come at all, during or right after a fault."""
+    """Replies missing during or right after a fault."""
     refused: int = 0
     """STARTs that were answered `busy`."""
     faults: Counter[str] = field(default_factory=Counter)
     lateness: list[float] = field(default_factory=list)
-    """Seconds after the plan (clock less margin), of replies that waited for their deadline."""
+    """Seconds after the plan (clock less margin) of replies that waited for their deadline."""
     outages: list[float] = field(default_factory=list)
-    """Seconds from the killing of a server to the next answer."""
+    """Seconds from the end of a killed server to the next answer."""
     memory: list[int] = field(default_factory=list)
-    """Bytes that the server process held after each match."""
+    """Resident bytes of the server process after each match."""
     illegal_moves: list[str] = field(default_factory=list)
-    """One line for each match with such, its first."""
+    """The first illegal move of each match, a line each."""
     illegal_under: Counter[str] = field(default_factory=Counter)
-    """How many there were in matches that were hit by which fault; empty for those that were hit by none."""
+    """Number of illegal moves by fault of the match; the key is empty for matches without a fault."""
     late_replies: list[str] = field(default_factory=list)
     health: dict[str, object] = field(default_factory=dict)
-    """What the server said of itself at the end."""
+    """The server's health data at the end."""
 
     def add_late(self, reply: str) -> None:
         """Counts a late or missing reply."""
@@ -103,7 +102,7 @@ class SoakReport:
         self.late_replies.append(reply)
 
     def as_json(self) -> dict[str, object]:
-        """The figures."""
+        """Returns the figures."""
         late = sorted(self.lateness)
 
         def quantile(share: float) -> float | None:
@@ -149,12 +148,12 @@ class _Soak:
             self._games.append((Interpreter(sheet.checked), sheet.rulesheet))
         self._killed: float | None = None
         self._disturbed = 0.0
-        """Until when replies may be missing because of a fault."""
+        """Time until which replies may be missing because of a fault."""
         self._end = 0.0
-        """When the time is over."""
+        """Time at which the run ends."""
 
     def stop(self) -> None:
-        """Ends the matches after their present turns."""
+        """Ends the matches after their current turns."""
         self._end = 0.0
 
     @property
@@ -172,17 +171,17 @@ class _Soak:
         while not self.over:
             machine, rules = self._rng.choice(self._games)
             style: Style = ("ggp-base", "dresden")[(number + count) % 2]
-            await self._play(Match(f"soak-{number}-{count}", style, machine, rules, self._rng))
+            await self._play(SoakMatch(f"soak-{number}-{count}", style, machine, rules, self._rng))
             count += 1
 
-    async def _play(self, match: Match) -> None:
+    async def _play(self, match: SoakMatch) -> None:
         options, rng, machine = self._options, self._rng, match.machine
         fault = rng.choice(options.faults_of) if rng.random() < options.faults else None
         fault_at = rng.randrange(8)
         mend: Undo | None = None
         reply = await self._send(match, match.start(options.start_clock, options.play_clock), options.start_clock)
         if reply is not None and reply != "ready":
-            # All workers are still at matches that a fault has broken off.
+            # All workers still have matches that a fault has broken off.
             self.report.refused += 1
             await asyncio.sleep(1.0)
             return
@@ -202,16 +201,16 @@ class _Soak:
             self.report.memory.append(resident(pid))
         self._progress(self.report)
 
-    async def _send(self, match: Match, message: Message, clock: float) -> str | None:
-        """The reply; None where there is none in time."""
+    async def _send(self, match: SoakMatch, message: Message, clock: float) -> str | None:
+        """Returns the reply; None if there is none in time."""
         try:
             return await self._server.send(compose(message, match.style), clock + GRACE, match.style)
         except OSError:
-            # A time-out is one, too.
+            # Includes time-outs.
             return None
 
-    async def _ask(self, match: Match) -> Term | None:
-        """A legal move; None where there was none in time."""
+    async def _ask(self, match: SoakMatch) -> Term | None:
+        """Returns a legal move; None if there was none in time."""
         options, report = self._options, self.report
         begun = time.monotonic()
         text = await self._send(match, match.message(Play), options.play_clock)
@@ -254,8 +253,8 @@ class _Soak:
         return None
 
 
-class Match:
-    """A match as its manager sees it."""
+class SoakMatch:
+    """A match, for its manager."""
 
     def __init__(
         self, match_id: str, style: Style, machine: StateMachine, rules: tuple[Term, ...], rng: random.Random
@@ -276,21 +275,21 @@ class Match:
 
     @property
     def label(self) -> str:
-        """What the report calls the turn."""
+        """Name of the turn in the report."""
         return f"{self._match_id} ({self.style}), turn {self.step}" + (f", {self.fault}" if self.fault else "")
 
     def start(self, start_clock: int, play_clock: int) -> Start:
-        """The START."""
+        """Returns the START."""
         rules = tuple(map(self._scrambler.scramble, self._rules))
         role = self._scrambler.scramble(self.machine.roles[self._role])
         return Start(self._match_id, role, rules, start_clock, play_clock)
 
     def message(self, kind: type[Play | Stop]) -> Message:
-        """PLAY or STOP with the last joint move."""
+        """Returns PLAY or STOP with the last joint move."""
         return kind(self._match_id, None if self._last is None else tuple(map(self._scrambler.scramble, self._last)))
 
     def read(self, text: str) -> Term | None:
-        """The legal move that a reply spells; None where it spells none."""
+        """Returns the legal move of a reply; None if there is none in it."""
         legal = self.machine.legal(self.state, self._role)
         try:
             move = self._scrambler.unscramble(read_one(text))
@@ -299,7 +298,7 @@ class Match:
         return move if move in legal or not legal else None
 
     def advance(self, mine: Term | None) -> None:
-        """Makes a joint move: our player's, the managers' choice in its place, and random ones for the others."""
+        """Makes a joint move: our player's move or the manager's choice in its place, and random moves of others."""
         machine, rng = self.machine, self._rng
         joint_move = [rng.choice(machine.legal(self.state, role) or [NO_MOVE]) for role in range(len(machine.roles))]
         if mine is not None:
@@ -314,7 +313,7 @@ class Match:
 def soak(options: SoakOptions, progress: Callable[[SoakReport], None] = lambda report: None) -> SoakReport:
     """Starts a server, plays matches against it until a bound is reached, and ends it.
 
-    `progress` is called after each match. SIGINT and SIGTERM end the matches; what was counted until then is returned.
+    `progress` is called after each match. SIGINT and SIGTERM end the matches; the report is of those until then.
     Raises `CommandError` for games that cannot be read, and where the server does not start.
     """
     with tempfile.TemporaryDirectory(prefix="ggp-agent-soak-") as folder, _load(options.load):
@@ -340,7 +339,7 @@ def soak(options: SoakOptions, progress: Callable[[SoakReport], None] = lambda r
 
 @contextlib.contextmanager
 def _stopping(stop: Callable[[], None]) -> Iterator[None]:
-    """Has SIGINT and SIGTERM call this, once."""
+    """Lets SIGINT and SIGTERM call `stop`, once."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def restore() -> None:
@@ -361,7 +360,7 @@ def _stopping(stop: Callable[[], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _load(processes: int) -> Iterator[None]:
-    """Keeps so many cores busy."""
+    """Keeps that many cores busy."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
     try:
         yield

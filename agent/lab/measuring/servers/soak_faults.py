@@ -1,7 +1,6 @@
-"""The faults of a soak: what happens to processes, disks, clocks and connections, done to a running server.
+"""Faults of a soak: of processes, disks, clocks and connections of a running server.
 
-None of them needs privileges. What no signal does by itself is done by hooks in the server's processes (see
-`agent.lab.measuring.servers.soak_server`).
+None needs privileges. Faults beyond those of signals are done by hooks in the server's processes (see `soak_server`).
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from typing import TypeAlias
 from agent.lab.measuring.servers.soak_server import HOST, SoakError, SoakServer
 
 WRONG_INPUT = 2
-"""Exit status of commands that cannot do what they were asked."""
+"""Exit status of commands that cannot run."""
 
 MEMORY_LEFT = 1 << 20
-"""Bytes of address space that a worker without memory may still take."""
+"""Bytes of address space left to a worker without memory."""
 
 Undo: TypeAlias = Callable[[], None]
 
@@ -33,11 +32,11 @@ class Fault:
     """Something that goes wrong."""
 
     inflict: Callable[[SoakServer, random.Random], Awaitable[Undo | None]]
-    """Does it; what is returned, if anything, mends it when the match is over."""
+    """Inflicts the fault; the result, if any, mends it after the match."""
     outage: bool = False
-    """Whether the server is gone for a moment."""
+    """Whether the server is down for a moment."""
     usual: bool = True
-    """Whether it is among those that are chosen unless said otherwise."""
+    """Whether it is chosen by default."""
 
 
 def _signal_worker(number: signal.Signals) -> Fault:
@@ -73,7 +72,7 @@ async def _exhaust_worker(server: SoakServer, rng: random.Random) -> None:
 
 
 async def _fill_disk(server: SoakServer, rng: random.Random) -> Undo | None:
-    """No file grows any more: the journal, and the log, too."""
+    """Lets no file grow any more, journal and log included."""
     pid = server.pid
     if pid is None:
         return None
@@ -88,7 +87,7 @@ async def _fill_disk(server: SoakServer, rng: random.Random) -> Undo | None:
 
 
 async def _take_journal_away(server: SoakServer, rng: random.Random) -> Undo | None:
-    """The folder cannot be written, not by root either: a file stands in its place."""
+    """Puts a file in the folder's place, which not even root can write to."""
     aside = server.journal.with_name("journal-aside")
     if aside.exists():
         return None
@@ -108,7 +107,7 @@ async def _jump(server: SoakServer, rng: random.Random) -> None:
 
 
 async def _take_port(server: SoakServer, rng: random.Random) -> None:
-    """Another server wants the port, and has to give up."""
+    """Starts a second server on the port, which has to give up."""
     twin = server.start_twin()
     status = await asyncio.to_thread(twin.wait)
     if status != WRONG_INPUT:
@@ -140,7 +139,7 @@ def _damage_kernels(change: Callable[[Path, random.Random], None]) -> Fault:
         assert server.kernels is not None
         for path in server.kernels.rglob("*.nb?"):
             change(path, rng)
-        # Those that run have loaded theirs.
+        # Running workers have loaded their kernels already.
         for worker in server.workers:
             os.kill(worker, signal.SIGKILL)
 
@@ -175,6 +174,6 @@ FAULTS: dict[str, Fault] = {
     "kernels truncated": _damage_kernels(_truncate),
     "kernels damaged": _damage_kernels(_overwrite),
 }
-"""By name. The last two cost minutes of compiling, so they have to be asked for."""
+"""Faults by name. The last two cost minutes of compiling, and are not among the usual ones."""
 
 USUAL = tuple(name for name, fault in FAULTS.items() if fault.usual)

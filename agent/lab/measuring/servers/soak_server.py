@@ -1,4 +1,4 @@
-"""The server of a soak: `ggp-agent serve` with its supervisor and a journal, and what is sent to it."""
+"""The server of a soak, `ggp-agent serve` with supervisor and journal, and messages to it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from protocol.compose import Style, headers
 HOST = "127.0.0.1"
 
 AVAILABLE_SECONDS = 600.0
-"""How long the server may take until it is available: the first start compiles kernels."""
+"""Longest start of the server: the first one compiles kernels."""
 
 END_SECONDS = 20.0
-"""How long the server may take to end when it is told to. Set by hand; not tuned."""
+"""Longest end of the server; then it is killed."""
 
 HOOKS = '''
 import signal, time
@@ -47,7 +47,7 @@ shift = 0.0
 signal.signal(signal.SIGUSR1, hang)
 signal.signal(signal.SIGUSR2, jump)
 '''
-"""`sitecustomize`, which Python imports first, in all processes of the server: faults that no signal does by itself."""
+"""`sitecustomize`, which Python imports first, for all processes of the server: faults beyond those of signals."""
 
 CACHE = "NUMBA_CACHE_DIR"
 
@@ -60,11 +60,11 @@ class SoakServer:
     """A running server."""
 
     def __init__(self, folder: Path, margin: float, workers: int, *, own_kernels: bool = False) -> None:
-        """`own_kernels` gives it a copy of the compiled kernels, which may be damaged. Raises `SoakError`."""
+        """With `own_kernels`, the server gets a copy of the compiled kernels, to be damaged. Raises `SoakError`."""
         self.journal = folder / "journal"
         self.log = folder / "server.log"
         self.kernels = folder / "kernels" if own_kernels else None
-        """Its own compiled kernels, if it has some."""
+        """Its own compiled kernels, if it has any."""
         self._hooks = folder / "hooks"
         self._hooks.mkdir()
         (self._hooks / "sitecustomize.py").write_text(HOOKS)
@@ -101,24 +101,24 @@ class SoakServer:
 
     @property
     def pid(self) -> int | None:
-        """The serving process; None while there is none."""
+        """Process ID of the serving process; None while there is none."""
         return next(iter(children(self._process.pid)), None)
 
     @property
     def workers(self) -> list[int]:
-        """Its worker processes."""
+        """Process IDs of its workers."""
         return children(self.pid) if self.pid is not None else []
 
     def start_twin(self) -> subprocess.Popen[bytes]:
-        """Starts a server on the same port, which cannot succeed."""
+        """Starts another server on the same port, which has to fail."""
         return self._start("--port", str(self.port), log=subprocess.DEVNULL)
 
     def tail(self) -> str:
-        """The end of the log."""
+        """Returns the end of the log."""
         return self.log.read_text(errors="replace")[-3000:]
 
     def end(self) -> None:
-        """Ends it in an orderly way."""
+        """Ends the server by SIGTERM."""
         self._process.terminate()
         try:
             self._process.wait(END_SECONDS)
@@ -127,15 +127,17 @@ class SoakServer:
             self._process.wait()
 
     async def send(self, message: str, seconds: float, style: Style = "dresden") -> str:
-        """The reply, as a manager of this style reads it: Dresden's to the end of the stream, ggp-base's as much as the
-        header says. Raises `OSError`, and `TimeoutError` after so many seconds."""
+        """Returns the reply, read to the end of the stream (Dresden) or to the length in the header (ggp-base).
+
+        Raises `OSError`, and `TimeoutError` after that many seconds.
+        """
         body = message.encode()
         lines = (f"{name}: {value}\r\n" for name, value in headers(style, HOST).items())
         head = f"POST / HTTP/1.0\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n"
         return (await self._exchange(head.encode() + body, seconds, to_the_end=style == "dresden")).decode()
 
     async def health(self) -> dict[str, object]:
-        """What the server says of itself. Raises `OSError`, `ValueError`."""
+        """Returns the server's health data. Raises `OSError` and `ValueError`."""
         health: dict[str, object] = json.loads(await self._exchange(b"GET /healthz HTTP/1.0\r\n\r\n", 10.0))
         return health
 
@@ -158,7 +160,7 @@ class SoakServer:
                 writer.close()
 
     async def wait_until_available(self) -> None:
-        """Returns when it says `available`. Raises `SoakError`."""
+        """Waits until it says `available`. Raises `SoakError`."""
         end = time.monotonic() + AVAILABLE_SECONDS
         while time.monotonic() < end:
             with contextlib.suppress(OSError):

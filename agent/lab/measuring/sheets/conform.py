@@ -1,11 +1,9 @@
-"""`ggp-agent conform`: compares circuits with reference traces, or with the interpreter, and reports every difference.
+"""Comparison of circuits with reference traces, or with the interpreter: the command `lab conform`.
 
 A trace (`traces/<game>.json.gz` beside `<game>.kif`) holds matches played by another reasoner. In each of its states
-the legal moves of all roles, the end, and the facts of the following state have to be the same, and the goals where a
-match was played to its end. Where there is no trace, the circuit plays random matches of its own, and the interpreter
-has to say the same of each of their states (`games.gdl.crosscheck`). Each sheet is checked in a child process of its
-own with bounded memory and set-up time, so that one that explodes costs one row of the table. Several may be checked at
-once, by the workers of an executor.
+the legal moves of all roles, the end, the next state and the goals have to be the same. Without a trace, the circuit is
+compared with the interpreter on random matches (`games.gdl.crosscheck`). Each sheet is checked in a child process with
+bounded memory and set-up time: one that explodes costs one row of the table.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from pathlib import Path
 from types import FrameType
 
 from agent.errors import InputError
-from agent.lab.jobs.executor import Done, Executor, Lost, Session, Task
+from agent.lab.jobs.executor import Executor, JobDone, JobSession, Lost, Task
 from agent.lab.jobs.inline import InlineExecutor
 from agent.lab.measuring.sheets.conformity import (
     CIRCUIT,
@@ -49,26 +47,26 @@ from protocol import kif
 from protocol.terms import decode
 
 SETUP_CPU_SECONDS = 60
-"""CPU time for reading, checking and compiling a sheet, in any one process."""
+"""CPU time for reading, checking and compiling a sheet, in each process."""
 
 MEMORY_BYTES = 8 << 30
-"""Address space of a sheet's processes."""
+"""Address space of each process of a sheet."""
 
 REPLAY_SECONDS = 120.0
-"""CPU time for replaying a trace, or for the random matches. If it is not enough for a trace, the states checked are
-spread evenly over it. These bounds are set by hand; not tuned."""
+"""CPU time for replaying a trace, or for random matches. If it is too short, the checked states are spread evenly over
+the trace."""
 
 MATCHES = 10
-"""Random matches played on a sheet without a trace."""
+"""Random matches of a sheet without a trace."""
 
 SHEET_SECONDS = 600.0
-"""Wall time after which a sheet's process is ended."""
+"""Wall time of a sheet's process, at most."""
 
 MakeMachine = Callable[[CheckedRules], StateMachine]
 
 
 def compile_circuit(checked: CheckedRules) -> StateMachine:
-    """The circuit of some rules. Raises `LimitError` where it does not compile in bounds."""
+    """Returns the circuit of rules. Raises `LimitError` where it does not compile within bounds."""
     # Imported here: it loads Numba's kernels, which only this needs.
     from games.gdl.compile import compile_rules
 
@@ -76,53 +74,53 @@ def compile_circuit(checked: CheckedRules) -> StateMachine:
 
 
 def _load_kernels() -> None:
-    """Loads the kernels into this process, for the children to inherit: what they measure is the sheet, not Numba."""
+    """Loads the kernels into this process; children inherit them, and measure the sheet instead of Numba."""
     from games.gdl.compile import warm_kernels
 
     warm_kernels()
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How each sheet is checked."""
+class ConformPlan:
+    """Parameters of a check."""
 
     compile_machine: MakeMachine | None = compile_circuit
-    """Makes the machine; the interpreter plays where it raises `LimitError` or is None."""
+    """Makes the machine; where it raises `LimitError` or is None, the interpreter plays."""
     seconds: float = REPLAY_SECONDS
     """CPU time for comparing a sheet's states."""
     matches: int = MATCHES
     """Random matches on a sheet without a trace."""
     seed: int = 1
-    """Of those."""
+    """Seed of random matches."""
 
 
 HERE = InlineExecutor()
-"""One sheet after the other, in child processes of this process."""
+"""Checks one sheet after the other, in child processes of this process."""
 
 
 @dataclass(frozen=True)
 class SheetFiles:
-    """A job: a sheet and its trace, as whoever checks them may not have the files."""
+    """A job: the contents of a sheet and its trace, as a worker may not have the files."""
 
     name: str
     rules: bytes
     trace: bytes | None
-    """As on the disk (.json.gz)."""
+    """Content of the file (.json.gz)."""
 
 
 def conform(
     target: Path,
     games: Sequence[str] = (),
-    plan: Plan = Plan(),
+    plan: ConformPlan = ConformPlan(),
     *,
     report: Callable[[str], None] = print,
     executor: Executor = HERE,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Conformity:
-    """Checks the sheets of a folder (or those named), or one sheet, and reports a table line by line, in its order.
+    """Checks the sheets of a folder (all, or `games`), or a file; reports a table line by line, in its order.
 
-    Sheets of a folder are compared with their traces; a sheet without a trace, and a file that is given, with the
-    interpreter. `tell` gets what there is to say of workers. Raises `InputError` where there is nothing to check.
+    Sheets of a folder are compared with their traces; a sheet without a trace, and a file, with the interpreter.
+    `tell` gets lines about workers. Raises `InputError` where there is nothing to check.
     """
     sheets = [(path, _trace_of(path)) for path in _chosen(target, games)] if target.is_dir() else [(target, None)]
     if not target.is_dir() and games:
@@ -135,13 +133,13 @@ def conform(
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from None
     kernels = (CIRCUIT_KERNELS,) if plan.compile_machine is compile_circuit else ()
-    session = Session(partial(_open_session, plan), kernels=kernels)
+    session = JobSession(partial(_open_session, plan), kernels=kernels)
     report(HEADER)
     reports: dict[int, SheetReport] = {}
     shown = 0
     with contextlib.closing(executor.run(session, [Task(job) for job in jobs], tell)) as events:
         for event in events:
-            if isinstance(event, Done):
+            if isinstance(event, JobDone):
                 reports[event.number] = event.result
             elif isinstance(event, Lost):
                 reason = f"its worker was lost twice ({event.reason})"
@@ -155,8 +153,8 @@ def conform(
     return result
 
 
-def _open_session(plan: Plan) -> Callable[[SheetFiles], Iterator[SheetReport]]:
-    """In a worker: what checks sheets."""
+def _open_session(plan: ConformPlan) -> Callable[[SheetFiles], Iterator[SheetReport]]:
+    """In a worker: returns the function that checks sheets."""
     if plan.compile_machine is compile_circuit:
         _load_kernels()
 
@@ -183,8 +181,8 @@ def _trace_of(path: Path) -> Path | None:
 # --------------------------------------------------------------------------------------------------- in a child process
 
 
-def _check_in_child(files: SheetFiles, plan: Plan) -> SheetReport:
-    """The report on a sheet; if the process that compiles it dies, the interpreter gets one of its own."""
+def _check_in_child(files: SheetFiles, plan: ConformPlan) -> SheetReport:
+    """Returns the report on a sheet; if the process that compiles it dies, the interpreter gets another one."""
     sheet = _run_child(files, plan)
     if sheet is None and plan.compile_machine is not None:
         sheet = _run_child(files, replace(plan, compile_machine=None))
@@ -193,8 +191,8 @@ def _check_in_child(files: SheetFiles, plan: Plan) -> SheetReport:
     )
 
 
-def _run_child(files: SheetFiles, plan: Plan) -> SheetReport | None:
-    # Forked, so that loaded modules and kernels are there already: what is measured is the sheet.
+def _run_child(files: SheetFiles, plan: ConformPlan) -> SheetReport | None:
+    # Forked: modules and kernels are loaded already.
     child = ChildProcess(
         _report_on,
         files,
@@ -214,7 +212,7 @@ def _run_child(files: SheetFiles, plan: Plan) -> SheetReport | None:
     return report
 
 
-def _report_on(pipe: Connection, files: SheetFiles, plan: Plan) -> SheetReport:
+def _report_on(pipe: Connection, files: SheetFiles, plan: ConformPlan) -> SheetReport:
     sheet = SheetReport(files.name)
     try:
         check_sheet(files, plan, sheet)
@@ -225,8 +223,8 @@ def _report_on(pipe: Connection, files: SheetFiles, plan: Plan) -> SheetReport:
     return sheet
 
 
-def check_sheet(files: SheetFiles, plan: Plan, sheet: SheetReport) -> None:
-    """Sets a machine up and compares it with the trace or the interpreter, in this process; fills in the report."""
+def check_sheet(files: SheetFiles, plan: ConformPlan, sheet: SheetReport) -> None:
+    """Compares a sheet's machine with the trace or the interpreter, in this process; fills in the report."""
     begin = cpu_seconds()
     with _CpuBound(SETUP_CPU_SECONDS):
         source = decode(files.rules)
@@ -253,7 +251,9 @@ def check_sheet(files: SheetFiles, plan: Plan, sheet: SheetReport) -> None:
         _cross_check(machine, checked, source, plan, sheet)
 
 
-def _cross_check(machine: StateMachine, checked: CheckedRules, source: str, plan: Plan, sheet: SheetReport) -> None:
+def _cross_check(
+    machine: StateMachine, checked: CheckedRules, source: str, plan: ConformPlan, sheet: SheetReport
+) -> None:
     """Compares a machine with the interpreter on random matches."""
     interpreter = Interpreter(checked)
     check = CrossCheck(machine, interpreter, seed=plan.seed)
@@ -284,7 +284,7 @@ def _line(source: str, statement: int) -> str:
 
 
 class _CpuBound:
-    """Within, the process may use `seconds` of CPU time; then `LimitError` is raised."""
+    """A context in which `LimitError` is raised after `seconds` of CPU time."""
 
     def __init__(self, seconds: int) -> None:
         self._seconds = seconds

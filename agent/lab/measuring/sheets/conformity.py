@@ -1,4 +1,4 @@
-"""What checking rulesheets has shown: per sheet, in total, as a table."""
+"""Report on checked rulesheets: per sheet, in total, as a table."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
 CIRCUIT, INTERPRETER = "circuit", "interpreter"
-"""The kinds of machine, as reports name them."""
+"""Kinds of machines in reports."""
 
 TRACE, NOTHING = "trace", "nothing"
-"""What a machine is compared with, as reports name it; or with the `INTERPRETER`."""
+"""References of comparisons in reports, besides the `INTERPRETER`."""
 
 MAX_DESCRIBED = 5
-"""Differences that are described; the others are only counted."""
+"""Differences of a sheet that are described; others are only counted."""
 
 
 @dataclass
 class SheetReport:
-    """What came out for one sheet."""
+    """Report on one sheet."""
 
     game: str
     engine: str = ""
-    """`circuit` or `interpreter`; empty where there was no machine."""
+    """`circuit` or `interpreter`; empty where there is no machine."""
     against: str = ""
-    """What the machine was compared with: `trace`; without one, `interpreter`, or `nothing` where that plays itself."""
+    """Reference of the comparison: `trace`, or without one `interpreter`, or `nothing` where that plays itself."""
     matches: int = 0
     """Random matches played, where there is no trace."""
     cut: bool = False
-    """Whether there was no time for all random matches."""
+    """Whether time was too short for all random matches."""
     differences: int = 0
     described: list[str] = field(default_factory=list)
     """The first few differences."""
@@ -35,14 +35,14 @@ class SheetReport:
     """States checked."""
     states_in_trace: int = 0
     setup_cpu_seconds: float = 0.0
-    """Including what was spent on a circuit in vain."""
+    """CPU time of setting up, including a failed compilation."""
     peak_mb: float = 0.0
-    """Most memory resident at once in any process of the sheet."""
+    """Largest resident memory of a process of the sheet."""
     states_per_s: float = 0.0
-    """Per CPU second (of wall time, where the trace is too short to measure that). A state means its facts read and
-    compared, terminal, legal moves of all roles, and the next state or the goals; without a trace, on both machines."""
+    """Per CPU second, or per second of wall time for a short trace. For each state, facts, end, all legal moves, and
+    the next state or the goals are compared; without a trace, on both machines."""
     error: str | None = None
-    """Why there is no machine, or why the trace cannot be read."""
+    """Reason why there is no machine, or no readable trace."""
 
     def differ(self, place: str, text: str) -> None:
         """Notes a difference."""
@@ -68,7 +68,7 @@ class Conformity:
         return any(sheet.failed for sheet in self.sheets)
 
     def as_json(self) -> dict[str, object]:
-        """As plain data."""
+        """Returns the reports as plain data."""
         return {"sheets": [asdict(sheet) for sheet in self.sheets]}
 
 
@@ -76,7 +76,7 @@ HEADER = f"{'game':<36} {'engine':<11} {'differences':>11} {'states':>8} {'set-u
 
 
 def table_lines(sheet: SheetReport) -> Iterator[str]:
-    """A sheet's row of the table, and below it what there is to say about it."""
+    """Yields a sheet's row of the table, and remarks below it."""
     yield (
         f"{sheet.game:<36} {sheet.engine or '-':<11} {sheet.differences:>11} {sheet.states:>8} "
         f"{sheet.setup_cpu_seconds:>9.3f} {sheet.peak_mb:>8.0f} {sheet.states_per_s:>9.0f}"
@@ -94,7 +94,7 @@ def table_lines(sheet: SheetReport) -> Iterator[str]:
 
 
 def summary(result: Conformity) -> str:
-    """The last line of the table."""
+    """Returns the last line of the table."""
     sheets = result.sheets
     by_circuit = sum(sheet.engine == CIRCUIT for sheet in sheets)
     by_interpreter = sum(sheet.engine == INTERPRETER for sheet in sheets)

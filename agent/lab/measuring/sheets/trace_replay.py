@@ -1,4 +1,4 @@
-"""Replaying a trace, matches played by another reasoner, on one of our machines."""
+"""Replay of a trace, matches played by another reasoner, on one of our machines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from games.machine import GameError, State, StateMachine, Term
 from protocol import kif
 
 MEASURABLE_SECONDS = 0.05
-"""CPU time below which wall time is taken for the speed: the CPU clock may be as coarse as 10 ms."""
+"""CPU time below which speed is measured by wall time: the CPU clock may be as coarse as 10 ms."""
 
 
 class TraceStep(TypedDict):
@@ -20,9 +20,9 @@ class TraceStep(TypedDict):
 
     state: list[str]
     legal: list[list[str]] | None
-    """Per role; None where the reasoner gave none, as in terminal states."""
+    """By role; None where the reasoner gave none, as in terminal states."""
     joint: list[str] | None
-    """The move of each role; None in the last state."""
+    """Moves by role; None in the last state."""
     terminal: bool
 
 
@@ -31,13 +31,13 @@ class TracedMatch(TypedDict):
 
     steps: list[TraceStep]
     goals: list[int | None] | None
-    """Per role; None for a role without a value, or with several. None altogether where some role has no value."""
+    """By role; None for a role without a value, or with several. None altogether where a role has no value."""
     capped: bool
     """Whether it stops before its end."""
 
 
 class Trace(TypedDict):
-    """What `traces/<game>.json.gz` holds."""
+    """Content of `traces/<game>.json.gz`."""
 
     game: str
     roles: list[str]
@@ -45,7 +45,7 @@ class Trace(TypedDict):
 
 
 def replay(machine: StateMachine, trace: Trace, seconds: float, report: SheetReport) -> None:
-    """Compares all states of a trace, or as many as there are CPU seconds for; fills in the report."""
+    """Compares the states of a trace, as far as the CPU seconds allow; fills in the report."""
     _Replay(machine, trace, report).run(seconds)
 
 
@@ -59,7 +59,7 @@ class _Replay:
         self._term = cache(kif.read_one)
 
     def run(self, seconds: float) -> None:
-        """Checks all states, or as many as there is time for."""
+        """Checks the states, as far as there is time."""
         roles = tuple(map(self._term, self._trace["roles"]))
         if self._machine.roles != roles:
             self._report.differ("the roles", f"{_list(self._machine.roles)}, should be {_list(roles)}")
@@ -107,7 +107,7 @@ class _Replay:
             self._report.differ(place, f"{type(error).__name__}: {error}")
 
     def _same_goals(self, place: str, goals: list[int | None], expected: list[int | None] | None) -> None:
-        # A reasoner that gives up at the first role without a goal leaves no list at all.
+        # A reasoner that gives up at the first role without a goal leaves no list.
         if None not in goals if expected is None else goals != expected:
             self._report.differ(place, f"goals are {goals}, should be {expected}")
 
@@ -121,7 +121,7 @@ class _Replay:
 
 
 def spread(places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """All the places, so that any first part of them is spread evenly (the van der Corput sequence to base 2)."""
+    """Yields all places, any first part of them evenly spread (van der Corput sequence to base 2)."""
     bits = max(1, (len(places) - 1).bit_length())
     for i in range(1 << bits):
         j = int(format(i, f"0{bits}b")[::-1], 2)

@@ -1,4 +1,1 @@
-"""Speed: of random playouts (`bench`, `playouts`), of the tree search (`search_speed`), of compiling the kernels
-(`compile_cost`); what helpers cost and bring (`helper_cost`, `helper_gain`), and what pages that show a match do
-(`watch_cost`, with a browser by `headless`). `timing` reads the CPU clock.
-"""
+"""Speed of random playouts (`bench`), of tree search (`search_speed`) and of compiling kernels (`compile_cost`)."""

@@ -1,4 +1,4 @@
-"""The `bench` command: random playouts per CPU second of circuit and interpreter, and the CPU time of setting up."""
+"""Random playouts per CPU second of circuit and interpreter, and the CPU time of setting up."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from games.machine import GameError
 
 
 @dataclass(frozen=True)
-class Row:
-    """One engine on one game. Nothing but game, engine and error where it cannot play it."""
+class BenchRow:
+    """One engine on one game; only game, engine and error where it cannot play it."""
 
     game: str
     engine: str
@@ -31,7 +31,7 @@ def bench(files: Sequence[str], seconds: float) -> dict[str, object]:
     """Measures circuit and interpreter for `seconds` of CPU time each on each sheet, printing a table.
 
     `files` are rulesheet files or names of own rulesheets; none means all own ones. Returns the table as JSON data.
-    Raises `InputError` for a sheet that cannot be read; one that cannot be played has its reason in the table.
+    Raises `InputError` for a sheet that cannot be read; the table says why one cannot be played.
     """
     games = list(files) or rulesheets.names()
     _, warm_up = timed(warm_kernels)
@@ -46,14 +46,14 @@ def bench(files: Sequence[str], seconds: float) -> dict[str, object]:
     return {"kernel_warm_up_cpu_seconds": round(warm_up, 3), "seconds": seconds, "rows": [asdict(row) for row in rows]}
 
 
-def _row(game: str, engine: str, measure: Callable[[Sheet, float], tuple[float, Speed]], seconds: float) -> Row:
+def _row(game: str, engine: str, measure: Callable[[Sheet, float], tuple[float, Speed]], seconds: float) -> BenchRow:
     # Reading and checking the sheet is part of setting it up.
     sheet, reading = timed(lambda: load(game))
     try:
         setup, speed = measure(sheet, seconds)
     except GameError as error:
-        return Row(sheet.name, engine, error=str(error))
-    return Row(
+        return BenchRow(sheet.name, engine, error=str(error))
+    return BenchRow(
         sheet.name,
         engine,
         setup_cpu_seconds=round(reading + setup, 4),
@@ -72,7 +72,7 @@ def _measure_interpreter(sheet: Sheet, seconds: float) -> tuple[float, Speed]:
     return setup, machine_speed(machine, seconds)
 
 
-def _print(row: Row) -> None:
+def _print(row: BenchRow) -> None:
     start = f"{row.game:24} {row.engine:12}"
     if row.error is not None:
         print(f"{start} {row.error}", flush=True)

@@ -1,8 +1,7 @@
-"""What compiling the kernels costs: CPU time, specialisations and lines of LLVM IR of each; and the budget for it.
+"""Cost of compiling the kernels: CPU time, specialisations and lines of LLVM IR of each; and its budget.
 
-Kernels are compiled by a process of its own into a cache that is empty, so that nothing is loaded instead. The budget
-is of what does not depend on the machine: specialisations and IR lines (see `agent.kernels.meter`). CPU time does
-depend on it, and is for comparisons side by side.
+A process of its own compiles them into an empty cache. The budget is one of specialisations and IR lines (see
+`agent.kernels.meter`), which do not depend on the machine. CPU time is for comparisons side by side.
 """
 
 from __future__ import annotations
@@ -26,57 +25,57 @@ from agent.search.kernel_groups import kernel_groups
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that all kernels together may cost to compile."""
+    """Largest cost of all kernels together."""
 
     specialisations: int
     ir_lines: int
 
 
 BUDGET = Budget(specialisations=210, ir_lines=417_000)
-"""A little more than `ggp-agent bench --kernels` counts. Who makes kernels cheaper lowers it; who raises it says in the
-commit message what that buys. About 46,000 of the lines are alpha-beta on circuits (`agent.search.pvs`)."""
+"""A little more than `ggp-agent lab bench --kernels` counts. Lower it when kernels become cheaper; a commit that raises
+it says what that buys. About 46,000 of the lines are alpha-beta on circuits (`agent.search.pvs`)."""
 
 
 @dataclass
 class KernelCost:
-    """What one kernel costs, over all its specialisations."""
+    """Cost of one kernel, over all its specialisations."""
 
     name: str
-    """Of the function, with its module."""
+    """Name of the function, with its module."""
     cpu_seconds: float = 0.0
-    """Without what had to be compiled for it."""
+    """Without its callees."""
     cpu_seconds_with_callees: float = 0.0
-    """With what had to be compiled for it; a callee counts for the caller that came first."""
+    """With its callees; a callee counts for the caller that came first."""
     specialisations: int = 0
     ir_lines: int = 0
 
 
 @dataclass
 class CompileCost:
-    """What all kernels cost."""
+    """Cost of all kernels."""
 
     kernels: list[KernelCost] = field(default_factory=list)
-    """The dearest first."""
+    """Most expensive first."""
     machine: str = ""
     """Processor, Python, Numba and LLVM bindings."""
 
     @property
     def cpu_seconds(self) -> float:
-        """The sum over all kernels."""
+        """Sum over all kernels."""
         return sum(kernel.cpu_seconds for kernel in self.kernels)
 
     @property
     def specialisations(self) -> int:
-        """The sum over all kernels."""
+        """Sum over all kernels."""
         return sum(kernel.specialisations for kernel in self.kernels)
 
     @property
     def ir_lines(self) -> int:
-        """The sum over all kernels."""
+        """Sum over all kernels."""
         return sum(kernel.ir_lines for kernel in self.kernels)
 
     def as_json(self) -> dict[str, object]:
-        """Everything as JSON data; `from_json` is the inverse."""
+        """Returns everything as JSON data."""
         return {
             "machine": self.machine,
             "total_cpu_seconds": round(self.cpu_seconds, 3),
@@ -87,12 +86,12 @@ class CompileCost:
 
     @classmethod
     def from_json(cls, data: Any) -> CompileCost:
-        """The inverse of `as_json`. Raises KeyError and TypeError for anything else."""
+        """Inverse of `as_json`. Raises `KeyError` and `TypeError` for anything else."""
         return cls([KernelCost(**kernel) for kernel in data["kernels"]], data["machine"])
 
 
 def measure() -> CompileCost:
-    """Compiles all kernels in a process of its own, one after the other, into a cache that is thrown away.
+    """Compiles all kernels in a process of its own, one after the other, into a temporary cache.
 
     Raises `subprocess.CalledProcessError` where the process fails.
     """
@@ -107,28 +106,28 @@ def measure() -> CompileCost:
 
 
 def over_budget(specialisations: int, ir_lines: int, budget: Budget | None = None) -> list[str]:
-    """What exceeds the budget (None: `BUDGET`), a line each; nothing if all is well."""
+    """Returns a line for each figure that exceeds the budget (None: `BUDGET`)."""
     budget = budget or BUDGET
     figures = (
         ("specialisations", specialisations, budget.specialisations),
         ("lines of LLVM IR", ir_lines, budget.ir_lines),
     )
     return [
-        f"kernels have {count:,} {what}, the budget is {most:,}: see `ggp-agent bench --kernels`"
+        f"kernels have {count:,} {what}, the budget is {most:,}: see `ggp-agent lab bench --kernels`"
         for what, count, most in figures
         if count > most
     ]
 
 
 def recorded() -> tuple[int, int]:
-    """Specialisations and IR lines of all kernels, as they were written down when the kernel cache was filled."""
+    """Returns specialisations and IR lines of all kernels, as recorded when the kernel cache was filled."""
     # Two groups may have compiled the same function at the same time.
     lines = {(name, types): count for group in kernel_groups() for name, types, count in state.read(group).compiled}
     return len(lines), sum(lines.values())
 
 
 def print_table(cost: CompileCost) -> None:
-    """Prints a line per kernel, and the sums."""
+    """Prints a line per kernel, and sums."""
     print(f"kernels compiled into an empty cache, by one process ({cost.machine})")
     print(f"{'CPU s':>8} {'+ callees':>9} {'specialisations':>15} {'IR lines':>9}  kernel")
     for kernel in cost.kernels:
@@ -144,7 +143,7 @@ def print_table(cost: CompileCost) -> None:
 
 
 def _compile_all() -> CompileCost:
-    """Compiles what playing and measuring need, and counts."""
+    """Compiles and counts all kernels."""
     kernels: dict[str, KernelCost] = {}
 
     def count(compiled: Specialisation) -> None:
@@ -165,7 +164,7 @@ def _compile_all() -> CompileCost:
 
 
 def _machine() -> str:
-    """Processor and versions, for people."""
+    """Returns processor and versions, for people."""
     import llvmlite.binding
 
     name = platform.processor() or platform.machine()

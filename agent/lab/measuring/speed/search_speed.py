@@ -1,4 +1,4 @@
-"""How much of a circuit's speed the tree search turns into playouts, on one core and on two."""
+"""Playouts per second of the tree search, beside raw ones, on one core and on two."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from agent.checking.playouts import circuit_speed
+from agent.search.engine import UNLIMITED
 from agent.search.tree.engine import TreeSearch
 from agent.sheet import Sheet, load
 from games import rulesheets
@@ -19,29 +20,29 @@ from games.gdl.compile import compile_rules
 from games.machine import GameError
 
 EARLY, LATE = 2.0, 20.0
-"""Seconds of thinking after which the speed is looked at: over all of the first, and over the last `WINDOW` before the
-second, when the tree is large."""
+"""Seconds of thinking after which the speed is measured: since the beginning, and when the tree is large."""
 WINDOW = 2.0
+"""Length of the late measurement, in seconds."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """One game. Nothing but game and error where it has no circuit.
+class SearchSpeedRow:
+    """One game; only game and error where it has no circuit.
 
-    Raw playouts are per CPU second of one core, the search's per second of the clock: nothing else should be running.
-    Two cores are two threads on one tree.
+    Raw playouts are per CPU second of one core, those of the search per second of the clock: nothing else should be
+    running. Two cores are two threads on one tree.
     """
 
     game: str
     raw_playouts_per_s: float | None = None
     search_playouts_per_s: float | None = None
-    """Over the first 2 s of thinking about the initial position, playing out (no learnt evaluation)."""
+    """Over the first 2 s of thinking about the initial position, without a learnt evaluation."""
     search_playouts_per_s_late: float | None = None
     """From 18 s to 20 s."""
     search_playouts_per_s_two_cores: float | None = None
     search_playouts_per_s_two_cores_late: float | None = None
     solved: bool = False
-    """Whether the value was proven before the end: figures are those until then."""
+    """Whether the search ended early with a proof; figures are those until then."""
     error: str | None = None
 
 
@@ -49,7 +50,7 @@ def bench_search(files: Sequence[str], seconds: float) -> dict[str, object]:
     """Measures raw playouts for `seconds` of CPU time and the tree search for 20 s, on each sheet; prints a table.
 
     `files` are rulesheet files or names of own rulesheets; none means all own ones. Returns the table as JSON data.
-    Raises `InputError` for a sheet that cannot be read; one that cannot be played has its reason in the table.
+    Raises `InputError` for a sheet that cannot be read; the table says why one cannot be played.
     """
     cores = len(os.sched_getaffinity(0))
     print("playouts/s; in the tree over the first 2 s of a search, and from 18 s to 20 s", flush=True)
@@ -64,11 +65,11 @@ def bench_search(files: Sequence[str], seconds: float) -> dict[str, object]:
     return {"seconds": seconds, "cores": cores, "rows": [asdict(row) for row in rows]}
 
 
-def _row(sheet: Sheet, seconds: float, two_cores: bool) -> Row:
+def _row(sheet: Sheet, seconds: float, two_cores: bool) -> SearchSpeedRow:
     try:
         machine = compile_rules(sheet.checked)
     except GameError as error:
-        return Row(sheet.name, error=str(error))
+        return SearchSpeedRow(sheet.name, error=str(error))
     raw = circuit_speed(machine, seconds).playouts_per_s
     engine = TreeSearch(machine, 0, threads=1, judging=False, seed=1)
     early, late, solved = _speeds(engine)
@@ -76,14 +77,14 @@ def _row(sheet: Sheet, seconds: float, two_cores: bool) -> Row:
     if two_cores:
         early_both, late_both, _ = _speeds(TreeSearch(machine, 0, threads=2, judging=False, seed=1))
         both = (early_both, late_both)
-    return Row(sheet.name, raw, early, late, *both, solved=solved)
+    return SearchSpeedRow(sheet.name, raw, early, late, *both, solved=solved)
 
 
 def _speeds(engine: TreeSearch) -> tuple[float, float, bool]:
-    """Playouts per second at first and late, and whether the search ended by itself."""
+    """Returns playouts per second, early and late, and whether the search ended by itself."""
     engine.begin(engine.machine.initial())
     stop = np.zeros(1, np.uint8)
-    thread = threading.Thread(target=engine.think, args=(stop, lambda opinion: None, None))
+    thread = threading.Thread(target=engine.think, args=(stop, lambda opinion: None, UNLIMITED))
     samples = [(0.0, 0)]
     begin = time.monotonic()
     thread.start()
@@ -99,7 +100,7 @@ def _speeds(engine: TreeSearch) -> tuple[float, float, bool]:
     return rates[0], rates[-1], solved
 
 
-def _print(row: Row) -> None:
+def _print(row: SearchSpeedRow) -> None:
     if row.error is not None:
         print(f"{row.game:24} {row.error}", flush=True)
         return

@@ -1,3 +1,4 @@
-"""Strength: `game` plays one game of two engines, `series` many, on the parts of `agent.lab.tournament`;
-`tactics` counts the positions of a `tactics_suite` that an engine gets right.
+"""Strength on single positions: `tactics` of a `tactics_suite`, and exact solutions of `reversi_problems`.
+
+Strength in matches is measured by `agent.lab.tournament`.
 """

@@ -1,4 +1,4 @@
-"""Ending problems: positions in the .obf notation of the FFO suite, and their exact solution."""
+"""Reversi endings: positions in the .obf notation of the FFO suite, and their exact solution."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from games.native.reversi.rules import ReversiVariant
 _LINE = re.compile(r"([XO-]{64}) ([XO]);")
 _MOVE = re.compile(r"[A-Ha-h][1-8]:([+-]\d+)")
 _LEVELS = (0, 1, 2, 3, EXACT)
-"""The selectivity levels of the searches to the end: each one orders the moves of the next."""
+"""Selectivity levels of the searches to the end: each orders the moves of the next."""
 _ASPIRATION = (2, *(4,) * 19)
-"""Widths in discs of the windows of a search to the end (see `search_around`). Their number is limited, as selective
-searches may disagree with each other for ever. Set by hand; not tuned."""
+"""Widths in discs of the windows of a search to the end (see `search_around`). A limited number, as selective searches
+may disagree for ever."""
 _LOWEST, _HIGHEST = -65, 65
-"""The open window: all scores lie within."""
+"""The open window, which holds all scores."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,17 @@ class Problem:
     player: int
     opponent: int
     best: int | None
-    """The score in discs that the file gives, if it does."""
+    """Best score in the file, in discs; None if it gives none."""
 
     @property
     def empties(self) -> int:
-        """The number of empty cells."""
+        """Number of empty cells."""
         return 64 - (self.player | self.opponent).bit_count()
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What was found out about a problem, and the effort."""
+    """The score of a problem, and the effort."""
 
     score: int
     nodes: int
@@ -50,7 +50,7 @@ class Solution:
 
 
 def read_problems(text: str) -> list[Problem]:
-    """The problems of an .obf file. Raises `ValueError` for a line that is none."""
+    """Returns the problems of an .obf file. Raises `ValueError` for a line that is none."""
     problems = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -67,7 +67,7 @@ def read_problems(text: str) -> list[Problem]:
 
 
 def solve(problem: Problem, *, megabytes: int = 256) -> Solution:
-    """The exact score of a problem on one core, with an empty table to begin with."""
+    """Returns the exact score of a problem; one core, an empty table at first."""
     variant = ReversiVariant()
     weights = weights_for(variant)
     board = BoardRules.of(variant)
@@ -82,7 +82,7 @@ def solve(problem: Problem, *, megabytes: int = 256) -> Solution:
 
 
 def _around(searcher: ReversiSearcher, problem: Problem, guess: int, level: int) -> int:
-    """The score by a search to the end that begins with a narrow window around a guess."""
+    """Returns the score by a search to the end, with a narrow window around a guess at first."""
     score = search_around(
         guess,
         _ASPIRATION,
@@ -90,5 +90,5 @@ def _around(searcher: ReversiSearcher, problem: Problem, guess: int, level: int)
         _HIGHEST,
         lambda alpha, beta: searcher.score(problem.player, problem.opponent, alpha, beta, problem.empties, level),
     )
-    assert score is not None  # nobody stops it
+    assert score is not None  # None is for searches that are stopped
     return score

@@ -1,4 +1,4 @@
-"""How many positions of a suite an engine gets right in a second: `ggp-agent tactics`."""
+"""Number of positions of a suite that an engine gets right: the command `lab tactics`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import numpy as np
 
 from agent.console import print_table
 from agent.errors import InputError
-from agent.lab.measuring.strength.tactics_suite import Prover, Tactic, after, is_tactical, make_tactics, wins_after
+from agent.lab.measuring.strength.tactics_suite import (
+    Tactic,
+    TacticsProver,
+    after,
+    is_tactical,
+    make_tactics,
+    wins_after,
+)
 from agent.lab.tournament.engine_player import make_named_engine
 from agent.search.engine import Engine, Limit, consider, limited
 from agent.sheet import load
@@ -20,31 +27,34 @@ from games.machine import UnknownFactError
 from protocol.kif import write
 
 LOST_VALUE = 5.0
-"""An engine that expects no more of a lost position, 0..100, has seen the loss."""
+"""Largest goal that an engine may expect of a lost position, 0..100, to have seen the loss."""
 
 
 @dataclass
-class Score:
-    """What an engine has got right of a game's positions."""
+class SuiteScore:
+    """Right answers of an engine to a game's positions."""
 
     game: str
     engine: str
-    """The search that has played most of them."""
+    """Names of the searches that played."""
     wins: int = 0
+    """Won positions."""
     wins_found: int = 0
-    """Positions in which it has chosen a move that is proven to win."""
+    """Those in which it chose a move that is proven to win."""
     losses: int = 0
+    """Lost positions."""
     losses_seen: int = 0
+    """Those that it knew to be lost."""
     missed: list[dict[str, object]] = field(default_factory=list)
-    """The others: facts, and what was chosen and expected."""
+    """The other positions: facts, the chosen move and its value."""
 
 
 def make_suite(
     sheets: Sequence[str], count: int, seconds: float, seed: int, keep: Callable[[Tactic], None]
 ) -> dict[str, int]:
-    """Has `keep` take so many positions of each sheet, each proven in `seconds`; says how many there were.
+    """Makes up to `count` positions of each sheet for `keep`, each proven in `seconds`; returns their numbers.
 
-    Raises `InputError` for a sheet whose game is none of two players who take turns against one another.
+    Raises `InputError` for a game that is not one of two players who take turns against each other.
     """
     made: dict[str, int] = {}
     for sheet in sheets:
@@ -64,10 +74,10 @@ def make_suite(
 def solve_suite(
     tactics: Sequence[Tactic], engine: str, seconds: float, start: float, proof: float
 ) -> dict[str, object]:
-    """Asks an engine for its move in each position, after `seconds`, and prints a table; returns it as JSON data.
+    """Asks an engine for its move in each position, after `seconds`; prints a table, and returns it as JSON data.
 
-    For each game and role it may prepare for `start` seconds before. A win counts as found if the prover proves in
-    `proof` seconds that the move wins. Raises `InputError` for positions that are none of their sheet's.
+    It prepares for each game and role for `start` seconds. A win counts as found if the prover proves in `proof`
+    seconds that the move wins. Raises `InputError` for a position that is none of its sheet's game.
     """
     scores = []
     for sheet, some in groupby(sorted(tactics, key=lambda tactic: tactic.sheet), key=lambda tactic: tactic.sheet):
@@ -78,10 +88,10 @@ def solve_suite(
     return {"seconds": seconds, "engine": engine, "rows": [asdict(score) for score in scores]}
 
 
-def _solve_game(sheet: str, tactics: list[Tactic], name: str, seconds: float, start: float, proof: float) -> Score:
+def _solve_game(sheet: str, tactics: list[Tactic], name: str, seconds: float, start: float, proof: float) -> SuiteScore:
     machine = _machine(sheet)
-    prover, engines = Prover(machine), {}
-    score = Score(load(sheet).name, "")
+    prover, engines = TacticsProver(machine), {}
+    score = SuiteScore(load(sheet).name, "")
     for tactic in tactics:
         if tactic.role not in engines:
             engines[tactic.role] = _prepared(make_named_engine(name, machine, tactic.role), machine, start)
@@ -94,10 +104,10 @@ def _solve(
     tactic: Tactic,
     machine: CircuitMachine,
     engine: Engine,
-    prover: Prover,
+    prover: TacticsProver,
     seconds: float,
     proof: float,
-    score: Score,
+    score: SuiteScore,
 ) -> None:
     try:
         state = tactic.state(machine)
@@ -122,7 +132,7 @@ def _solve(
 
 
 def _prepared(engine: Engine, machine: CircuitMachine, seconds: float) -> Engine:
-    """The engine after so many seconds of a start clock."""
+    """Returns the engine, prepared for that long."""
     engine.begin(machine.initial())
     if seconds > 0:
         with limited(np.zeros(1, np.uint8), seconds) as stop:
@@ -134,7 +144,7 @@ def _machine(sheet: str) -> CircuitMachine:
     return compile_rules(load(sheet).checked)
 
 
-def _print(scores: Sequence[Score], seconds: float) -> None:
+def _print(scores: Sequence[SuiteScore], seconds: float) -> None:
     found = sum(score.wins_found + score.losses_seen for score in scores)
     total = sum(score.wins + score.losses for score in scores)
     print_table(

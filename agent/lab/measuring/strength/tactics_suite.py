@@ -1,4 +1,4 @@
-"""Positions that are won or lost within a few plies, which nothing but search shows: made, written and read."""
+"""Suites of tactics, positions that are won or lost within a few plies: made, written and read."""
 
 from __future__ import annotations
 
@@ -29,40 +29,40 @@ if TYPE_CHECKING:
     from games.machine import State
 
 FEWEST_PLIES, MOST_PLIES = 3, 12
-"""To the end of the match, with best play."""
+"""Plies to the end of the match, with best play."""
 DEPTH, OPENING, RANDOM, LONGEST = 2, 6, 3000, 200
-"""Of the matches that positions are taken from: plies that both sides search, without any evaluation; most random plies
-at first; chance of a random move, in 65536ths; most plies."""
+"""Matches that positions are taken from: plies that both sides search, without an evaluation; random plies at first, at
+most; chance of a random move, in 65536ths; plies, at most."""
 MATCHES_PER_POSITION = 8
-"""Matches that are played at most, per position that is wanted: many end in draws, or are won at once."""
+"""Matches for each wanted position, at most: many end in draws, or are won at once."""
 OTHERS = 4
-"""Other moves that are looked at: where all of them win as well, finding one is no feat."""
+"""Moves tried by `_asks_for_a_choice`."""
 PATIENCE = 6
-"""Times the seconds of a proof, per position that is wanted: so long is looked for them."""
+"""Time of the search for each wanted position, in units of the seconds of a proof."""
 MEGABYTES = 32
-"""For the prover's transposition table, and that of the players."""
+"""Size of the prover's transposition table, and of the players'."""
 
 
 @dataclass(frozen=True)
 class Tactic:
-    """A position, and what is proven of it for the role that moves."""
+    """A position, with its proven result for the role that moves."""
 
     sheet: str
-    """A rulesheet, as on the command line."""
+    """Rulesheet, as on the command line."""
     facts: tuple[str, ...]
-    """Those of the position, in KIF."""
+    """Facts of the position, in KIF."""
     role: int
     won: bool
     plies: int
-    """To the end."""
+    """Plies to the end."""
 
     def state(self, machine: CircuitMachine) -> State:
-        """The position. Raises `UnknownFactError` where it is none of the machine's game."""
+        """Returns the position. Raises `UnknownFactError` where it is none of the machine's game."""
         return machine.state([read_one(fact) for fact in self.facts])
 
 
-class Prover:
-    """Finds wins and losses, by alpha-beta without any evaluation."""
+class TacticsProver:
+    """Finds wins and losses, by alpha-beta without an evaluation."""
 
     def __init__(self, machine: CircuitMachine) -> None:
         zobrist = np.random.default_rng(1).integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
@@ -70,8 +70,8 @@ class Prover:
         self.searcher = PvsSearcher(machine, find_features(machine, 1), new_table(MEGABYTES), zobrist)
 
     def plies(self, state: State, role: int, seconds: float) -> int | None:
-        """Plies in which a role has won, or, negative, has lost; None where that is not proven in so many seconds, and
-        `MOST_PLIES`."""
+        """Returns the plies until a role has won, or, negative, has lost; None where neither is proven in time, and
+        within `MOST_PLIES`."""
         found: list[PvsVerdict] = []
         with limited(np.zeros(1, np.uint8), seconds) as stop:
             self.searcher.analyse(self._machine.pack(state), stop, found.append, MOST_PLIES, confirm=False)
@@ -85,15 +85,17 @@ class Prover:
 
 
 def is_tactical(machine: CircuitMachine) -> bool:
-    """Whether the game is one for the prover: two players who take turns against one another."""
+    """Whether the prover suits the game: two players who take turns against each other."""
     found = survey(machine)
     return found is not None and found.suits
 
 
 def make_tactics(sheet: str, machine: CircuitMachine, count: int, seconds: float, seed: int) -> Iterator[Tactic]:
-    """So many positions of matches of a game that `is_tactical`, each proven within `seconds`; fewer where they are
-    rare. The same for a seed, but for what a busy machine does not prove in time."""
-    chance, prover, player = Random(seed), Prover(machine), Prover(machine).searcher
+    """Yields up to `count` positions of matches of a game that `is_tactical`, each proven within `seconds`.
+
+    The same ones for a seed, unless a busy machine does not prove some in time.
+    """
+    chance, prover, player = Random(seed), TacticsProver(machine), TacticsProver(machine).searcher
     seen: set[State] = set()
     balance = 0
     until = time.monotonic() + PATIENCE * seconds * count
@@ -108,7 +110,7 @@ def make_tactics(sheet: str, machine: CircuitMachine, count: int, seconds: float
             plies = prover.plies(state, role, seconds)
             if plies is None or not FEWEST_PLIES <= abs(plies) <= MOST_PLIES:
                 continue
-            # No more losses than wins, and one: these are the rarer ones.
+            # At most one loss more than wins: wins are rarer.
             if plies < 0 and balance < 0:
                 continue
             if plies > 0 and not _asks_for_a_choice(machine, prover, state, role, seconds, chance):
@@ -121,13 +123,13 @@ def make_tactics(sheet: str, machine: CircuitMachine, count: int, seconds: float
 
 
 def after(machine: CircuitMachine, state: State, role: int, move: object) -> State:
-    """The state after a move of the role that chooses."""
+    """Returns the state after a move of the role that chooses."""
     joint = [move if other == role else machine.legal(state, other)[0] for other in (0, 1)]
     return machine.next(state, joint)  # type: ignore[arg-type]
 
 
 def _match(machine: CircuitMachine, searcher: PvsSearcher, seed: int) -> list[State]:
-    """The last positions of a match that somebody has won, without those in which a ply or two decide."""
+    """Returns the last positions of a match that somebody won, without those that a ply or two decide."""
     states = np.zeros((LONGEST, machine.words), np.uint64)
     scores, rng = np.zeros(LONGEST, np.int64), np.array([seed], np.uint64)
     root, stop = machine.pack(machine.initial()), np.zeros(1, np.uint8)
@@ -140,9 +142,9 @@ def _match(machine: CircuitMachine, searcher: PvsSearcher, seed: int) -> list[St
 
 
 def _asks_for_a_choice(
-    machine: CircuitMachine, prover: Prover, state: State, role: int, seconds: float, chance: Random
+    machine: CircuitMachine, prover: TacticsProver, state: State, role: int, seconds: float, chance: Random
 ) -> bool:
-    """Whether most moves do not win."""
+    """Whether most moves do not win: otherwise finding one that does is no feat."""
     moves = machine.legal(state, role)
     begin = time.monotonic()
     some = chance.sample(moves, min(OTHERS, len(moves)))
@@ -153,8 +155,8 @@ def _asks_for_a_choice(
     return 2 * wins < len(some)
 
 
-def wins_after(machine: CircuitMachine, prover: Prover, state: State, role: int, seconds: float) -> bool:
-    """Whether a state is proven to be won by a role, within so many seconds and the most plies."""
+def wins_after(machine: CircuitMachine, prover: TacticsProver, state: State, role: int, seconds: float) -> bool:
+    """Whether a state is proven to be won by a role, within the seconds and `MOST_PLIES`."""
     if machine.terminal(state):
         mine, other = (machine.goal(state, one) or 0 for one in (role, 1 - role))
         return mine > other and mine == max(machine.game.goals[role])
@@ -163,7 +165,7 @@ def wins_after(machine: CircuitMachine, prover: Prover, state: State, role: int,
 
 
 def read_suite(path: Path) -> list[Tactic]:
-    """Those of a file. Raises `InputError` for one that cannot be read, or is none."""
+    """Returns the positions of a file. Raises `InputError`."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -188,5 +190,5 @@ def read_suite(path: Path) -> list[Tactic]:
 
 
 def line_of(tactic: Tactic) -> str:
-    """One line of a suite's file."""
+    """Returns the line of a position in a file."""
     return json.dumps(asdict(tactic)) + "\n"

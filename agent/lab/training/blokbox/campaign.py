@@ -1,9 +1,8 @@
 """Rounds of self-play and learning, each followed by a match against the network before; resumable.
 
-The folder holds the samples of each part of each round, and per round the network and, for variants that have none,
-the weights of the general evaluation. Parts are played by the workers of an executor, which get the network and return
-samples; the process that runs the rounds keeps the folder, and learns. What a part holds depends on network and seed
-alone, and what is learnt on the parts in their order: results are those of one worker.
+One folder holds the samples of each part of a round, its network, and its weights for variants without a network. An
+executor's workers play parts, which depend on network and seed alone; the process that runs the rounds keeps the folder
+and learns.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from agent.lab.jobs.executor import Executor, Session
+from agent.lab.jobs.executor import Executor, JobSession
 from agent.lab.jobs.gather import gather
 from agent.lab.tally import Tally
 from agent.lab.training.blokbox.learning import NetworkTrainer, new_network
@@ -26,9 +25,9 @@ from agent.search.blokbox.weights import general, networks
 from games.native.blokbox.variant import BlokboxVariant
 
 PART = 500
-"""Matches of self-play that are saved together."""
+"""Matches of self-play in a file."""
 KEPT_ROUNDS = 4
-"""A network learns from the samples of this many rounds."""
+"""Rounds whose samples a network learns from."""
 EPOCHS = 6
 RATE = 0.002
 """Passes over the samples, and the learning rate to begin with."""
@@ -36,36 +35,36 @@ RATE = 0.002
 
 @dataclass(frozen=True)
 class BlokboxCampaign:
-    """What to do."""
+    """Parameters of the training."""
 
     variant: BlokboxVariant
     folder: Path
-    """Where samples and networks of each round are kept."""
+    """Folder of samples and networks."""
     rounds: int
     games: int
     """Matches of self-play per round."""
     visits: int
-    """Visits of the tree search for a thorough move of self-play, and for a move of the matches."""
+    """Visits of the tree search for a thorough move of self-play, and for each move of matches."""
     match_games: int
     scratch: bool
-    """Begin with playouts alone instead of what is shipped."""
+    """Whether to begin with playouts alone instead of the shipped network."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """What came of a round."""
+    """Results of a round."""
 
     number: int
     positions: int
-    """That the network learnt from."""
+    """Positions that the network learnt from."""
     losses: tuple[float, float]
-    """On held-out positions: cross entropy of the values, divergence of the visits."""
+    """Cross entropy of the values and divergence of the visits, on held-out positions."""
     score: Tally
-    """Of the new network against what was there before."""
+    """Result of the new network against the one before."""
 
 
 def run(plan: BlokboxCampaign, executor: Executor, log: Callable[[str], None]) -> list[Round]:
-    """Carry out what the folder does not hold yet, and report all rounds that were carried out now.
+    """Carries out the rounds that the folder does not hold yet; returns their results.
 
     Raises `LostWorkerError`, see `gather`.
     """
@@ -103,12 +102,12 @@ def run(plan: BlokboxCampaign, executor: Executor, log: Callable[[str], None]) -
 
 
 def network_path(folder: Path, number: int) -> Path:
-    """Where the network of a round is kept."""
+    """Returns the file of a round's network."""
     return folder / f"round-{number}.npz"
 
 
 def weights_path(folder: Path, number: int) -> Path:
-    """Where the weights of a round are kept that are for variants without a network."""
+    """Returns the file of a round's weights for variants without a network."""
     return folder / f"weights-{number}.npz"
 
 
@@ -124,20 +123,20 @@ def _first_tuning(plan: BlokboxCampaign) -> Tuning:
 
 @dataclass(frozen=True)
 class _Part:
-    """A job: matches of self-play that are saved together."""
+    """A job: the matches of self-play of a file."""
 
     matches: int
     seed: int
 
 
 def _play(plan: BlokboxCampaign, executor: Executor, tuning: Tuning, number: int, log: Callable[[str], None]) -> None:
-    """The self-play of a round, in parts that are saved as they are done."""
+    """Plays the self-play of a round, and saves each part as it is done."""
     missing = [
         (path, _Part(min(PART, plan.games - first), 1_000_000 * number + part))
         for part, first in enumerate(range(0, plan.games, PART))
         if not (path := _part_path(plan.folder, number, part)).exists()
     ]
-    session = Session(partial(_open_session, plan.variant, tuning, plan.visits), kernels=("blokbox",))
+    session = JobSession(partial(_open_session, plan.variant, tuning, plan.visits), kernels=("blokbox",))
     for done, made in enumerate(gather(executor, session, [part for _, part in missing], log), 1):
         path = missing[made.number][0]
         unfinished = path.with_name(f"unfinished-{path.name}")
@@ -147,7 +146,7 @@ def _play(plan: BlokboxCampaign, executor: Executor, tuning: Tuning, number: int
 
 
 def _open_session(variant: BlokboxVariant, tuning: Tuning, visits: int) -> Callable[[_Part], Iterator[SelfPlaySamples]]:
-    """In a worker: what plays with this tuning."""
+    """In a worker: returns the function that plays with this tuning."""
 
     def make(part: _Part) -> Iterator[SelfPlaySamples]:
         yield self_play(variant, tuning, matches=part.matches, visits=visits, seed=part.seed)

@@ -1,4 +1,4 @@
-"""What `ggp-agent train blokbox` takes and does."""
+"""The command `lab train blokbox`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.lab.jobs.executor import Executor
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds this family's own arguments and options."""
+    """Adds this family's arguments and options."""
     parser.add_argument("variant", metavar="FILE", help="a rulesheet file, or the name of an own rulesheet")
     parser.add_argument(
         "--visits", type=int, default=2000, metavar="N", help="per move of self-play (default: %(default)s)"
@@ -24,7 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def train(options: argparse.Namespace, executor: Executor) -> list[dict[str, object]]:
-    """Trains, with self-play by the executor; returns each round's results as JSON data.
+    """Trains; the executor plays. Returns each round's results as JSON data.
 
     Raises `InputError` for a rulesheet of another game.
     """

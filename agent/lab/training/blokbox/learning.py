@@ -31,32 +31,32 @@ BATCH = 256
 MOMENTUM, VARIANCE = 0.9, 0.999
 """Adam's constants, as its authors recommend them."""
 DROPOUT = 0.2
-"""The share of the active inputs that is left out at random while learning (Srivastava et al. 2014)."""
+"""Share of the active inputs left out at random while learning (Srivastava et al. 2014)."""
 _DROPPED = np.uint64(int(DROPOUT * 2**64))
 _KEPT_SCALE = np.float32(1.0 / (1.0 - DROPOUT))
 DECAY = 0.3
-"""How much of each weight is taken away per step, in units of the step size (Loshchilov, Hutter 2019)."""
+"""Share of each weight taken away per step, in units of the step size (Loshchilov, Hutter 2019)."""
 
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Positions with what is to be learnt about them."""
+    """Positions with their targets."""
 
     positions: NDArray[np.uint64]
     """[n, 20]"""
     values: NDArray[np.float32]
-    """[n]: the chance of winning of the player to move."""
+    """[n]: chance of winning of the player to move."""
     starts: NDArray[np.int64]
-    """[n + 1]: where each position's moves begin in `shares`."""
+    """[n + 1]: beginning of each position's moves in `shares`."""
     shares: NDArray[np.float32]
-    """Of the visits, for every move, in the order of `rules.list_moves`."""
+    """Shares of the visits, for every move, in the order of `rules.list_moves`."""
 
     def __len__(self) -> int:
         return len(self.values)
 
 
 class _TrainingWorkspace(NamedTuple):
-    """The memory of `_forward` and `_backward`."""
+    """Buffers of `_forward` and `_backward`."""
 
     network: NetworkWorkspace
     moves: NDArray[np.int64]
@@ -84,7 +84,7 @@ def _n_weights(n_shapes: int) -> int:
 
 
 def new_network(n_shapes: int, seed: int = 0) -> Network:
-    """A network with small random weights."""
+    """Returns a network with small random weights."""
     rng = np.random.default_rng(seed)
     network = _views(np.zeros(_n_weights(n_shapes), np.float32), n_shapes)
     network.rows[:] = 0.03 * rng.standard_normal(network.rows.shape)
@@ -96,10 +96,9 @@ def new_network(n_shapes: int, seed: int = 0) -> Network:
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _forward(tables, network, position, with_moves, scratch, work, seed, learning):
-    """Judge a position; returns its chance, its active inputs and, if they are wanted, its moves.
+    """Judges a position; returns its chance and the numbers of its active inputs and, on request, its moves.
 
-    The inputs stay in `work.network.active`, the moves in `work.moves`, and their shares of the visits, as expected, in
-    `work.shares`.
+    Inputs are in `work.network.active`, moves in `work.moves`, their expected shares of the visits in `work.shares`.
     """
     workspace, live, shares = work.network, work.live, work.shares
     hidden = workspace.hidden
@@ -138,7 +137,7 @@ def _forward(tables, network, position, with_moves, scratch, work, seed, learnin
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _backward(network, slope, error, shares, n, n_moves, work):
-    """Add a position's gradient to `slope` after `_forward`: `error` is the chance's, `shares` are the true ones."""
+    """Adds a position's gradient to `slope` after `_forward`; `error` is of the chance, `shares` are the true ones."""
     hidden, second = work.network.hidden, work.network.second
     d_hidden, d_weights = work.hidden_slope, work.weights_slope
     d_hidden[:] = 0.0
@@ -178,7 +177,7 @@ def _backward(network, slope, error, shares, n, n_moves, work):
 
 @njit(cache=True, nogil=True)
 def _batch(tables, network, slope, training_set, chosen, scratch, work, seed, learning):
-    """The sums of both heads' cross entropies over all `chosen` positions, whose gradients are added if `learning`."""
+    """Returns the sums of both heads' cross entropies over `chosen` positions; adds their gradients if `learning`."""
     positions, values, starts, all_shares = training_set
     entropy = 0.0
     surprise = 0.0
@@ -199,7 +198,7 @@ def _batch(tables, network, slope, training_set, chosen, scratch, work, seed, le
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _adam(flat, slope, mean, square, scale, rate, momentum, variance):
-    """One step against the gradient `scale * slope`, which is cleared."""
+    """Takes a step against the gradient `scale * slope`, and clears it."""
     for index in range(len(flat)):
         gradient = slope[index] * scale
         slope[index] = 0.0
@@ -241,7 +240,7 @@ class NetworkTrainer:
     def train(
         self, training_set: TrainingSet, *, epochs: int, rate: float, seed: int = 0
     ) -> Iterator[tuple[float, float]]:
-        """Train on the whole set `epochs` times, with a learning rate that falls to a twentieth.
+        """Trains on the whole set `epochs` times, with a learning rate that falls to a twentieth.
 
         Yields the losses of each epoch (see `losses`).
         """
@@ -267,7 +266,7 @@ class NetworkTrainer:
             yield float(sums[0] / len(training_set)), float(sums[1] / len(training_set))
 
     def losses(self, training_set: TrainingSet) -> tuple[float, float]:
-        """The mean losses: cross entropy of the value, and the divergence of the visits from the move head."""
+        """Returns the mean losses: cross entropy of the value, divergence of the visits from the move head."""
         sums = self._run(training_set, np.arange(len(training_set)), False)
         return float(sums[0] / len(training_set)), float(sums[1] / len(training_set))
 

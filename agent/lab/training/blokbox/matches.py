@@ -1,4 +1,4 @@
-"""Matches between tunings of the tree search at equal visits: what a round of training has brought."""
+"""Matches between tunings of the tree search at equal visits, to measure the gain of a round."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.lab.tally import Score
+from agent.lab.tally import Tally
 from agent.search.blokbox.guiding.tuning import Tuning
 from agent.search.blokbox.tree import best_child, clear, grow, new_tree, new_tree_workspace
 from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
 from games.native.blokbox.variant import TURN, BlokboxVariant
 
 OPENING_PLIES = 2
-"""Random plies before the players take over; each opening is played twice, with colours swapped."""
+"""Random plies before the players take over; each opening is played twice, with colours exchanged."""
 
 _GO = np.zeros(1, np.uint8)
 
 
 class MoveChooser(Protocol):
-    """Something that chooses moves."""
+    """Chooses moves."""
 
     def choose(self, position: NDArray[np.uint64]) -> int:
-        """A move in a position that has one."""
+        """Returns a move in a position that has one."""
 
 
 class MoveLister:
@@ -36,7 +36,7 @@ class MoveLister:
         self._buffer = np.zeros(len(variant.tables.effects), np.int64)
 
     def moves(self, position: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The moves, as a view that the next call overwrites."""
+        """Returns the moves, as a view that the next call overwrites."""
         player = int(position[TURN])
         live, total = placements(self._tables, position, player, self._shapes, len(self._shapes), self._scratch, 0)
         list_moves(self._scratch, 0, live, self._buffer)
@@ -61,12 +61,12 @@ class TreePlayer:
         return int(self._tree.move[best_child(self._tree)])
 
 
-def compare(variant: BlokboxVariant, first: MoveChooser, second: MoveChooser, *, games: int, seed: int) -> Score:
-    """What `first` wins against `second` in `games` games, rounded up to pairs with swapped colours."""
+def compare(variant: BlokboxVariant, first: MoveChooser, second: MoveChooser, *, games: int, seed: int) -> Tally:
+    """Plays games, rounded up to pairs with colours exchanged; returns the tally of `first`."""
     rng = np.random.default_rng(seed)
     lister = MoveLister(variant)
-    score = Score()
-    while score.games < games:
+    tally = Tally()
+    while tally.games < games:
         opening = variant.start.copy()
         for _ in range(OPENING_PLIES):
             if len(moves := lister.moves(opening)):
@@ -75,5 +75,5 @@ def compare(variant: BlokboxVariant, first: MoveChooser, second: MoveChooser, *,
             position = opening.copy()
             while len(lister.moves(position)):
                 play(variant.tables, position, players[int(position[TURN])].choose(position))
-            score = score.plus(1 if players[1 - int(position[TURN])] is first else -1)
-    return score
+            tally = tally.plus(1 if players[1 - int(position[TURN])] is first else -1)
+    return tally

@@ -1,8 +1,7 @@
-"""Weights for variants without a network of their own: regression on self-play of a variant that has one.
+"""Weights for variants without a network: regression on self-play of a variant that has one.
 
-The evaluation learns, by logistic regression, the same targets as networks (`learning`); the priors learn, by softmax
-regression, how the visits of a position were spread over its moves. Weights of neighbouring stages are held close to
-each other.
+The evaluation learns the targets of networks (`learning`) by logistic regression; the priors learn the shares of visits
+by softmax regression. Weights of neighbouring stages are held close to each other.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from games.native.blokbox.rules import new_placement_workspace
 from games.native.blokbox.variant import TURN, BlokboxVariant
 
 MAX_POSITIONS = 20_000
-"""The weights are few: more positions would not tell more."""
+"""Positions to learn from, at most: the weights are few."""
 SMOOTHNESS = 0.01
 DECAY = 0.001
 """Penalties on differences between neighbouring stages, and on the weights."""
 
 
 def fit(variant: BlokboxVariant, training_set: TrainingSet, seed: int = 0) -> GeneralWeights:
-    """Weights that explain the training set best, or a random part of them where there are many."""
+    """Returns the weights that fit the training set best, or a random part of it where it is large."""
     chosen = np.random.default_rng(seed).permutation(len(training_set))[:MAX_POSITIONS]
     return GeneralWeights(_fit_evaluation(variant, training_set, chosen), _fit_priors(variant, training_set, chosen))
 
@@ -36,7 +35,7 @@ def fit(variant: BlokboxVariant, training_set: TrainingSet, seed: int = 0) -> Ge
 def _fit_evaluation(
     variant: BlokboxVariant, training_set: TrainingSet, chosen: NDArray[np.int64], *, steps: int = 3000
 ) -> NDArray[np.float64]:
-    """Logistic regression per stage by gradient descent, on features scaled to their deviation."""
+    """Logistic regression by stage and gradient descent, on features scaled to their deviation."""
     room = int(evaluation.room(variant.start))
     n = len(chosen)
     features = np.zeros((n, evaluation.N_FEATURES + 1))

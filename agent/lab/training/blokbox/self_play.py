@@ -1,7 +1,7 @@
-"""Self-play of the tree search, which networks learn from (`learning`); `ggp-agent train blokbox` runs it.
+"""Self-play of the tree search, which networks learn from (`learning`).
 
-Most moves are searched only briefly, for many different positions with a result to learn from; what the move head
-learns comes from the moves that were searched thoroughly (playout cap randomisation, Wu 2019).
+Most moves are searched only briefly, for many different positions with a result; the move head learns from moves that
+were searched thoroughly (playout cap randomisation, Wu 2019).
 """
 
 from __future__ import annotations
@@ -21,51 +21,51 @@ from games.native.blokbox.rules import play
 from games.native.blokbox.variant import TURN, BlokboxVariant
 
 RANDOM_OPENING = 5
-"""A match begins with at most this many random plies. Like the constants below, set by hand; not tuned."""
+"""Random plies at first, at most."""
 VARIED_PLIES = 10
-"""Up to here moves are drawn as often as they were visited; afterwards the best one is played."""
+"""Plies in which moves are drawn by their visits; afterwards the best one is played."""
 BLUNDERS = 0.03
-"""How often a random move is played instead."""
+"""Chance of a random move instead."""
 THOROUGH = 0.25
-"""How often a move is searched thoroughly."""
+"""Chance of a thorough search."""
 BRIEF = 6
-"""A brief search has this fraction (1 / BRIEF) of the visits."""
+"""Ratio of the visits of a thorough search and a brief one."""
 PLAYED_ON = 0.3
-"""How many of the matches go on when their result is proven."""
+"""Share of matches that go on when their result is proven."""
 FORESIGHT = 0.8
-"""TD(lambda)'s lambda: the share of the next position in a position's target; the rest is what the search expected."""
+"""TD(lambda)'s lambda: share of the next position in a position's target, besides the search's own expectation."""
 
 
 @dataclass(frozen=True)
 class SelfPlaySamples:
-    """What self-play yields, one row per position."""
+    """Samples of self-play, one row per position."""
 
     positions: NDArray[np.uint64]
     """[n, 20]"""
     expected: NDArray[np.float32]
-    """[n]: what the search expected for the player to move, 0..1."""
+    """[n]: result that the search expected for the player to move, 0..1."""
     results: NDArray[np.float32]
     """[n]: 1 where the player to move won."""
     matches: NDArray[np.int32]
-    """[n]: the number of the match; its positions follow each other."""
+    """[n]: number of the match, whose positions follow each other."""
     starts: NDArray[np.int64]
-    """[n + 1]: where each position's moves begin in `shares`; it has none after a brief search."""
+    """[n + 1]: beginning of each position's moves in `shares`; there are none after a brief search."""
     shares: NDArray[np.float32]
-    """Of the visits, per move in the order of `rules.list_moves`."""
+    """Shares of the visits, by move in the order of `rules.list_moves`."""
 
     def save(self, path: Path) -> None:
-        """Write the samples to a file (.npz)."""
+        """Writes the samples to a file (.npz)."""
         np.savez_compressed(path, **self.__dict__)
 
     @classmethod
     def load(cls, path: Path) -> SelfPlaySamples:
-        """Samples as `save` wrote them."""
+        """Reads samples that `save` wrote."""
         with np.load(path) as arrays:
             return cls(**arrays)
 
     @classmethod
     def joined(cls, parts: Sequence[SelfPlaySamples]) -> SelfPlaySamples:
-        """All samples of several parts."""
+        """Returns the samples of several parts."""
         ends = np.cumsum([0] + [len(part.shares) for part in parts[:-1]])
         return cls(
             np.concatenate([part.positions for part in parts]),
@@ -79,7 +79,7 @@ class SelfPlaySamples:
         )
 
     def training_set(self) -> TrainingSet:
-        """The positions with their targets."""
+        """Returns the positions with their targets."""
         targets = self.results.astype(np.float64)
         players = self.positions[:, TURN]
         for index in range(len(targets) - 2, -1, -1):
@@ -100,7 +100,7 @@ def self_play(
     seed: int,
     progress: Callable[[int], None] = lambda matches: None,
 ) -> SelfPlaySamples:
-    """Plays matches with `visits` visits per thoroughly searched move; `progress` is told how many are over."""
+    """Plays matches with `visits` visits per thorough search; `progress` gets the number of finished matches."""
     rng = np.random.default_rng(seed)
     tree = new_tree(max(2_000, 200 * visits))
     thread = new_tree_workspace(variant, int(rng.integers(0, 1 << 63)))
@@ -129,7 +129,7 @@ def self_play(
             grow(variant.tables, position, tree, 0, tuning, budget, stop, thread)
             positions.append(position.copy())
             turns.append(int(position[TURN]))
-            # The root's value is that of the player who is not to move.
+            # The root's value is for the player who is not to move.
             proof = int(tree.proof[0])
             if proof:
                 expected.append(0.0 if proof == MOVED_IN_WINS else 1.0)
@@ -161,7 +161,7 @@ def self_play(
 
 
 def _visited(tree: PuctTree, n_moves: int) -> NDArray[np.float64]:
-    """The visits of each move of the root."""
+    """Returns the visits of each move of the root."""
     visited = np.zeros(n_moves)
     children = slice(int(tree.first[0]), int(tree.first[0] + tree.size[0]))
     visited[tree.move[children]] = tree.visits[children]

@@ -1,9 +1,8 @@
 """A training campaign: rounds of self-play, regression and measurement, each with the weights of the one before.
 
-Everything lies in one folder, `round-N/shard-M.npz` and `round-N/weights.npz`. What is there already is not made
-again, so an interrupted campaign goes on where it stopped. Shards are made by the workers of an executor, which get the
-weights and return positions; the process that runs the campaign keeps the folder, and learns. What a shard holds
-depends on weights and seed alone, and the regression on the shards in their order: results are those of one worker.
+One folder holds everything: `round-N/shard-M.npz` and `round-N/weights.npz`. Files that exist are not made again: an
+interrupted campaign goes on where it stopped. An executor's workers play shards, which depend on weights and seed
+alone; the process that runs the campaign keeps the folder and learns.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from agent.lab.jobs.executor import Executor, Session
+from agent.lab.jobs.executor import Executor, JobSession
 from agent.lab.jobs.gather import gather
-from agent.lab.tally import Score
 from agent.lab.training.reversi.errors import MIN_EMPTIES, fit_errors, measure
 from agent.lab.training.reversi.matches import Limited, compare
 from agent.search.alphabeta.table import new_table
@@ -41,16 +39,16 @@ from games.native.reversi.rules import ReversiVariant
 
 SHARD_GAMES = 500
 HELD_OUT = 20
-"""One shard in HELD_OUT is kept from the regression, to measure its error."""
+"""One of this many shards is held out of the regression, to measure its error."""
 _TABLE_MEGABYTES = 16
 
 
 @dataclass(frozen=True)
 class ReversiCampaign:
-    """What a campaign does."""
+    """Parameters of a campaign."""
 
     variant: str
-    """A key of `weights.TRAINED`."""
+    """Key of `shipped.TRAINED`."""
     folder: Path
     rounds: int = 1
     games: int = 30_000
@@ -58,11 +56,11 @@ class ReversiCampaign:
     play: SelfPlaySettings = SelfPlaySettings()  # noqa: RUF009 - immutable
     epochs: int = 15
     remembered: int = 2
-    """The rounds, this one included, whose games the regression uses."""
+    """Rounds, up to this one, whose games the regression uses."""
     match_games: int = 200
     match_depth: int = 6
     error_positions: int = 400
-    """Positions whose searches the error model of Multi-ProbCut is fitted to."""
+    """Positions to which the error model of Multi-ProbCut is fitted, by searches."""
     error_depth: int = 8
     scratch: bool = False
     """Whether the first round plays with rules of thumb rather than the shipped weights."""
@@ -70,7 +68,7 @@ class ReversiCampaign:
 
 @dataclass(frozen=True)
 class RoundResult:
-    """What a round measured."""
+    """Measurements of a round."""
 
     number: int
     positions: int
@@ -78,13 +76,13 @@ class RoundResult:
     """Root mean square error on held-out positions, in discs."""
     error_per_stage: list[float | None]
     coefficients: tuple[float, ...]
-    """The error model of Multi-ProbCut."""
+    """Error model of Multi-ProbCut."""
     score: dict[str, float]
-    """New weights against the previous ones: wins, draws, losses, share, and its 95 % interval."""
+    """Result of the new weights against the previous ones (see `Tally.as_json`)."""
 
 
 def run(plan: ReversiCampaign, executor: Executor, tell: Callable[[str], None]) -> list[RoundResult]:
-    """Run all rounds that are not done yet; returns the results of all. `tell` gets one line of progress at a time.
+    """Runs all rounds that are not done yet; returns the results of all. `tell` gets lines of progress.
 
     Raises `LostWorkerError`, see `gather`.
     """
@@ -100,7 +98,7 @@ def _round(plan: ReversiCampaign, executor: Executor, number: int, tell: Callabl
     previous = _weights_before(plan, number)
     shards = [folder / f"shard-{index:04}.npz" for index in range(-(-plan.games // SHARD_GAMES))]
     missing = [shard for shard in shards if not shard.exists()]
-    session = Session(partial(_open_session, plan.variant, plan.play, previous), kernels=("reversi",))
+    session = JobSession(partial(_open_session, plan.variant, plan.play, previous), kernels=("reversi",))
     jobs = [_Shard(100_000 * number + int(shard.stem.removeprefix("shard-"))) for shard in missing]
     for done, made in enumerate(gather(executor, session, jobs, tell), 1):
         _save(missing[made.number], made.result)
@@ -118,10 +116,10 @@ def _round(plan: ReversiCampaign, executor: Executor, number: int, tell: Callabl
     searcher = _searcher(variant, WeightSet(evaluation, DEFAULT_COEFFICIENTS, ""))
     coefficients = fit_errors(measure(searcher, _some(test, board, plan.error_positions), plan.error_depth))
     now = WeightSet(evaluation, coefficients, "")
-    score = compare(
+    tally = compare(
         variant, _contender(plan, variant, now), _contender(plan, variant, previous), plan.match_games, seed=number
     )
-    tell(f"round {number}: {score} against the weights before, both at depth {plan.match_depth}")
+    tell(f"round {number}: {tally} against the weights before, both at depth {plan.match_depth}")
     save_weights(folder / "weights.npz", evaluation, coefficients)
     result = RoundResult(
         number,
@@ -129,7 +127,7 @@ def _round(plan: ReversiCampaign, executor: Executor, number: int, tell: Callabl
         error,
         [None if np.isnan(value) else round(float(value), 2) for value in per_stage],
         coefficients,
-        as_json(score),
+        tally.as_json(),
     )
     unfinished = report.with_suffix(".part")
     unfinished.write_text(json.dumps(asdict(result), indent=1) + "\n")
@@ -137,14 +135,8 @@ def _round(plan: ReversiCampaign, executor: Executor, number: int, tell: Callabl
     return result
 
 
-def as_json(score: Score) -> dict[str, float]:
-    """A match's score as plain data."""
-    low, high = score.interval()
-    return {**asdict(score), "share": score.share, "low": low, "high": high}
-
-
 def _weights_before(plan: ReversiCampaign, number: int) -> WeightSet:
-    """The weights that a round plays with: chosen when it begins, then kept in its folder."""
+    """Returns the weights that a round plays with: chosen when it begins, then kept in its folder."""
     path = plan.folder / f"round-{number}" / "before.npz"
     if not path.exists():
         weights = _weights_to_begin_with(plan, number)
@@ -176,7 +168,7 @@ def _contender(plan: ReversiCampaign, variant: ReversiVariant, weights: WeightSe
 
 @dataclass(frozen=True)
 class _Shard:
-    """A job: a shard to be played."""
+    """A job: a shard to play."""
 
     seed: int
 
@@ -184,10 +176,10 @@ class _Shard:
 def _open_session(
     variant: str, play: SelfPlaySettings, weights: WeightSet
 ) -> Callable[[_Shard], Iterator[LabelledPositions]]:
-    """In a worker: what plays shards with these weights."""
+    """In a worker: returns the function that plays shards with these weights."""
 
     def make(shard: _Shard) -> Iterator[LabelledPositions]:
-        # A searcher of its own: what its table holds would make a shard depend on the one before.
+        # A new searcher: an old transposition table would make a shard depend on the one before.
         yield play_games(TRAINED[variant], _searcher(TRAINED[variant], weights), play, SHARD_GAMES, shard.seed)
 
     return make
@@ -200,7 +192,7 @@ def _save(shard: Path, positions: LabelledPositions) -> None:
 
 
 def _load(plan: ReversiCampaign, number: int) -> tuple[LabelledPositions, LabelledPositions]:
-    """(to learn from, held out): of the newest rounds; only the newest round's positions are held out."""
+    """Returns the newest rounds' positions to learn from, and the newest round's held-out ones."""
     learn: list[LabelledPositions] = []
     test: list[LabelledPositions] = []
     for earlier in range(max(1, number - plan.remembered + 1), number + 1):
@@ -212,7 +204,7 @@ def _load(plan: ReversiCampaign, number: int) -> tuple[LabelledPositions, Labell
 
 
 def _some(positions: LabelledPositions, board: BoardRules, count: int) -> LabelledPositions:
-    """Random positions that are not solved at once."""
+    """Returns random positions that are not solved at once."""
     order = np.random.default_rng(0).permutation(len(positions))
     taken = (positions.player | positions.opponent)[order]
     chosen = order[board.cells - np.bitwise_count(taken).astype(np.int64) >= MIN_EMPTIES][:count]

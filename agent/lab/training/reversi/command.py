@@ -1,4 +1,4 @@
-"""What `ggp-agent train reversi` takes and does."""
+"""The command `lab train reversi`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent.lab.jobs.executor import Executor
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds this family's own arguments and options."""
+    """Adds this family's arguments and options."""
     parser.add_argument("variant", metavar="VARIANT", help="standard, blocked or suicide")
     parser.add_argument("--depth", type=int, default=4, metavar="N", help="of self-play (default: %(default)s)")
     parser.add_argument(
@@ -19,7 +19,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def train(options: argparse.Namespace, executor: Executor) -> list[dict[str, object]]:
-    """Trains, with self-play by the executor; returns each round's results as JSON data.
+    """Trains; the executor plays. Returns each round's results as JSON data.
 
     Raises `InputError` for an unknown variant.
     """

@@ -10,16 +10,16 @@ from agent.search.reversi.training.self_play import LabelledPositions
 
 MIN_EMPTIES = 12
 _BUCKET = 6
-"""Numbers of empty cells that are taken together."""
+"""Empty cells of a bucket."""
 _MIN_SAMPLES = 12
 
 
 def measure(
     searcher: ReversiSearcher, positions: LabelledPositions, max_depth: int
 ) -> list[tuple[float, int, int, float, int]]:
-    """(empty cells, depth, probe depth, standard deviation in discs, samples) of searches of the given positions.
+    """Searches positions to all depths up to `max_depth`, 0 included, without statistical cut-offs.
 
-    Every position is searched to all depths up to `max_depth` without any statistical cut-off, and with depth 0.
+    Returns (empty cells, depth, probe depth, standard deviation in discs, samples) by empty cells and depths.
     """
     samples: dict[tuple[int, int, int], list[int]] = {}
     cells = searcher.board.cells
@@ -39,7 +39,7 @@ def measure(
 
 
 def fit_errors(measured: list[tuple[float, int, int, float, int]]) -> Coefficients:
-    """The coefficients of `selectivity.deviation` that fit the measured deviations best (weighted least squares)."""
+    """Returns the coefficients of `selectivity.deviation` that fit best (weighted least squares)."""
     empties, depth, probe, deviation, count = (np.array(column, np.float64) for column in zip(*measured, strict=True))
     design = np.stack([np.ones_like(empties), empties, empties**2, np.log(depth), np.log(probe + 1)], axis=1)
     weight = np.sqrt(count)

@@ -1,16 +1,15 @@
-"""Matches between two ways of playing, to measure which is stronger: the same openings with both colours."""
+"""Matches between two ways of playing: the same openings with both colours."""
 
 from __future__ import annotations
 
 import random
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from agent.lab.tally import Score
+from agent.lab.tally import Tally
 from agent.search.reversi.analysis import ReversiAnalyser, ReversiVerdict
 from games.native.reversi.rules import ReversiPosition, ReversiVariant, cells_of
 
@@ -18,38 +17,29 @@ OPENING_PLIES = 8
 """Random plies before the contenders take over."""
 
 
-class Contender(Protocol):
+class TrainingContender(Protocol):
     """A way of playing."""
 
     def choose(self, player: int, opponent: int) -> int:
-        """The cell to play on; there is a legal move."""
+        """Returns the cell to play on; there is a legal move."""
 
 
 @dataclass(frozen=True)
 class Limited:
-    """An analyser with a limit on its time, its depth, or both."""
+    """An analyser with a limit on its depth."""
 
     analyser: ReversiAnalyser
-    seconds: float | None = None
-    depth: int = 64
+    depth: int
 
     def choose(self, player: int, opponent: int) -> int:
-        """The analyser's best move within the limits."""
-        stop = np.zeros(1, np.uint8)
+        """Returns the analyser's best move at that depth."""
         found: list[ReversiVerdict] = []
-        timer = threading.Timer(self.seconds, lambda: stop.__setitem__(0, 1)) if self.seconds is not None else None
-        if timer is not None:
-            timer.start()
-        self.analyser.analyse(player, opponent, stop, found.append, max_depth=self.depth)
-        if timer is not None:
-            timer.cancel()
-        if not found:  # stopped before the first move was searched
-            return next(cells_of(self.analyser.variant.moves_of(player, opponent)))
+        self.analyser.analyse(player, opponent, np.zeros(1, np.uint8), found.append, max_depth=self.depth)
         return found[-1].cell
 
 
 def openings(variant: ReversiVariant, count: int, seed: int, plies: int = OPENING_PLIES) -> Iterator[ReversiPosition]:
-    """Different positions after `plies` uniformly random plies (passes are no plies); none is at its end."""
+    """Yields different positions after uniformly random plies (passes are no plies); none ends the game."""
     generator = random.Random(seed)
     seen: set[ReversiPosition] = set()
     tries = 0
@@ -70,9 +60,9 @@ def openings(variant: ReversiVariant, count: int, seed: int, plies: int = OPENIN
 
 
 def play_out(
-    variant: ReversiVariant, position: ReversiPosition, contenders: tuple[Contender, Contender]
+    variant: ReversiVariant, position: ReversiPosition, contenders: tuple[TrainingContender, TrainingContender]
 ) -> ReversiPosition:
-    """The end of a game between colour 0 and colour 1."""
+    """Plays a game between colour 0 and colour 1; returns its last position."""
     while not variant.terminal(position):
         if not variant.moves(position):
             position = ReversiPosition(position.discs, 1 - position.turn)
@@ -84,19 +74,16 @@ def play_out(
 
 def compare(
     variant: ReversiVariant,
-    first: Contender,
-    second: Contender,
+    first: TrainingContender,
+    second: TrainingContender,
     games: int,
     *,
     seed: int = 0,
-    progress: Callable[[Score], None] | None = None,
-) -> Score:
-    """The first contender's score over pairs of games from random openings."""
-    score = Score()
+) -> Tally:
+    """Plays pairs of games from random openings; returns the tally of the first contender."""
+    tally = Tally()
     for position in openings(variant, (games + 1) // 2, seed):
         for colour in (0, 1):
             end = play_out(variant, position, (first, second) if colour == 0 else (second, first))
-            score = score.plus(variant.result(end, colour))
-            if progress is not None:
-                progress(score)
-    return score
+            tally = tally.plus(variant.result(end, colour))
+    return tally

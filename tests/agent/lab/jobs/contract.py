@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from agent.lab.jobs.executor import Done, Executor, Lost, Started, Task
+from agent.lab.jobs.executor import Executor, JobDone, Lost, Started, Task
 from tests.agent.lab.jobs.jobs import Dice, dice, thrown
 
 
@@ -49,7 +49,7 @@ def check_losses(executor: Executor, folder: Path) -> None:
     for event in executor.run(dice(folder), [Task(job) for job in jobs], told.append):
         if isinstance(event, Started):
             begun[event.number] += 1
-        elif isinstance(event, Done):
+        elif isinstance(event, JobDone):
             results.setdefault(event.number, []).append(event.result[1])
         else:
             lost.append(event)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from agent.lab.jobs.executor import Session
+from agent.lab.jobs.executor import JobSession
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ def die() -> Callable[[Dice], Iterator[int]]:
     raise AssertionError
 
 
-def dice(folder: Path, factor: int = 1) -> Session[Dice, tuple[int, int, tuple[int, ...]]]:
+def dice(folder: Path, factor: int = 1) -> JobSession[Dice, tuple[int, int, tuple[int, ...]]]:
     """Throws dice; what it notes is in `folder`."""
-    return Session(partial(open_dice, folder, factor))
+    return JobSession(partial(open_dice, folder, factor))
 
 
 def thrown(seed: int, throws: int = 3, factor: int = 1) -> list[int]:

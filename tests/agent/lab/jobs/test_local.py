@@ -9,7 +9,7 @@ import pytest
 
 from agent.errors import InputError
 from agent.lab.jobs.cores import NoFreeCoresError, claim_cores
-from agent.lab.jobs.executor import LostWorkerError, Session, Task
+from agent.lab.jobs.executor import JobSession, LostWorkerError, Task
 from agent.lab.jobs.local import LocalExecutor
 from tests.agent.lab.jobs.contract import check_losses, check_results
 from tests.agent.lab.jobs.jobs import Dice, dice, die, refuse
@@ -30,15 +30,15 @@ def test_lost_jobs_are_run_again_once(tmp_path: Path) -> None:
 def test_worker_that_cannot_begin_is_an_error(tmp_path: Path) -> None:
     """What opening a session raises is raised; a process that ends before it has begun is not started again."""
     with pytest.raises(ValueError, match="no dice"):
-        list(LocalExecutor(1).run(Session(refuse), [Task(Dice(1))]))
+        list(LocalExecutor(1).run(JobSession(refuse), [Task(Dice(1))]))
     with pytest.raises(LostWorkerError, match="before it could begin"):
-        list(LocalExecutor(1).run(Session(die), [Task(Dice(1))]))
+        list(LocalExecutor(1).run(JobSession(die), [Task(Dice(1))]))
 
 
 def test_more_cores_than_there_are(tmp_path: Path) -> None:
     """Is wrong input, before anything is started."""
     with pytest.raises(InputError, match="cores are wanted"):
-        LocalExecutor(1).run(Session(dice(tmp_path).open, cores=10_000), [Task(Dice(1))])
+        LocalExecutor(1).run(JobSession(dice(tmp_path).open, cores=10_000), [Task(Dice(1))])
 
 
 def test_cores_are_claimed_by_one_worker_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from agent.cli import main
 from agent.commands.options import OK
 from agent.errors import InputError
 from agent.helpers.connection import connect
-from agent.lab.jobs.executor import Done, Started, Task
+from agent.lab.jobs.executor import JobDone, Started, Task
 from agent.lab.jobs.local import LocalExecutor
 from agent.lab.jobs.ray_executor import RayExecutor
 from agent.lab.training.reversi.campaign import ReversiCampaign, run
@@ -29,7 +29,7 @@ from tests.agent.lab.jobs.jobs import Dice, dice, slower_each_time, thrown
 
 ray = pytest.importorskip("ray", reason="needs Ray (the extra `cluster`)")
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 pytestmark = [
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores"),
@@ -168,7 +168,7 @@ def test_node_that_is_killed_costs_nothing(nodes: Nodes, tmp_path: Path) -> None
                     nodes.start_second()
                     (tmp_path / "go").touch()
             else:
-                assert isinstance(event, Done)
+                assert isinstance(event, JobDone)
                 results.setdefault(event.number, []).append(event.result[1])
     assert results == {seed: thrown(seed) for seed in range(40)}
     assert sum("run again" in line for line in told) == 1

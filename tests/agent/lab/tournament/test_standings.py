@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from agent.lab.tournament.contenders import parse_contenders
 from agent.lab.tournament.report import describe, duration, show, write_csv
 from agent.lab.tournament.results import MatchResult, Settings
 from agent.lab.tournament.standings import Standings
+from agent.lab.tournament.turns import Turns
 
 CONTENDERS = parse_contenders(["a=random:1", "b=random:2", "c=legal"], [])
 
@@ -58,6 +60,52 @@ def test_table() -> None:
     assert c["goals"]["seats"] == 2  # type: ignore[index]
     assert standings.stalled == 1
     assert [line.contender.label for line in standings.lines] == ["a", "c", "b"]
+
+
+def test_points_by_who_moved_first(capsys: pytest.CaptureFixture[str]) -> None:
+    """Matches in which several chose at once count for neither."""
+    results = [
+        replace(result("two", "ab", [100, 0]), chose_first=0),
+        replace(result("two", "ba", [0, 100]), chose_first=0),
+        replace(result("two", "ab", [0, 100]), chose_first=1),
+        result("two", "ab", [50, 50]),
+    ]
+    standings = Standings(CONTENDERS, ["two"], results)
+    a, b = (line_of(standings, player) for player in "ab")
+    assert a["points"] == {"wins": 2, "draws": 1, "losses": 1, "share": 0.625, "low": 0.2194, "high": 0.9081}
+    assert [a[part]["share"] for part in ("moving_first", "moving_later")] == [1.0, 0.5]  # type: ignore[index]
+    assert [b[part]["share"] for part in ("moving_first", "moving_later")] == [0.5, 0.0]  # type: ignore[index]
+    show(standings)
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("a") and "%" in line)
+    assert [part.strip() for part in row.split("  ") if "of" in part] == ["62.5 % of 4", "100.0 % of 1", "50.0 % of 2"]
+
+
+def test_turns_of_engines(capsys: pytest.CaptureFixture[str]) -> None:
+    """Medians of proofs, in which a match without one counts as proven at its end; the longest turn; CPU time."""
+    played = [
+        (20, Turns(11, 0, 0.1, 1.0, 0.75)),
+        (20, Turns(None, 1, 0.2, 1.0, 0.75)),
+        (30, Turns(9, 0, 0.1, 1.0, 0.75)),
+    ]
+    results = [
+        replace(result("two", "ab", [100, 0]), moves=[["a", "b"]] * length, turns=[turns, None])
+        for length, turns in played
+    ]
+    standings = Standings(CONTENDERS, ["two"], results)
+    # From plies 11, 21 (never) and 9 on, of 20, 20 and 30.
+    assert line_of(standings, "a")["turns"] == {
+        "matches": 3,
+        "proven_from": 11,
+        "proven_before_end": 10,
+        "never_proven": 1,
+        "proofs_missed": 1,
+        "slowest": 0.2,
+        "busy": 0.75,
+    }
+    assert line_of(standings, "b")["turns"] is None
+    show(standings)
+    row = capsys.readouterr().out.splitlines()[-1].split()
+    assert row == ["a", "11", "10", "1", "of", "3", "1", "0.200", "s", "75", "%"]
 
 
 def test_order_of_the_matches_plays_no_part() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli import main
-from agent.commands.options import DIFFERENT, OK, WRONG_INPUT
+from agent.commands.options import DIFFERENT, INTERRUPTED, OK, WRONG_INPUT
 from agent.errors import InputError
 from agent.lab.jobs.inline import InlineExecutor
 from agent.lab.jobs.local import LocalExecutor
@@ -23,10 +23,11 @@ from agent.lab.tournament.matches import MatchPlayer
 from agent.lab.tournament.results import Pairing, Settings
 from agent.lab.tournament.series import run_tournament
 from agent.sheet import load
+from tests.agent.commands import start_command
 from tests.agent.lab.jobs.losing import Loser
 from tests.agent.terminal import shown_on_a_terminal
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 SETTINGS = Settings(seed=3, opening_plies=1, start_clock=600, play_clock=600, scramble="none", cores=1)
 
 RACE = """
@@ -215,6 +216,8 @@ def test_engine_that_does_not_play_a_game(capsys: pytest.CaptureFixture[str]) ->
     """Is said to be so, with its name and that of the game."""
     assert main(["tournament", "tic_tac_toe", "--players", "native@0.1,legal", "--jobs", "1"]) == WRONG_INPUT
     assert "native@0.1, tic_tac_toe: the native engine does not play this game" in capsys.readouterr().err
+    assert main(["tournament", "reversi", "--players", "native+1@0.1,legal", "--jobs", "1"]) == WRONG_INPUT
+    assert "the native engine searches without helpers" in capsys.readouterr().err
 
 
 def test_address_without_a_player(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -239,3 +242,51 @@ def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([*command, "--log", str(tmp_path / "log")]) == WRONG_INPUT
     assert "not a log" in capsys.readouterr().err
     assert (tmp_path / "log").read_text() == "notes\n"
+    (tmp_path / "log").unlink()
+    assert main([*command, "--log", str(tmp_path / "log")]) == OK
+    before = (tmp_path / "log").read_text()
+    assert main([*command, "--log", str(tmp_path / "log"), "--seed", "7"]) == WRONG_INPUT
+    assert "a log of another series, seed is 0 instead of 7" in capsys.readouterr().err
+    assert (tmp_path / "log").read_text() == before
+
+
+def test_command_prints_points_and_proofs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also as JSON; proofs end turns, so that the clock plays no part."""
+    result = tmp_path / "result.json"
+    command = "tournament tic_tac_toe --players a=general@600,b=general@600 --balanced --opening 3 --jobs 1 --json"
+    assert main([*command.split(), str(result)]) == OK
+    shown = capsys.readouterr().out
+    assert "moving first" in shown
+    assert "proven from ply" in shown
+    data = json.loads(result.read_text())
+    assert data["opening_plies"] == 3
+    assert data["balanced"]
+    for line in data["table"]:
+        assert line["wins"] + line["draws"] + line["losses"] == 2
+        assert line["turns"]["never_proven"] == 0
+
+
+@pytest.mark.parametrize(("ending", "status"), [(signal.SIGINT, INTERRUPTED), (signal.SIGKILL, -signal.SIGKILL)])
+def test_workers_end_with_the_command(tmp_path: Path, ending: signal.Signals, status: int) -> None:
+    """Ctrl-C, which a terminal sends to all processes, ends everything without a traceback; so does a kill."""
+    log = tmp_path / "log"
+    players = "a=montecarlo@0.02,b=montecarlo@0.02"
+    arguments = f"tournament tic_tac_toe --players {players} --rounds 500 --jobs 1 --log {log}".split()
+    process = start_command(*arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    with process.stderr:
+        end = time.monotonic() + 300.0
+        while not log.exists():
+            assert process.poll() is None, process.stderr.read()
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        assert children
+        (os.killpg if ending == signal.SIGINT else os.kill)(process.pid, ending)
+        assert process.wait(120) == status
+        goes_on = f"the same command goes on from {log}\ninterrupted\n"
+        assert process.stderr.read() == (goes_on if ending == signal.SIGINT else "")
+    end = time.monotonic() + 120.0
+    while any(_runs(int(child)) for child in children):
+        assert time.monotonic() < end
+        time.sleep(0.02)

@@ -15,7 +15,7 @@ from random import Random
 from subprocess import PIPE
 from types import SimpleNamespace
 
-from agent.lab.measuring.servers.soak import Match, SoakOptions, SoakReport, soak
+from agent.lab.measuring.servers.soak import SoakMatch, SoakOptions, SoakReport, soak
 from agent.lab.measuring.servers.soak_faults import FAULTS, Undo
 from agent.lab.measuring.servers.soak_server import HOOKS
 from agent.sheet import load
@@ -124,7 +124,7 @@ def test_managers_play_as_theirs_do() -> None:
     styles: tuple[Style, ...] = ("ggp-base", "dresden")
     for style in styles:
         for seed in range(6):
-            match = Match("m", style, Interpreter(sheet.checked), sheet.rulesheet, Random(seed))
+            match = SoakMatch("m", style, Interpreter(sheet.checked), sheet.rulesheet, Random(seed))
             start = match.start(30, 15)
             read, _ = parse(compose(start, style))
             assert read == replace(start, rules=fold_keywords(start.rules))

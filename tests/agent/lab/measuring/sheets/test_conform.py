@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agent.errors import InputError
-from agent.lab.measuring.sheets.conform import Plan, conform
+from agent.lab.measuring.sheets.conform import ConformPlan, conform
 from agent.lab.measuring.sheets.conformity import Conformity
 from agent.lab.measuring.sheets.trace_replay import spread
 from games.gdl.interpreter.machine import Interpreter
@@ -60,7 +60,7 @@ def run(folder: Path, games: Sequence[str] = (), **plan: Any) -> tuple[Conformit
     """Checks a folder or file, by default with the interpreter; also gives the lines reported."""
     lines: list[str] = []
     plan.setdefault("compile_machine", None)
-    return conform(folder, games, Plan(**plan), report=lines.append), lines
+    return conform(folder, games, ConformPlan(**plan), report=lines.append), lines
 
 
 def test_reports_no_difference_for_an_equal_trace(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from agent.errors import InputError
 from agent.lab.measuring.strength import tactics
 from agent.lab.measuring.strength.tactics_suite import (
     MOST_PLIES,
-    Prover,
     Tactic,
+    TacticsProver,
     after,
     is_tactical,
     line_of,
@@ -64,7 +64,7 @@ def mover(machine: CircuitMachine, state: State) -> int:
 def test_prover_agrees_with_minimax() -> None:
     """In tic-tac-toe: who wins, and in how many plies; draws are not proven to be anything else."""
     machine = machine_of("tic_tac_toe")
-    prover, results = Prover(machine), set()
+    prover, results = TacticsProver(machine), set()
     positions = machine.random_matches(40, 3)
     for words in positions.states[~positions.terminal][::3]:
         state = machine.unpack(words)
@@ -85,7 +85,7 @@ def test_made_positions_are_what_they_say(name: str) -> None:
     for tactic in made:
         assert 3 <= tactic.plies <= MOST_PLIES
         assert tactic.plies % 2 == tactic.won
-        state, prover = tactic.state(machine), Prover(machine)
+        state, prover = tactic.state(machine), TacticsProver(machine)
         moves = machine.legal(state, tactic.role)
         assert len(moves) > 1
         children = [after(machine, state, tactic.role, move) for move in moves]
@@ -140,7 +140,9 @@ class First(Engine):
 
     name = "first"
 
-    def __init__(self, machine: CircuitMachine, role: int, value: float | None, choose: Prover | None = None) -> None:
+    def __init__(
+        self, machine: CircuitMachine, role: int, value: float | None, choose: TacticsProver | None = None
+    ) -> None:
         self._machine, self._role, self._value, self._prover = machine, role, value, choose
         self._state = machine.initial()
 
@@ -166,7 +168,7 @@ def test_wins_are_found_and_losses_seen(monkeypatch: pytest.MonkeyPatch) -> None
     suite = list(make_tactics("connect_four", machine, 8, LONG, 2))
     wins = sum(tactic.won for tactic in suite)
 
-    def solve(value: float | None, prover: Prover | None) -> dict[str, object]:
+    def solve(value: float | None, prover: TacticsProver | None) -> dict[str, object]:
         monkeypatch.setattr(
             tactics, "make_named_engine", lambda name, machine, role: First(machine, role, value, prover)
         )
@@ -174,7 +176,7 @@ def test_wins_are_found_and_losses_seen(monkeypatch: pytest.MonkeyPatch) -> None
         assert (row["game"], row["wins"], row["losses"]) == ("connect_four", wins, 8 - wins)
         return dict(row)
 
-    knows = solve(0.0, Prover(machine))
+    knows = solve(0.0, TacticsProver(machine))
     assert (knows["wins_found"], knows["losses_seen"], knows["missed"]) == (wins, 8 - wins, [])
     guesses = solve(50.0, None)
     assert guesses["losses_seen"] == 0

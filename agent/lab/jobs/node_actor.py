@@ -1,4 +1,4 @@
-"""What looks after one worker on a node of a cluster: an actor, which Ray starts there."""
+"""The actor that looks after one worker on a node of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -9,62 +9,62 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from agent.lab.jobs.worker import Failed, Idle, Made, start_worker
+from agent.lab.jobs.worker import Idle, JobFailed, Made, start_worker
 from games.child_process import ChildLostError, ChildProcess
 from games.kernel_cache import sources_digest
 
 
 @dataclass(frozen=True)
 class NodeReport:
-    """What a node says of itself before it is counted in."""
+    """Properties of a node, asked for before it gets workers."""
 
     host: str
     sources: str
-    """Digest of the agent's sources there: results are the same only where these are."""
+    """Digest of the agent's sources: results are the same only where these are."""
     python: str
     compile_seconds: float
-    """That compiling kernels took; about 0 where they were in the cache."""
+    """Seconds of compiling kernels; about 0 where they were in the cache."""
 
 
-class Seat:
-    """Has at most one worker. Each method returns when there is something to say; none raises."""
+class NodeActor:
+    """Has at most one worker. Methods return when there is news; none raises."""
 
     def __init__(self) -> None:
         self._worker: ChildProcess | None = None
 
     def examine(self, kernels: tuple[str, ...]) -> NodeReport:
-        """Compiles what is missing of these groups, once for all workers of the node."""
+        """Compiles missing groups of kernels, once for all workers of the node."""
         begin = time.monotonic()
         _compile(kernels)
         python = ".".join(map(str, sys.version_info[:3]))
         return NodeReport(socket.gethostname(), sources_digest(), python, time.monotonic() - begin)
 
-    def open(self, session: bytes, cores: int, calibrate: Callable[[], float] | None) -> Idle | Made | Failed:
-        """Starts the worker, after ending the one before; returns when it waits for a job."""
+    def open(self, session: bytes, cores: int, calibrate: Callable[[], float] | None) -> Idle | Made | JobFailed:
+        """Starts a worker, after ending the one before; returns when it waits for a job."""
         self.close()
         # A spawned process imports the main module of its parent again if it has a file: this one is Ray's.
         vars(sys.modules["__main__"]).pop("__file__", None)
         self._worker = start_worker(session, cores, calibrate)
         return self.receive()
 
-    def begin(self, job: Any) -> Idle | Made | Failed:
-        """Lets the worker begin with a job; returns its first message."""
+    def begin(self, job: Any) -> Idle | Made | JobFailed:
+        """Gives the worker a job; returns its first message."""
         assert self._worker is not None
         try:
             self._worker.send(job)
         except ChildLostError as error:
-            return Failed(f"a worker {error}")
+            return JobFailed(f"a worker {error}")
         return self.receive()
 
-    def receive(self) -> Idle | Made | Failed:
-        """The worker's next message."""
+    def receive(self) -> Idle | Made | JobFailed:
+        """Returns the worker's next message."""
         assert self._worker is not None
         try:
             message: Idle | Made = self._worker.receive()
         except ChildLostError as error:
-            return Failed(f"a worker {error}")
+            return JobFailed(f"a worker {error}")
         except Exception as error:
-            return Failed(str(error), error)
+            return JobFailed(str(error), error)
         return message
 
     def close(self) -> None:
@@ -76,7 +76,7 @@ class Seat:
 
 def _compile(kernels: tuple[str, ...]) -> None:
     if kernels:
-        # Imported here: nothing is to compile for most tests of executors.
+        # Imported here: most tests of executors compile nothing.
         from agent.kernels.progress import prepare
 
         prepare(kernels).close()

@@ -1,0 +1,84 @@
+"""Openings: random, and balanced."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agent.errors import InputError
+from agent.lab.jobs.inline import InlineExecutor
+from agent.lab.tournament import balance
+from agent.lab.tournament.contenders import parse_contenders
+from agent.lab.tournament.engine_player import ENGINES
+from agent.lab.tournament.matches import MatchPlayer
+from agent.lab.tournament.openings import after, random_opening
+from agent.lab.tournament.results import Settings
+from agent.lab.tournament.series import run_tournament
+from agent.search.engine import Limit, Opinion
+from agent.sheet import load
+from games.gdl.running.machine import CircuitMachine
+
+BALANCED = Settings(seed=0, opening_plies=3, start_clock=600, play_clock=600, scramble="none", cores=1, balanced=True)
+
+
+def test_openings_do_not_end_the_match() -> None:
+    """Random openings leave a match to play; where none does, that is an error."""
+    machine = load("tic_tac_toe").machine()
+    for seed in range(50):
+        opening = random_opening(machine, 6, random.Random(seed))
+        assert len(opening) == 6
+        assert not machine.terminal(after(machine, opening))
+    with pytest.raises(InputError, match="shorter openings"):
+        random_opening(machine, 9, random.Random(0))
+
+
+def test_balanced_openings_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In tic-tac-toe, three plies that lose for one side are left out."""
+    # Long enough to prove it on any machine; a proof ends the search.
+    monkeypatch.setattr(balance, "JUDGING_SECONDS", 600.0)
+    sheet = load("tic_tac_toe")
+    machine = sheet.machine()
+    assert isinstance(machine, CircuitMachine)
+    player = MatchPlayer(BALANCED, {}, {sheet.name: sheet})
+    for number in range(1, 4):
+        engine = ENGINES["general"](machine, 0)
+        assert engine is not None
+        engine.begin(after(machine, player.draw(sheet.name, number)))
+        opinions: list[Opinion] = []
+        engine.think(np.zeros(1, np.uint8), opinions.append, Limit(600.0))
+        assert opinions[-1].final
+        assert opinions[-1].score is not None
+        assert opinions[-1].score.goal == 50.0
+
+
+def test_matches_of_a_round_share_a_balanced_opening(tmp_path: Path) -> None:
+    """Also where the round was interrupted, and with players that join later."""
+    log = tmp_path / "log"
+
+    def openings(players: list[str]) -> list[str]:
+        contenders = parse_contenders(players, list(ENGINES))
+        standings = run_tournament(contenders, ["tic_tac_toe"], BALANCED, rounds=2, executor=InlineExecutor(), log=log)
+        found = {(result.round, str(result.opening)) for result in standings.results}
+        assert len(found) == 2
+        return [opening for _, opening in sorted(found)]
+
+    before = openings(["random", "legal"])
+    lines = log.read_text().splitlines(keepends=True)
+    assert [json.loads(line)["round"] for line in lines] == [1, 1, 2, 2]
+    log.write_text("".join([*lines[:3], lines[3][:50]]))
+    assert openings(["random", "legal"]) == before
+    assert openings(["random", "legal", "more=random:1"]) == before
+
+
+def test_games_without_balanced_openings() -> None:
+    """Other numbers of players, and openings without a ply, are refused before anything is played."""
+    contenders = parse_contenders(["random", "legal"], [])
+    with pytest.raises(InputError, match="eight_puzzle: only games of two players"):
+        run_tournament(contenders, ["eight_puzzle"], BALANCED, rounds=1, executor=InlineExecutor())
+    settings = Settings(0, 0, 30, 5, "none", 1, balanced=True)
+    with pytest.raises(InputError, match="at least one ply"):
+        run_tournament(contenders, ["tic_tac_toe"], settings, rounds=1, executor=InlineExecutor())
