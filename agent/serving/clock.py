@@ -15,12 +15,11 @@ Instant: TypeAlias = float
 """Seconds of `time.monotonic`. Durations are plain seconds."""
 
 DEFAULT_MARGIN = 0.4
-"""Seconds for the reply's way back and for busy machines. Replies leave within a few milliseconds of their deadline, so
-almost all of it covers the network."""
+"""Seconds for the reply's way back and for busy machines. Almost all of it covers the network: replies leave within
+milliseconds of their deadline."""
 
 SILENCE_SECONDS = 20.0
-"""Seconds of silence beyond a manager's clocks before its match is closed. Some managers wait longer than they say, and
-networks may be slow."""
+"""Seconds of silence, beyond a manager's clocks, before its match is closed."""
 
 RECENT = 64
 """Number of measurements kept."""
@@ -65,10 +64,7 @@ class Delays:
 
     @property
     def high(self) -> float:
-        """The second largest delay, about the 98 % quantile; 0 with fewer than two.
-
-        The largest may be an accident, such as a suspended machine.
-        """
+        """The second largest delay, about the 98 % quantile: the largest may be an accident. 0 with fewer than two."""
         return heapq.nlargest(2, self._recent)[1] if len(self._recent) > 1 else 0.0
 
 

@@ -36,7 +36,6 @@ class MatchHistory:
         self._history: list[Received] = [] if found is None else list(found.history)
         self._distrust = 0 if found is None else found.distrust
         self._checkpoint = Checkpoint() if found is None else found.checkpoint
-        """Last known state."""
         silence, intervals = (0.0, None) if found is None else (found.silence, found.intervals)
         self.pace = ManagerPace(start.start_clock, start.play_clock, now() - silence, intervals)
         self._imperfect = has_imperfect_information(start.rules)

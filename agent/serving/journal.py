@@ -105,7 +105,7 @@ class MatchJournal:
         self._writing: set[asyncio.Task[None]] = set()
         self._descriptor: int | None = None
         self._lines = [_spell(line) for line in lines if "answer" not in line and "facts" not in line]
-        """Lines that the file must have. Each begins with a line break, in case the one before was cut off."""
+        """Lines that the file must have, each after a line break in case the one before was cut off."""
         self._written = len(self._lines)
         """Number of these that are on the disk."""
 
@@ -305,7 +305,7 @@ def _spell(line: dict[str, Any]) -> str:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yields the lines written whole. An unfinished last line was not acted on yet; a broken one in between was written
+    """Yields the lines written whole: an unfinished last one was not acted on, a broken one in between was written
     again."""
     with open(path, encoding="utf-8", errors="surrogatepass") as file:
         for text in file:

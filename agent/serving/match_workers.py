@@ -22,8 +22,7 @@ RECKLESS_LOSSES = 2
 """Lost workers after which a match goes on without the circuit, which may be what kills them."""
 
 HUNG_AFTER = 3.0
-"""Seconds without a sign of life after which a worker is taken to hang. A loaded machine may hold up the half-second
-pulse."""
+"""Seconds without a sign of life after which a worker is taken to hang; the pulse may be late on a loaded machine."""
 
 BEGIN_SECONDS = 5.0
 """Additional seconds until the first sign of life: a worker checks the rules first."""
@@ -148,7 +147,6 @@ class MatchWorkers:
             self._repeat_thought()
 
     def _repeat_thought(self) -> None:
-        """Reports the new main worker's latest opinion."""
         if self._main is not None and self._main in self._thoughts and not self._released:
             self._on_report(self._thoughts[self._main], True)
 
@@ -158,7 +156,6 @@ class MatchWorkers:
         self._pool.release(worker)
 
     def _end_all(self) -> None:
-        """Ends both workers."""
         for worker in (self._main, self._standby):
             if worker is not None:
                 self._pool.release(worker)

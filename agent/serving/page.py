@@ -59,7 +59,6 @@ class Page:
         task.add_done_callback(self._saving.discard)
 
     async def _save_record(self, transcript: Transcript) -> None:
-        """Adds a match to the folder of records, in a thread."""
         assert self._records is not None
         from agent.web.records import record_key, save_record
 

@@ -1,7 +1,4 @@
-"""Writes a match into a transcript for the page, whether anybody watches or not.
-
-Errors are logged, and the match goes on without being shown.
-"""
+"""Writes a match into a transcript for the page. After an error the match goes on without being shown."""
 
 from __future__ import annotations
 

@@ -35,12 +35,10 @@ STEADY_SECONDS = 10.0
 """Seconds after which the cause of a crash is not how the process was started."""
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
-"""Seconds from the second crash in a row to the next start; doubled each time, up to the longest. After the first
-crash the process is restarted at once: a match may be running."""
+"""Seconds before a restart, from the second crash in a row on; doubled each time, up to the longest."""
 
 PRIORITY = -5
-"""Niceness of the server process, unless the user chose one: replies must leave on time on a loaded machine. Workers
-run without it."""
+"""Niceness of the server process, unless the user chose one: replies must leave on time. Workers run without it."""
 
 MOST_DESCRIPTORS = 1 << 16
 """Open files that the server asks for."""

@@ -29,7 +29,7 @@ WARM_SECONDS = 30.0
 """Most seconds for a worker to load its kernels from the cache; usually it takes two."""
 
 SILENT_AFTER = 10.0
-"""Seconds without a sign of life after which a spare is replaced. The half-second pulse is late on a loaded machine."""
+"""Seconds without a sign of life after which a spare is replaced; the pulse may be late on a loaded machine."""
 
 UNLOADABLE = 2
 """Workers in a row that ended while loading their kernels, after which the kernels are taken to be damaged."""
@@ -133,10 +133,7 @@ class Worker:
 
 
 class WorkerPool:
-    """Keeps two spare workers: a warm one, and a light one, which is replaced much sooner.
-
-    A busy machine may take longer than a turn to start even a light one.
-    """
+    """Keeps two spare workers: a warm one, and a light one, which can be replaced much sooner."""
 
     def __init__(
         self,

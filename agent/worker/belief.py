@@ -89,7 +89,6 @@ class Belief:
         self.root_turn = 0
         """Number of joint moves received up to the root; the caller sets it."""
         self._evidence: list[Evidence] = []
-        """Evidence since the root."""
         self._past: _Past | None = None
         self._hypotheses = [Hypothesis({state: 1.0})]
         self.weights: Weights = {state: 1.0}
@@ -308,7 +307,6 @@ class Belief:
         return [hypothesis.ends.pending + mass for hypothesis, mass in zip(self._hypotheses, missing, strict=True)]
 
     def _forget_improbable(self) -> None:
-        """Drops improbable hypotheses, and bounds their number."""
         masses = self._masses()
         least = IMPROBABLE * sum(masses)
         ranked = sorted(zip(masses, self._hypotheses, strict=True), key=lambda pair: -pair[0])

@@ -31,11 +31,10 @@ SHARE = 0.05
 """CPU time of comparing, as a share of the time spent thinking."""
 
 RANDOM_SHARE = SHARE / 2
-"""Largest share for states of random matches. The rest is saved for the match's own, which may come in quick
-succession."""
+"""Largest share for states of random matches; the rest is saved for the match's own."""
 
 ADVANCE = 0.05
-"""Seconds of CPU time by which the match's own states may exceed `SHARE`: the first of them need not wait."""
+"""Seconds of CPU time by which the match's own states may exceed `SHARE`."""
 
 OWN_CPU_SECONDS = 0.05
 """CPU time for one state of the match, at the first attempt; doubled for each further attempt."""
@@ -50,8 +49,7 @@ POLL = 0.004
 """Seconds between two checks whether to stop waiting: searches have to return within 5 ms of being stopped."""
 
 NICENESS = 5
-"""Niceness of the child: the search goes first, but states are compared in time on a busy core. `SHARE` bounds the
-cost."""
+"""Niceness of the child: the search goes first. `SHARE` bounds the cost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -344,7 +344,6 @@ class Gamer:
                 self._next_engine(state)
 
     def _send_opinion(self, turn: int, opinion: Opinion) -> None:
-        """Sends an opinion with the name of its engine."""
         author, reason = self.engine_name, self._engine.reason if self._engine else ""
         if self._doubt is not None:
             author, reason = BELIEF_SEARCH, IN_DOUBT

@@ -25,7 +25,7 @@ from protocol.kif import write
 log = logging.getLogger(__name__)
 
 BUDGET = 1.0
-"""Default seconds for finding the states that fit one message. A busy machine, too, can enumerate few states in it."""
+"""Default seconds for finding the states that fit one message."""
 
 
 class Reference:
