@@ -23,7 +23,14 @@ from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features
 from agent.search.blokbox.guiding.judgement import priors_of_moves, win_probability
 from agent.search.blokbox.guiding.network import NetworkWorkspace, new_network_workspace
 from games.bits.compiling import INNER, KERNEL
-from games.native.blokbox import rules
+from games.native.blokbox.rules import (
+    PlacementWorkspace,
+    list_moves,
+    new_placement_workspace,
+    placements,
+    play,
+    playout,
+)
 from games.native.blokbox.variant import POSITION_WORDS, TURN, BlokboxVariant
 
 LEAF = -1
@@ -56,7 +63,7 @@ class PuctTree(NamedTuple):
 class TreeWorkspace(NamedTuple):
     """Memory of one thread that grows a tree."""
 
-    scratch: rules.PlacementWorkspace
+    scratch: PlacementWorkspace
     """Four slots."""
     network: NetworkWorkspace
     seed: NDArray[np.uint64]
@@ -78,7 +85,7 @@ class TreeWorkspace(NamedTuple):
 def new_tree_workspace(variant: BlokboxVariant, seed: int) -> TreeWorkspace:
     """Memory for a thread, with a seed for its playouts."""
     return TreeWorkspace(
-        scratch=rules.new_placement_workspace(variant, 4),
+        scratch=new_placement_workspace(variant, 4),
         network=new_network_workspace(len(variant.shapes)),
         seed=np.array([seed], np.uint64),
         everything=np.arange(len(variant.shapes)),
@@ -216,7 +223,7 @@ def _expand(tables, tree, node, region, tuning, workspace):
     if first + total > tree.regions[region, 1]:
         return False
     tree.regions[region, 0] += total
-    n = rules.list_moves(scratch, player, live[player], moves)
+    n = list_moves(scratch, player, live[player], moves)
     priors = tree.prior[first:]
     priors_of_moves(tables, position, tuning, scratch, live, moves, n, workspace.network, priors)
     _sort(moves, priors, n)
@@ -253,7 +260,7 @@ def _judge_leaf(tables, tuning, workspace):
         )
         value += (1.0 - tuning.playout_share) * (1.0 - own_probability)
     if tuning.playout_share > 0.0:
-        loser, _ = rules.playout(tables, position, scratch, live, workspace.seed)
+        loser, _ = playout(tables, position, scratch, live, workspace.seed)
         if loser == player:
             value += tuning.playout_share
     return value, 0
@@ -268,7 +275,7 @@ def grow(tables, root, tree, region, tuning, n, stop, workspace):
     """
     scratch, position, path, live = workspace.scratch, workspace.position, workspace.path, workspace.live
     for player in range(2):
-        live[1, player], _ = rules.placements(
+        live[1, player], _ = placements(
             tables, root, player, workspace.everything, len(tables.piece), scratch, 2 + player
         )
     done = 0
@@ -302,7 +309,7 @@ def grow(tables, root, tree, region, tuning, n, stop, workspace):
                 tree.proof[node] = MOVED_IN_LOSES
                 winner = np.int64(position[TURN])
                 break
-            rules.play(tables, position, np.int64(tree.move[child]))
+            play(tables, position, np.int64(tree.move[child]))
             node = child
             depth += 1
             path[depth] = node

@@ -10,7 +10,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.blokbox.guiding import network as layers
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features
 from agent.search.blokbox.guiding.network import (
     HIDDEN,
@@ -18,6 +17,13 @@ from agent.search.blokbox.guiding.network import (
     SECOND,
     Network,
     NetworkWorkspace,
+    list_inputs,
+    move_feature_weights,
+    move_features,
+    new_network_workspace,
+    placement_density,
+    policy_logit,
+    value_head,
     weight_shapes,
 )
 from agent.search.blokbox.guiding.priors import divide, softmax
@@ -106,7 +112,7 @@ def _forward(tables, network, position, with_moves, scratch, work, seed, learnin
     player = np.int64(position[TURN])
     live[:] = n_shapes
     take_features(tables, position, scratch.shapes[2:4], live, scratch, 0, work.features, live)
-    n = layers.list_inputs(position, scratch, 0, live, n_shapes, workspace.active)
+    n = list_inputs(position, scratch, 0, live, n_shapes, workspace.active)
     scale = np.float32(1.0)
     if learning:
         scale = _KEPT_SCALE
@@ -119,18 +125,18 @@ def _forward(tables, network, position, with_moves, scratch, work, seed, learnin
     sum_rows(network.rows.ctypes.data, network.bias.ctypes.data, workspace.active.ctypes.data, n, hidden.ctypes.data)
     for unit in range(HIDDEN):
         hidden[unit] = max(network.bias[unit] + scale * (hidden[unit] - network.bias[unit]), np.float32(0.0))
-    probability = 1.0 / (1.0 + np.exp(-np.float64(layers.value_head(network, hidden, workspace.second))))
+    probability = 1.0 / (1.0 + np.exp(-np.float64(value_head(network, hidden, workspace.second))))
     if not with_moves:
         return probability, n, 0
     for owner in range(2):
-        layers.placement_density(tables, scratch, owner, live[owner], workspace.densities[owner])
+        placement_density(tables, scratch, owner, live[owner], workspace.densities[owner])
     divide(position, workspace.boards)
-    layers.move_feature_weights(network, hidden, workspace.feature_weights)
+    move_feature_weights(network, hidden, workspace.feature_weights)
     n_moves = list_moves(scratch, player, live[player], work.moves)
     for index in range(n_moves):
         move = work.moves[index]
-        layers.move_features(tables, move, player, workspace.boards, workspace.densities, work.move_features[index])
-        shares[index] = layers.policy_logit(network, hidden, workspace.feature_weights, work.move_features[index], move)
+        move_features(tables, move, player, workspace.boards, workspace.densities, work.move_features[index])
+        shares[index] = policy_logit(network, hidden, workspace.feature_weights, work.move_features[index], move)
     softmax(shares, n_moves)
     return probability, n, n_moves
 
@@ -227,7 +233,7 @@ class NetworkTrainer:
         self._scratch = new_placement_workspace(variant, 4)
         n_moves = n_shapes * BOARD_CELLS
         self._work = _TrainingWorkspace(
-            network=layers.new_network_workspace(n_shapes),
+            network=new_network_workspace(n_shapes),
             moves=np.zeros(n_moves, np.int64),
             shares=np.zeros(n_moves, np.float32),
             move_features=np.zeros((n_moves, N_MOVE_FEATURES), np.float32),

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from agent.search.blokbox.proving import regions
+from agent.search.blokbox.proving.regions import ceiling
 from games.bits.board16x16 import WORDS
 from games.bits.compiling import INNER
 from games.bits.words import popcount
@@ -177,7 +178,7 @@ def solo(tables, territory, region, target, budget):
         lower = max(lower, ply + 1 + (total > 0))
         if lower >= target and region < regions.PRIVATE:
             _remember(tables, territory, region, ply, live)
-        if total > 0 and ply + 1 + regions.ceiling(child, scratch.shapes[ply + 1], live, spans) >= target:
+        if total > 0 and ply + 1 + ceiling(child, scratch.shapes[ply + 1], live, spans) >= target:
             ply += 1
             child[regions.LIVE] = np.uint64(live)
             _list_by_cost(effects, scratch, child, ply, all_moves[ply], all_costs[ply])
