@@ -74,8 +74,7 @@ class MatchWorkers:
     @property
     def is_alive(self) -> bool:
         """Whether a worker has given a sign of life recently."""
-        heard = [worker.heard for worker in (self._main, self._standby) if worker is not None]
-        return any(instant is not None and now() - instant < 3 * PULSE for instant in heard)
+        return any(worker.heard is not None and now() - worker.heard < 3 * PULSE for worker in self._present())
 
     def ensure_one(self, *, urgent: bool = False) -> None:
         """Gets a worker if there is none; if `urgent`, a light one rather than wait for a warm one."""
@@ -89,8 +88,8 @@ class MatchWorkers:
 
     def send_turn(self, number: int, command: Turn) -> None:
         """Tells the workers of a turn: `number` joint moves were received, the last of them in `command`."""
-        for worker in (self._main, self._standby):
-            if worker is not None and (command.joint_move is None or self._turns_told[worker] < number):
+        for worker in self._present():
+            if command.joint_move is None or self._turns_told[worker] < number:
                 self._turns_told[worker] = number
                 worker.send(command)
 
@@ -101,9 +100,8 @@ class MatchWorkers:
 
     def send(self, command: Command) -> None:
         """Sends any other command to the workers."""
-        for worker in (self._main, self._standby):
-            if worker is not None:
-                worker.send(command)
+        for worker in self._present():
+            worker.send(command)
 
     def release(self) -> None:
         """Ends all workers for good."""
@@ -117,6 +115,9 @@ class MatchWorkers:
             self._pool.take_back(self._main)
             self._main = None
         self._end_all()
+
+    def _present(self) -> list[Worker]:
+        return [worker for worker in (self._main, self._standby) if worker is not None]
 
     def _stop_waiting(self) -> None:
         self._released = True
@@ -156,9 +157,8 @@ class MatchWorkers:
         self._pool.release(worker)
 
     def _end_all(self) -> None:
-        for worker in (self._main, self._standby):
-            if worker is not None:
-                self._pool.release(worker)
+        for worker in self._present():
+            self._pool.release(worker)
         self._main = self._standby = None
         self._turns_told.clear()
         self._thoughts.clear()
@@ -197,8 +197,8 @@ class MatchWorkers:
             if now() - before > 2 * PULSE:
                 # This process itself did not get to run.
                 continue
-            for worker in (self._main, self._standby):
-                if worker is not None and worker.heard is not None and now() - worker.heard > HUNG_AFTER:
+            for worker in self._present():
+                if worker.heard is not None and now() - worker.heard > HUNG_AFTER:
                     log.error("%s: worker %d hangs", self._match_id, worker.pid)
                     self._on_lost(worker)
             joining = self._joining is not None or self._bettering_join is not None
