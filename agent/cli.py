@@ -12,14 +12,14 @@ from agent.commands.options import DIFFERENT, INTERRUPTED, WRONG_INPUT, write_js
 from agent.lab.commands import bench, conform, gaps, perft, soak, solve, tactics, tournament, train
 
 LABORATORY = (bench, conform, tactics, perft, solve, soak, gaps, train)
-"""The commands below `ggp-agent lab`, in the order of the help text."""
+"""Commands below `ggp-agent lab`, in the order of its help."""
 
 MOVED = {
     **{module.__name__.rpartition(".")[2]: f"lab {module.__name__.rpartition('.')[2]}" for module in LABORATORY},
     "agree": "lab conform --native",
     "strength": "tournament --balanced",
 }
-"""Commands of release 0.1 by their names there, with their names now. To be dropped in 0.3."""
+"""Names of commands in release 0.1, with their names now. To be dropped in 0.3."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -68,7 +68,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _sheets(options: argparse.Namespace) -> Sequence[str]:
-    """The rulesheets that the command is for."""
+    """Returns the rulesheets that a command names."""
     named: str | Sequence[str] = getattr(options, options.sheets_in) if options.sheets_in else ()
     return (named,) if isinstance(named, str) else named
 
@@ -80,7 +80,7 @@ def make_parser() -> argparse.ArgumentParser:
         description="Plays any game whose rules it is sent (General Game Playing), and runs matches between players.",
         epilog="`ggp-agent COMMAND --help` explains each command.",
     )
-    parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print the version, and end")
+    parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print the version and exit")
     add_completion(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     serve.add(commands)
@@ -89,7 +89,11 @@ def make_parser() -> argparse.ArgumentParser:
     tournament.add(commands)
     for command in (ping, inspect, validate):
         command.add(commands)
-    laboratory = commands.add_parser("lab", help="measure and train: see `ggp-agent lab --help`")
+    laboratory = commands.add_parser(
+        "lab",
+        help="measure and train (see `ggp-agent lab --help`)",
+        description="Measures speed and strength, checks circuits and servers, trains the native games.",
+    )
     below = laboratory.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in LABORATORY:
         command.add(below)
@@ -97,7 +101,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 class _PrintVersion(argparse.Action):
-    """Looks the version up when it is asked for: that takes longer than parsing."""
+    """Prints the version, which is looked up on demand: that takes longer than parsing."""
 
     def __call__(
         self,

@@ -9,7 +9,7 @@ from pathlib import Path
 SHELLS = ("bash", "zsh", "tcsh")
 
 FILE_ARGUMENTS = ("file", "files", "game", "games", "target", "targets")
-"""Arguments that take a file and are no paths to argparse, since they take names of own rulesheets as well."""
+"""Arguments that take files, but are no paths for argparse, as they take names of own rulesheets too."""
 
 
 def add_completion(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +19,7 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
         choices=SHELLS,
         action=_PrintCompletion,
         metavar="SHELL",
-        help="print a completion script for bash, zsh or tcsh, and end: "
+        help="print a completion script for bash, zsh or tcsh and exit: "
         'eval "$(ggp-agent --print-completion bash)" in ~/.bashrc',
     )
 
@@ -41,7 +41,7 @@ class _PrintCompletion(argparse.Action):
 
 
 def _complete_files(parser: argparse.ArgumentParser) -> None:
-    """Has arguments that are files completed as such."""
+    """Lets arguments that are files be completed as files."""
     import shtab
 
     for action in parser._actions:

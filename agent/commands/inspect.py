@@ -1,4 +1,4 @@
-"""`ggp-agent inspect`: what the agent makes of a rulesheet."""
+"""`ggp-agent inspect`: properties of a rulesheet."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def add(commands: Commands) -> None:
         commands,
         "inspect",
         run,
-        "show what the agent makes of a rulesheet",
-        "Shows a rulesheet's roles, kind and size, what it is recognised as, the engine that would play it, how long "
-        "setting up takes, random playouts per second, which facts and moves random matches reach, facts that stay "
-        "once they are true, the value of a game small enough to be proven, all warnings, why it is none of the games "
-        "with native rules, symmetries of the rules, parts that do not influence one another, and a match at random.",
+        "show roles, kind, size, engine and warnings of a rulesheet",
+        "Shows a rulesheet's roles, kind and size; its native family, or why it has none; the engine that would play "
+        "it; set-up time and random playouts per second; facts and moves that random matches reach, and facts that "
+        "stay once they are true; the value of a game small enough to be proven; symmetries, and parts that do not "
+        "influence each other; all warnings; and a random match.",
         kernels=tuple(kernel_groups()),
         sheets="file",
     )
@@ -33,7 +33,7 @@ def add(commands: Commands) -> None:
         choices=range(21),
         default=3,
         metavar="N",
-        help="positions of a match at random that are drawn, first and last among them; 0: none (default: %(default)s)",
+        help="positions of the random match to draw, with the first and the last (default: %(default)s)",
     )
 
 

@@ -1,4 +1,4 @@
-"""`ggp-agent match`: is the manager of one match."""
+"""`ggp-agent match`: manages one match."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from agent.commands.options import (
     DIFFERENT,
     INTERRUPTED,
     OK,
+    SHEET_HELP,
     add_command,
     add_manager_options,
     add_memory_options,
@@ -43,7 +44,7 @@ def add(commands: Commands) -> None:
         "as it goes. Errors of players are recorded and do not end the match.",
         epilog=own_rulesheets(),
     )
-    parser.add_argument("game", metavar="GAME", help="name of an own rulesheet (see below) or a rulesheet file")
+    parser.add_argument("game", metavar="GAME", help=SHEET_HELP)
     parser.add_argument(
         "--players",
         type=players,
@@ -54,11 +55,13 @@ def add(commands: Commands) -> None:
         "page with --watch, else in the terminal). A role named `random` is played by the referee and takes no player",
     )
     add_manager_options(parser, "the players")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="for scrambling and random moves (default: 0)")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="file for the match record (JSON)")
-    add_watch_option(parser, "show the match on a page, where persons play")
     parser.add_argument(
-        "--human-clock", type=seconds, metavar="S", help="seconds that a person has for each move (default: any time)"
+        "--seed", type=int, default=0, metavar="N", help="seed of scrambling and random moves (default: 0)"
+    )
+    parser.add_argument("--record", type=Path, metavar="FILE", help="file for the match record (JSON)")
+    add_watch_option(parser, "show the match on a page, where people play")
+    parser.add_argument(
+        "--human-clock", type=seconds, metavar="S", help="seconds for each move of a person (default: no limit)"
     )
     add_memory_options(parser)
 
@@ -89,6 +92,6 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
 
 
 def _command() -> str:
-    """What the user typed to get here."""
+    """Returns the command as the user typed it."""
     typed = sys.argv[0]
     return typed if Path(typed).name == "ggp-agent" else "ggp-agent"

@@ -1,4 +1,4 @@
-"""What the commands share: how their parsers are made, types of options, exit statuses, JSON files."""
+"""Shared parts of commands: parsers, options and their types, exit statuses, JSON files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Run: TypeAlias = Callable[[argparse.Namespace], tuple[int, object]]
 """Runs a command; returns its exit status and its result as JSON data."""
 
 OK, DIFFERENT, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
-"""Exit statuses: all well, it ran but not as it should, it could not run, interrupted by the user."""
+"""Exit statuses: success, bad result, could not run, interrupted by the user."""
 
 SHEET_HELP = "a rulesheet file, or the name of an own rulesheet"
 
@@ -34,20 +34,20 @@ def add_command(
     kernels: Collection[str] = (),
     sheets: str | None = None,
 ) -> argparse.ArgumentParser:
-    """Adds a command that writes its result as JSON on request; returns its parser.
+    """Adds a command, with an option to write its result as JSON; returns its parser.
 
-    The groups of `kernels` are compiled before it runs, where they are not in the cache. `sheets` is the argument that
-    names a rulesheet, or several: they are read first, as whoever has mistyped something should not have to wait.
+    The groups of `kernels` are compiled before it runs, unless they are in the cache. `sheets` is the argument that
+    names rulesheets: they are read first, as mistakes in them should not have to wait for kernels.
     """
     parser = commands.add_parser(name, help=summary, description=description, epilog=epilog)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to FILE as JSON as well")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result to FILE as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
     parser.set_defaults(run=run, needed_kernels=kernels, sheets_in=sheets)
     return parser
 
 
 def write_json(path: Path, result: object) -> None:
-    """Writes JSON data to a file. Raises `InputError` where that is not possible."""
+    """Writes JSON data to a file. Raises `InputError`."""
     try:
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
@@ -55,61 +55,61 @@ def write_json(path: Path, result: object) -> None:
 
 
 def add_memory_options(parser: argparse.ArgumentParser) -> None:
-    """Adds `--memory DIR` and `--no-memory`: `memory` is a folder, or None."""
+    """Adds `--memory DIR` and `--no-memory`: the option `memory` is a folder, or None."""
     parser.add_argument(
         "--memory",
         type=Path,
         metavar="DIR",
         default=default_memory(),
-        help="folder for what is learnt of games, to begin with in later matches (default: %(default)s)",
+        help="folder of what was learnt of games, for later matches (default: %(default)s)",
     )
     parser.add_argument(
         "--no-memory",
         dest="memory",
         action="store_const",
         const=None,
-        help="learn each game anew, and keep nothing: for fair comparisons",
+        help="learn each game anew and keep nothing, for fair comparisons",
     )
 
 
 def add_manager_options(parser: argparse.ArgumentParser, players: str) -> None:
-    """The options of whoever is the manager of matches; `players` is what the help calls those they are for."""
+    """Adds the options of managers: clocks and scrambling. `players` is the name of players in the help."""
     parser.add_argument(
         "--start-clock",
         type=count,
         default=30,
         metavar="S",
-        help=f"seconds that {players} have to get ready (default: %(default)s)",
+        help=f"seconds for {players} to get ready (default: %(default)s)",
     )
     parser.add_argument(
         "--play-clock",
         type=count,
         default=5,
         metavar="S",
-        help=f"seconds that {players} have for each move (default: %(default)s)",
+        help=f"seconds for {players} for each move (default: %(default)s)",
     )
     parser.add_argument(
         "--scramble",
         choices=("none", "ggp-base", "dresden"),
         default="none",
-        help=f"hide the rules' names from {players}, as that manager does, and speak like it (default: %(default)s)",
+        help=f"hide names of the rules from {players}, and speak, like this manager (default: %(default)s)",
     )
 
 
 def add_watch_option(parser: argparse.ArgumentParser, what: str) -> None:
-    """Adds `--watch [PORT]`: `watch` is a port, 0 for any that is free, or None. `what` begins the help."""
+    """Adds `--watch [PORT]`: the option `watch` is a port, 0 for a free one, or None. `what` begins the help."""
     parser.add_argument(
         "--watch",
         type=port,
         nargs="?",
         const=0,
         metavar="PORT",
-        help=f"{what}, at this port of this machine (default: a free one)",
+        help=f"{what}, at this port of this machine (default: a free port)",
     )
 
 
 def default_memory() -> Path | None:
-    """The folder by the XDG Base Directory Specification; None for a user without a home."""
+    """Returns the folder by the XDG Base Directory Specification; None for a user without a home."""
     chosen = Path(os.environ.get("XDG_STATE_HOME", ""))
     try:
         return (chosen if chosen.is_absolute() else Path.home() / ".local" / "state") / "ggp-agent" / "memory"
@@ -118,19 +118,19 @@ def default_memory() -> Path | None:
 
 
 def own_rulesheets() -> str:
-    """The names of the project's own rulesheets, as a line of help."""
+    """Returns a line of help with the names of the project's own rulesheets."""
     from games import rulesheets
 
     return "own rulesheets: " + ", ".join(rulesheets.names())
 
 
 def players(text: str) -> list[str]:
-    """An option that is a list of players, with commas between."""
+    """Parses a list of players, with commas between."""
     return [player.strip() for player in text.split(",") if player.strip()]
 
 
 def count(text: str) -> int:
-    """An option that is a whole number from 1 on."""
+    """Parses a whole number, 1 or more."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("at least 1")
@@ -138,7 +138,7 @@ def count(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """An option that is a time in seconds."""
+    """Parses a time in seconds."""
     number = float(text)
     if not 0 <= number < float("inf"):
         raise argparse.ArgumentTypeError("no number of seconds")
@@ -146,7 +146,7 @@ def seconds(text: str) -> float:
 
 
 def port(text: str) -> int:
-    """An option that is a port; 0 for any that is free."""
+    """Parses a port; 0 stands for a free one."""
     number = int(text)
     if not 0 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"{number} is no port")

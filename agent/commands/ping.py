@@ -1,4 +1,4 @@
-"""`ggp-agent ping`: asks a player what managers ask, and says what is wrong."""
+"""`ggp-agent ping`: checks a player as managers meet it."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ def add(commands: Commands) -> None:
         commands,
         "ping",
         run,
-        "ask a player what managers ask, and say what is wrong",
-        "Is the manager for a moment: looks whether the player is reachable, how it answers INFO, how fast, whether it "
-        "closes its connections, and whether managers in a browser may ask it. Ends with advice. Exit status 1 if "
-        "something would keep a manager from playing with it.",
+        "check whether managers can play with a player",
+        "Checks whether the player is reachable, how it answers INFO and how fast, whether it closes its connections, "
+        "and whether managers in a browser may ask it. Ends with advice. Exit status 1 if a manager could not play "
+        "with it.",
     )
-    parser.add_argument("url", metavar="URL", help="such as http://localhost:9147")
+    parser.add_argument("url", metavar="URL", help="address of the player, such as http://localhost:9147")
     parser.add_argument(
-        "--play", action="store_true", help="begin a match of tic-tac-toe too, play some turns, and abort it"
+        "--play", action="store_true", help="also begin a match of tic-tac-toe, play some turns, and abort it"
     )
     parser.add_argument(
         "--style",
         choices=("ggp-base", "dresden", "infix"),
         default="ggp-base",
-        help="speak like this kind of manager (default: %(default)s)",
+        help="speak like this manager (default: %(default)s)",
     )
     parser.add_argument(
-        "--round-trips", type=count, default=10, metavar="N", help="that are timed (default: %(default)s)"
+        "--round-trips", type=count, default=10, metavar="N", help="number of timed messages (default: %(default)s)"
     )
 
 

@@ -1,4 +1,4 @@
-"""`ggp-agent replay`: shows records of matches, and logs of tournaments, on a page."""
+"""`ggp-agent replay`: shows records of matches and logs of tournaments on a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 ReadTournament: TypeAlias = "Callable[[Path], ShownTournament | None]"
-"""Reads the log of a tournament; None for a file that is none. Raises `InputError`."""
+"""Reads the log of a tournament; returns None for any other file. Raises `InputError`."""
 
 
 def add(commands: Commands, read_tournament: ReadTournament) -> None:
@@ -26,22 +26,22 @@ def add(commands: Commands, read_tournament: ReadTournament) -> None:
         commands,
         "replay",
         partial(run, read_tournament),
-        "show records of matches, and logs of tournaments, on a page",
-        "Shows on a page what `match --record` has written, to be stepped through, and what `tournament --log` has "
-        "written: its table, and all its matches. Only browsers on this machine are answered. Stop it with Ctrl-C.",
+        "show records of matches and logs of tournaments on a page",
+        "Shows on a page what `match --record` and `tournament --log` have written: matches to step through, and "
+        "tables. Only browsers on this machine are answered. Stop it with Ctrl-C.",
     )
     parser.add_argument(
         "records",
         nargs="+",
         type=Path,
         metavar="FILE|DIR",
-        help="a record of a match, the log of a tournament, or a folder of such (*.json, *.jsonl)",
+        help="the record of a match, the log of a tournament, or a folder of them (*.json, *.jsonl)",
     )
-    parser.add_argument("--port", type=port, default=0, help="port of the page (default: a free one)")
+    parser.add_argument("--port", type=port, default=0, help="port of the page (default: a free port)")
 
 
 def run(read_tournament: ReadTournament, options: argparse.Namespace) -> tuple[int, object]:
-    """Serves until it is interrupted. Raises `InputError` where there is nothing to show, or the port is taken."""
+    """Serves until it is interrupted. Raises `InputError` if there is nothing to show, or the port is taken."""
     import asyncio
     import contextlib
 

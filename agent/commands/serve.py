@@ -38,14 +38,14 @@ def add(commands: Commands) -> None:
         type=seconds,
         default=DEFAULT_MARGIN,
         metavar="S",
-        help="seconds to keep back from every clock at least, for the way to the manager; more, up to half of a clock,"
-        " where round trips or this machine's delays measured lately ask for it (default: %(default)s)",
+        help="seconds to keep back from every clock, at least, for the way to the manager; more, up to half of a "
+        "clock, after slow round trips or delays of this machine (default: %(default)s)",
     )
     parser.add_argument(
         "--journal",
         type=Path,
         metavar="DIR",
-        help="folder to note running matches in, so that they go on after a restart (default: none)",
+        help="folder to note running matches in, which then go on after a restart (default: none)",
     )
     add_memory_options(parser)
     parser.add_argument(
@@ -54,15 +54,15 @@ def add(commands: Commands) -> None:
         type=count,
         default=2,
         metavar="N",
-        help="matches to play at the same time, each with a worker process of its own and its share of memory; START of"
-        " a further one is answered `busy` (default: %(default)s)",
+        help="matches at the same time, each with a process of its own and its share of memory; START of another one "
+        "is answered `busy` (default: %(default)s)",
     )
     parser.add_argument(
         "--silence",
         type=seconds,
         default=SILENCE_SECONDS,
         metavar="S",
-        help="a match whose manager is silent for three clocks and so many seconds is closed (default: %(default)s)",
+        help="close a match whose manager is silent for three clocks and S seconds (default: %(default)s)",
     )
     parser.add_argument(
         "--allow",
@@ -70,44 +70,44 @@ def add(commands: Commands) -> None:
         action="append",
         default=[],
         metavar="ADDRESS",
-        help="address or network (10.0.0.0/8) that is answered; may be given several times (default: all)",
+        help="answer only this address or network (10.0.0.0/8); may be given several times (default: all)",
     )
     parser.add_argument(
-        "--no-ponder", dest="ponder", action="store_false", help="do not think while it is the opponents' time"
+        "--no-ponder", dest="ponder", action="store_false", help="do not think while others are to move"
     )
     parser.add_argument(
         "--page",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="show matches to browsers, at the same port: on this machine, and to addresses that are given with"
-        " --allow (default: yes)",
+        help="show matches to browsers, at the same port: on this machine, and at addresses given with --allow "
+        "(default: yes)",
     )
     parser.add_argument(
         "--records",
         type=Path,
         metavar="DIR",
-        help="folder of match records that the page shows too, and keeps those of this server in (default: none)",
+        help="folder of match records: the page shows them, and adds its own (default: none)",
     )
     parser.add_argument(
         "--cluster",
         metavar="ADDRESS",
-        help="search with helpers on the cores of a Ray cluster as well, see docs/cluster-match.md: `auto` for the one"
-        " that this machine belongs to (default: on this machine alone)",
+        help="also search with helpers on the cores of a Ray cluster, `auto` for that of this machine "
+        "(docs/cluster-match.md; default: on this machine alone)",
     )
     parser.add_argument(
-        "--helpers", type=count, default=0, metavar="N", help="cores of the cluster to use at most (default: all)"
+        "--helpers", type=count, default=0, metavar="N", help="cores of the cluster, at most (default: all)"
     )
-    parser.add_argument("--log-json", action="store_true", help="log one JSON object a line instead of text")
+    parser.add_argument("--log-json", action="store_true", help="log a JSON object per line instead of text")
     parser.add_argument(
         "--no-supervisor",
         dest="supervised",
         action="store_false",
-        help="answer in this very process, which nothing starts again when it crashes",
+        help="serve in this process, which nothing restarts after a crash",
     )
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
-    """Serves until it is told to stop. Raises `InputError` where it cannot listen."""
+    """Serves until it is stopped. Raises `InputError` if it cannot listen."""
     from agent.logs import JSON_LOGS, start_logging
     from agent.serving.supervisor import inherited_socket, listen, raise_descriptors, raise_priority
 
@@ -125,13 +125,13 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
 
 
 def _supervise(options: argparse.Namespace, listener: socket.socket) -> tuple[int, object]:
-    """Has another process serve, and sees to it that there always is one."""
+    """Keeps another process serving."""
     from agent.processes import module_environment
     from agent.serving.supervisor import Supervisor
 
     result = _result(options, listener)
     if options.json is not None:
-        # Written at once: what started the server may want to know the port before it ends.
+        # Written at once: scripts want to know the port.
         write_json(options.json, result)
     command = (sys.executable, "-m", "agent.cli", *options.arguments, "--no-supervisor")
     return Supervisor(listener, command, module_environment()).run(), result
@@ -143,7 +143,7 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
 
     # Before anything else is imported.
     early = start_early(options.journal, options.workers)
-    # aiohttp's client reads all the system's certificates when it is imported, for which a match may be waiting.
+    # On import, aiohttp's client would read all certificates of the system, while a match may be waiting.
     os.environ.setdefault("SSL_CERT_FILE", os.devnull)
     os.environ.setdefault("SSL_CERT_DIR", os.devnull)
 
@@ -155,7 +155,7 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
 
     result = _result(options, listener)
     if RESTARTS in os.environ:
-        # The supervisor's affair.
+        # The supervisor has written it.
         options.json = None
 
     def started(port: int) -> None:

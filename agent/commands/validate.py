@@ -1,4 +1,4 @@
-"""`ggp-agent validate`: what is wrong or odd about rulesheets, many at once."""
+"""`ggp-agent validate`: checks many rulesheets."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def add(commands: Commands) -> None:
         commands,
         "validate",
         run,
-        "check many rulesheets, and show what is wrong with each",
-        "Reads rulesheets and prints errors (no meaning) and warnings (odd, but playable) as compilers do, with the "
-        "line and a caret. With --matches it also plays random matches, and says where a role has no move before the "
-        "end, no goal at the end, or a match has no end. Exit status 1 if there is an error, with --strict also for "
+        "check rulesheets for errors and oddities",
+        "Prints errors (no meaning) and warnings (odd, but playable) of rulesheets as compilers do, with the line and "
+        "a caret. With --matches it also plays random matches, and reports roles without a move before the end or "
+        "without a goal at the end, and matches without an end. Exit status 1 for errors, with --strict also for "
         "warnings.",
         epilog=own_rulesheets(),
     )
@@ -31,14 +31,14 @@ def add(commands: Commands) -> None:
         help="rulesheet files, folders (all *.kif and *.gdl in them and below), or names of own rulesheets",
     )
     parser.add_argument(
-        "--matches", type=_number, default=0, metavar="N", help="random matches with each (default: none)"
+        "--matches", type=_number, default=0, metavar="N", help="random matches of each (default: none)"
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the random matches (default: 1)")
-    parser.add_argument("--strict", action="store_true", help="take warnings for errors")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the random matches (default: 1)")
+    parser.add_argument("--strict", action="store_true", help="treat warnings as errors")
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
-    """Checks the sheets. Raises `InputError` where there are none."""
+    """Checks the sheets. Raises `InputError` if there are none."""
     from agent.checking.validate import SheetVerdict, sheets_in, validate
     from agent.console import print_remarks
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from agent.commands.options import DIFFERENT, OK, add_command, seconds
+from agent.commands.options import DIFFERENT, OK, SHEET_HELP, add_command, seconds
 from agent.errors import InputError
 from agent.search.kernel_groups import CIRCUIT, PLAYOUTS, TREE
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agent.commands.options import Commands
 
 SECONDS = 2.0
-"""To measure each engine for."""
+"""CPU seconds for each engine."""
 
 
 def add(commands: Commands) -> None:
@@ -23,26 +23,28 @@ def add(commands: Commands) -> None:
         "bench",
         run,
         "measure playouts per second, or what compiling costs",
-        "Measures set-up time and random playouts (goals included) per game and engine, per CPU second of one core;"
-        " with --search, how many the tree search makes on one core and on two; or, with --kernels, what compiling all"
-        " kernels costs.",
+        "Measures set-up time and random playouts (goals included) per CPU second of one core, for each game and "
+        "engine; with --search also those of the tree search; with --kernels instead the cost of compiling all "
+        "kernels.",
         sheets="files",
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="rulesheets, files or names (default: all own ones)")
+    parser.add_argument("files", nargs="*", metavar="FILE", help=f"{SHEET_HELP} (default: all own ones)")
     parser.add_argument(
-        "--seconds", type=seconds, metavar="S", help=f"to measure each engine for (default: {SECONDS:g})"
+        "--seconds", type=seconds, metavar="S", help=f"CPU seconds for each engine (default: {SECONDS:g})"
     )
     parser.add_argument(
         "--search",
         action="store_true",
-        help="measure the tree search as well, 20 s on one core and on two, for each sheet (by its circuit)",
+        help="also measure the tree search of each sheet, 20 s on one core and on two",
     )
     parser.add_argument(
         "--kernels",
         action="store_true",
-        help="instead: compile all kernels into an empty cache; CPU seconds, specialisations, lines of LLVM IR",
+        help="compile all kernels into an empty cache; print CPU seconds, specialisations, lines of LLVM IR",
     )
-    parser.add_argument("--check", action="store_true", help="with --kernels: fail where they exceed the budget")
+    parser.add_argument(
+        "--check", action="store_true", help="with --kernels: exit status 1 where they exceed the budget"
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:

@@ -30,7 +30,7 @@ def add(commands: Commands) -> None:
         commands,
         "conform",
         run,
-        "compare rulesheets with reference traces, circuits with the interpreter, native rules with circuits",
+        "compare circuits with traces or the interpreter, native rules with circuits",
         DESCRIPTION,
         own_rulesheets(),
     )
@@ -39,20 +39,20 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("games", nargs="*", metavar="GAME", help="games of the folder to check (default: all)")
     parser.add_argument(
-        "--matches", type=count, default=10, metavar="N", help="random matches where there is no trace (default: 10)"
+        "--matches", type=count, default=10, metavar="N", help="random matches of a sheet without a trace (default: 10)"
     )
     parser.add_argument(
-        "--jobs", type=count, metavar="N", help="sheets at once (default: 1, or all that a cluster can)"
+        "--jobs", type=count, metavar="N", help="sheets at once (default: 1; on a cluster, all its cores)"
     )
     add_cluster_option(parser, "check sheets")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the random matches (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the random matches (default: 1)")
     parser.add_argument("--native", action="store_true", help="compare the native rules of one sheet with its circuit")
     parser.add_argument(
         "--positions",
         type=count,
         default=1_000_000,
         metavar="N",
-        help="to compare with --native (default: %(default)s)",
+        help="positions to compare with --native (default: %(default)s)",
     )
 
 

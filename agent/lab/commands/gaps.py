@@ -1,4 +1,4 @@
-"""`ggp-agent gaps`: what it costs to miss PLAYs."""
+"""`ggp-agent lab gaps`: the cost of missed PLAYs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 GAMES = ("tic_tac_toe", "connect_four", "breakthrough")
 
 MOST_SEEDS = 20
-"""Matches that are begun for each that is wanted: many end before, or with, the gap."""
+"""Matches begun for each wanted one, at most: many end before the gap, or with it."""
 
 
 def add(commands: Commands) -> None:
@@ -25,21 +25,25 @@ def add(commands: Commands) -> None:
         "gaps",
         run,
         "play matches in which some PLAYs are missed",
-        "Simulates matches in which a player misses one to three PLAYs, and counts the illegal moves it sends after"
-        " that, how many were to be expected by what could be known (risk), and how soon the state was known again."
-        " Exit status 1 where a match has more than one illegal move.",
+        "Simulates matches in which a player misses one to three PLAYs. Counts its illegal moves after that, how many "
+        "were to be expected (risk), and how soon the state was known again. Exit status 1 if a match has more than "
+        "one illegal move.",
         kernels=(CIRCUIT,),
         sheets="games",
     )
     parser.add_argument(
         "games", nargs="*", default=GAMES, metavar="GAME", help=f"{SHEET_HELP} (default: {' '.join(GAMES)})"
     )
-    parser.add_argument("--matches", type=count, default=20, metavar="N", help="of each game (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the first match (default: %(default)s)")
+    parser.add_argument(
+        "--matches", type=count, default=20, metavar="N", help="matches of each game (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the first match (default: %(default)s)"
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
-    """Plays them, and prints the figures of each game."""
+    """Plays the matches, and prints the figures of each game."""
     import logging
 
     from agent.lab.measuring.servers.gaps import as_json, play_match

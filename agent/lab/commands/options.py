@@ -1,4 +1,4 @@
-"""Options that the laboratory's commands share: where jobs are carried out."""
+"""Shared options of the laboratory's commands: where jobs are carried out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def add_cluster_option(parser: argparse.ArgumentParser, what: str) -> None:
-    """Adds `--cluster ADDRESS`: `executor` makes an executor of it."""
+    """Adds `--cluster ADDRESS`, for `executor`. `what` begins the help."""
     parser.add_argument(
         "--cluster",
         metavar="ADDRESS",
@@ -20,10 +20,10 @@ def add_cluster_option(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def executor(options: argparse.Namespace, jobs: int | None, default: int) -> Executor:
-    """What carries out jobs: processes of this machine, or of the cluster that was asked for.
+    """Returns an executor on this machine, or on the cluster of the options.
 
-    At most `jobs` jobs are carried out at a time; where that is None, it is `default` on this machine, and as many as
-    there are CPUs for on a cluster. Raises `InputError`.
+    At most `jobs` jobs are carried out at a time; where that is None, `default` on this machine, and as many as there
+    are CPUs for on a cluster. Raises `InputError`.
     """
     if options.cluster is None:
         from agent.lab.jobs.local import LocalExecutor

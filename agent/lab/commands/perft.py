@@ -1,4 +1,4 @@
-"""`ggp-agent perft`: counts the positions of native Reversi."""
+"""`ggp-agent lab perft`: counts the positions of native Reversi."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def add(commands: Commands) -> None:
         "A pass is a ply.",
         kernels=("reversi",),
     )
-    parser.add_argument("depth", type=int, metavar="DEPTH")
-    parser.add_argument("--columns", type=int, default=8, metavar="N", help="4 to 8 (default: %(default)s)")
-    parser.add_argument("--rows", type=int, default=8, metavar="N", help="4 to 8 (default: %(default)s)")
+    parser.add_argument("depth", type=int, metavar="DEPTH", help="number of plies, up to 20")
+    parser.add_argument("--columns", type=int, default=8, metavar="N", help="columns, 4 to 8 (default: %(default)s)")
+    parser.add_argument("--rows", type=int, default=8, metavar="N", help="rows, 4 to 8 (default: %(default)s)")
     parser.add_argument(
         "--exact-plies",
         action="store_true",
@@ -35,7 +35,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
-    """Counts. Raises `InputError` for a board or a depth that is too large."""
+    """Counts. Raises `InputError` for a board or a depth out of range."""
     from games.native.reversi.perft import perft
     from games.native.reversi.rules import central_start, rectangle
 

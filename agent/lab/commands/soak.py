@@ -1,4 +1,4 @@
-"""`ggp-agent soak`: load and faults against a server that it starts itself."""
+"""`ggp-agent lab soak`: load and faults against a server of its own."""
 
 from __future__ import annotations
 
@@ -24,46 +24,54 @@ def add(commands: Commands) -> None:
         "soak",
         run,
         "play many matches against a server of its own, under load and with faults",
-        "Starts `ggp-agent serve` with a journal, plays matches against it as managers do, and counts replies that are"
-        " late, illegal or missing, and how late replies left against the plan (the clock less the margin)."
-        " Ends at whichever bound comes first. Exit status 1 where a reply was late or illegal.",
+        "Starts `ggp-agent serve` with a journal and plays matches against it as managers do. Counts late, illegal and "
+        "missing replies, and how long after the plan (the clock less the margin) replies left. Ends after --turns or "
+        "--seconds, whichever comes first. Exit status 1 if a reply was late or illegal.",
         kernels=playing(),
         sheets="games",
     )
     parser.add_argument(
         "games", nargs="*", default=GAMES, metavar="GAME", help=f"{SHEET_HELP} (default: {' '.join(GAMES)})"
     )
-    parser.add_argument("--turns", type=count, default=200, metavar="N", help="at most (default: %(default)s)")
-    parser.add_argument("--seconds", type=seconds, default=300.0, metavar="S", help="at most (default: %(default)s)")
+    parser.add_argument("--turns", type=count, default=200, metavar="N", help="turns, at most (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=seconds, default=300.0, metavar="S", help="time, at most (default: %(default)g)"
+    )
     parser.add_argument(
         "--at-once", type=count, default=2, metavar="N", help="matches side by side (default: %(default)s)"
     )
-    parser.add_argument("--start-clock", type=count, default=3, metavar="S", help="(default: %(default)s)")
-    parser.add_argument("--play-clock", type=count, default=1, metavar="S", help="(default: %(default)s)")
-    parser.add_argument("--margin", type=seconds, default=0.4, metavar="S", help="the server's (default: %(default)s)")
+    parser.add_argument("--start-clock", type=count, default=3, metavar="S", help="start clock (default: %(default)s)")
+    parser.add_argument("--play-clock", type=count, default=1, metavar="S", help="play clock (default: %(default)s)")
+    parser.add_argument(
+        "--margin", type=seconds, default=0.4, metavar="S", help="margin of the server (default: %(default)s)"
+    )
     parser.add_argument(
         "--faults",
         type=_share,
         default=0.0,
         metavar="P",
-        help="share of the matches that are hit by a fault at a random turn (default: %(default)s)",
+        help="share of matches that are hit by a fault, at a random turn (default: %(default)g)",
     )
     parser.add_argument(
         "--fault",
         type=_fault,
         action="append",
         metavar="NAME",
-        help="only such faults; may be given several times (default: all but damaged and truncated kernels, after which"
-        " all is compiled again; a wrong name shows all)",
+        help="only this fault; may be given several times; a wrong name lists all (default: all but damaged and "
+        "truncated kernels, after which everything is compiled again)",
     )
-    parser.add_argument("--load", type=int, default=0, metavar="N", help="busy processes beside (default: %(default)s)")
-    parser.add_argument("--log", type=Path, metavar="FILE", help="keep the server's log")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="(default: %(default)s)")
+    parser.add_argument(
+        "--load", type=int, default=0, metavar="N", help="busy processes beside the server (default: %(default)s)"
+    )
+    parser.add_argument("--log", type=Path, metavar="FILE", help="file for the server's log")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of matches and faults (default: %(default)s)"
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
-    """Runs it, and prints the figures."""
-    # Its server is not to outlive it.
+    """Runs the soak, and prints the figures."""
+    # The server must not outlive this process.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

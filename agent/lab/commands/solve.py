@@ -1,4 +1,4 @@
-"""`ggp-agent solve`: solves Reversi endings."""
+"""`ggp-agent lab solve`: solves Reversi endings."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ def add(commands: Commands) -> None:
         run,
         "solve Reversi endings",
         "Solves the positions of an .obf file (board of 64 characters X, O, -, the side to move, then moves with their "
-        "scores) on one core, by the standard rules. Exit status 1 if a score is not the best that the file gives.",
+        "scores) on one core, by the standard rules. Exit status 1 if a score is not the best one of the file.",
         kernels=("reversi",),
     )
-    parser.add_argument("file", type=Path, metavar="FILE")
-    parser.add_argument("--count", type=int, metavar="N", help="only the first N positions (default: all)")
-    parser.add_argument("--megabytes", type=int, default=256, metavar="N", help="of the table (default: %(default)s)")
+    parser.add_argument("file", type=Path, metavar="FILE", help="an .obf file")
+    parser.add_argument("--count", type=int, metavar="N", help="positions to solve, from the first (default: all)")
+    parser.add_argument(
+        "--megabytes", type=int, default=256, metavar="N", help="size of the transposition table (default: %(default)s)"
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:

@@ -1,4 +1,4 @@
-"""`ggp-agent tactics`: positions that only search shows to be won or lost, and how many an engine gets right."""
+"""`ggp-agent lab tactics`: counts the won and lost positions of a suite that an engine gets right."""
 
 from __future__ import annotations
 
@@ -20,36 +20,42 @@ def add(commands: Commands) -> None:
         commands,
         "tactics",
         run,
-        "count the tactics that an engine sees in a second",
-        "Asks an engine for its moves in the positions of a suite, each of which is proven to be won or lost within 3"
-        " to 12 plies. Prints, by game, in how many won ones it chooses a move that wins (the prover decides), and how"
-        " many lost ones it knows to be lost. With --make, makes the suite first: positions from matches of the sheets,"
-        " of two players who take turns.",
+        "count the tactical positions that an engine gets right",
+        "Asks an engine for its moves in the positions of a suite, which are proven to be won or lost within 3 to 12 "
+        "plies. Prints, by game, in how many won positions it chooses a move that a prover proves to win, and how many "
+        "lost ones it knows to be lost. With --make, first makes positions, from matches of games of two players who "
+        "take turns.",
         kernels=playing(),
         sheets="make",
     )
-    parser.add_argument("suite", type=Path, metavar="SUITE", help="a file (JSON lines)")
-    parser.add_argument("--make", nargs="+", default=[], metavar="FILE", help=f"add positions of these: {SHEET_HELP}")
+    parser.add_argument("suite", type=Path, metavar="SUITE", help="file of the suite (JSON lines)")
     parser.add_argument(
-        "--positions", type=count, default=10, metavar="N", help="to make of each sheet (default: %(default)s)"
+        "--make", nargs="+", default=[], metavar="FILE", help=f"add positions of games, each {SHEET_HELP}"
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of what is made (default: %(default)s)")
     parser.add_argument(
-        "--proof", type=seconds, default=5.0, metavar="S", help="for the prover, each time (default: %(default)g)"
+        "--positions", type=count, default=10, metavar="N", help="positions to make of each game (default: %(default)s)"
     )
-    parser.add_argument("--engine", default="general", metavar="ENGINE", help="as of `strength` (default: %(default)s)")
-    parser.add_argument("--seconds", type=seconds, default=1.0, metavar="S", help="per position (default: %(default)g)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of new positions (default: %(default)s)")
+    parser.add_argument(
+        "--proof", type=seconds, default=5.0, metavar="S", help="seconds of each proof (default: %(default)g)"
+    )
+    parser.add_argument(
+        "--engine", default="general", metavar="ENGINE", help="an engine of `tournament` (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seconds", type=seconds, default=1.0, metavar="S", help="seconds for each position (default: %(default)g)"
+    )
     parser.add_argument(
         "--start",
         type=seconds,
         default=8.0,
         metavar="S",
-        help="for the engine to prepare for each game and role (default: %(default)g)",
+        help="seconds to prepare for each game and role (default: %(default)g)",
     )
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
-    """Makes what is to be made, and measures. Raises `InputError`."""
+    """Makes positions on request, and measures. Raises `InputError`."""
     from agent.lab.measuring.strength.tactics import make_suite, solve_suite
     from agent.lab.measuring.strength.tactics_suite import line_of, read_suite
     from agent.lab.tournament.engine_player import engine_names, is_engine

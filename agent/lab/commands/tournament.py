@@ -1,4 +1,4 @@
-"""`ggp-agent tournament`: lets players play each other at several games, and ranks them."""
+"""`ggp-agent tournament`: lets players play each other at several games and ranks them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add(commands: Commands) -> None:
         commands,
         "tournament",
         run,
-        "let players play each other at several games, and rank them",
+        "let players play each other at several games and rank them",
         "In each round of each game, every choice of players meets in all rotations of the roles, from one random "
         "opening. Prints goals, results, Elo ratings (Bradley-Terry) and players' errors; points by who moved first; "
         "when engines had proven the result, their longest turns, and whether CPU time was missing. Intervals are "
@@ -57,13 +57,15 @@ def add(commands: Commands) -> None:
         "(Reversi, 6 plies without patterns); general+2@1 searches with 2 helpers on a Ray cluster "
         "(docs/cluster-match.md)",
     )
-    parser.add_argument("--rounds", type=count, default=1, metavar="N", help="for each game (default: %(default)s)")
+    parser.add_argument(
+        "--rounds", type=count, default=1, metavar="N", help="rounds of each game (default: %(default)s)"
+    )
     parser.add_argument(
         "--opening",
         type=_plies,
         default=0,
         metavar="PLIES",
-        help="at random, before the players take over. Players over HTTP are asked in them, and not heeded "
+        help="random plies before the players take over; players over HTTP are asked, but not heeded "
         "(default: %(default)s)",
     )
     parser.add_argument(
@@ -72,23 +74,25 @@ def add(commands: Commands) -> None:
         help="only openings that the agent values at 40 to 60 for the first role after a quarter of a second",
     )
     add_manager_options(parser, "players over HTTP")
-    parser.add_argument("--cores", type=count, default=1, metavar="N", help="for each match (default: %(default)s)")
+    parser.add_argument(
+        "--cores", type=count, default=1, metavar="N", help="cores of each match (default: %(default)s)"
+    )
     parser.add_argument(
         "--jobs", type=count, metavar="N", help="matches at once (default: as many as there are cores for)"
     )
     add_cluster_option(parser, "play")
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of openings and random moves (default: %(default)s)"
+        "--seed", type=int, default=0, metavar="N", help="seed of openings and random moves (default: %(default)s)"
     )
     parser.add_argument(
-        "--log", type=Path, metavar="FILE", help="add each match to this file (JSON lines), and do not play those in it"
+        "--log", type=Path, metavar="FILE", help="add matches to this file (JSON lines), and play none that is in it"
     )
     add_watch_option(parser, "show table and matches on a page")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to FILE as comma-separated values")
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
-    """Plays the tournament, and prints the table. Raises `InputError` where players or games make no sense."""
+    """Plays the tournament, and prints the tables. Raises `InputError` where players or games make no sense."""
     from agent.kernels.progress import prepare
     from agent.lab.tournament.contenders import parse_contenders
     from agent.lab.tournament.engine_player import engine_names
@@ -146,7 +150,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
 
 
 def read_log(path: Path) -> ShownTournament | None:
-    """The tournament in a log; None for any other file. Raises `InputError` for a log that cannot be shown."""
+    """Returns the tournament of a log; None for any other file. Raises `InputError` for a log that cannot be shown."""
     from agent.lab.tournament.logged import read_tournament
 
     return read_tournament(path)

@@ -1,4 +1,4 @@
-"""`ggp-agent train`: trains the evaluation of a native family by self-play, each family with options of its own."""
+"""`ggp-agent lab train`: trains the evaluation of a native family; each family has options of its own."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def add(commands: Commands) -> None:
-    """Adds the command, with a command of each native family below it."""
+    """Adds the command, with one for each native family below it."""
     parser = commands.add_parser(
         "train",
         help="train the evaluation of a native game",
-        description="Rounds of self-play and regression. Each reports its score against the weights before and its "
-        "error on held-out positions. The folder keeps everything: run again to go on after an interruption or to add "
-        "rounds. On a cluster, its machines play, and the one where this runs learns.",
+        description="Runs rounds of self-play and regression. Each reports its score against the weights before and "
+        "its error on held-out positions. The folder keeps everything: run again to go on after an interruption, or "
+        "with more rounds. On a cluster, its machines play, and this one learns.",
     )
     below_train = parser.add_subparsers(metavar="FAMILY", required=True)
     for family in families.FAMILIES:
@@ -37,15 +37,26 @@ def add(commands: Commands) -> None:
         run = partial(_run, module.train)
         kernels = (CIRCUIT, family.name)
         below = add_command(
-            below_train, family.name, run, f"of {family.title}", parser.description or "", kernels=kernels
+            below_train,
+            family.name,
+            run,
+            f"train the evaluation of {family.title}",
+            parser.description or "",
+            kernels=kernels,
         )
         module.add_options(below)
-        below.add_argument("folder", type=Path, metavar="DIR", help="where games and weights are kept")
-        below.add_argument("--rounds", type=int, default=3, metavar="N", help="(default: %(default)s)")
-        below.add_argument("--games", type=int, default=30_000, metavar="N", help="per round (default: %(default)s)")
-        below.add_argument("--match-games", type=int, default=200, metavar="N", help="per round (default: %(default)s)")
-        below.add_argument("--cores", type=count, metavar="N", help="for self-play (default: all)")
-        add_cluster_option(below, "let self-play run")
+        below.add_argument("folder", type=Path, metavar="DIR", help="folder of games and weights")
+        below.add_argument(
+            "--rounds", type=int, default=3, metavar="N", help="rounds, with those in DIR (default: %(default)s)"
+        )
+        below.add_argument(
+            "--games", type=int, default=30_000, metavar="N", help="games of self-play per round (default: %(default)s)"
+        )
+        below.add_argument(
+            "--match-games", type=int, default=200, metavar="N", help="games to measure a round (default: %(default)s)"
+        )
+        below.add_argument("--cores", type=count, metavar="N", help="cores for self-play (default: all)")
+        add_cluster_option(below, "play")
         below.add_argument("--scratch", action="store_true", help="begin with rules of thumb, not the shipped weights")
         below.add_argument("--install", action="store_true", help="ship the last round's weights with the package")
 

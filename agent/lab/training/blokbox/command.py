@@ -6,15 +6,16 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
+from agent.commands.options import SHEET_HELP
 from agent.errors import InputError
 from agent.lab.jobs.executor import Executor
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds this family's arguments and options."""
-    parser.add_argument("variant", metavar="FILE", help="a rulesheet file, or the name of an own rulesheet")
+    parser.add_argument("variant", metavar="FILE", help=SHEET_HELP)
     parser.add_argument(
-        "--visits", type=int, default=2000, metavar="N", help="per move of self-play (default: %(default)s)"
+        "--visits", type=int, default=2000, metavar="N", help="visits for each move of self-play (default: %(default)s)"
     )
     parser.add_argument(
         "--install-general",

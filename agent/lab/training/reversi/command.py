@@ -12,9 +12,9 @@ from agent.lab.jobs.executor import Executor
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds this family's arguments and options."""
     parser.add_argument("variant", metavar="VARIANT", help="standard, blocked or suicide")
-    parser.add_argument("--depth", type=int, default=4, metavar="N", help="of self-play (default: %(default)s)")
+    parser.add_argument("--depth", type=int, default=4, metavar="N", help="depth of self-play (default: %(default)s)")
     parser.add_argument(
-        "--solve", type=int, default=14, metavar="N", help="exact play from N empty cells (default: %(default)s)"
+        "--solve", type=int, default=14, metavar="N", help="play exactly from N empty cells on (default: %(default)s)"
     )
 
 
