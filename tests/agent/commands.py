@@ -1,4 +1,4 @@
-"""Commands of the agent in processes of their own, that Ctrl-C ends."""
+"""Commands of the agent in processes of their own, which Ctrl-C ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def start_command(*arguments: str, stdout: int = subprocess.PIPE, stderr: int | None = None) -> subprocess.Popen[str]:
-    """`ggp-agent` with these arguments, in a session of its own; what it prints can be read line by line."""
+    """Starts `ggp-agent` with these arguments in a session of its own; its output can be read line by line."""
     return subprocess.Popen(
         [sys.executable, "-m", "agent.cli", *arguments],
         cwd=ROOT,
@@ -22,6 +22,6 @@ def start_command(*arguments: str, stdout: int = subprocess.PIPE, stderr: int | 
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
         start_new_session=True,
-        # Also where the tests themselves were started so that they ignore Ctrl-C.
+        # Undo it where the tests were started with Ctrl-C ignored.
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )

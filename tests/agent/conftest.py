@@ -1,4 +1,4 @@
-"""A real server process, and a manager of a few lines that talks to it over real HTTP."""
+"""A real server process, and a small manager that talks to it over real HTTP."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from protocol.kif import read_one, read_rulesheet, write
 ROOT = Path(__file__).resolve().parents[2]
 
 MARGIN = 0.5
-"""Seconds that servers keep back from their clocks."""
+"""Seconds kept back from the clocks by servers."""
 
 CLOCK = 600
-"""Seconds, of both clocks. START is answered as soon as the match can be played, and PLAY as soon as there is nothing
-left to think about: nothing waits for a clock, however slow the machine is."""
+"""Seconds of both clocks. No test waits for them: START is answered once the match can be played, PLAY once the
+position is decided."""
 
 LAUNCHER = """
 import asyncio, logging, sys
@@ -51,7 +51,7 @@ asyncio.run(serve(options, lambda port: print(port, flush=True)))
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back for one message."""
+    """The reply to one message."""
 
     text: str
     seconds: float
@@ -59,7 +59,7 @@ class Reply:
 
     @property
     def move(self) -> Term:
-        """The move that the reply spells."""
+        """The move in the reply."""
         return read_one(self.text)
 
 
@@ -103,15 +103,15 @@ class Server:
             time.sleep(0.05)
 
     def log(self) -> str:
-        """What the server wrote so far."""
+        """The server's output so far."""
         return self._log.read_text(errors="replace")[self._forgotten :]
 
     def forget_log(self) -> None:
-        """Looks only at what is written from now on."""
+        """Skips the output so far."""
         self._forgotten += len(self.log())
 
     def wait_for_log(self, pattern: str, seconds: float = 120.0) -> str:
-        """The last line that matches, as soon as there is one."""
+        """Waits for a matching line, and returns the last one."""
         end = time.monotonic() + seconds
         while not (lines := [line for line in self.log().splitlines() if re.search(pattern, line)]):
             assert time.monotonic() < end, f"no {pattern!r} in\n{self.log()}"
@@ -119,11 +119,11 @@ class Server:
         return lines[-1]
 
     def wait_for_spare(self) -> None:
-        """Waits for the worker that would replace that of the match started last."""
+        """Waits for the spare worker that replaces the last match's."""
         self.wait_for_log("worker [0-9]+ is warm", 600.0)
 
     def worker_of(self, match_id: str) -> int:
-        """The process that plays a match."""
+        """Returns the process that plays a match."""
         return int(self.wait_for_log(f"{match_id}: worker [0-9]+ joins").split()[-2])
 
     def play_out(self, match_id: str, game: Game, last: str = "NIL") -> None:
@@ -168,7 +168,7 @@ class SupervisedServer(Server):
         self.port = json.loads(result.read_text())["port"]
 
     def kill_server(self) -> None:
-        """Ends the serving process as a crash would; its supervisor lives on."""
+        """Ends the serving process as a crash would, without its supervisor."""
         end = time.monotonic() + 120.0
         while not (children := Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()):
             assert time.monotonic() < end, self.log()
@@ -233,7 +233,7 @@ def supervised_server(tmp_path: Path) -> Iterator[Callable[[Path], SupervisedSer
 
 
 class Game:
-    """The manager's view of a match: messages spelled from terms, moves checked against the rules."""
+    """A match as its manager knows it: spells messages, and checks moves against the rules."""
 
     def __init__(self, name: str) -> None:
         self.rules = read_rulesheet((ROOT / "games" / "rulesheets" / f"{name}.kif").read_text())
@@ -241,27 +241,27 @@ class Game:
         self.state: State = self.machine.initial()
 
     def start(self, match_id: str, role: Term | None = None, clocks: str = f"{CLOCK} {CLOCK}") -> str:
-        """The START of this game; `role` is the first one unless said otherwise."""
+        """Returns the START of this game; `role` defaults to the first one."""
         rules = " ".join(map(write, self.rules))
         return f"(START {match_id} {write(role or self.machine.roles[0])} ({rules}) {clocks})"
 
     def legal(self, role: int = 0) -> list[Term]:
-        """The legal moves now."""
+        """Returns the legal moves now."""
         return self.machine.legal(self.state, role)
 
     def advance(self, *joint_move: Term) -> str:
-        """Makes a joint move; returns it as messages spell it."""
+        """Makes a joint move; returns it in the spelling of messages."""
         self.state = self.machine.next(self.state, joint_move)
         return "(" + " ".join(map(write, joint_move)) + ")"
 
 
 @pytest.fixture
 def tic_tac_toe() -> Game:
-    """A match of tic-tac-toe, at its start: a game of which every turn is soon proven, and answered then."""
+    """A match of tic-tac-toe at its start: every turn is soon proven, and answered then."""
     return Game("tic_tac_toe")
 
 
 @pytest.fixture
 def connect_four() -> Game:
-    """A match of connect four, at its start: a game that no search proves within a turn."""
+    """A match of connect four at its start: no search proves it within a turn."""
     return Game("connect_four")

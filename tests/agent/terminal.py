@@ -1,4 +1,4 @@
-"""What commands show where standard output and error are a terminal."""
+"""Commands whose standard output and error are a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def shown_on_a_terminal(*arguments: str) -> str:
-    """What Python prints on a terminal when it is started with these arguments; asserts that it ends well."""
+    """Runs Python with these arguments and returns its output on a terminal; asserts success."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "NO_COLOR": ""}
     process = subprocess.Popen(

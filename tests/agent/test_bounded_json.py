@@ -1,4 +1,4 @@
-"""JSON from files that anything may have happened to."""
+"""JSON from untrusted files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent.bounded_json import MOST_LEVELS, loads
     "data", [None, 3, "[[{", 'a "quoted" [ \\', [[], {}], {"[": ["{", {"x": [1.5, True]}]}, [[[]]] * 1000]
 )
 def test_reads_what_json_reads(data: object) -> None:
-    """Brackets in strings do not count, nor how many there are."""
+    """Brackets in strings do not count, nor does their number."""
     assert loads(json.dumps(data)) == data
 
 
@@ -27,7 +27,7 @@ def test_what_is_no_json(text: str) -> None:
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', '[{"a":'])
 def test_deep_nesting_is_refused(opening: str) -> None:
-    """However high the recursion limit is, where the C stack would overflow."""
+    """Deep nesting is refused with any recursion limit, before the C stack overflows."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(1_000_000)
     try:

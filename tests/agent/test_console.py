@@ -1,4 +1,4 @@
-"""What is printed for people: on terminals and elsewhere."""
+"""Output for people, on terminals and elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.agent.terminal import shown_on_a_terminal
 
 
 def test_tables_have_lines_on_terminals_only(capsys: pytest.CaptureFixture[str]) -> None:
-    """Elsewhere they are plain text; names are never taken for markup."""
+    """Elsewhere they are plain text; names are never markup."""
     call = "print_table([('name', 'left'), ('n', 'right')], [('[red]x[/red]', '10'), ('y', '9')], 'title')"
     exec(call, {"print_table": print_table})
     assert capsys.readouterr().out.splitlines() == ["title", "name           n", "[red]x[/red]  10", "y              9"]
@@ -29,7 +29,7 @@ def test_remarks_are_coloured_on_terminals_only(capsys: pytest.CaptureFixture[st
 
 
 def test_quietness_ends(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nested or not, also by an exception."""
+    """It ends nested or not, also by an exception."""
     with quietness(False), quietness(True), quietness(False):
         assert is_quiet()
         print("nothing")

@@ -43,7 +43,7 @@ class Sheet:
         return cls(rules, machine.facts(machine.initial()))
 
     def possible(self) -> list[Term]:
-        """All facts that any state may hold, as its circuit knows them."""
+        """Returns the possible facts of all states, according to the circuit."""
         game = compile_rules(check(self.rules)).game
         return [*game.fluents, *game.always]
 

@@ -1,4 +1,4 @@
-"""Pictures of states: what they hold, what can be clicked, what is marked, and that nothing in them can do harm."""
+"""Pictures of states: pieces, clickable squares, marks, and harmless markup."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def squares(svg: str) -> dict[str, ElementTree.Element]:
-    """The squares of a picture by their `data-square`."""
+    """Returns the squares of a picture by their `data-square`."""
     return {
         element.attrib["data-square"]: element
         for element in ElementTree.fromstring(svg).iter(f"{SVG}g")
@@ -28,12 +28,12 @@ def squares(svg: str) -> dict[str, ElementTree.Element]:
 
 
 def title(square: ElementTree.Element) -> str | None:
-    """What a square says of itself."""
+    """Returns a square's title."""
     return square.findtext(f"{SVG}title")
 
 
 def test_squares_say_what_stands_on_them() -> None:
-    """Each square has its coordinates and its content in words, for those who cannot see the picture."""
+    """Each square has its coordinates and its content in words, for screen readers."""
     sheet = Sheet.own("reversi_holes")
     (svg,) = Layout.find([sheet.initial], (), sheet.rules).draw(sheet.initial).svg
     root = ElementTree.fromstring(svg)
@@ -60,12 +60,12 @@ def test_legal_moves_make_squares_clickable() -> None:
     assert clickable == {"3 4", "4 3"}
     assert found["3 4"].attrib["tabindex"] == "0"
     assert found["3 4"].attrib["role"] == "button"
-    # What is inside an image is not told to screen readers.
+    # Screen readers do not see into an image.
     assert ElementTree.fromstring(drawing.svg[0]).attrib["role"] == "group"
 
 
 def test_moves_from_square_to_square_begin_at_the_first() -> None:
-    """Both squares of a move can be clicked, and the one where it begins is told from where it ends."""
+    """Both squares of a move can be clicked; the first one is marked as such."""
     sheet = Sheet.own("breakthrough")
     layout = Layout.find([sheet.initial], (), sheet.rules)
     drawing = layout.draw(sheet.initial, None, read("(move 1 2 1 3) (move 1 2 2 3)"))
@@ -95,7 +95,7 @@ def test_number_of_a_piece_is_not_taken_for_a_coordinate() -> None:
 
 
 def test_moves_mean_the_board_that_the_rules_join_them_with(corpus: Path) -> None:
-    """A move of one of two games played at once has no squares on the other's board, even where it fits there."""
+    """In two games played at once, a move has no squares on the other game's board, even if it fits there."""
     rules, steps = recorded(corpus, "ticTacHeaven")
     drawing = Layout.find([steps[0].facts], (), rules).draw(
         steps[0].facts, None, read("(mark_small 3 3) (play_large 3 2 3 3 o)")
@@ -104,7 +104,7 @@ def test_moves_mean_the_board_that_the_rules_join_them_with(corpus: Path) -> Non
 
 
 def test_changes_and_the_last_move_are_marked() -> None:
-    """Squares of the last move and those that changed are told apart; facts outside boards are new, or gone."""
+    """Squares of the last move and changed ones look different; facts outside boards are new, or gone."""
     sheet = Sheet.own("reversi")
     layout = Layout.find([sheet.initial], (), sheet.rules)
     after = (sheet.initial - set(read("(cell 5 4 red) (control black)"))) | set(
@@ -151,7 +151,7 @@ def test_chess_words_are_drawn_as_chess(corpus: Path) -> None:
 
 
 def test_men_are_plain_and_kings_are_lettered(corpus: Path) -> None:
-    """What all pieces are at the start needs no letter."""
+    """The only kind of piece at the start needs no letter."""
     rules, steps = recorded(corpus, "checkers")
     layout = Layout.find([steps[0].facts], (), rules)
     found = squares(layout.draw(read("(cell a 3 wp) (cell b 4 wk)")).svg[0])
@@ -171,7 +171,7 @@ def test_a_large_board_is_small_text() -> None:
 
 
 def test_markup_in_names_is_harmless() -> None:
-    """A sheet may name its things as it likes: nothing of it becomes an element or leaves an attribute."""
+    """No name in a sheet becomes an element or breaks out of an attribute."""
     evil = "<script>alert(1)</script>"
     quote = "\"'><img/onerror=x>&amp;"
     rules = [("role", evil), ("role", "b"), ("after", quote, "k"), ("after", "k", "l")]
@@ -194,7 +194,7 @@ def test_markup_in_names_is_harmless() -> None:
 
 
 def check(layout: Layout, drawing: Drawing, facts: Sequence[Term]) -> None:
-    """What holds of every drawing."""
+    """Asserts the properties of every drawing."""
     for svg in drawing.svg:
         ElementTree.fromstring(svg)
     ids = [name for svg in drawing.svg for name in squares(svg)]
@@ -230,7 +230,7 @@ RULES = st.lists(
     legal=st.lists(TERMS, max_size=8),
     last=st.lists(TERMS, max_size=3),
 )
-# No state is known, and a rule makes what is drawn.
+# No state is known, and a rule makes the drawn facts.
 @example(
     states=[],
     possible=[],
@@ -252,7 +252,7 @@ def test_nothing_makes_it_fail(
     legal: list[Term],
     last: list[Term],
 ) -> None:
-    """Any terms at all are drawn, or not, without an exception."""
+    """No terms raise an exception, drawn or not."""
     layout = Layout.find(states, possible, rules)
     check(layout, layout.draw(now, before, legal, last), now)
 
@@ -280,7 +280,7 @@ def test_every_sheet_of_the_corpus_is_drawn(corpus: Path) -> None:
     ["reversi", "hex", "checkers", "breakthrough", "pentago", "chineseCheckers3", "queens", "sudokuGrade2"],
 )
 def test_moves_that_were_made_name_squares(corpus: Path, name: str) -> None:
-    """Each recorded move of a game that is played on squares stands on its board and can be clicked."""
+    """Each recorded move of a game on squares is on its board and can be clicked."""
     rules, steps = recorded(corpus, name)
     layout = Layout.find([steps[0].facts], (), rules)
     for step in steps[:20]:

@@ -15,18 +15,18 @@ from tests.agent.boards.states import Sheet, recorded
 
 
 def boards_of(corpus: Path, name: str) -> tuple[Board, ...]:
-    """The boards that the first state and the rules of a sheet of the corpus show."""
+    """Returns the boards found from the first state and the rules of a sheet of the corpus."""
     rules, steps = recorded(corpus, name)
     return Layout.find([steps[0].facts], (), rules).boards
 
 
 def sizes(board: Board) -> list[int]:
-    """How many values each argument of a square has."""
+    """Returns the number of values of each argument of a square."""
     return [len(axis) for axis in board.axes]
 
 
 def scrambled(rules: tuple[Term, ...], style: str) -> tuple[Term, ...]:
-    """A rulesheet as a manager sends it with its names changed."""
+    """Scrambles the names of a rulesheet as a manager does."""
     scrambler = make_scrambler(style, seed=7)  # type: ignore[arg-type]
     return read_rulesheet(" ".join(write(scrambler.scramble(statement)) for statement in rules))
 
@@ -65,7 +65,7 @@ def test_game_without_a_board_has_none() -> None:
 @pytest.mark.parametrize("style", ["upper", "ggp-base", "dresden"])
 @pytest.mark.parametrize("name", ["reversi_holes", "blokbox", "breakthrough", "connect_four", "eight_puzzle"])
 def test_scrambled_names_change_no_structure(name: str, style: str) -> None:
-    """Size, places, empty and blocked squares and what covers several squares are found whatever the words are."""
+    """Size, places, empty and blocked squares and pieces of several squares are found with any words."""
     sheet = Sheet.own(name)
     other = Sheet.of(scrambled(sheet.rules, style))
     possible = Sheet.possible(sheet)
@@ -107,7 +107,7 @@ def test_scrambled_names_change_no_structure(name: str, style: str) -> None:
 def test_boards_of_other_authors_are_found(
     corpus: Path, name: str, readings: list[tuple[str, str]], size: list[int], lattice: str
 ) -> None:
-    """Relations, their use, coordinates and neighbourhood, whatever way a sheet is written in."""
+    """Relations, their use, coordinates and neighbours are found in many styles of writing."""
     (board,) = boards_of(corpus, name)
     assert sorted((reading.name[0], reading.use) for reading in board.readings.values()) == sorted(readings)
     assert (sizes(board), board.lattice) == (size, lattice)
@@ -120,7 +120,7 @@ def test_what_is_no_board_is_not_taken_for_one(corpus: Path, name: str) -> None:
 
 
 def test_two_games_in_one_are_two_boards(corpus: Path) -> None:
-    """Relations that speak of the same coordinates at the same time are boards of their own."""
+    """Relations with pieces on the same coordinates at the same time are separate boards."""
     assert [list(board.readings) for board in boards_of(corpus, "double_tictactoe_dengji")] == [
         [("cell1", 3)],
         [("cell2", 3)],
@@ -137,7 +137,7 @@ def test_hexagons_stand_in_leaning_rows(corpus: Path) -> None:
 
 @pytest.mark.parametrize("name", ["pacman2p", "ghostMaze2p", "bomberman2p"])
 def test_walls_of_mazes_stand_between_squares(corpus: Path, name: str) -> None:
-    """On which side of its square a wall is, is told by the neighbours that rules name together with it."""
+    """A wall is on the side of the neighbours that rules mention together with it."""
     (board,) = boards_of(corpus, name)
     assert {reading.name[0]: reading.side for reading in board.readings.values()} == {
         "location": None,
@@ -158,7 +158,7 @@ def test_star_of_chinese_checkers_is_a_lattice(corpus: Path) -> None:
 
 
 def test_empty_and_blocked_contents(corpus: Path) -> None:
-    """What an empty square holds is told from what blocks one, and from pieces that are as frequent."""
+    """The content of empty squares is distinguished from that of blocked ones, and from equally frequent pieces."""
     assert boards_of(corpus, "chess")[0].empty == ("b",)
     assert boards_of(corpus, "checkersTorus")[0].empty is None
     assert boards_of(corpus, "lightsOut")[0].empty == ("nolight",)
@@ -194,7 +194,7 @@ def test_arguments_may_stand_in_any_order() -> None:
 
 
 def test_successor_facts_order_columns_of_any_name() -> None:
-    """Words are columns in the order in which a relation of the rulesheet leads through them."""
+    """Words are columns in the order of a successor relation of the rulesheet."""
     rules = read("(role r) (after zoo bar) (after bar ant) (after ant moo)")
     facts = read(" ".join(f"(on {column} {row} x)" for column in ("ant", "bar", "moo", "zoo") for row in "123"))
     (board,) = Layout.find([facts], (), rules).boards

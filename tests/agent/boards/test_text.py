@@ -8,7 +8,7 @@ from tests.agent.boards.states import Sheet
 
 
 def test_full_board_is_drawn_from_the_first_state() -> None:
-    """Breakthrough's men show where the board is; y goes upwards, squares without a fact are dots."""
+    """Breakthrough's board is found from its men; y goes upwards, squares without a fact are dots."""
     sheet = Sheet.own("breakthrough")
     layout = Layout.find([sheet.initial])
     drawing = layout.text(sheet.initial)
@@ -22,13 +22,13 @@ def test_full_board_is_drawn_from_the_first_state() -> None:
 
 
 def test_possible_facts_show_the_size_of_an_empty_board() -> None:
-    """A board that starts without pieces has the size that the possible facts say."""
+    """A board that starts without pieces has the size of the possible facts."""
     layout = Layout.find([read("(control x)")], read("(cell 1 1 x) (cell 3 3 x) (cell 3 1 o) (control x)"))
     assert layout.text(read("(cell 1 3 x)")) == "3  x . .\n2  . . .\n1  . . .\n   1 2 3"
 
 
 def test_rules_show_the_size_of_an_empty_board() -> None:
-    """The same where possible facts are unknown, from what the rules let arguments be."""
+    """The same without possible facts, from the rules' bounds of arguments."""
     sheet = Sheet.own("connect_four")
     text = Layout.find([sheet.initial], (), sheet.rules).text(sheet.initial)
     assert text is not None
@@ -36,7 +36,7 @@ def test_rules_show_the_size_of_an_empty_board() -> None:
 
 
 def test_most_frequent_content_is_drawn_as_empty() -> None:
-    """A content that fills more than half of the board at the start is what an empty square holds."""
+    """A content of more than half of the board at the start means an empty square."""
     sheet = Sheet.own("reversi_tally")
     assert Layout.find([sheet.initial]).text(sheet.initial) == "\n".join(
         [f"{row}  . . . . . . . ." for row in (8, 7, 6)]
@@ -49,7 +49,7 @@ def test_most_frequent_content_is_drawn_as_empty() -> None:
 def test_blocked_squares_are_drawn_as_such() -> None:
     """The walls of Reversi with holes are no pieces."""
     sheet = Sheet.own("reversi_holes")
-    # That a square is blocked is not always seen by what is possible there: the rules might let a stone come.
+    # The overestimate of possible facts may have stones on blocked squares.
     more = [("cell", str(x), str(y), content) for x in range(1, 9) for y in range(1, 9) for content in ("black", "red")]
     for possible in ([], sheet.possible(), [*sheet.initial, *more]):
         text = Layout.find([sheet.initial], possible, sheet.rules).text(sheet.initial)
@@ -58,7 +58,7 @@ def test_blocked_squares_are_drawn_as_such() -> None:
 
 
 def test_contents_with_the_same_first_letter_are_told_apart() -> None:
-    """As many letters are shown as it takes to tell the contents apart."""
+    """Signs have as many letters as tell the contents apart."""
     facts = read("(at a 1 black) (at b 1 blue) (at a 2 red)")
     layout = Layout.find([facts])
     assert layout.legend() == "bla black  blu blue"
@@ -75,6 +75,6 @@ def test_planes_stand_beside_one_another() -> None:
 
 
 def test_facts_that_are_no_board_are_not_drawn() -> None:
-    """No board without two axes, and none of words without order that do not fill it."""
+    """There is no board without two axes, and none of unordered words that do not fill it."""
     assert Layout.find([read("(step 1) (points red 3) (pair 1 1 x)")]).text(read("(step 1)")) is None
     assert Layout.find([read("(likes ann bob a) (likes eve bob b) (likes eve sue a)")]).boards == ()

@@ -1,4 +1,4 @@
-"""Groups are compiled in their order, once, by as many processes as there are cores, and failures are noticed."""
+"""Groups are compiled in order, once, on all cores, and failures are noticed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agent.processes import module_environment
 from agent.search.kernel_groups import KernelGroup
 
 GIVE_UP = 120.0
-"""Seconds after which a test that waits fails: something hangs."""
+"""Seconds after which a waiting test fails."""
 
 COMPLETE = """
 from agent.kernels import state
@@ -45,7 +45,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Processes:
-    """Starts processes that run some code in place of the compiler, and takes note of it."""
+    """Starts processes that run some code in place of the compiler, and notes them."""
 
     def __init__(self, code: str = COMPLETE) -> None:
         self.started: list[str] = []

@@ -1,4 +1,4 @@
-"""What is written down about kernels, and who holds the lock."""
+"""Progress files of kernel groups, and their locks."""
 
 from __future__ import annotations
 

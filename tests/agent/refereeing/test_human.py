@@ -1,4 +1,4 @@
-"""A person in the terminal: what is shown, what may be typed."""
+"""A person in the terminal: output and input."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def person(typist: Typist, said: list[str], **options: object) -> PersonAtTermin
 
 
 async def choice(typist: Typist, typed: str, said: list[str] | None = None) -> Term:
-    """What the person plays in the first position after typing this."""
+    """Returns the person's move in the first position after typing this."""
     typist.type(typed)
     state = MACHINE.initial()
     return await person(typist, [] if said is None else said).choose(MACHINE.legal(state, 0), state)
@@ -75,7 +75,7 @@ async def choice(typist: Typist, typed: str, said: list[str] | None = None) -> T
     ],
 )
 async def test_what_may_be_typed(typist: Typist, typed: str, move: str | None) -> None:
-    """Numbers of the whole list, moves in full, parts; what is none of these is said to be so, and asked again."""
+    """Numbers of the whole list, moves in full, or parts; anything else is rejected, and the question repeated."""
     if move is None:
         typed += "\n2\n"
     found = await choice(typist, typed)
@@ -85,7 +85,7 @@ async def test_what_may_be_typed(typist: Typist, typed: str, move: str | None) -
 
 
 async def test_parts_show_fewer_moves_with_their_numbers(typist: Typist) -> None:
-    """So that a number means the same move all the time."""
+    """A number means the same move all the time."""
     said: list[str] = []
     assert await choice(typist, "mark 3\n7\n", said) == ("mark", "3", "1")
     assert "x" in said[0]
@@ -127,7 +127,7 @@ async def test_only_move_is_played_without_asking(typist: Typist) -> None:
 
 
 async def test_waiting_can_be_cancelled_and_ends_with_the_clock(typist: Typist) -> None:
-    """And what is typed afterwards is for the next question."""
+    """Later input is for the next question."""
     state = MACHINE.initial()
     legal = MACHINE.legal(state, 0)
     said: list[str] = []
@@ -161,13 +161,13 @@ async def test_end_of_input_is_as_an_interrupt(typist: Typist, monkeypatch: pyte
 
 
 async def choice_at_end(typist: Typist) -> Term:
-    """What is played when nobody types any more."""
+    """Returns the move after the end of input."""
     state = MACHINE.initial()
     return await person(typist, []).choose(MACHINE.legal(state, 0), state)
 
 
 def test_lists_of_moves() -> None:
-    """Groups share as many leading arguments as make the list small; long ones are cut."""
+    """Groups share as many leading arguments as keep the list small; long lists are cut."""
     steps: list[Term] = [("move", "wp", file, "2", file, rank) for file in "abcd" for rank in "34"]
     text = list_moves(dict(enumerate([*steps, "resign"], 1)))
     assert "  move wp a 2 a  1: 3       2: 4" in text.splitlines()
@@ -179,7 +179,7 @@ def test_lists_of_moves() -> None:
 
 
 def test_letter_case_counts_where_it_has_to() -> None:
-    """Moves that differ in it alone are told apart."""
+    """Moves may differ in letter case alone."""
     assert find_move("go a", [("go", "a"), ("go", "A")]) == ("go", "a")
     assert find_move("GO A", [("go", "a"), ("go", "A")]) is None
     assert find_move("GO B", [("go", "a"), ("go", "b")]) == ("go", "b")

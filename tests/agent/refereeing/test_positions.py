@@ -39,13 +39,13 @@ def test_match_goes_on_from_a_position_as_from_its_beginning() -> None:
 
 
 def test_rules_that_read_init_stay_as_they_are() -> None:
-    """Where another initial state may mean other rules, there is no such rulesheet."""
+    """There is no such rulesheet where another initial state may change the rules."""
     source = "(role a) (init (f 1)) (legal a go) (<= (home ?x) (init (f ?x))) (goal a 0) (<= terminal (true (f 2)))"
     assert from_position(read_rulesheet(source), [("f", "2")]) is None
 
 
 async def test_hint_wins_at_once() -> None:
-    """The agent that is asked for a hint sees a win in one."""
+    """A hint finds a win in one."""
     rules = read_rulesheet(rulesheets.text("tic_tac_toe"))
     machine = Interpreter(check(rules))
     state = machine.initial()

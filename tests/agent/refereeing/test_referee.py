@@ -27,10 +27,10 @@ from protocol.messages import Message, Play
 from protocol.scramble import ScrambleStyle, make_scrambler
 
 Answer = Callable[[str], Awaitable[str]]
-"""A player reduced to its core: from the text of a message to the text of the reply."""
+"""A player as a function from the text of a message to the text of the reply."""
 
 CLOCK = 600
-"""Seconds, of both clocks: no test waits for it, however slow the players are."""
+"""Seconds of both clocks; no test waits for them."""
 
 NATURE = """
 (role random) (role player)
@@ -72,7 +72,7 @@ async def served(answer: Answer) -> AsyncIterator[str]:
 
 
 def replies(play: Callable[[str], str]) -> Answer:
-    """A player that answers PLAY as told and everything else as it should."""
+    """Makes a player that answers PLAY by this function, and everything else correctly."""
 
     async def answer(text: str) -> str:
         return play(text) if "PLAY" in text else "ready"
@@ -91,7 +91,7 @@ async def referee_match(
 async def open_referee(
     stack: AsyncExitStack, source: str, players: Sequence[Answer | str | None], scramble: ScrambleStyle = "none"
 ) -> Referee:
-    """The referee of a match that is about to begin."""
+    """Returns the referee of a new match."""
     rulesheet = read_rulesheet(source)
     machine = Interpreter(check(rulesheet))
     scrambler = make_scrambler(scramble, 7)
@@ -114,12 +114,12 @@ async def open_referee(
 
 
 def tic_tac_toe() -> str:
-    """The source of a game that is quickly over."""
+    """The source of a short game."""
     return rulesheets.text("tic_tac_toe")
 
 
 def replay(source: str, moves: Sequence[tuple[Term, ...]]) -> tuple[StateMachine, list[object]]:
-    """A machine and the states that the moves lead through on it; fails if one of them is not legal."""
+    """Returns a machine, and its states after these moves; asserts that they are legal."""
     machine = Interpreter(check(read_rulesheet(source)))
     states = [machine.initial()]
     for joint_move in moves:
@@ -143,7 +143,7 @@ async def test_good_players_finish_without_errors(scramble: ScrambleStyle) -> No
 
 
 async def test_record_is_json() -> None:
-    """The record survives JSON and has what scripts look for."""
+    """The record survives JSON and has the fields that scripts read."""
     record = await referee_match(tic_tac_toe(), ["legal", "legal"])
     data = json.loads(json.dumps(record.as_json()))
     assert data["roles"] == ["x", "o"]
@@ -168,7 +168,7 @@ async def test_bad_replies_are_replaced_and_recorded(reply: str, kind: str) -> N
 
 
 class Hurried(PlayerClient):
-    """Waits only a moment for the first move, whatever it is told; notes what it is told."""
+    """Waits only a moment for the first move, with any timeout; notes the timeouts."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url, connect_timeout=CLOCK)
@@ -181,7 +181,7 @@ class Hurried(PlayerClient):
 
 
 async def test_late_player_is_replaced_at_the_deadline() -> None:
-    """A player that thinks for too long loses that move only, and the match waits no longer than the clock."""
+    """A player that thinks too long loses that move only, and the match waits no longer than the clock."""
 
     async def answer(text: str) -> str:
         if "PLAY match.1 nil" in text or "PLAY match.1 NIL" in text:
@@ -201,9 +201,9 @@ async def test_late_player_is_replaced_at_the_deadline() -> None:
 
 
 async def test_unreachable_player_is_played_for() -> None:
-    """A player that is not there is recorded at START and at every step; its moves are played at random."""
+    """An unreachable player is recorded at START and at every step; its moves are played at random."""
     with socket.socket() as silent:
-        # Taken, so that nobody else can listen there meanwhile.
+        # Bind the port, so that nobody else can listen there meanwhile.
         silent.bind(("127.0.0.1", 0))
         record = await referee_match(tic_tac_toe(), ["legal", f"http://127.0.0.1:{silent.getsockname()[1]}"])
     assert record.outcome == "finished"
@@ -214,7 +214,7 @@ async def test_unreachable_player_is_played_for() -> None:
 
 
 async def test_players_are_asked_at_the_same_time() -> None:
-    """Nobody is waited for before the others are asked: players that wait for each other are not late."""
+    """Players that wait for each other's question are not late."""
     together = asyncio.Barrier(2)
 
     async def patient(text: str) -> str:
@@ -228,7 +228,7 @@ async def test_players_are_asked_at_the_same_time() -> None:
 
 @pytest.mark.parametrize("scramble", ["ggp-base", "dresden"])
 async def test_scrambled_players_never_see_the_rules_words(scramble: ScrambleStyle) -> None:
-    """What a player is sent has no word of the sheet, and a move in the sheet's own words is illegal."""
+    """Messages have no word of the sheet, and a move in the sheet's own words is illegal."""
     heard = []
 
     async def answer(text: str) -> str:
@@ -242,7 +242,7 @@ async def test_scrambled_players_never_see_the_rules_words(scramble: ScrambleSty
 
 
 async def test_referee_plays_nature() -> None:
-    """The role `random` needs no player; its moves are legal and told to the others."""
+    """The role `random` needs no player; its moves are legal and sent to the others."""
     heard = []
 
     async def answer(text: str) -> str:
@@ -258,7 +258,7 @@ async def test_referee_plays_nature() -> None:
 
 
 async def test_dead_end_stops_the_match() -> None:
-    """A state that is not terminal but leaves a role no move ends the match without goals, and players hear STOP."""
+    """A state that is not terminal but leaves a role no move ends the match without goals, and players get STOP."""
     heard = []
 
     async def answer(text: str) -> str:
@@ -273,7 +273,7 @@ async def test_dead_end_stops_the_match() -> None:
 
 
 async def test_interrupted_match_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the referee is interrupted, every player is told ABORT."""
+    """When the referee is interrupted, every player gets ABORT."""
     monkeypatch.setattr("agent.refereeing.referee.ABORT_SECONDS", CLOCK)
     heard = []
     thinking = asyncio.Event()
@@ -297,7 +297,7 @@ async def test_interrupted_match_is_aborted(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class Local(LocalPlayer):
-    """Plays the last legal move, or what it is told to; notes what it hears."""
+    """Plays the last legal move, or that of a function; notes its calls."""
 
     timed = False
 
@@ -319,7 +319,7 @@ class Local(LocalPlayer):
 async def local_match(
     first: LocalPlayer, second: LocalPlayer | str, opening: Sequence[tuple[Term, ...]]
 ) -> MatchRecord:
-    """A match of tic-tac-toe with a local player, who plays against another one or against a player over HTTP."""
+    """Plays tic-tac-toe between a local player and another one, or a player over HTTP."""
     async with AsyncExitStack() as stack:
         referee = await open_referee(stack, tic_tac_toe(), [None, second if isinstance(second, str) else None])
         referee._opening = tuple(opening)
@@ -333,7 +333,7 @@ OPENING = [(("mark", "2", "2"), "noop"), ("noop", ("mark", "1", "1"))]
 
 
 async def test_local_players_begin_after_the_opening() -> None:
-    """Players in the process are asked from the opening on, told all joint moves after it, and never see it played."""
+    """Players in the process are asked after the opening, get all later joint moves, and never see it played."""
     first, second = Local(), Local()
     record = await local_match(first, second, OPENING)
     assert record.errors == []
@@ -347,7 +347,7 @@ async def test_local_players_begin_after_the_opening() -> None:
 
 
 async def test_opening_is_played_whatever_players_over_http_answer() -> None:
-    """Who can only be told of moves is asked in the opening too; the opening's moves are played and told."""
+    """Players over HTTP are asked in the opening too; the opening's moves are played and sent."""
     first = Local()
     record = await local_match(first, "legal", OPENING)
     assert record.errors == []
@@ -370,7 +370,7 @@ async def test_local_player_that_fails_or_cheats_is_played_for() -> None:
 
 
 async def test_local_player_that_keeps_the_clock_is_cut_short() -> None:
-    """A timed player in the process is late like any other; its thought is cancelled."""
+    """A timed player in the process is late like any other, and cancelled."""
 
     class Slow(Local):
         timed = True

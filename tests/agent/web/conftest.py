@@ -32,12 +32,12 @@ from tests.agent.commands import start_command
 ROOT = Path(__file__).resolve().parents[3]
 
 SCREENSHOTS = ROOT / "screenshots"
-"""Where the tests leave what they have seen; not part of the repository."""
+"""Folder of the tests' screenshots; not part of the repository."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 PATIENCE = 60_000.0
-"""Milliseconds that anything may take to appear; no test waits for it to pass."""
+"""Milliseconds until a missing element fails a test; no test waits for it to pass."""
 
 WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
@@ -51,7 +51,7 @@ async def browser() -> AsyncIterator[Any]:
     if executable is None:
         pytest.skip(f"needs a browser: one of {', '.join(BROWSERS)}")
     async with api.async_playwright() as playwright:
-        # Without a sandbox it also runs where the tests run as root.
+        # With a sandbox it would not run as root.
         started = await playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         yield started
         await started.close()
@@ -59,32 +59,32 @@ async def browser() -> AsyncIterator[Any]:
 
 @dataclass
 class Window:
-    """A page that is open, and what it has done."""
+    """An open page, its requests, and its errors."""
 
     page: Any
     requests: list[str]
     problems: list[str]
 
     async def see(self, selector: str) -> Any:
-        """Waits until something is to be seen; returns its locator."""
+        """Waits until an element is visible; returns its locator."""
         found = self.page.locator(selector).first
         await found.wait_for(timeout=PATIENCE)
         return found
 
     async def gone(self, selector: str) -> None:
-        """Waits until something is not to be seen any more."""
+        """Waits until an element is not visible any more."""
         await self.page.locator(selector).first.wait_for(state="hidden", timeout=PATIENCE)
 
     async def keep(self, name: str) -> None:
-        """Keeps a picture of the page."""
+        """Keeps a screenshot of the page."""
         SCREENSHOTS.mkdir(exist_ok=True)
         await self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 
 
 class Windows:
-    """Opens pages; once its context ends, none of them may have asked another host for anything, or complained.
+    """Opens pages; at its end it asserts that none has sent requests to another host, or logged an error.
 
-    The context belongs inside that of the server: a page whose server is gone asks for it again, and complains.
+    Its context belongs inside the server's, as a page without its server logs errors.
     """
 
     def __init__(self, browser: Any) -> None:
@@ -124,7 +124,7 @@ class Windows:
 
 @pytest.fixture
 def windows(browser: Any) -> Windows:
-    """Where a test opens its pages."""
+    """The pages of a test."""
     return Windows(browser)
 
 
@@ -136,7 +136,7 @@ async def served(gallery: Gallery, records: Sequence[Path] = ()) -> AsyncIterato
 
 
 class Course:
-    """A match that a test plays, and shows while it does."""
+    """A match that a test plays and shows."""
 
     def __init__(self, gallery: Gallery, name: str, source: str, *, seed: int = 1) -> None:
         rules = read_rulesheet(source)
@@ -153,7 +153,7 @@ class Course:
 
     @property
     def path(self) -> str:
-        """The match's own part of an address."""
+        """The match's part of an address."""
         return f"#/match/{self.transcript.key}"
 
     def _tell(self) -> None:
@@ -174,7 +174,7 @@ class Course:
             self.transcript.think(role, opinion, "tree search", "the rules are compiled to a circuit")
 
     def step(self, *moves: Term) -> None:
-        """Makes a joint move; without any, one at random."""
+        """Makes a joint move, by default a random one."""
         machine = self.machine
         roles = range(len(machine.roles))
         joint_move = moves or tuple(self._random.choice(machine.legal(self.state, role)) for role in roles)

@@ -1,4 +1,4 @@
-"""A manager that is a page, as Stanford's are: it sends infix messages from another origin, by fetch()."""
+"""A manager that is a page, such as Stanford's: it sends infix messages from another origin, by fetch()."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async function send(message) {
 
 @asynccontextmanager
 async def page_of_a_manager(player: str) -> AsyncIterator[str]:
-    """Serves the page at a port of its own, which makes it another origin than the player's; yields its address."""
+    """Serves the page at a port, and therefore an origin, of its own; yields its address."""
     rules = infix.write_list(read_rulesheet(LAMPS))
     page = PAGE.replace("PLAYER", json.dumps(player)).replace("${RULES}", "${" + json.dumps(rules) + "}")
 

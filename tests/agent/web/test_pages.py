@@ -1,4 +1,4 @@
-"""What a browser shows of matches: overview, a match as it goes, replays, boards, untrusted names."""
+"""Matches in a browser: overview, running matches, replays, boards, untrusted names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EVIL_RULES = f"""
 
 
 def write_record(path: Path, source: str, seed: int = 3) -> MatchRecord:
-    """Writes the record of a match that is played at random to its end."""
+    """Writes the record of a random match."""
     rules = read_rulesheet(source)
     machine = Interpreter(check(rules))
     chance = random.Random(seed)
@@ -62,7 +62,7 @@ def write_record(path: Path, source: str, seed: int = 3) -> MatchRecord:
 
 
 async def test_match_is_watched_live_to_its_end(windows: Windows) -> None:
-    """A page that is open shows each move as it is made, what is thought, the clock, and the result."""
+    """An open page shows each move as it is made, the thoughts, the clock, and the result."""
     gallery = Gallery()
     async with served(gallery) as address, windows:
         course = Course(gallery, "tic_tac_toe", rulesheets.text("tic_tac_toe"))
@@ -126,7 +126,7 @@ async def test_replay_is_stepped_through_by_keys(windows: Windows, tmp_path: Pat
 
 
 async def test_names_of_a_rulesheet_are_text(windows: Windows) -> None:
-    """Whatever the words of a rulesheet spell, it is shown as it is and does nothing."""
+    """Words of a rulesheet are shown literally, and do nothing."""
     gallery = Gallery()
     async with served(gallery) as address, windows:
         course = Course(gallery, EVIL, EVIL_RULES)
@@ -173,7 +173,7 @@ async def test_overview_follows_three_matches(windows: Windows, tmp_path: Path) 
     [("reversi-live", "reversi_holes", 20), ("blokbox-at-move-10", "blokbox", 10), ("eight-puzzle", "eight_puzzle", 5)],
 )
 async def test_boards_of_own_games(windows: Windows, name: str, game: str, steps: int) -> None:
-    """A match of the project's own games is shown with a board, what is thought, and the value so far."""
+    """A match of the project's own games is shown with a board, thoughts, and values."""
     gallery = Gallery()
     async with served(gallery) as address, windows:
         course = Course(gallery, game, rulesheets.text(game))
@@ -191,7 +191,7 @@ async def test_boards_of_own_games(windows: Windows, name: str, game: str, steps
     [("chess", "chess", 12), ("hexagonal", "hex", 14), ("checkers", "checkers", 16), ("amazons", "amazons", 9)],
 )
 async def test_boards_of_other_games(windows: Windows, corpus: Path, name: str, game: str, steps: int) -> None:
-    """Rulesheets of others are drawn as well."""
+    """Other authors' games are drawn as well."""
     gallery = Gallery()
     async with served(gallery) as address, windows:
         course = Course(gallery, game, (corpus / f"{game}.kif").read_text())
@@ -202,7 +202,7 @@ async def test_boards_of_other_games(windows: Windows, corpus: Path, name: str, 
 
 
 async def test_a_proof_says_in_how_many_plies(windows: Windows) -> None:
-    """Where the plies to the end were counted, the page says so instead of "proven"."""
+    """If the plies to the end are known, the page shows them instead of "proven"."""
     gallery = Gallery()
     async with served(gallery) as address, windows:
         course = Course(gallery, "tic_tac_toe", rulesheets.text("tic_tac_toe"))
@@ -236,7 +236,7 @@ async def test_phone_and_dark(windows: Windows) -> None:
 
 
 async def test_page_is_read_by_landmarks(windows: Windows) -> None:
-    """What a screen reader goes by is there: landmarks, names of buttons, the ply in words, a live region."""
+    """Screen readers find landmarks, names of buttons, the ply in words, and a live region."""
     gallery = Gallery()
     async with served(gallery) as address, windows:
         course = Course(gallery, "tic_tac_toe", rulesheets.text("tic_tac_toe"))

@@ -39,7 +39,7 @@ class Table:
             self.opened.set_result(text.removeprefix("play here: "))
 
     async def address(self) -> str:
-        """Where the match is shown."""
+        """Waits for the address of the page."""
         return await self.opened
 
     @contextlib.asynccontextmanager
@@ -54,7 +54,7 @@ class Table:
 
 
 async def click_cell(window: Window, x: int, y: int) -> None:
-    """Clicks a cell by what its picture says of it."""
+    """Clicks a cell by its label."""
     await (await window.see(f"[data-square].choice[aria-label^='{x} {y}:']")).click()
 
 
@@ -63,7 +63,7 @@ async def test_game_is_won_by_clicks(windows: Windows) -> None:
     table = Table("tic_tac_toe", ("human", "legal"))
     async with table.hosted() as running, windows:
         window = await windows.open(await table.address())
-        # It takes 1 1, then 1 2: whatever the order of its moves, three in the last column are not stopped.
+        # It takes 1 1, then 1 2, and does not stop three in the last column.
         for y, plies in ((1, 2), (2, 4)):
             await window.see(f".match[data-plies='{plies - 2}'] .seat:not([hidden])")
             await click_cell(window, 3, y)
@@ -100,7 +100,7 @@ async def test_board_is_there_while_players_get_ready(windows: Windows) -> None:
 
 
 async def test_moves_are_taken_back(windows: Windows) -> None:
-    """Taking back leads to the person's last choice; the other player goes on from there, told of a new match."""
+    """Taking back leads to the person's last choice; the other player goes on from there in a new match."""
     table = Table("tic_tac_toe", ("human", "random"))
     async with table.hosted(), windows:
         window = await windows.open(await table.address())
@@ -139,7 +139,7 @@ async def test_moves_are_narrowed_argument_by_argument(windows: Windows) -> None
         await page.keyboard.press("Enter")
         await window.see(".actions button:has-text('Choose anew'):not([hidden])")
         assert await page.locator("[data-square].choice").count() < choices
-        # Where the piece can go is marked now.
+        # The piece's destinations are marked now.
         assert await page.locator("[data-square].choice:not(.first) .o:visible").count() > 0
         left = await page.locator(".buttons .move").count()
         assert 1 < left < many
@@ -149,7 +149,7 @@ async def test_moves_are_narrowed_argument_by_argument(windows: Windows) -> None
 
 
 async def test_person_with_a_clock_loses_a_move() -> None:
-    """When a person's clock is over, a random move is made, and the match goes on without waiting for any page."""
+    """When a person's clock is over, a random move is made, and the match goes on."""
     table = Table("tic_tac_toe", ("human", "legal"), human_clock=0.01)
     await table.hosting.run()
     assert table.record.outcome == "finished"
@@ -189,7 +189,7 @@ async def test_nobody_else_can_move() -> None:
 
 
 async def test_port_that_is_taken_is_said() -> None:
-    """A page that cannot be served ends the match before it begins, with a reason."""
+    """If the page cannot be served, the command fails with a reason before the match begins."""
     table = Table("tic_tac_toe", ("human", "legal"))
     async with table.hosted():
         port = int((await table.address()).split(":")[2].partition("/")[0])

@@ -1,4 +1,4 @@
-"""The person's seat: what can be asked of it, and hints."""
+"""The person's seat: moves, hints and taking back."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from games.machine import Term
 
 
 def seated(**options: object) -> tuple[Transcript, Seat]:
-    """A match at its beginning, and its seat."""
+    """Returns a new match and its seat."""
     transcript = Transcript("key", "game", ("a", "b"), ("human", "random"), start_clock=1, play_clock=1)
     return transcript, Seat(transcript, **options)  # type: ignore[arg-type]
 
 
 async def test_hint_is_one_at_a_time() -> None:
-    """A hint is looked for while the person thinks on; a second one has to wait, and the move is made all the same."""
+    """During the search for a hint a second one is refused, and the person can still move."""
     transcript, seat = seated()
     begun, found = asyncio.Event(), asyncio.Event()
 
@@ -44,7 +44,7 @@ async def test_hint_is_one_at_a_time() -> None:
 
 
 async def test_two_people_choose_at_once() -> None:
-    """Where several persons are asked at once, the page is given one after the other."""
+    """If several persons are asked at once, the page has them move one after the other."""
     transcript, seat = seated()
     both = [asyncio.create_task(seat.choose(role, [("x",), ("y",)])) for role in (0, 1)]
     await asyncio.sleep(0)
@@ -56,7 +56,7 @@ async def test_two_people_choose_at_once() -> None:
 
 
 async def test_taking_back_goes_to_the_last_choice() -> None:
-    """Plies at which the role had nothing to choose are passed over."""
+    """Plies without a choice for the role are skipped."""
     back: list[int] = []
     transcript, seat = seated(take_back=back.append)
     for legal in (2, 3, 1):

@@ -1,4 +1,4 @@
-"""Who sees the page, and what it answers: beside a player's messages, with and without a browser."""
+"""Access to the page, and its answers, beside a player's messages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def player(gallery: Gallery, records: Path | None = None) -> AsyncIterator
 
 
 def small_match(gallery: Gallery) -> Transcript:
-    """A match of which one move is known."""
+    """Adds a match with one move."""
     key = gallery.new_key("m/1 ü")
     transcript = Transcript(key, "m/1 ü", ("a", "b"), ("", ""), start_clock=1, play_clock=1)
     gallery.add(transcript)
@@ -59,7 +59,7 @@ def small_match(gallery: Gallery) -> Transcript:
 
 
 async def test_browsers_get_the_page_and_managers_their_replies() -> None:
-    """On one port: only a browser's GET of the root, and what is below /page/, is no message."""
+    """On the shared port, only a browser's GET of the root, and paths below /page/, are no messages."""
     async with player(Gallery()) as (address, session):
 
         async def text(method: str, path: str, headers: dict[str, str], data: str | None = None) -> str:
@@ -76,7 +76,7 @@ async def test_browsers_get_the_page_and_managers_their_replies() -> None:
 
 
 async def test_page_is_strict() -> None:
-    """Everything carries the policy, no other site may read or frame it, and what is not there is a 404."""
+    """Every response has the policy, no other site may read or frame it, and unknown paths are a 404."""
     async with player(Gallery()) as (address, session):
         for path, status in (
             ("/page/style.css", 200),
@@ -100,7 +100,7 @@ async def test_page_is_strict() -> None:
 
 
 async def test_events_tell_of_what_changed_only() -> None:
-    """The first event has all positions, the next one those that changed; closing the server ends the stream."""
+    """The first event has all positions, the next one the changed ones; closing the server ends the stream."""
     gallery = Gallery()
     transcript = small_match(gallery)
     async with player(gallery) as (address, session):
@@ -123,7 +123,7 @@ async def test_events_tell_of_what_changed_only() -> None:
 
 
 async def test_position_is_drawn_with_its_changes() -> None:
-    """What is no board is listed, with what is new and what is gone; a ply that was not reached is empty."""
+    """Facts outside boards are listed, new and gone ones marked; a ply that was not reached is empty."""
     gallery = Gallery()
     transcript = small_match(gallery)
     async with player(gallery) as (address, session):
@@ -167,7 +167,7 @@ async def test_matches_are_kept_as_records(tmp_path: Path, caplog: pytest.LogCap
 
 
 async def test_failing_pictures_are_lists(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """Where drawing fails, the facts are there all the same, and the log says why."""
+    """If drawing fails, the facts are listed, and the log has the reason."""
 
     def fail(*arguments: object) -> None:
         raise RuntimeError("no board today")
@@ -191,7 +191,7 @@ async def test_failing_pictures_are_lists(monkeypatch: pytest.MonkeyPatch, caplo
     ],
 )
 def test_loopback(address: str | None, expected: bool) -> None:
-    """This machine is known by its addresses."""
+    """Loopback addresses are this machine's."""
     assert is_loopback(address) is expected
 
 
@@ -203,13 +203,13 @@ def test_loopback(address: str | None, expected: bool) -> None:
     ],
 )
 def test_names_of_this_machine(host: str, expected: bool) -> None:
-    """A site that has its name point here (DNS rebinding) is told apart by that name."""
+    """A site whose name points here (DNS rebinding) is recognised by that name."""
     assert own_name(host) is expected
 
 
 @pytest.mark.parametrize(("remote", "everyone", "allowed"), [("192.0.2.7", False, False), ("192.0.2.7", True, True)])
 def test_other_machines_are_told_how_to_be_allowed(remote: str, everyone: bool, allowed: bool) -> None:
-    """From elsewhere, the page is shown where addresses were allowed by name; else the 403 says how."""
+    """Other machines see the page only if addresses were allowed; else the 403 says how."""
     request = SimpleNamespace(host="192.0.2.1:9147", remote=remote, headers={})
     access = Access(everyone_allowed=everyone)
     if allowed:
@@ -236,7 +236,7 @@ COUNTING = """
     [("2", ["0", "1", "1", "2", None]), ("3", [None, None, None, "3", None])],
 )
 async def test_positions_before_a_restart_are_worked_out(known: str, expected: list[str | None]) -> None:
-    """From moves and rules, where that leads to what is known later; newer positions are for the player to tell."""
+    """They are computed from moves and rules, if that leads to the later known position."""
     gallery = Gallery()
     rules = read_rulesheet(COUNTING)
     transcript = Transcript(gallery.new_key("m"), "m", ("a",), ("",), start_clock=1, play_clock=1, rules=rules)
@@ -253,5 +253,5 @@ async def test_positions_before_a_restart_are_worked_out(known: str, expected: l
                 position = await response.json()
             shown.append(position["rest"][0][0].strip("()").split()[1] if position["known"] else None)
     assert shown == expected
-    # Pages that are open hear of it.
+    # Open pages are notified.
     assert (transcript.version > version) == (known == "2")

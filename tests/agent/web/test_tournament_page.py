@@ -38,7 +38,7 @@ NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
 def play(sheet: Sheet, number: int, seats: tuple[str, ...], errors: int = 0) -> MatchResult:
-    """A match at random; the player of the first role makes so many errors."""
+    """Plays a random match; the player of the first role makes `errors` errors."""
     machine = Interpreter(sheet.checked)
     chance = random.Random(f"{sheet.name} {number} {seats}")
     state = machine.initial()
@@ -65,7 +65,7 @@ def play(sheet: Sheet, number: int, seats: tuple[str, ...], errors: int = 0) -> 
 
 
 def write_log(path: Path, results: list[MatchResult], sources: dict[str, str]) -> None:
-    """The log that a tournament leaves, with the rules in the first match of each game."""
+    """Writes a tournament's log, with the rules in the first match of each game."""
     waiting = dict(sources)
     with path.open("w") as file:
         for result in results:
@@ -138,7 +138,7 @@ async def test_table_is_followed_while_a_tournament_runs(windows: Windows) -> No
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_names_in_a_tournament_are_text(windows: Windows, tmp_path: Path) -> None:
-    """Those of games, roles and players do nothing, whatever they spell."""
+    """Names of games, roles and players are shown literally, and do nothing."""
     contenders = parse_contenders([f"http://{IMAGE}", "random"], [])
     file = tmp_path / "evil.kif"
     file.write_text(EVIL_RULES)
@@ -167,7 +167,7 @@ async def test_names_in_a_tournament_are_text(windows: Windows, tmp_path: Path) 
 def test_page_shows_one_moment(
     ask: Callable[[TournamentPage], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is said to be over has all its matches, though the last one ends while the page is worked out."""
+    """A finished tournament has all its matches, even if the last one ends while the page is computed."""
     sheet = load("tic_tac_toe")
     *first, last = [play(sheet, pairing.round, pairing.seats) for pairing in schedule(CONTENDERS, [sheet], 1)]
     watched = WatchedTournament(CONTENDERS, SETTINGS)
@@ -222,7 +222,7 @@ def test_log_is_shown_by_replay(tmp_path: Path) -> None:
 
 
 def test_log_of_a_command_is_enough(tmp_path: Path) -> None:
-    """What `tournament --log` writes can be shown with all its replays, also by a command that resumed it."""
+    """A log of `tournament --log` is shown with all its replays, also after the tournament was resumed."""
     log = tmp_path / "matches.jsonl"
     command = ["tournament", "tic_tac_toe", "--players", "random,legal", "--jobs", "1", "--log", str(log)]
     assert main([*command, "--rounds", "1"]) == OK
@@ -241,7 +241,7 @@ def test_log_of_a_command_is_enough(tmp_path: Path) -> None:
 
 
 def test_logs_that_cannot_be_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Something else is no log; moves that are not those of the rules have no replay; without rules there is none."""
+    """Other files are no logs; illegal moves, or missing rules, leave a match without a replay."""
     sheet = load("tic_tac_toe")
     result = play(sheet, 1, ("random", "quick"))
     log = tmp_path / "matches.jsonl"

@@ -1,4 +1,4 @@
-"""What is kept of matches: opinions, versions, what there is no room for, records, and what another server thinks."""
+"""Data of matches: opinions, versions, bounds, records, and another agent's thoughts."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ GO, STAY = ("go", "1"), ("stay",)
 
 
 def opinion(value: float, nodes: int = 0, *, proven: bool = False) -> Opinion:
-    """What some engine holds."""
+    """Returns an opinion with made-up details."""
     score = Score(value, proven)
     candidates = Candidate(GO, score, 7), Candidate(STAY, Score(1.0), 2)
     return Opinion(GO, score, proven, {"nodes": nodes}, candidates, (GO, STAY))
 
 
 def new_transcript(key: str = "key", game: str = "game") -> Transcript:
-    """A match at its beginning."""
+    """Returns a new match."""
     return Transcript(key, game, ("a", "b"), ("agent", ""), start_clock=1, play_clock=1)
 
 
@@ -49,7 +49,7 @@ def test_rate_and_spread_follow_from_the_reports() -> None:
 
 
 def test_samples_are_bounded() -> None:
-    """However often an engine reports, only some of its values are kept."""
+    """Of many reports, only some values are kept."""
     thinking = Thinking("engine")
     for number in range(10 * MOST_SAMPLES):
         thinking.add(opinion(50.0), "engine", "", float(number))
@@ -57,7 +57,7 @@ def test_samples_are_bounded() -> None:
 
 
 def test_candidates_stay_until_there_are_newer_ones() -> None:
-    """Engines look them up now and then only."""
+    """Not all opinions have them."""
     thinking = Thinking("engine")
     thinking.add(opinion(50.0), "engine", "", 0.0)
     thinking.add(Opinion(STAY, Score(51.0)), "engine", "", 0.1)
@@ -67,7 +67,7 @@ def test_candidates_stay_until_there_are_newer_ones() -> None:
 
 
 def test_thinking_survives_json() -> None:
-    """What was thought is read as it was written; anything else is refused."""
+    """Thoughts are read as they were written; anything else is refused."""
     thinking = Thinking("engine", "because")
     thinking.add(opinion(42.0, 100), "engine", "because", 1.0)
     data = json.loads(json.dumps(thinking.as_json()))
@@ -78,7 +78,7 @@ def test_thinking_survives_json() -> None:
 
 
 def test_a_counted_proof_survives_json() -> None:
-    """The page says in how many plies it wins."""
+    """The plies of a proven win are kept."""
     thinking = Thinking("alpha-beta")
     thinking.add(Opinion(GO, Score(100.0, proven=True, plies=5), final=True), "alpha-beta", "", 1.0)
     data = json.loads(json.dumps(thinking.as_json()))
@@ -87,7 +87,7 @@ def test_a_counted_proof_survives_json() -> None:
 
 
 def test_thinking_of_release_0_1_is_read() -> None:
-    """It had one word for what is proven and what is final, and counted no plies."""
+    """It had one field for both proven and final, and no plies."""
     thinking = Thinking("engine", "because")
     thinking.add(opinion(100.0, 100, proven=True), "engine", "because", 1.0)
     data = thinking.as_json()
@@ -123,7 +123,7 @@ def test_view_has_what_changed_since() -> None:
 
 
 def test_gallery_keeps_the_last_finished_matches() -> None:
-    """Running matches stay, of the others only the newest; keys are no two matches'."""
+    """Running matches stay, of the others only the newest; keys are unique."""
     gallery = Gallery(kept=2)
     running = new_transcript(gallery.new_key("m"))
     gallery.add(running)
@@ -137,7 +137,7 @@ def test_gallery_keeps_the_last_finished_matches() -> None:
 
 
 def test_records_are_read_and_junk_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A record has positions, moves, times, thoughts and errors; files that are none are named in the log."""
+    """A record has positions, moves, times, thoughts and errors; other files are named in the log."""
     good = {
         "game": "g",
         "match_id": "m",
@@ -178,14 +178,14 @@ def test_records_are_read_and_junk_is_left_out(tmp_path: Path, caplog: pytest.Lo
 
 
 def thought() -> Thinking:
-    """What was thought of some position."""
+    """Returns thoughts on a position."""
     thinking = Thinking("engine")
     thinking.add(opinion(42.0, 100), "engine", "", 1.0)
     return thinking
 
 
 async def test_feed_takes_over_what_a_scrambled_player_thinks() -> None:
-    """While somebody watches, the thoughts of another server are shown in the referee's words, at the right ply."""
+    """While somebody watches, another agent's thoughts are shown in the referee's words, at the right ply."""
     scrambler = make_scrambler("ggp-base", 5)
     theirs, ours = Gallery(), Gallery()
     remote = new_transcript(theirs.new_key("match.1.2"), "match.1.2")
