@@ -1,4 +1,4 @@
-"""Output of commands for people: tables and colours on a terminal, plain text elsewhere."""
+"""Output of commands for people: colours on a terminal, plain text elsewhere."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
-
-Align = Literal["left", "right"]
 
 _quiet = False
 
@@ -50,41 +47,6 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
-def print_table(columns: Sequence[tuple[str, Align]], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Prints rows under headings: a table on a terminal, else columns of plain text."""
-    if not sys.stdout.isatty():
-        if title:
-            print(title)
-        print(plain_table(columns, rows))
-        return
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        title=Text(title) if title else None, title_justify="left", header_style="bold", box=SIMPLE_HEAD, pad_edge=False
-    )
-    for name, align in columns:
-        table.add_column(Text(name), justify=align, overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console().print(table)
-
-
-def plain_table(columns: Sequence[tuple[str, Align]], rows: Sequence[Sequence[str]]) -> str:
-    """Formats rows under headings in columns of plain text."""
-    cells = [[name for name, _ in columns], *rows]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
-    lines = (
-        "  ".join(
-            cell.rjust(width) if align == "right" else cell.ljust(width)
-            for cell, width, (_, align) in zip(row, widths, columns, strict=True)
-        ).rstrip()
-        for row in cells
-    )
-    return "\n".join(lines)
-
-
 def print_fields(fields: Sequence[tuple[str, str]]) -> None:
     """Prints names with their values, one per line."""
     from rich.text import Text
@@ -103,26 +65,3 @@ def print_remarks(texts: Sequence[str]) -> None:
         screen.print(first, style="red" if ": error: " in first else "yellow", soft_wrap=True)
         for line in rest:
             screen.print(line, soft_wrap=True)
-
-
-def progress_bar(screen: Console) -> Progress:
-    """Returns a bar with the count, elapsed time and remaining time; it vanishes at its end."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-        console=screen,
-        transient=True,
-    )

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.console import is_quiet, plain_table, print_remarks, print_table, quietness
+from agent.console import is_quiet, print_remarks, quietness
 from tests.agent.terminal import shown_on_a_terminal
-
-
-def test_tables_have_lines_on_terminals_only(capsys: pytest.CaptureFixture[str]) -> None:
-    """Elsewhere they are plain text; names are never markup."""
-    call = "print_table([('name', 'left'), ('n', 'right')], [('[red]x[/red]', '10'), ('y', '9')], 'title')"
-    exec(call, {"print_table": print_table})
-    assert capsys.readouterr().out.splitlines() == ["title", "name           n", "[red]x[/red]  10", "y              9"]
-    shown = shown_on_a_terminal("-c", f"from agent.console import print_table\n{call}")
-    assert "[red]x[/red]" in shown
-    assert "─" in shown
 
 
 def test_remarks_are_coloured_on_terminals_only(capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,8 +28,3 @@ def test_quietness_ends(capsys: pytest.CaptureFixture[str]) -> None:
     assert not is_quiet()
     print("something")
     assert capsys.readouterr().out == "something\n"
-
-
-def test_plain_table_without_rows() -> None:
-    """The headings alone."""
-    assert plain_table([("a", "left"), ("b", "right")], []) == "a  b"

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from rich.progress import Progress
 
-from agent.console import Align, console, print_table, progress_bar, shows_progress
+from agent.console import console, shows_progress
 from agent.errors import InputError
+from agent.lab.tables import Align, print_table, progress_bar
 from agent.lab.tally import Tally
 from agent.lab.tournament.results import MatchResult, Pairing
 from agent.lab.tournament.series import SeriesWatcher

@@ -8,7 +8,6 @@ from itertools import groupby
 
 import numpy as np
 
-from agent.console import print_table
 from agent.errors import InputError
 from agent.lab.measuring.strength.tactics_suite import (
     Tactic,
@@ -18,6 +17,7 @@ from agent.lab.measuring.strength.tactics_suite import (
     make_tactics,
     wins_after,
 )
+from agent.lab.tables import print_table
 from agent.lab.tournament.engine_player import make_named_engine
 from agent.search.engine import Engine, Limit, consider, limited
 from agent.sheet import load

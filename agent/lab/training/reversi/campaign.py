@@ -18,13 +18,14 @@ import numpy as np
 from agent.lab.jobs.executor import Executor, JobSession
 from agent.lab.jobs.gather import gather
 from agent.lab.training.reversi.errors import MIN_EMPTIES, fit_errors, measure
+from agent.lab.training.reversi.held_out import held_out_error
 from agent.lab.training.reversi.matches import Limited, compare
 from agent.search.alphabeta.table import new_table
 from agent.search.reversi.analysis import ReversiAnalyser
 from agent.search.reversi.evaluation import BoardRules, PatternEvaluation, pattern_set
 from agent.search.reversi.search import ReversiSearcher
 from agent.search.reversi.selectivity import DEFAULT_COEFFICIENTS, margins
-from agent.search.reversi.training.fit import Design, finished, fit, held_out_error
+from agent.search.reversi.training.fit import Design, finished, fit
 from agent.search.reversi.training.self_play import LabelledPositions, SelfPlaySettings, play_games
 from agent.search.reversi.weights.shipped import (
     HEURISTIC,

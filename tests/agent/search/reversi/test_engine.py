@@ -12,6 +12,7 @@ from agent.cli import main
 from agent.lab.jobs.local import LocalExecutor
 from agent.lab.tally import Tally
 from agent.lab.training.reversi.campaign import ReversiCampaign, run
+from agent.lab.training.reversi.held_out import held_out_error
 from agent.lab.training.reversi.matches import Limited, compare, openings
 from agent.search.alphabeta.table import new_table
 from agent.search.engine import UNLIMITED, EngineMismatchError, Opinion
@@ -21,7 +22,7 @@ from agent.search.reversi.engine import ReversiEngine, expected_goal, make_engin
 from agent.search.reversi.evaluation import UNIT, BoardRules
 from agent.search.reversi.search import ReversiSearcher
 from agent.search.reversi.selectivity import margins
-from agent.search.reversi.training.fit import Design, held_out_error
+from agent.search.reversi.training.fit import Design
 from agent.search.reversi.training.quick import learn_quickly
 from agent.search.reversi.training.self_play import SelfPlaySettings, play_games
 from agent.search.reversi.weights.shipped import weights_for

@@ -1,0 +1,73 @@
+"""Tables and progress bars on a terminal, plain text elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from agent.console import console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+Align = Literal["left", "right"]
+
+
+def print_table(columns: Sequence[tuple[str, Align]], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """Prints rows under headings: a table on a terminal, else columns of plain text."""
+    if not sys.stdout.isatty():
+        if title:
+            print(title)
+        print(plain_table(columns, rows))
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        title=Text(title) if title else None, title_justify="left", header_style="bold", box=SIMPLE_HEAD, pad_edge=False
+    )
+    for name, align in columns:
+        table.add_column(Text(name), justify=align, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console().print(table)
+
+
+def plain_table(columns: Sequence[tuple[str, Align]], rows: Sequence[Sequence[str]]) -> str:
+    """Formats rows under headings in columns of plain text."""
+    cells = [[name for name, _ in columns], *rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
+    lines = (
+        "  ".join(
+            cell.rjust(width) if align == "right" else cell.ljust(width)
+            for cell, width, (_, align) in zip(row, widths, columns, strict=True)
+        ).rstrip()
+        for row in cells
+    )
+    return "\n".join(lines)
+
+
+def progress_bar(screen: Console) -> Progress:
+    """Returns a bar with the count, elapsed time and remaining time; it vanishes at its end."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+        console=screen,
+        transient=True,
+    )
