@@ -50,7 +50,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back, as it came."""
+    """The reply, as it came."""
 
     status: int
     reason: str

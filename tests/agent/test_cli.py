@@ -1,4 +1,4 @@
-"""The command line as its users meet it: results, errors, exit statuses."""
+"""The command line: results, errors, exit statuses."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ VALID = """(role a)
 
 
 def write(folder: Path, text: str) -> str:
-    """A file with the text; its name."""
+    """Writes a sheet to a file; returns its name."""
     file = folder / "sheet.kif"
     file.write_text(text)
     return str(file)
 
 
 def fails(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command prints that refuses its input."""
+    """Returns the message of a command that refuses its input."""
     assert main(arguments) == WRONG_INPUT
     return capsys.readouterr().err
 
@@ -92,7 +92,7 @@ def test_unknown_game_is_named_with_what_there_is(capsys: pytest.CaptureFixture[
 
 
 def test_memory_is_in_the_users_folder_for_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless another one is named, or none is wanted, or the user has no home; measuring commands have none."""
+    """The folder can be named, or left out; measuring commands have none."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     for command in (["serve"], ["match", "tic_tac_toe", "--players", "agent,agent"]):
 
@@ -116,11 +116,11 @@ def _no_home(kind: type[Path]) -> Path:
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_match_tells_its_agents_what_to_remember(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: bool) -> None:
-    """The agent's own process gets the folder, or is told to do without."""
+    """The agent's process gets the folder, or the option for none."""
     given: list[list[str]] = []
 
     class Process:
-        """That has ended already."""
+        """A process that has ended."""
 
         def __init__(self, command: list[str], **options: object) -> None:
             given.append(command)
@@ -166,14 +166,14 @@ def test_syntax_error_shows_its_place(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_mistakes_are_told_before_kernels_are_compiled(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which may take a minute."""
+    """Mistakes in sheets are reported before kernels are compiled, which may take a minute."""
     monkeypatch.setattr(progress, "prepare", lambda groups: pytest.fail("compiled"))
     file = write(tmp_path, "(role a)\n  (init (f 1)\n")
     assert fails([file if word == FILE else word for word in command], capsys).startswith(f"{file}:2:3: error: ")
 
 
 def test_meaningless_rules_show_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Rules without a meaning are shown in the same way."""
+    """Rules without a meaning are shown like syntax errors."""
     file = write(tmp_path, VALID + "(<= (p ?x) (true (f ?x)) (not (p ?x)))\n(<= (next (p ?x)) (p ?x))\n")
     message = fails(["match", file, "--players", "random"], capsys).splitlines()
     assert message[0].startswith(f"{file}:7:6: error: ")
@@ -190,7 +190,7 @@ def test_random_role_takes_no_player_in_any_case(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("players", ["random", "random,random,random"])
 def test_wrong_number_of_players(players: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Too few or too many players are refused with the roles that want one."""
+    """Too few or too many players are refused; the message names the roles."""
     message = fails(["match", "tic_tac_toe", "--players", players], capsys)
     assert "takes 2 players (x, o)" in message
 
@@ -243,7 +243,7 @@ def test_result_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
 def test_bench_search_measures_the_tree_until_a_game_is_solved(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Raw playouts and those in the tree, on one core and, where there are two, on two."""
+    """The benchmark measures raw playouts and those of the tree, on one core and, if there are two, on two."""
     result = tmp_path / "bench.json"
     assert main(["lab", "bench", "tic_tac_toe", "--search", "--seconds", "0.1", "--json", str(result)]) == OK
     (row,) = json.loads(result.read_text())["rows"]
@@ -272,7 +272,7 @@ def test_bench_has_a_row_per_game_and_engine(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_native_rules_are_compared_with_the_circuit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One sheet of a native family; others, and several, are refused."""
+    """Native rules of one sheet are compared; other games, and several, are refused."""
     result = tmp_path / "result.json"
     assert main(["lab", "conform", "--native", "reversi", "--positions", "3000", "--json", str(result)]) == OK
     assert "recognised as reversi" in capsys.readouterr().out
@@ -282,7 +282,7 @@ def test_native_rules_are_compared_with_the_circuit(tmp_path: Path, capsys: pyte
 
 
 def test_inspect_describes_a_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Inspecting a sheet tells roles, kind, machine and engine."""
+    """`inspect` shows roles, kind, machine and engine."""
     result = tmp_path / "inspect.json"
     assert main(["inspect", "rock_paper_scissors", "--json", str(result)]) == OK
     data = json.loads(result.read_text())
@@ -302,7 +302,7 @@ def test_inspect_describes_a_sheet(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
-    """Serving on a port that is taken is an error that names it."""
+    """A taken port is an error that names it."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -332,7 +332,7 @@ def test_interrupted_match_leaves_its_record(tmp_path: Path) -> None:
 
 
 def test_quiet_prints_errors_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The result is the same; what is wrong is still told."""
+    """With --quiet the result is the same, and errors are printed."""
     result = tmp_path / "result.json"
     assert main(["match", "tic_tac_toe", "--players", "random,legal", "--quiet", "--json", str(result)]) == OK
     assert json.loads(result.read_text())["steps"] >= 5
@@ -357,7 +357,7 @@ def test_completion_knows_all_commands(shell: str, capsys: pytest.CaptureFixture
 
 
 def test_mistyped_name_of_a_game(capsys: pytest.CaptureFixture[str]) -> None:
-    """The name that was probably meant is proposed."""
+    """The message proposes the nearest name."""
     assert "did you mean reversi?" in fails(["match", "reversy", "--players", "legal,legal"], capsys)
 
 

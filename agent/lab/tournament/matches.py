@@ -43,7 +43,7 @@ class MatchJob:
 
 
 @dataclass(frozen=True)
-class Round:
+class GameRound:
     """A round of a game, whose opening is to be drawn."""
 
     game: str
@@ -222,11 +222,11 @@ def open_playing(
     return lambda job: player.play(job.pairing, job.opening)
 
 
-def open_drawing(settings: Settings, sheets: Mapping[str, Sheet]) -> Callable[[Round], Iterator[TextOpening]]:
+def open_drawing(settings: Settings, sheets: Mapping[str, Sheet]) -> Callable[[GameRound], Iterator[TextOpening]]:
     """In a worker: returns the function that draws openings."""
     player = MatchPlayer(settings, {}, sheets)
 
-    def draw(wanted: Round) -> Iterator[TextOpening]:
+    def draw(wanted: GameRound) -> Iterator[TextOpening]:
         yield [[write(move) for move in joint_move] for joint_move in player.draw(wanted.game, wanted.number)]
 
     return draw

@@ -14,7 +14,7 @@ from agent.lab.jobs.executor import Executor, JobDone, JobSession, Lost, Started
 from agent.lab.jobs.gather import gather
 from agent.lab.tournament.contenders import Contender
 from agent.lab.tournament.log import MatchLog
-from agent.lab.tournament.matches import MatchJob, Round, TextOpening, open_drawing, open_playing
+from agent.lab.tournament.matches import GameRound, MatchJob, TextOpening, open_drawing, open_playing
 from agent.lab.tournament.pairing import seatings
 from agent.lab.tournament.results import MatchResult, Pairing, Settings, check_same, digest, read_result
 from agent.lab.tournament.standings import Standings
@@ -99,7 +99,7 @@ def run_tournament(
     file = None if log is None else MatchLog(log, settings.as_json(), read_result)
     wanted = set(pairings)
     results: dict[Pairing, MatchResult] = {}
-    openings: dict[Round, TextOpening] = {}
+    openings: dict[GameRound, TextOpening] = {}
     logged_rules: set[str] = set()
     for result in file.read() if file is not None else []:
         if result.rulesheet:
@@ -107,7 +107,7 @@ def run_tournament(
         if check_same(result, by_label, sheets, str(log)) and result.pairing in wanted:
             results[result.pairing] = result
         if result.game in sheets and result.rules == digest(sheets[result.game]):
-            openings[Round(result.game, result.round)] = result.opening
+            openings[GameRound(result.game, result.round)] = result.opening
     watcher.begins(list(sheets.values()), len(pairings), results.values())
 
     missing = [pairing for pairing in pairings if pairing not in results]
@@ -116,7 +116,7 @@ def run_tournament(
         openings |= _draw_openings(missing, openings, settings, sheets, executor, watcher)
     tasks = [
         Task(
-            MatchJob(pairing, openings.get(Round(pairing.game, pairing.round)) if settings.balanced else None),
+            MatchJob(pairing, openings.get(GameRound(pairing.game, pairing.round)) if settings.balanced else None),
             frozenset(label for label in pairing.seats if by_label[label].plays_one_match),
         )
         for pairing in missing
@@ -153,17 +153,17 @@ def _check_balanced(settings: Settings, sheets: Sequence[Sheet]) -> None:
 
 def _draw_openings(
     missing: Sequence[Pairing],
-    known: Collection[Round],
+    known: Collection[GameRound],
     settings: Settings,
     sheets: Mapping[str, Sheet],
     executor: Executor,
     watcher: SeriesWatcher,
-) -> dict[Round, TextOpening]:
+) -> dict[GameRound, TextOpening]:
     """Draws balanced openings for rounds without one.
 
     All matches of a round have one opening, but two searches may judge it differently: it is drawn once, beforehand.
     """
-    rounds = list(dict.fromkeys(Round(pairing.game, pairing.round) for pairing in missing))
+    rounds = list(dict.fromkeys(GameRound(pairing.game, pairing.round) for pairing in missing))
     rounds = [wanted for wanted in rounds if wanted not in known]
     if not rounds:
         return {}

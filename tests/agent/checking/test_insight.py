@@ -1,4 +1,4 @@
-"""What `inspect` finds out about a game."""
+"""The findings of `inspect` about a game."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def lamps(checked: CheckedRules) -> CircuitMachine:
 
 
 def test_random_matches_show_latches(lamps: CircuitMachine) -> None:
-    """Lamps that are on stay on; steps come and go; what is off may never come back."""
+    """Facts that stay once true are latches; others are not."""
     reached = reached_by(lamps)
     assert reached.latches.pop("step", 1) == 1  # the last one, with which the match ends
     assert reached.latches == {"on": 2}
@@ -50,7 +50,7 @@ def test_random_matches_show_latches(lamps: CircuitMachine) -> None:
 
 
 def test_small_games_are_proven(lamps: CircuitMachine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proof ends the search: what each role gets if all play well."""
+    """The value of a small game is proven for each role."""
     monkeypatch.setattr(insight, "PROOF_SECONDS", 600.0)
     assert proven_values(lamps) == [100.0]
     machine = load("tic_tac_toe").machine()
@@ -59,7 +59,7 @@ def test_small_games_are_proven(lamps: CircuitMachine, monkeypatch: pytest.Monke
 
 
 def test_large_games_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within the time."""
+    """A large game is not proven in time."""
     monkeypatch.setattr(insight, "PROOF_SECONDS", 0.01)
     machine = load("connect_four").machine()
     assert isinstance(machine, CircuitMachine)
@@ -67,7 +67,7 @@ def test_large_games_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_stages(checked: CheckedRules, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each takes its time; None where they do not come to an end."""
+    """The time of each stage is measured; None for a stage without an end."""
     seconds = stage_seconds(checked)
     assert seconds is not None
     assert set(seconds) == {"grounding", "circuit", "layout"}

@@ -1,4 +1,4 @@
-"""`ggp-agent ping` against players that are well and players that are not, over real sockets."""
+"""`ggp-agent ping` against good and bad players, over real sockets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from protocol.scramble import make_scrambler
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is slow here but the machine."""
+    """Sets bounds that no slow machine exceeds."""
     for name in ("INFO_SECONDS", "PATIENCE", "START_CLOCK", "PLAY_CLOCK"):
         monkeypatch.setattr(ping_module, name, 600)
     monkeypatch.setattr(ping_module, "SLOW_MILLISECONDS", 1e9)
@@ -33,12 +33,12 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 Answer = Callable[[bytes], bytes]
-"""From a request, headers and all, to the bytes of the reply."""
+"""Maps a request with its headers to the bytes of the reply."""
 
 
 @contextlib.asynccontextmanager
 async def served(answer: Answer, *, close: bool = True) -> AsyncIterator[str]:
-    """Serves what answers; yields its address. Connections stay open to the end where `close` is False."""
+    """Serves answers; yields the address. Connections stay open where `close` is False."""
     done = asyncio.Event()
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -62,13 +62,13 @@ async def served(answer: Answer, *, close: bool = True) -> AsyncIterator[str]:
 
 
 def reply(text: str, *headers: str, status: str = "200 OK") -> bytes:
-    """A reply with a length."""
+    """Returns a reply with a length."""
     lines = [f"HTTP/1.0 {status}", f"Content-Length: {len(text)}", *headers]
     return ("\r\n".join(lines) + "\r\n\r\n" + text).encode()
 
 
 def levels(report: PingReport) -> dict[str, str]:
-    """What was found about each thing; the worst where there are several."""
+    """Returns the worst finding about each subject."""
     found: dict[str, str] = {}
     for finding in report.findings:
         if found.get(finding.about) != "problem":
@@ -77,7 +77,7 @@ def levels(report: PingReport) -> dict[str, str]:
 
 
 async def test_house_player_is_well() -> None:
-    """A player that does all as it should, match included, gets no advice."""
+    """A good player, match included, gets no advice."""
     machine = Interpreter(load("tic_tac_toe").checked)
     async with house_player("legal", machine, make_scrambler("none"), 0) as url:
         report = await ping(url, round_trips=3, play=True)
@@ -92,7 +92,7 @@ async def test_house_player_is_well() -> None:
 
 
 async def test_atom_without_cors_is_enough_for_most() -> None:
-    """The oldest form of player: notes, and no problem."""
+    """The oldest form of player gets notes, but no problem."""
     async with served(lambda request: reply("available")) as url:
         report = await ping(url, round_trips=1)
     assert report.well
@@ -101,7 +101,7 @@ async def test_atom_without_cors_is_enough_for_most() -> None:
 
 
 async def test_connection_that_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Is what one manager takes for late."""
+    """An open connection is a problem: one manager takes the reply for late."""
     monkeypatch.setattr(ping_wire, "CLOSING_SECONDS", 0.05)
     async with served(lambda request: reply("available"), close=False) as url:
         report = await ping(url, round_trips=1)
@@ -110,7 +110,7 @@ async def test_connection_that_stays_open(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 async def test_chunks() -> None:
-    """Are what most managers cannot read."""
+    """A chunked reply is a problem: most managers cannot read it."""
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\navailable\r\n0\r\n\r\n"
     async with served(lambda request: chunked) as url:
         report = await ping(url, round_trips=1)
@@ -118,7 +118,7 @@ async def test_chunks() -> None:
 
 
 async def test_reply_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither a length nor the end of the connection shows where it ends."""
+    """A reply with neither a length nor an end of the connection is a problem."""
     monkeypatch.setattr(ping_module, "PATIENCE", 0.05)
     async with served(lambda request: b"HTTP/1.0 200 OK\r\n\r\navailable", close=False) as url:
         report = await ping(url, round_trips=1)
@@ -141,7 +141,7 @@ async def test_reply_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 async def test_what_is_wrong_comes_with_advice(answer: bytes, about: str, level: str, advice: str) -> None:
-    """Each in plain words."""
+    """Each defect has its level and its advice."""
     async with served(lambda request: answer) as url:
         report = await ping(url, round_trips=1)
     assert levels(report)[about] == level
@@ -150,7 +150,7 @@ async def test_what_is_wrong_comes_with_advice(answer: bytes, about: str, level:
 
 
 async def test_illegal_move_is_noticed() -> None:
-    """And the match played on, to see whether that is always so."""
+    """An illegal move is a problem, and the match goes on."""
 
     def answer(request: bytes) -> bytes:
         return reply("(mark 9 9)" if b"PLAY" in request else "ready" if b"START" in request else "available")
@@ -162,7 +162,7 @@ async def test_illegal_move_is_noticed() -> None:
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody there: says so, what to do, and gives its own exit status; what is no address is wrong input."""
+    """An unreachable player has advice and exit status 1; a wrong address is wrong input."""
     with socket.socket() as silent:
         # Taken, so that nobody else can listen there meanwhile.
         silent.bind(("127.0.0.1", 0))

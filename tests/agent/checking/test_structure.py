@@ -1,4 +1,4 @@
-"""What `inspect` says of symmetries, parts and a match at random."""
+"""Symmetries, parts and random matches in `inspect`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def layout(sheet: Sheet, machine: StateMachine) -> Layout:
 
 
 def test_symmetries_are_told_in_the_words_of_a_board(sheet: Sheet, layout: Layout) -> None:
-    """Rows and columns are called so; the first position that differs is said to."""
+    """Symmetries name rows and columns, or the first position that differs."""
     found = structure_of(sheet.checked, layout)
     symmetries = found["symmetries"]
     assert isinstance(symmetries, dict)
@@ -46,7 +46,7 @@ def test_symmetries_are_told_in_the_words_of_a_board(sheet: Sheet, layout: Layou
 
 
 def test_parts_are_told_by_patterns() -> None:
-    """Facts that a part has in common, and how its roles come to move in it."""
+    """Parts are described by patterns of their facts, and by their roles' moves."""
     two = {
         "count": 3,
         "parts": [
@@ -69,7 +69,7 @@ def test_parts_are_told_by_patterns() -> None:
 
 
 def test_sample_match_is_drawn(machine: StateMachine, layout: Layout) -> None:
-    """First position, middle, end, with the moves between them and the goals."""
+    """A sample match shows first, middle and last position, the moves between and the goals."""
     match = play_sample(machine)
     last = len(match.moves)
     assert match.goals is not None
@@ -90,7 +90,7 @@ def test_sample_match_is_drawn(machine: StateMachine, layout: Layout) -> None:
 
 
 def test_sample_match_without_a_board_or_an_end() -> None:
-    """New facts stand for a board; a match that gets stuck is said to."""
+    """Without a board, new facts are shown; a match that gets stuck is named."""
     rules = read_rulesheet(
         "(role a) (init (f 1)) (<= (legal a (go b)) (true (f 1))) (<= (next (f 2)) (does a (go b)))"
         "(<= terminal (true (f 3))) (goal a 0)"
@@ -106,7 +106,7 @@ def test_sample_match_without_a_board_or_an_end() -> None:
 
 
 def test_positions_are_spread() -> None:
-    """First and last are among them; no more than there are."""
+    """Chosen positions include the first and the last."""
     assert chosen(10, 3) == [0, 4, 9]
     assert chosen(2, 5) == [0, 1]
     assert chosen(7, 1) == [0]

@@ -1,4 +1,4 @@
-"""`ggp-agent validate`: many sheets, what is wrong with each, exit statuses."""
+"""`ggp-agent validate`: remarks on many sheets, exit statuses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GOOD = """(role a)
 
 
 def sheet(folder: Path, name: str, text: str) -> Path:
-    """A file with the text."""
+    """Writes a sheet to a file."""
     file = folder / name
     file.parent.mkdir(exist_ok=True)
     file.write_text(text)
@@ -30,7 +30,7 @@ def sheet(folder: Path, name: str, text: str) -> Path:
 
 
 def test_folder_of_sheets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each is told of, those in sub-folders too, with line, column and caret; the worst decides the exit status."""
+    """Remarks on all sheets, sub-folders included, show line, column and caret; the worst sets the exit status."""
     good = sheet(tmp_path, "good.kif", GOOD)
     odd = sheet(tmp_path, "odd.gdl", GOOD + "; lost\n(<= (next (f 3)) (does a stop) (lost ?x))\n")
     wrong = sheet(tmp_path, "below/wrong.kif", GOOD + "(<= (p ?x) (true (f 1)))\n(<= (next ?x) (p ?x))\n")
@@ -64,7 +64,7 @@ def test_folder_of_sheets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     ],
 )
 def test_random_matches_show_more(tmp_path: Path, text: str, severity: str, message: str) -> None:
-    """What no check of the rules alone can tell; each kind is told once."""
+    """Random matches show defects that no check of the rules can; each kind is reported once."""
     file = sheet(tmp_path, "sheet.kif", text)
     (before,) = validate([file], matches=0, seed=1)
     (verdict,) = validate([file], matches=3, seed=1)
@@ -74,14 +74,14 @@ def test_random_matches_show_more(tmp_path: Path, text: str, severity: str, mess
 
 
 def test_good_sheet_is_played(tmp_path: Path) -> None:
-    """All matches, and nothing to say."""
+    """A good sheet has no remarks after all matches."""
     (verdict,) = validate([sheet(tmp_path, "sheet.kif", GOOD)], matches=3, seed=1)
     assert verdict.remarks == ()
     assert verdict.matches == 3
 
 
 def test_sheet_that_explodes_costs_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are checked all the same."""
+    """A sheet that explodes is an error; the others are checked."""
     endless = GOOD + "(<= (big (s ?x)) (big ?x)) (big 0) (<= (next (f 4)) (big 1) (does a go))\n"
     monkeypatch.setattr(module, "SHEET_SECONDS", 2)
     files = [sheet(tmp_path, "endless.kif", endless + "(<= (role ?x) (big ?x))"), sheet(tmp_path, "good.kif", GOOD)]
@@ -91,7 +91,7 @@ def test_sheet_that_explodes_costs_one_error(tmp_path: Path, monkeypatch: pytest
 
 
 def test_nothing_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An empty folder, and a name that is none."""
+    """An empty folder and an unknown name are wrong input."""
     assert main(["validate", str(tmp_path)]) == WRONG_INPUT
     assert "no rulesheets in this folder" in capsys.readouterr().err
     assert main(["validate", "nothing"]) == WRONG_INPUT

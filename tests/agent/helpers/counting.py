@@ -1,4 +1,4 @@
-"""An assistant that counts, and waiting for what happens in other threads and processes."""
+"""An assistant that counts; waiting for other threads and processes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from agent.search.team import Assistant, Setting
 from games.machine import State
 
 PATIENCE = 300.0
-"""Seconds after which what a test waits for will not come any more. Only what hangs takes that long."""
+"""Seconds after which a test stops waiting."""
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Returns when a condition holds."""
+    """Waits until a condition holds."""
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, f"nothing came of it in {PATIENCE:g} s"
@@ -23,7 +23,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 class Counting(Setting):
-    """Helpers count from a number on for as long as they are to search."""
+    """A search that counts from a number on."""
 
     def __init__(self, first: int) -> None:
         self.first = first
@@ -33,7 +33,7 @@ class Counting(Setting):
 
 
 class Counter(Assistant):
-    """Answers who it is, what it searches, what it was told last, and how far it has counted."""
+    """Answers with its identity, its question, the last note, and its count."""
 
     def __init__(self, who: tuple[object, ...], first: int) -> None:
         self.who, self.first = who, first

@@ -17,7 +17,7 @@ from agent.helpers.messages import Content, HelperAnswer, HelperFailed, Join, No
 
 
 def main(mode: str, counter: Path) -> None:
-    """Until the requests end."""
+    """Serves requests to their end."""
     requests, responses = Connection(os.dup(0), writable=False), Connection(os.dup(1), readable=False)
     starts = len(counter.read_text()) if counter.exists() else 0
     counter.write_text("x" * (starts + 1))

@@ -43,7 +43,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def new_node(cluster: Any) -> Iterator[Callable[[], Any]]:
-    """This process keeps to one core, and leaves the others to helpers: adds a node that may use them all."""
+    """Adds a node that may use all cores but one, which this process keeps to."""
     cores = os.sched_getaffinity(0)
     if len(cores) < 2:
         pytest.skip("needs two cores")
@@ -61,7 +61,7 @@ def new_node(cluster: Any) -> Iterator[Callable[[], Any]]:
 
 
 def helper_processes() -> set[int]:
-    """The processes in which helpers run: Ray names them after the actor's class."""
+    """Process IDs of helpers: Ray names processes after the actor's class."""
     found = set()
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -71,7 +71,7 @@ def helper_processes() -> set[int]:
 
 
 def test_a_helper_that_is_killed_comes_back(cluster: Any, new_node: Callable[[], Any]) -> None:
-    """Every turn has its answer, with a helper or without; helpers end with the team."""
+    """Every turn gets an answer, with or without a helper; helpers end with the team."""
     others = helper_processes()
     machine = compile_rules(check(read_rulesheet(text("connect_four"))))
     with closing(ClusterTeam(cluster.address)) as team:
@@ -99,7 +99,7 @@ def test_a_helper_that_is_killed_comes_back(cluster: Any, new_node: Callable[[],
             search.advance(tuple(joint), state)
 
         def helped() -> bool:
-            """By an answer to this turn's question: in every second turn there is no choice but `noop`."""
+            """Whether a helper answers this turn's question; every second turn has no choice but `noop`."""
             moves = {machine.move_index(0, move) for move in machine.legal(state, 0)}
             return any(
                 isinstance(answer, RootReport) and answer.results > 0 and set(answer.moves.tolist()) == moves
@@ -120,7 +120,7 @@ def test_a_helper_that_is_killed_comes_back(cluster: Any, new_node: Callable[[],
 
 
 def test_a_cluster_that_is_not_there_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    """The match goes on without helpers, and looks for them again."""
+    """The match goes on without helpers, and the team looks for them again."""
     with closing(ClusterTeam("127.0.0.1:1")) as team:
         until(lambda: "no helpers of cluster" in caplog.text)
         assert team.size == 0

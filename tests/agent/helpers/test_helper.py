@@ -1,4 +1,4 @@
-"""A helper follows the newest order, keeps what it can use again, and outlives what fails."""
+"""A helper follows the newest order, keeps reusable contents, and survives failures."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ORDER = Order(1, 7, 8, 20, b"first", working=True)
 
 
 class Listener:
-    """A helper with what it tells."""
+    """A helper and its messages."""
 
     def __init__(self) -> None:
         self.helper = Helper(3)
         self.last: Any = None
 
     def hears(self, question: int) -> bool:
-        """Whether something is heard on a question, `last` then."""
+        """Whether an answer to a question arrives; it is then `last`."""
         heard = self.helper.listen(0.0)
         assert isinstance(heard, Heard)
         if heard.question != question or heard.data is None:
@@ -40,7 +40,7 @@ def listener() -> Listener:
 
 
 def test_it_searches_what_it_is_told(listener: Listener) -> None:
-    """In the game, with the setting, and as the number that it was given."""
+    """A helper searches the given game with the given setting and number."""
     listener.helper.tell(ORDER, GAME, SETTING)
     until(lambda: listener.hears(20))
     assert listener.last[:4] == ("game", 1, 3, b"first")
@@ -48,7 +48,7 @@ def test_it_searches_what_it_is_told(listener: Listener) -> None:
 
 
 def test_orders_that_were_overtaken_are_ignored(listener: Listener) -> None:
-    """They may come late."""
+    """An order that arrives after a newer one is dropped."""
     listener.helper.tell(replace(ORDER, number=5, question=21, state=b"second"), GAME, SETTING)
     until(lambda: listener.hears(21))
     listener.helper.tell(ORDER, GAME, SETTING)
@@ -58,7 +58,7 @@ def test_orders_that_were_overtaken_are_ignored(listener: Listener) -> None:
 
 
 def test_it_rests_and_goes_on(listener: Listener) -> None:
-    """With what it had found out; nothing new is told twice."""
+    """A helper that goes on keeps its results, and reports none twice."""
     listener.helper.tell(ORDER, GAME, SETTING)
     until(lambda: listener.hears(20) and listener.last[-1] > 110)
     listener.helper.tell(replace(ORDER, number=2, working=False), GAME, SETTING)
@@ -70,7 +70,7 @@ def test_it_rests_and_goes_on(listener: Listener) -> None:
 
 
 def test_contents_are_fetched_once() -> None:
-    """A game may be large."""
+    """Large contents such as games are kept for later orders."""
     fetched: list[bytes] = []
 
     def fetch(content: bytes) -> bytes:
@@ -90,7 +90,7 @@ def test_contents_are_fetched_once() -> None:
 
 
 def test_notes_are_for_one_question(listener: Listener) -> None:
-    """One that comes before its question is kept for it; others are not taken."""
+    """A note that comes before its question waits for it; notes to other questions are dropped."""
     listener.helper.listen(0.0, Note(21, pickle.dumps("for the second")))
     listener.helper.tell(ORDER, GAME, SETTING)
     until(lambda: listener.hears(20))
@@ -100,7 +100,7 @@ def test_notes_are_for_one_question(listener: Listener) -> None:
 
 
 def test_it_outlives_what_fails(listener: Listener) -> None:
-    """A search that fails, and a setting that cannot be read; the next order may be another matter."""
+    """After a failed search, or an unreadable setting, the next order is followed."""
     listener.helper.tell(replace(ORDER, state=b"broken"), GAME, SETTING)
     listener.helper.tell(replace(ORDER, number=2, setting=5, question=21), GAME, b"no setting")
     listener.helper.tell(replace(ORDER, number=3, question=22), GAME, SETTING)
@@ -108,7 +108,7 @@ def test_it_outlives_what_fails(listener: Listener) -> None:
 
 
 def test_it_takes_no_core_of_the_worker() -> None:
-    """Where the worker uses all that there are, the helper refuses."""
+    """The helper refuses where the worker uses all cores."""
     import os
 
     ready = Helper(0).prepare(Place(machine_name(), frozenset(os.sched_getaffinity(0))))

@@ -1,4 +1,4 @@
-"""What the broker does with helpers as they come and go, on a Ray that is made up."""
+"""The broker's helpers come and go, on a fake Ray."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ ORDER = Order(5, 1, 2, 4, b"state", working=True)
 
 
 class Pending:
-    """What a call will return, once `value` is set; an exception is raised."""
+    """The future result of a call: `value`, once set; an exception is raised."""
 
     value: object = None
 
 
 @dataclass
 class Method:
-    """One that is called with `remote`."""
+    """A method that is called with `remote`."""
 
     remote: Callable[..., object]
 
 
 @dataclass
 class Object:
-    """In the store."""
+    """An object in the store."""
 
     data: bytes
 
 
 class Actor:
-    """A helper: notes the orders that it gets, and with what objects."""
+    """A helper that notes its orders and their objects."""
 
     def __init__(self) -> None:
         self.ready, self.heard = Pending(), Pending()
@@ -48,13 +48,13 @@ class Actor:
         self.tell = Method(lambda order, game, setting: self.told.append((order, game[0], setting[0])))
 
     def works(self) -> None:
-        """Is ready from now on."""
+        """Becomes ready."""
         self.ready.value = HelperReady("somewhere", sources_digest())
 
 
 @dataclass
 class MadeUpRay:
-    """As much of Ray as is used."""
+    """The used parts of Ray."""
 
     nodes_there: dict[str, int] = field(default_factory=dict)
     """Cores by node."""
@@ -92,7 +92,7 @@ class MadeUpRay:
 
 
 class Broker:
-    """A group of helpers, and what it has passed on."""
+    """A group of helpers, and the answers it has passed on."""
 
     def __init__(self) -> None:
         self.answers: list[HelperAnswer] = []
@@ -113,7 +113,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> MadeUpRay:
 
 
 def test_helpers_share_contents_until_one_is_lost(made_up: MadeUpRay) -> None:
-    """A copy may have been lost with it, where Ray would look for it for long: later helpers get other objects."""
+    """After the loss of a helper others get new objects, as Ray would look for lost copies for long."""
     broker = Broker()
     made_up.nodes_there = {"a": 1, "b": 1}
     broker.group.step(0.0)
@@ -148,7 +148,7 @@ def test_helpers_share_contents_until_one_is_lost(made_up: MadeUpRay) -> None:
 
 
 def test_a_node_is_left_alone_whose_helpers_fail(made_up: MadeUpRay) -> None:
-    """Before they are ready; what it lacks, it will lack the next time."""
+    """A node whose helpers fail before they are ready gets no more."""
     broker = Broker()
     made_up.nodes_there = {"a": 1}
     for _ in range(module.MOST_FAILURES):

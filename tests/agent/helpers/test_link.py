@@ -1,4 +1,4 @@
-"""The worker's end never waits, whatever its broker does; answers to other questions do not count."""
+"""The worker's end never waits for its broker; answers to other questions do not count."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
 
 def test_answers_are_left_for_the_engine(start: Start) -> None:
-    """The newest of each helper, to the present question; it hears them, and what it says to them is passed on."""
+    """The engine gets the newest answer of each helper, and its notes are passed on."""
     team = start("answers")
     heard: list[object] = []
 
@@ -56,7 +56,7 @@ def test_answers_are_left_for_the_engine(start: Start) -> None:
 
 
 def test_answers_to_other_questions_are_dropped(start: Start) -> None:
-    """Late ones, and those that cannot be read; nothing is known of a question that was just asked."""
+    """Late and unreadable answers are dropped; a new question has no answers yet."""
     team = start("answers")
     setting = Counting(1)
     team.ask(setting, b"first")
@@ -67,7 +67,7 @@ def test_answers_to_other_questions_are_dropped(start: Start) -> None:
 
 
 def test_a_team_that_rests_keeps_its_answers(start: Start) -> None:
-    """To be asked the same again changes nothing about what is known."""
+    """The same question asked again keeps its answers."""
     team = start("answers")
     setting = Counting(1)
     team.ask(setting, b"first")
@@ -80,7 +80,7 @@ def test_a_team_that_rests_keeps_its_answers(start: Start) -> None:
 
 
 def test_nothing_is_heard_while_a_team_rests(start: Start) -> None:
-    """An engine that does not think is not disturbed."""
+    """An engine is not called while it does not think."""
     team = start("answers")
     heard: list[object] = []
     setting = Counting(1)
@@ -92,7 +92,7 @@ def test_nothing_is_heard_while_a_team_rests(start: Start) -> None:
 
 
 def test_only_who_has_asked_sends_a_team_to_rest(start: Start) -> None:
-    """One search may come to its end when the next one has begun."""
+    """The end of an earlier search does not stop the next one."""
     team = start("answers")
     first, second = Counting(1), Counting(2)
     team.ask(first, b"first")
@@ -104,7 +104,7 @@ def test_only_who_has_asked_sends_a_team_to_rest(start: Start) -> None:
 
 
 def test_a_broker_that_dies_is_followed_by_another(start: Start, tmp_path: Path) -> None:
-    """It is told game, setting and question again."""
+    """The new broker gets game, setting and question."""
     team = start("dies")
     team.ask(Counting(1), b"first")
     until(lambda: team.answers() == ((b"first", True, True),))
@@ -112,7 +112,7 @@ def test_a_broker_that_dies_is_followed_by_another(start: Start, tmp_path: Path)
 
 
 def test_without_ray_there_is_a_warning(start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """And a team that never answers."""
+    """Without Ray, a warning is logged, and the team never answers."""
     team = start("lacks")
     until(lambda: "there is no Ray" in caplog.text)
     team.ask(Counting(1), b"first")
@@ -122,7 +122,7 @@ def test_without_ray_there_is_a_warning(start: Start, tmp_path: Path, caplog: py
 
 
 def test_a_broker_that_hangs_keeps_nobody_waiting(start: Start) -> None:
-    """However much it has not read."""
+    """No amount of unread messages makes the engine wait."""
     team = start("hangs")
     settings = [Counting(n) for n in range(2000)]
     for setting in settings:
@@ -132,14 +132,14 @@ def test_a_broker_that_hangs_keeps_nobody_waiting(start: Start) -> None:
 
 
 def test_a_program_that_is_missing_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    """As on a machine that can start no more processes."""
+    """A broker that cannot be started is a warning."""
     with closing(ClusterTeam("auto", 0, ("/nonexistent/broker",))) as team:
         until(lambda: "cannot be started" in caplog.text)
         assert team.size == 0
 
 
 def test_the_game_comes_first(tmp_path: Path) -> None:
-    """Else helpers would not know what to search."""
+    """The game is sent before the first question."""
     command = (sys.executable, str(FAKE), "answers", str(tmp_path / "starts"))
     with closing(ClusterTeam("auto", 0, command)) as team, pytest.raises(ValueError, match="game"):
         team.ask(Counting(1), b"first")
@@ -147,12 +147,12 @@ def test_the_game_comes_first(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("address", ["", "here", "ray://127.0.0.1:10001", "127.0.0.1"])
 def test_bad_addresses_are_refused_at_once(address: str) -> None:
-    """Ray would try for minutes."""
+    """An address that is none raises at once; Ray would try for minutes."""
     with pytest.raises(InputError, match="HOST:PORT"):
         check_reachable(address)
 
 
 def test_cluster_that_does_not_answer_may_do_so_later() -> None:
-    """Which is another matter than an address that is none."""
+    """A cluster that does not answer is no wrong address: the error says so."""
     with pytest.raises(NoClusterError, match="refused"):
         check_reachable("127.0.0.1:1")

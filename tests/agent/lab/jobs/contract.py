@@ -1,4 +1,4 @@
-"""What every executor promises."""
+"""The contract of all executors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.agent.lab.jobs.jobs import Dice, dice, thrown
 
 
 def check_results(executor: Executor, folder: Path, jobs: int) -> None:
-    """Results are those of the seeds, each once, in the order in which their job makes them; cores are not shared.
+    """Results are those of the seeds, each once, in the order of their job; cores are not shared.
 
     The first `jobs` jobs are under way at the same time.
     """
@@ -40,7 +40,7 @@ def check_results(executor: Executor, folder: Path, jobs: int) -> None:
 
 
 def check_losses(executor: Executor, folder: Path) -> None:
-    """A job whose worker is killed once makes all its results once; twice, it is lost, and the others are not."""
+    """A job whose worker is killed once makes all its results once; one killed twice is lost, and others go on."""
     jobs = [Dice(0), Dice(1, killed=1), Dice(2, killed=2), Dice(3)]
     told: list[str] = []
     results: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Jobs for tests of executors, and what comes of them."""
+"""Jobs for tests of executors, and their results."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Dice:
     seed: int
     throws: int = 3
     killed: int = 0
-    """How often the process that throws is killed after its first throw."""
+    """Number of times that the process is killed after its first throw."""
     wait_for: str = ""
-    """A file: the job says that it has begun by writing its seed there, and goes on when the file `go` is beside it."""
+    """File to which the job writes its seed; it goes on when the file `go` is beside it."""
 
 
 def throw(folder: Path, factor: int, job: Dice) -> Iterator[tuple[int, int, tuple[int, ...]]]:
@@ -47,34 +47,34 @@ def throw(folder: Path, factor: int, job: Dice) -> Iterator[tuple[int, int, tupl
 
 
 def open_dice(folder: Path, factor: int) -> Callable[[Dice], Iterator[tuple[int, int, tuple[int, ...]]]]:
-    """In a worker: what throws."""
+    """In a worker: returns the function that throws."""
     return partial(throw, folder, factor)
 
 
 def refuse() -> Callable[[Dice], Iterator[int]]:
-    """In a worker: cannot be opened."""
+    """In a worker: fails to open."""
     raise ValueError("no dice")
 
 
 def die() -> Callable[[Dice], Iterator[int]]:
-    """In a worker: does not live to be opened."""
+    """In a worker: dies while opening."""
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
 
 
 def dice(folder: Path, factor: int = 1) -> JobSession[Dice, tuple[int, int, tuple[int, ...]]]:
-    """Throws dice; what it notes is in `folder`."""
+    """Returns a session that throws dice, with notes in `folder`."""
     return JobSession(partial(open_dice, folder, factor))
 
 
 def thrown(seed: int, throws: int = 3, factor: int = 1) -> list[int]:
-    """What a job throws."""
+    """Returns the throws of a job."""
     dice = random.Random(seed)
     return [factor * dice.randint(1, 6) for _ in range(throws)]
 
 
 def slower_each_time() -> float:
-    """In a worker: takes the second machine that it is asked of for half as fast as the first one."""
+    """In a worker: reports the second machine to be half as fast as the first."""
     with (Path(tempfile.gettempdir()) / "measured").open("a") as file:
         file.write("x")
         file.flush()

@@ -1,4 +1,4 @@
-"""An executor that loses its first task, for those who have to tell of it."""
+"""An executor that loses its first task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an executor has to do: order, exclusion, second tries."""
+"""The tasks of a run: order, exclusion, second attempts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agent.lab.jobs.executor import Task
 
 
 def test_tasks_begin_in_order_as_far_as_they_may() -> None:
-    """A task waits while another one uses what it needs alone; those behind it do not."""
+    """A task waits while another one uses a resource that it needs; later tasks do not."""
     alone = frozenset({"player"})
     agenda = Agenda([Task("a", alone), Task("b", alone), Task("c")])
     assert [agenda.take(), agenda.take(), agenda.take()] == [0, 2, None]
@@ -21,7 +21,7 @@ def test_tasks_begin_in_order_as_far_as_they_may() -> None:
 
 
 def test_lost_task_is_run_again_once_and_makes_nothing_twice() -> None:
-    """It is the next one to begin; results that were passed on already are not new."""
+    """A lost task is the next to begin, and its earlier results are not new."""
     agenda = Agenda([Task("a"), Task("b")])
     assert agenda.take() == 0
     assert agenda.is_new(0)
@@ -36,7 +36,7 @@ def test_lost_task_is_run_again_once_and_makes_nothing_twice() -> None:
 
 
 def test_machines_of_different_speed_are_told_of() -> None:
-    """From a tenth of difference on, with both ends named."""
+    """A difference of a tenth is reported, with the slowest and the fastest machine."""
     assert warning([]) is None
     assert warning([("a", 100.0), ("b", 91.0)]) is None
     text = warning([("a", 100.0), ("b", 85.0), ("c", 98.0)])

@@ -1,4 +1,4 @@
-"""The executor of this machine, and what all executors promise: `contract` is run against the other one as well."""
+"""The executor of this machine, by the contract of all executors."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ JOBS = min(2, len(os.sched_getaffinity(0)))
 
 
 def test_results_are_those_of_the_seeds(tmp_path: Path) -> None:
-    """Whoever carries them out; at the same time they use different cores."""
+    """Results do not depend on the process; jobs at the same time use different cores."""
     check_results(LocalExecutor(JOBS), tmp_path, JOBS)
 
 
 def test_lost_jobs_are_run_again_once(tmp_path: Path) -> None:
-    """A worker that is killed costs nothing; a job that kills its worker twice is reported, and the others go on."""
+    """A killed worker costs nothing; a job that kills its worker twice is lost, and others go on."""
     check_losses(LocalExecutor(JOBS), tmp_path)
 
 
 def test_worker_that_cannot_begin_is_an_error(tmp_path: Path) -> None:
-    """What opening a session raises is raised; a process that ends before it has begun is not started again."""
+    """Errors of opening a session are raised; a process that dies while opening is not restarted."""
     with pytest.raises(ValueError, match="no dice"):
         list(LocalExecutor(1).run(JobSession(refuse), [Task(Dice(1))]))
     with pytest.raises(LostWorkerError, match="before it could begin"):
@@ -36,13 +36,13 @@ def test_worker_that_cannot_begin_is_an_error(tmp_path: Path) -> None:
 
 
 def test_more_cores_than_there_are(tmp_path: Path) -> None:
-    """Is wrong input, before anything is started."""
+    """More cores than there are is wrong input, before anything starts."""
     with pytest.raises(InputError, match="cores are wanted"):
         LocalExecutor(1).run(JobSession(dice(tmp_path).open, cores=10_000), [Task(Dice(1))])
 
 
 def test_cores_are_claimed_by_one_worker_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one has, another does not get, until it is given back."""
+    """A claimed core is nobody else's until it is given back."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     available = len(os.sched_getaffinity(0))
     claim = claim_cores(available)

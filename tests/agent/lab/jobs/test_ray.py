@@ -1,4 +1,4 @@
-"""The executor on a Ray cluster of two nodes of one CPU each, both on this machine: simulated, as it were."""
+"""The executor on a Ray cluster of two nodes of one CPU, both on this machine."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ class Nodes:
 
     cluster: Any
     second: Any
-    """The node that may be killed."""
+    """A node that may be killed."""
 
     @property
     def address(self) -> str:
         return str(self.cluster.address)
 
     def kill_second(self) -> None:
-        """As a power cut would: its processes end without a word."""
+        """Kills the node, as a power cut would."""
         self.cluster.remove_node(self.second, allow_graceful=False)
 
     def start_second(self) -> None:
-        """Starts another one in its place."""
+        """Starts another node in its place."""
         self.second = self.cluster.add_node(**NODE)
 
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
-    """One cluster for all tests. Its sockets have names that may not be long, and its locks of cores are its own."""
+    """One cluster for all tests, in a folder with a short name, as those of sockets have to be."""
     from ray.cluster_utils import Cluster
 
     folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")
@@ -83,29 +83,29 @@ def nodes() -> Iterator[Nodes]:
 
 @pytest.fixture
 def executor(nodes: Nodes) -> Iterator[RayExecutor]:
-    """Both nodes, without measuring how fast they are."""
+    """An executor on both nodes, without measuring their speed."""
     with RayExecutor(nodes.address, calibrate=None) as executor:
         yield executor
 
 
 def test_results_are_those_of_the_seeds(executor: RayExecutor, tmp_path: Path) -> None:
-    """As on this machine; the two nodes, which are on one machine here, use different cores."""
+    """Results do not depend on the node; the two nodes use different cores."""
     check_results(executor, tmp_path, 2)
 
 
 def test_lost_jobs_are_run_again_once(executor: RayExecutor, tmp_path: Path) -> None:
-    """As on this machine, where only a worker's process is lost and not its node."""
+    """A killed worker, whose node remains, costs nothing; killed twice, its job is lost."""
     check_losses(executor, tmp_path)
 
 
 def test_jobs_that_no_node_has_the_cpus_for(executor: RayExecutor, tmp_path: Path) -> None:
-    """Are wrong input, not waited for."""
+    """Jobs that need more CPUs than any node has are wrong input."""
     with pytest.raises(InputError, match="no machine of the cluster has 2 CPUs"):
         executor.check(2)
 
 
 def test_machines_are_compared(nodes: Nodes, tmp_path: Path) -> None:
-    """Each is measured once, and who waits for results is told where they differ."""
+    """Each machine is measured once, and differences are reported."""
     told: list[str] = []
     with RayExecutor(nodes.address, calibrate=slower_each_time) as executor:
         for _ in range(2):
@@ -122,7 +122,7 @@ def test_machines_are_compared(nodes: Nodes, tmp_path: Path) -> None:
 
 
 def test_table_of_a_tournament_is_that_of_local_processes(nodes: Nodes, tmp_path: Path) -> None:
-    """The same players, games and seed, by the command; every match says where it was played."""
+    """The command gives the same table for the same players, games and seed."""
     command = ["tournament", "tic_tac_toe", "--players", "random:1,random:2,legal", "--rounds", "2", "--opening", "1"]
     local, spread = tmp_path / "local.json", tmp_path / "spread.json"
     assert main([*command, "--jobs", "1", "--json", str(local)]) == OK
@@ -131,7 +131,7 @@ def test_table_of_a_tournament_is_that_of_local_processes(nodes: Nodes, tmp_path
 
 
 def test_training_is_that_of_local_processes(executor: RayExecutor, tmp_path: Path) -> None:
-    """The same seeds give the same games and the same weights, wherever they are played."""
+    """The same seeds give the same games and weights on a cluster."""
     results = []
     for name, where in (("local", LocalExecutor(1)), ("spread", executor)):
         plan = ReversiCampaign(
@@ -146,13 +146,13 @@ def test_training_is_that_of_local_processes(executor: RayExecutor, tmp_path: Pa
 
 
 def arrays_of(path: Path) -> dict[str, bytes]:
-    """What a file of arrays holds."""
+    """Returns the arrays of a file."""
     with np.load(path) as arrays:
         return {name: arrays[name].tobytes() for name in arrays.files}
 
 
 def test_node_that_is_killed_costs_nothing(nodes: Nodes, tmp_path: Path) -> None:
-    """What was under way there is played elsewhere, once more; another node that joins meanwhile takes part."""
+    """Jobs of a killed node are run again elsewhere; a node that joins meanwhile takes part."""
     told: list[str] = []
     results: dict[int, list[int]] = {}
     places: dict[str, int] = {}
@@ -183,13 +183,13 @@ def test_node_that_is_killed_costs_nothing(nodes: Nodes, tmp_path: Path) -> None
     ],
 )
 def test_cluster_that_is_not_there(address: str, message: str) -> None:
-    """Is said to be so at once, by its address."""
+    """An unreachable cluster is reported at once, with its address."""
     with pytest.raises(InputError, match=f"{address}: .*{message}"):
         connect(address)
 
 
 def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has not installed it is told how to."""
+    """The error without Ray says how to install it."""
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=r"pip install 'ggp-agent\[cluster\]'"):
         connect("auto")

@@ -17,7 +17,7 @@ def test_expected_scores_are_reproduced() -> None:
 
 
 def test_strengths_are_recovered_through_others() -> None:
-    """Players that never met are compared by those that both have met."""
+    """Players that never met are compared through common opponents."""
     strength = {"a": 4.0, "b": 2.0, "c": 1.0, "d": 0.5}
     wins = {
         (x, y): 1e5 * strength[x] / (strength[x] + strength[y])
@@ -29,7 +29,7 @@ def test_strengths_are_recovered_through_others() -> None:
 
 
 def test_who_won_all_games_has_a_finite_rating() -> None:
-    """And one that grows with the number of games, with an interval that is wide."""
+    """A player that won all its games has a finite rating that grows with them, and a wide interval."""
     few = ratings(["a", "b"], {("a", "b"): 4.0})
     many = ratings(["a", "b"], {("a", "b"): 400.0})
     assert 0 < few["a"].elo < many["a"].elo < math.inf
@@ -37,7 +37,7 @@ def test_who_won_all_games_has_a_finite_rating() -> None:
 
 
 def test_interval_is_that_of_the_share() -> None:
-    """Of even players: the difference is known to 1.96 / sqrt(n / 4) in log odds, each one to half of that."""
+    """Even players differ by 1.96 / sqrt(n / 4) in log odds, at most; each rating has half of that."""
     n = 10_000.0
     rating = ratings(["a", "b"], {("a", "b"): n / 2, ("b", "a"): n / 2})["a"]
     half = 400 / math.log(10) * 1.96 / math.sqrt(n / 4) / 2
@@ -46,6 +46,6 @@ def test_interval_is_that_of_the_share() -> None:
 
 
 def test_nobody() -> None:
-    """No players, and a player without games."""
+    """No players have no ratings; one without games has 0."""
     assert ratings([], {}) == {}
     assert ratings(["a"], {})["a"].elo == 0.0

@@ -29,7 +29,7 @@ SETTINGS = Settings(seed=0, opening_plies=2, start_clock=600, play_clock=600, sc
 def play(
     first: str, second: str, settings: Settings = SETTINGS, *, game: str = "tic_tac_toe", number: int = 1
 ) -> MatchResult:
-    """A match of a round between two players."""
+    """Plays a match of a round between two players."""
     contenders = parse_contenders([f"first={first}", f"second={second}"], list(ENGINES))
     sheet = load(game)
     player = MatchPlayer(settings, {c.label: c for c in contenders}, {sheet.name: sheet})
@@ -37,7 +37,7 @@ def play(
 
 
 def turns_of(result: MatchResult, seat: int) -> Turns:
-    """The turns of an engine."""
+    """Returns the turns of an engine."""
     turns = result.turns[seat]
     assert turns is not None
     return turns
@@ -68,12 +68,12 @@ class Scripted(Engine):
 
 
 def scripted(claims: Callable[[int], Score]) -> Maker:
-    """An engine that claims a score at its turn of that number, and thinks until it is stopped."""
+    """Returns an engine that claims a score by the number of its turn, and thinks until it is stopped."""
     return lambda machine, role: Scripted(machine, role, claims)
 
 
 def end_of(machine: StateMachine, result: MatchResult) -> State:
-    """The state at the end of a match, all of whose moves are legal."""
+    """Returns the state at the end of a match, whose moves have to be legal."""
     state = machine.initial()
     for joint in [*result.opening, *result.moves]:
         moves = [read_one(move) for move in joint]
@@ -115,7 +115,7 @@ def test_proofs_end_turns_and_are_noted() -> None:
 def test_proven_from_is_kept_to_the_end(
     monkeypatch: pytest.MonkeyPatch, proven: list[bool], expected: int | None
 ) -> None:
-    """A result counts as proven from the first of the turns on that are proven up to the engine's last."""
+    """A result counts as proven from the first of an unbroken series of proven turns up to the last."""
     monkeypatch.setitem(ENGINES, "scripted", scripted(lambda turn: Score(50.0, proven[turn])))
     result = play("scripted@0.02", "scripted@0.02", replace(SETTINGS, opening_plies=0))
     # First legal moves only: the first role has its line with its fourth mark.
@@ -140,7 +140,7 @@ def test_clock_and_broken_promises(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_players_without_an_engine_have_no_turns() -> None:
-    """Their seats hold None."""
+    """The seat of a random player has no turns."""
     assert play("random", "montecarlo@0.01").turns[0] is None
 
 

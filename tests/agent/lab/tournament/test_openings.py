@@ -56,7 +56,7 @@ def test_balanced_openings_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_matches_of_a_round_share_a_balanced_opening(tmp_path: Path) -> None:
-    """Also where the round was interrupted, and with players that join later."""
+    """All matches of a round have one balanced opening, after interruptions and with new players, too."""
     log = tmp_path / "log"
 
     def openings(players: list[str]) -> list[str]:

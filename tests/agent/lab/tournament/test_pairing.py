@@ -1,4 +1,4 @@
-"""Who meets whom."""
+"""Players, and their choice for roles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENGINES = ["general", "tree"]
 @pytest.mark.parametrize("players", range(1, 6))
 @pytest.mark.parametrize("roles", range(1, 5))
 def test_every_player_has_every_role_equally_often(players: int, roles: int) -> None:
-    """Also where there are fewer players than roles; no match is there twice."""
+    """Roles are shared equally, with fewer players than roles, too; no match comes twice."""
     names = [f"player {number}" for number in range(players)]
     tables = seatings(names, roles)
     assert len(set(tables)) == len(tables)
@@ -29,12 +29,12 @@ def test_every_player_has_every_role_equally_often(players: int, roles: int) -> 
 
 
 def test_two_roles_are_a_double_round_robin() -> None:
-    """All pairs, both orders."""
+    """For two roles, all pairs meet in both orders."""
     assert sorted(seatings(["a", "b", "c"], 2)) == [(a, b) for a in ("a", "b", "c") for b in ("a", "b", "c") if a != b]
 
 
 def test_players_by_name() -> None:
-    """What a player is, and what it is called."""
+    """Players are read with names, engines, times and seeds."""
     engine = parse_contender("fast=general@0.2+5", ENGINES)
     assert (engine.label, engine.engine, engine.seconds, engine.start_seconds) == ("fast", "general", 0.2, 5.0)
     assert parse_contender("general@1", ENGINES).label == "general@1"
@@ -58,7 +58,7 @@ def test_players_by_name() -> None:
     ],
 )
 def test_players_that_make_no_sense(text: str, message: str) -> None:
-    """The message says what would."""
+    """The message names valid players."""
     with pytest.raises(InputError, match=message):
         parse_contender(text, ENGINES)
 
@@ -73,7 +73,7 @@ def test_players_are_told_apart() -> None:
 
 
 def test_an_address_cannot_play_two_roles() -> None:
-    """Of one match."""
+    """An address cannot play two roles of a match."""
     contenders = parse_contenders(["http://host:1", "legal"], ENGINES)
     assert len(schedule(contenders, [load("tic_tac_toe")], 2)) == 4
     with pytest.raises(InputError, match="at least 3 players"):

@@ -21,7 +21,7 @@ CONTENDERS = parse_contenders(["a=random:1", "b=random:2", "c=legal"], [])
 
 
 def result(game: str, seats: str, goals: list[int | None], *errors: int, outcome: str = "finished") -> MatchResult:
-    """A match with those goals; `errors` are the seats of players that were late."""
+    """Returns a match with those goals; `errors` are the seats of late players."""
     late: list[dict[str, object]] = [{"seat": seat, "kind": "late"} for seat in errors]
     roles = [f"role{number}" for number in range(len(seats))]
     return MatchResult(game, 1, list(seats), list(seats), "", roles, outcome, goals, [], [], late, 1.0)
@@ -37,7 +37,7 @@ RESULTS = [
 
 
 def line_of(standings: Standings, player: str) -> dict[str, object]:
-    """A player's line as data."""
+    """Returns a player's line as data."""
     settings = Settings(0, 0, 30, 5, "none", 1)
     table = json.loads(json.dumps(standings.as_json(settings, 1)))["table"]
     found: dict[str, object] = next(line for line in table if line["player"] == player)
@@ -63,7 +63,7 @@ def test_table() -> None:
 
 
 def test_points_by_who_moved_first(capsys: pytest.CaptureFixture[str]) -> None:
-    """Matches in which several chose at once count for neither."""
+    """Points count by who chose first; where several chose at once, for neither."""
     results = [
         replace(result("two", "ab", [100, 0]), chose_first=0),
         replace(result("two", "ba", [0, 100]), chose_first=0),
@@ -81,7 +81,7 @@ def test_points_by_who_moved_first(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_turns_of_engines(capsys: pytest.CaptureFixture[str]) -> None:
-    """Medians of proofs, in which a match without one counts as proven at its end; the longest turn; CPU time."""
+    """Proofs have medians, in which a match without one counts as proven at its end."""
     played = [
         (20, Turns(11, 0, 0.1, 1.0, 0.75)),
         (20, Turns(None, 1, 0.2, 1.0, 0.75)),
@@ -109,7 +109,7 @@ def test_turns_of_engines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_order_of_the_matches_plays_no_part() -> None:
-    """As they end in another order after an interruption, or with more processes."""
+    """The table is the same in any order of matches."""
     settings = Settings(0, 0, 30, 5, "none", 1)
     expected = Standings(CONTENDERS, ["two", "three"], RESULTS).as_json(settings, 1)
     for seed in range(5):
@@ -118,7 +118,7 @@ def test_order_of_the_matches_plays_no_part() -> None:
 
 
 def test_intervals_are_never_empty() -> None:
-    """Also where all goals are equal: a few matches prove little."""
+    """Equal goals have a wide interval, too: a few matches prove little."""
     standings = Standings(CONTENDERS, ["two"], [result("two", "ab", [100, 0])] * 4)
     goals = line_of(standings, "a")["goals"]
     low, high = wilson(1.0, 4)
@@ -127,7 +127,7 @@ def test_intervals_are_never_empty() -> None:
 
 
 def test_games_of_one_role_have_no_ratings(capsys: pytest.CaptureFixture[str]) -> None:
-    """There is nobody to be compared with; the best average comes first."""
+    """Without opponents there are no ratings; the best average comes first."""
     standings = Standings(CONTENDERS, ["one"], [result("one", "a", [10]), result("one", "c", [90])])
     assert [line.contender.label for line in standings.lines] == ["c", "a", "b"]
     assert all(line.rating is None for line in standings.lines)
@@ -136,7 +136,7 @@ def test_games_of_one_role_have_no_ratings(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_printed_table_and_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One row per player, best first; plain text where there is no terminal."""
+    """The table has a row per player, best first; plain text without a terminal."""
     standings = Standings(CONTENDERS, ["two", "three"], RESULTS)
     show(standings)
     shown = capsys.readouterr().out
@@ -153,7 +153,7 @@ def test_printed_table_and_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_lines_for_people() -> None:
-    """A match, and a time."""
+    """Matches and times have short texts."""
     assert describe(RESULTS[1], "here") == "two, round 1: role0 b 50, role1 a 50; errors of players: 2 [here]"
     assert "stalled" in describe(RESULTS[4], "here")
     assert [duration(seconds) for seconds in (12.3, 83.0, 7322.0)] == ["12 s", "1 min 23 s", "2 h 2 min"]

@@ -1,4 +1,4 @@
-"""Who plays one match after the other keeps its helpers, also where the last engine is not gone at once."""
+"""A process that plays many matches keeps its teams of helpers."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from agent.lab.tournament import teams
 
 
 class FakeTeam:
-    """Helpers that are at work, or none."""
+    """A team with helpers at work, or none."""
 
     closed = 0
-    """How many teams were."""
+    """Number of closed teams."""
 
     def __init__(self, address: str, helpers: int) -> None:
         self.size = helpers if address == "ready" else 0
 
     def wait(self, helpers: int, seconds: float) -> bool:
-        """Whether they are there."""
+        """Whether the helpers are there."""
         return self.size >= helpers
 
     def close(self) -> None:
-        """Counts it."""
+        """Counts the closed team."""
         FakeTeam.closed += 1
 
 
 class NoWaiting:
-    """Stands in for the module `time` where nothing is to be waited for."""
+    """Replaces the module `time` where nothing may wait."""
 
     monotonic = staticmethod(time.monotonic)
 
     @staticmethod
     def sleep(seconds: float) -> None:
-        """Is not to happen."""
+        """Fails the test."""
         raise AssertionError("there is nobody to wait for")
 
 
 class FakeEngine:
-    """Part of a cycle, as engines are."""
+    """An engine in a reference cycle, like real ones."""
 
     def __init__(self, team: Any) -> None:
         self.team = team
@@ -52,7 +52,7 @@ class FakeEngine:
 
 @pytest.fixture(autouse=True)
 def empty_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without teams of others."""
+    """Starts each test without teams."""
     monkeypatch.setattr(teams, "ClusterTeam", FakeTeam)
     monkeypatch.setattr(FakeTeam, "closed", 0)
     monkeypatch.setattr(teams, "_idle", {})
@@ -61,13 +61,13 @@ def empty_pool(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def engine(helpers: int = 1) -> Any:
-    """One with so many helpers."""
+    """Returns an engine with that many helpers."""
     made: Any = teams.with_helpers(helpers, FakeEngine)  # type: ignore[arg-type]
     return made
 
 
 def test_next_engine_has_the_team_of_the_last_one() -> None:
-    """Also where something that engine has left running still knows it."""
+    """The next engine gets the team, even if a thread still holds the last engine for a moment."""
     first = engine()
     team = first.team
     ended = threading.Event()
@@ -81,7 +81,7 @@ def test_next_engine_has_the_team_of_the_last_one() -> None:
 
 
 def test_engines_at_the_same_time_have_teams_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second one after a while, in which the first one might have gone; other numbers of helpers at once."""
+    """A second engine waits a while, then gets a team of its own; one with other helpers gets it at once."""
     monkeypatch.setattr(teams, "FREE_SECONDS", 0.1)
     first, second = engine(), engine()
     assert first.team is not second.team
@@ -95,7 +95,7 @@ def test_engines_at_the_same_time_have_teams_of_their_own(monkeypatch: pytest.Mo
 
 
 def test_team_without_helpers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And is not waited for the next time."""
+    """A team without helpers is closed, and the next engine does not wait for it."""
     monkeypatch.setenv("RAY_ADDRESS", "nobody")
     with pytest.raises(InputError, match="1 helpers are wanted, and 0 are at work"):
         engine()
@@ -106,7 +106,7 @@ def test_team_without_helpers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_team_is_free_where_no_engine_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether it does not play the game, or fails."""
+    """A team is free again if the engine does not play the game, or fails."""
     monkeypatch.setattr(teams, "time", NoWaiting)
     seen: list[Any] = []
 

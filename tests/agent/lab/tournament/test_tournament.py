@@ -1,4 +1,4 @@
-"""Whole tournaments: resumed, killed, with players over HTTP and engines beside them."""
+"""Whole tournaments: resumed, killed, with engines and players over HTTP."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ RACE = """
 (<= (ahead ?x ?y) (succ ?y ?x))
 (<= (ahead ?x ?y) (succ ?z ?x) (ahead ?z ?y))
 """
-"""Both step at once, by 0 or 1; who has come further at the end has won."""
+"""Both step at once, by 0 or 1; the one further ahead at the end wins."""
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def games(tmp_path: Path) -> list[str]:
 
 
 def test_killed_and_resumed_it_has_the_table_of_an_uninterrupted_one(tmp_path: Path, games: list[str]) -> None:
-    """3 players, 4 games, 2 rounds; killed in the middle by a signal that nothing can act on, and half a line lost."""
+    """A tournament that was killed, with half a line in its log, ends with the same table."""
     players = "random:1,random:2,legal"
     command = ["tournament", *games, "--players", players, "--rounds", "2", "--opening", "1", "--seed", "5"]
     whole, resumed, log = tmp_path / "whole.json", tmp_path / "resumed.json", tmp_path / "log"
@@ -97,7 +97,7 @@ def test_killed_and_resumed_it_has_the_table_of_an_uninterrupted_one(tmp_path: P
 
 
 def test_rounds_players_and_games_may_be_added(tmp_path: Path, games: list[str]) -> None:
-    """A log goes on to count for a larger tournament, and for a smaller one."""
+    """A log counts for a larger tournament, and for a smaller one."""
     log = tmp_path / "log"
 
     def run(players: list[str], games: list[str], rounds: int) -> int:
@@ -118,7 +118,7 @@ def test_rounds_players_and_games_may_be_added(tmp_path: Path, games: list[str])
 
 
 def test_match_that_is_lost_twice_is_missing_from_the_table(tmp_path: Path, games: list[str]) -> None:
-    """The table says so, and the same tournament with the same log plays it."""
+    """The table counts the lost match; the same tournament with the same log plays it."""
     log = tmp_path / "log"
     contenders = parse_contenders(["random", "legal"], list(ENGINES))
     standings = run_tournament(contenders, games[:2], SETTINGS, rounds=1, executor=Loser(), log=log)
@@ -129,7 +129,7 @@ def test_match_that_is_lost_twice_is_missing_from_the_table(tmp_path: Path, game
 
 
 def test_matches_of_a_round_share_their_opening(games: list[str]) -> None:
-    """Whoever plays; other rounds have others."""
+    """Matches of a round have one opening; other rounds have others."""
     contenders = parse_contenders(["random", "legal"], list(ENGINES))
     settings = Settings(seed=3, opening_plies=2, start_clock=600, play_clock=600, scramble="none", cores=1)
     sheet = load(games[3])
@@ -147,7 +147,7 @@ def test_matches_of_a_round_share_their_opening(games: list[str]) -> None:
 
 
 def test_engines_and_players_over_http_mix(tmp_path: Path) -> None:
-    """An engine in the process plays an agent in one of its own, and a player that is not there is counted as such."""
+    """Engines play agents over HTTP; a missing player is counted as unreachable."""
     contenders = parse_contenders(["agent", "montecarlo@0.01", "gone=http://127.0.0.1:9"], list(ENGINES))
     sheet = load("tic_tac_toe")
     player = MatchPlayer(SETTINGS, {c.label: c for c in contenders}, {sheet.name: sheet})
@@ -164,7 +164,7 @@ def test_engines_and_players_over_http_mix(tmp_path: Path) -> None:
 
 
 def test_agents_end_with_the_process_that_started_them(tmp_path: Path) -> None:
-    """However it ends: a tournament that is killed leaves no agent thinking."""
+    """A killed tournament leaves no agent behind."""
     script = (
         "from agent.refereeing.agent_process import AgentProcess\n"
         "import time\n"
@@ -192,7 +192,7 @@ def _runs(process: int) -> bool:
 
 
 def test_match_without_a_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A game in which nobody can move before its end is counted apart, with its own exit status."""
+    """A match that stalls is counted apart, and has its own exit status."""
     file = tmp_path / "dead_end.kif"
     file.write_text(
         "(role a) (init (f 1)) (<= (legal a go) (true (f 1))) (<= (next (f 2)) (does a go))\n"
@@ -203,7 +203,7 @@ def test_match_without_a_result(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_bar_and_table_on_a_terminal(games: list[str]) -> None:
-    """How far it is and how long it still takes, each match as it ends, and a table with lines at the end."""
+    """A terminal shows progress, time left, each match, and a table with lines."""
     command = ["-m", "agent.cli", "tournament", games[0], "--players", "random,legal", "--jobs", "1"]
     shown = shown_on_a_terminal(*command)
     assert "left:" in shown
@@ -213,7 +213,7 @@ def test_bar_and_table_on_a_terminal(games: list[str]) -> None:
 
 
 def test_engine_that_does_not_play_a_game(capsys: pytest.CaptureFixture[str]) -> None:
-    """Is said to be so, with its name and that of the game."""
+    """The message names engine and game."""
     assert main(["tournament", "tic_tac_toe", "--players", "native@0.1,legal", "--jobs", "1"]) == WRONG_INPUT
     assert "native@0.1, tic_tac_toe: the native engine does not play this game" in capsys.readouterr().err
     assert main(["tournament", "reversi", "--players", "native+1@0.1,legal", "--jobs", "1"]) == WRONG_INPUT
@@ -221,7 +221,7 @@ def test_engine_that_does_not_play_a_game(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_address_without_a_player(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Is found before anything is played; a finished tournament does not need its players any more."""
+    """A missing player is found before anything is played."""
     log = tmp_path / "log"
     command = ["tournament", "tic_tac_toe", "--players", "legal,gone=http://127.0.0.1:9", "--log", str(log)]
     assert main(command) == WRONG_INPUT
@@ -230,7 +230,7 @@ def test_address_without_a_player(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Unknown players, games of one name, more cores than there are, a log of something else."""
+    """Unknown players, games of one name, too many cores and other logs are wrong input."""
     command = ["tournament", "tic_tac_toe", "--players", "random,legal"]
     assert main([*command[:3], "robot,legal"]) == WRONG_INPUT
     assert "robot: a player is" in capsys.readouterr().err
@@ -251,7 +251,7 @@ def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_command_prints_points_and_proofs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also as JSON; proofs end turns, so that the clock plays no part."""
+    """The command shows points and proofs, also as JSON; proofs end turns, whatever the clock."""
     result = tmp_path / "result.json"
     command = "tournament tic_tac_toe --players a=general@600,b=general@600 --balanced --opening 3 --jobs 1 --json"
     assert main([*command.split(), str(result)]) == OK
@@ -268,7 +268,7 @@ def test_command_prints_points_and_proofs(tmp_path: Path, capsys: pytest.Capture
 
 @pytest.mark.parametrize(("ending", "status"), [(signal.SIGINT, INTERRUPTED), (signal.SIGKILL, -signal.SIGKILL)])
 def test_workers_end_with_the_command(tmp_path: Path, ending: signal.Signals, status: int) -> None:
-    """Ctrl-C, which a terminal sends to all processes, ends everything without a traceback; so does a kill."""
+    """Ctrl-C, which a terminal sends to all processes, and a kill end everything, without a traceback."""
     log = tmp_path / "log"
     players = "a=montecarlo@0.02,b=montecarlo@0.02"
     arguments = f"tournament tic_tac_toe --players {players} --rounds 500 --jobs 1 --log {log}".split()

@@ -15,12 +15,12 @@ from games.machine import StateMachine
 
 @pytest.fixture(scope="module")
 def machine() -> StateMachine:
-    """A small game in which players take turns."""
+    """A small game with alternating moves."""
     return Interpreter(load("tic_tac_toe").checked)
 
 
 def records(machine: StateMachine, count: int) -> Iterator[GapRecord]:
-    """The first matches that do not end in the gap."""
+    """Yields the first matches that do not end in the gap."""
     seed = 0
     while count:
         record = play_match(machine, seed)
@@ -31,7 +31,7 @@ def records(machine: StateMachine, count: int) -> Iterator[GapRecord]:
 
 
 def test_moves_after_a_gap_are_legal(machine: StateMachine) -> None:
-    """But for about as many as are known to be risky; and no wrong state is taken for sure and stays so."""
+    """There are hardly more illegal moves than the known risk, and at most one a match."""
     played = list(records(machine, 25))
     assert sum(record.illegal for record in played) <= sum(record.risk for record in played) + 3
     assert all(record.illegal <= 1 for record in played)
@@ -40,13 +40,13 @@ def test_moves_after_a_gap_are_legal(machine: StateMachine) -> None:
 
 
 def test_match_depends_on_its_seed_only(machine: StateMachine) -> None:
-    """However fast the machine is on which it is played."""
+    """The same seed gives the same match."""
     (first,) = records(machine, 1)
     assert play_match(machine, first.seed) == first
 
 
 def test_queries_are_the_clock(machine: StateMachine) -> None:
-    """A search that is given so much time gets as far with it at each run."""
+    """Each query takes the same simulated time."""
     metered = Metered(machine)
     state = metered.initial()
     assert metered.now() == 0
@@ -55,7 +55,7 @@ def test_queries_are_the_clock(machine: StateMachine) -> None:
 
 
 def test_figures() -> None:
-    """Of all matches of one game, as JSON data."""
+    """The figures of a game's matches are JSON data."""
     played = [
         GapRecord(0, 1, 0, turns=5, doubtful=1, illegal=1, risk=0.5, sure_after=2),
         GapRecord(1, 2, 0, turns=3, doubtful=3, sure_after=None),

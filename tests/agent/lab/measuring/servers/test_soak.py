@@ -25,12 +25,12 @@ from protocol.messages import Play, parse
 from protocol.terms import fold_keywords
 
 QUICK = ("server killed", "worker killed", "worker segmentation fault", "journal torn", "half a message", "junk")
-"""Faults that cost a turn no more than what it takes to start a process; others may last for most of a clock."""
+"""Faults that cost a turn no more than the start of a process."""
 
 
 def test_matches_survive_faults() -> None:
-    """Every match is hit by a fault; no move is illegal. Clocks are long enough for any machine: turns of this game are
-    answered as soon as they are proven."""
+    """Every match is hit by a fault; no move is illegal. Clocks are long enough for any machine, as turns of this game
+    are answered as soon as they are proven."""
     heard: list[int] = []
     options = SoakOptions(
         games=("tic_tac_toe",),
@@ -53,7 +53,7 @@ def test_matches_survive_faults() -> None:
 
 
 def test_soak_that_is_ended_reports_what_it_has() -> None:
-    """SIGTERM lets the present turn end; figures of what was played until then are not lost, nor is the handler."""
+    """SIGTERM ends the soak after the current turn, with its figures; the handler is restored."""
     before = signal.getsignal(signal.SIGTERM)
     options = SoakOptions(("tic_tac_toe",), turns=100_000, seconds=3000.0, at_once=1, start_clock=30, play_clock=30)
     report = soak(options, lambda report: signal.raise_signal(signal.SIGTERM))
@@ -63,7 +63,7 @@ def test_soak_that_is_ended_reports_what_it_has() -> None:
 
 
 def test_faults_are_inflicted_and_mended(tmp_path: Path) -> None:
-    """On a process that stands in for a server and its worker: each signal, limit and file is as the fault says."""
+    """Each fault sets its signal, limit or file, on a process that stands in for server and worker."""
     worker = subprocess.Popen([sys.executable, "-c", "import time; print(1, flush=True); time.sleep(600)"], stdout=PIPE)
     assert worker.stdout is not None
     worker.stdout.readline()
@@ -102,7 +102,7 @@ def test_faults_are_inflicted_and_mended(tmp_path: Path) -> None:
 
 
 def test_processes_of_a_server_hang_and_jump_on_request(tmp_path: Path) -> None:
-    """The hooks that Python imports first do what no signal does by itself; the time of day goes back and forth."""
+    """The hooks make processes hang, and the time of day jump."""
     (tmp_path / "sitecustomize.py").write_text(HOOKS)
     code = (
         "import os, signal, time; real = time.time; moved = [];"
@@ -119,7 +119,7 @@ def test_processes_of_a_server_hang_and_jump_on_request(tmp_path: Path) -> None:
 
 
 def test_managers_play_as_theirs_do() -> None:
-    """Of a reply that is no legal move, ggp-base's manager makes a random one, Dresden's the first; both scramble."""
+    """ggp-base's manager replaces an illegal move by a random one, Dresden's by the first; both scramble."""
     sheet = load("tic_tac_toe")
     styles: tuple[Style, ...] = ("ggp-base", "dresden")
     for style in styles:
@@ -143,7 +143,7 @@ def test_managers_play_as_theirs_do() -> None:
 
 
 def test_figures_of_a_report() -> None:
-    """Quantiles of how late replies left, and the longest outage."""
+    """The figures have quantiles of lateness and the longest outage."""
     report = SoakReport(turns=4, lateness=[0.3, 0.1, 0.2, 0.4], outages=[0.5, 0.25], memory=[10, 14, 12])
     figures = report.as_json()
     assert figures["lateness"] == {"median": 0.3, "99%": 0.4, "99.9%": 0.4, "max": 0.4}

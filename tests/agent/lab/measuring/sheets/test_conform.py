@@ -1,4 +1,4 @@
-"""`conform`: what it compares, how it falls back, and what it says."""
+"""`conform`: comparisons, fall-backs and reports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHEET = """
 
 
 def trace() -> dict[str, Any]:
-    """A match of the sheet, as the reference reasoner would write it."""
+    """Returns a trace of the sheet, as the reference reasoner writes it."""
     return {
         "game": "count",
         "roles": ["a"],
@@ -49,7 +49,7 @@ def trace() -> dict[str, Any]:
 
 
 def write_corpus(folder: Path, data: dict[str, Any], sheet: str = SHEET) -> None:
-    """A corpus of one game."""
+    """Writes a corpus of one game."""
     (folder / "traces").mkdir()
     (folder / "count.kif").write_text(sheet)
     with gzip.open(folder / "traces" / "count.json.gz", "wt") as file:
@@ -57,14 +57,14 @@ def write_corpus(folder: Path, data: dict[str, Any], sheet: str = SHEET) -> None
 
 
 def run(folder: Path, games: Sequence[str] = (), **plan: Any) -> tuple[Conformity, list[str]]:
-    """Checks a folder or file, by default with the interpreter; also gives the lines reported."""
+    """Checks a folder or file, by default with the interpreter; returns the lines reported, too."""
     lines: list[str] = []
     plan.setdefault("compile_machine", None)
     return conform(folder, games, ConformPlan(**plan), report=lines.append), lines
 
 
 def test_reports_no_difference_for_an_equal_trace(tmp_path: Path) -> None:
-    """All states are checked, and the result says what was measured."""
+    """All states are checked, and the result holds the measurements."""
     write_corpus(tmp_path, trace())
     result, lines = run(tmp_path)
     assert not result.failed
@@ -77,24 +77,24 @@ def test_reports_no_difference_for_an_equal_trace(tmp_path: Path) -> None:
 
 
 def change_legal(data: dict[str, Any]) -> None:
-    """Another legal move."""
+    """Adds a legal move."""
     data["games"][0]["steps"][0]["legal"][0].append("(add 7)")
 
 
 def change_next(data: dict[str, Any]) -> None:
-    """Another fact after the first move (which then has other legal moves as well)."""
+    """Adds a fact after the first move, with the legal moves that follow from it."""
     data["games"][0]["steps"][1]["state"].append("(n 0)")
     data["games"][0]["steps"][1]["legal"][0] += ["(add 1)", "stay"]
 
 
 def change_terminal(data: dict[str, Any]) -> None:
-    """An end that is none."""
+    """Marks a state as an end."""
     data["games"][0]["steps"][1]["terminal"] = True
     data["games"][0]["steps"][1]["legal"] = None
 
 
 def change_goals(data: dict[str, Any]) -> None:
-    """Another goal at the end."""
+    """Changes the goal at the end."""
     data["games"][0]["goals"] = [50]
 
 

@@ -1,4 +1,4 @@
-"""What compiling the kernels costs, and its budget."""
+"""The cost of compiling the kernels, and its budget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COST = CompileCost([KernelCost("a.large", 2.0, 3.0, 2, 1000), KernelCost("a.smal
 
 
 def test_kernels_keep_their_budget() -> None:
-    """All kernels together have no more specialisations, and no more lines of LLVM IR, than the budget allows."""
+    """All kernels together keep the budget of specialisations and lines of LLVM IR."""
     prepare(tuple(kernel_groups())).close()
     specialisations, ir_lines = recorded()
     assert all(state.read(group).complete for group in kernel_groups())
@@ -31,7 +31,7 @@ def test_kernels_keep_their_budget() -> None:
 
 
 def test_compilations_are_metered() -> None:
-    """Each specialisation is told once, callees before their callers, with a count of lines that is not nothing."""
+    """Each specialisation is reported once, after its callees, with its number of lines."""
 
     @njit
     def callee(x: int) -> int:
@@ -54,7 +54,7 @@ def test_compilations_are_metered() -> None:
 
 
 def test_what_exceeds_the_budget_is_said() -> None:
-    """Each count is compared with its own limit; what reaches it exactly is within."""
+    """Each figure has its own limit, which it may reach."""
     assert over_budget(3, 1500, Budget(specialisations=3, ir_lines=1500)) == []
     (line,) = over_budget(3, 1500, Budget(specialisations=2, ir_lines=1500))
     assert "3 specialisations" in line
@@ -65,7 +65,7 @@ def test_what_exceeds_the_budget_is_said() -> None:
 def test_the_command_prints_kernels_and_sums(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A line per kernel and one for all; the same as JSON; `--check` fails above the budget."""
+    """The command prints a line per kernel and sums, also as JSON; `--check` fails above the budget."""
     monkeypatch.setattr(compile_cost, "measure", lambda: COST)
     monkeypatch.setattr(compile_cost, "BUDGET", Budget(specialisations=2, ir_lines=1500))
     result = tmp_path / "result.json"
@@ -81,7 +81,7 @@ def test_the_command_prints_kernels_and_sums(
 
 
 def test_options_that_make_no_sense_together_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """Kernels are measured without games, and only they are checked; what has a budget of time is the simulation."""
+    """--check needs --kernels, which takes no games."""
     assert main(["lab", "bench", "--check"]) == WRONG_INPUT
     assert "--kernels" in capsys.readouterr().err
     assert main(["lab", "bench", "tic_tac_toe", "--kernels"]) == WRONG_INPUT

@@ -1,4 +1,4 @@
-"""Positions that are proven to be won or lost, and what an engine makes of them."""
+"""Positions that are proven to be won or lost, and an engine's answers."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 
 LONG = 60.0
-"""Seconds for a proof, which takes milliseconds."""
+"""Seconds of a proof, at most: it takes milliseconds."""
 
 
 @cache
 def machine_of(name: str) -> CircuitMachine:
-    """The circuit of an own sheet."""
+    """Returns the circuit of an own sheet."""
     return compile_rules(load(name).checked)
 
 
 @cache
 def worth(state: State) -> tuple[int, int]:
-    """Minimax in tic-tac-toe: 1, 0 or -1 for the role that moves, and plies to the end, wins soon and losses late."""
+    """Minimax in tic-tac-toe: returns 1, 0 or -1 for the role that moves, and plies to the end."""
     machine = machine_of("tic_tac_toe")
     role = mover(machine, state)
     best = (-2, 0)
@@ -57,12 +57,12 @@ def worth(state: State) -> tuple[int, int]:
 
 
 def mover(machine: CircuitMachine, state: State) -> int:
-    """The role that chooses; in tic-tac-toe also where only one cell is left."""
+    """Returns the role that chooses; in tic-tac-toe also where only one cell is left."""
     return next(role for role in (0, 1) if machine.legal(state, role) != ["noop"])
 
 
 def test_prover_agrees_with_minimax() -> None:
-    """In tic-tac-toe: who wins, and in how many plies; draws are not proven to be anything else."""
+    """In tic-tac-toe, proven winners and plies are right, and draws stay unproven."""
     machine = machine_of("tic_tac_toe")
     prover, results = TacticsProver(machine), set()
     positions = machine.random_matches(40, 3)
@@ -76,7 +76,7 @@ def test_prover_agrees_with_minimax() -> None:
 
 @pytest.mark.parametrize("name", ["connect_four", "breakthrough"])
 def test_made_positions_are_what_they_say(name: str) -> None:
-    """Not many more lost than won ones, all different; what a second prover finds, step by step, agrees."""
+    """Made positions differ, are won and lost about equally often, and a second prover agrees."""
     machine = machine_of(name)
     made = list(make_tactics(name, machine, 8, LONG, 5))
     assert len(made) == len(set(made)) == 8
@@ -115,7 +115,7 @@ def test_suite_is_read_as_it_was_written(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_suites_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, told: str) -> None:
-    """Where, and what."""
+    """The message names file, line and mistake."""
     file = tmp_path / "suite.jsonl"
     file.write_text(text + "\n")
     assert main(["lab", "tactics", str(file), "--start", "0"]) == WRONG_INPUT
@@ -123,7 +123,7 @@ def test_wrong_suites_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_wrong_options_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A suite that is not there, an engine that is none, games without turns."""
+    """A missing suite, an unknown engine and games without turns are wrong input."""
     absent = str(tmp_path / "absent")
     assert main(["lab", "tactics", absent]) == WRONG_INPUT
     assert main(["lab", "tactics", absent, "--engine", "none"]) == WRONG_INPUT
@@ -136,7 +136,7 @@ def test_wrong_options_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 class First(Engine):
-    """Chooses the first move, or the one that it is told, and expects `value`."""
+    """Chooses the first move, or the best one of a prover, and expects `value`."""
 
     name = "first"
 
@@ -163,7 +163,7 @@ class First(Engine):
 
 
 def test_wins_are_found_and_losses_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine that knows gets all of them, one that knows nothing few; what was missed is named."""
+    """A perfect engine gets all positions, a poor one few; missed ones are listed."""
     machine = machine_of("connect_four")
     suite = list(make_tactics("connect_four", machine, 8, LONG, 2))
     wins = sum(tactic.won for tactic in suite)
@@ -188,7 +188,7 @@ def test_wins_are_found_and_losses_seen(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Makes a suite, and has alpha-beta solve nearly all of it."""
+    """The command makes a suite, nearly all of which alpha-beta solves."""
     file, result = tmp_path / "suite.jsonl", tmp_path / "result.json"
     made = ["--make", "tic_tac_toe", "--positions", "4", "--start", "1", "--seconds", "1"]
     assert main(["lab", "tactics", str(file), *made, "--json", str(result)]) == OK
