@@ -13,7 +13,7 @@ from games.machine import Term
 from protocol.kif import write
 
 Square: TypeAlias = tuple[str, ...]
-"""Arguments that name a square, spelt and ordered as in facts."""
+"""Arguments that name a square, spelled and ordered as in facts."""
 Content: TypeAlias = tuple[str, ...]
 """A fact's other arguments as text, after its relation where the board has several."""
 Name: TypeAlias = tuple[str, int]

@@ -106,7 +106,7 @@ class PersonAtTerminal(LocalPlayer):
 
 
 def find_move(typed: str, legal: Sequence[Term]) -> Term | None:
-    """Returns the move spelt so, with or without its parentheses; letter case counts only between otherwise equal
+    """Returns the move spelled so, with or without its parentheses; letter case counts only between otherwise equal
     moves."""
     wanted = _words(typed)
     same = [move for move in legal if _words(write(move)) == wanted]

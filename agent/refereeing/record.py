@@ -45,7 +45,7 @@ class PlayerError:
 
 @dataclass
 class MatchRecord:
-    """A match. Terms are spelt as in the rulesheet, without scrambling."""
+    """A match. Terms are spelled as in the rulesheet, without scrambling."""
 
     game: str
     match_id: str
