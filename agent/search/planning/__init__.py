@@ -1,9 +1,8 @@
 """Planning for games of one player: finds goals at the end of long lines, which tree search hardly reaches.
 
-`planner` solves formulas with more and more steps: `circuit` reads a game as lists of gates, `independence` finds moves
-whose order does not matter, `unrolling` states plans as a `formula` for clasp, clingo's solver. `rollouts` are nested
-rollouts with an adapting policy. Both yield a `plan` and share a `process`; `engine` plays the plans, with a tree
-search beside it.
+`planner` solves formulas with more and more steps: `unrolling` states plans as a `formula` for clasp, clingo's solver.
+`rollouts` are nested rollouts with an adapting policy. Both yield a `plan` and share a `process`; `engine` plays the
+plans, with a tree search beside it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.planning.circuit import read_program
 from agent.search.planning.plan import Findings, Known, Plan
 from games.bits.compiling import KERNEL
 from games.bits.inner import step
@@ -26,6 +25,7 @@ from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, WIDTHS, ZERO, advance, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 from games.gdl.running.machine import CircuitMachine
+from games.gdl.structure.gate_lists import read_program
 from games.machine import State
 
 ROUNDS = 50

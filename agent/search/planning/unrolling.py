@@ -10,16 +10,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 
-from agent.search.planning.circuit import Block, PlanningCircuit
 from agent.search.planning.formula import FALSE, TRUE, Formula, Literal
-from agent.search.planning.independence import Independence, Reachable, bits
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
+from games.gdl.structure.gate_lists import Block, GateLists
+from games.gdl.structure.independence import Independence, Reachable, bits
 
 
 class Unrolling(ABC):
     """A formula whose models are plans from a state."""
 
-    def __init__(self, circuit: PlanningCircuit, state: Sequence[int]) -> None:
+    def __init__(self, circuit: GateLists, state: Sequence[int]) -> None:
         """`state` is 0 or 1 per fluent."""
         self.formula = Formula()
         self.steps: list[dict[int, Literal]] = []
@@ -65,7 +65,7 @@ class Unrolling(ABC):
 class Sequential(Unrolling):
     """An unrolling with one move a step; finished matches have no more moves."""
 
-    def __init__(self, circuit: PlanningCircuit, state: Sequence[int]) -> None:
+    def __init__(self, circuit: GateLists, state: Sequence[int]) -> None:
         super().__init__(circuit, state)
         self._slots = self._legal_slots()
         self._over: list[tuple[Literal, list[Literal]]] = []
@@ -124,7 +124,7 @@ class Parallel(Unrolling):
 
     def __init__(
         self,
-        circuit: PlanningCircuit,
+        circuit: GateLists,
         state: Sequence[int],
         within: Reachable,
         independence: Independence,
@@ -227,7 +227,7 @@ def _spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
     return spans
 
 
-def _cones(circuit: PlanningCircuit) -> list[tuple[list[int], list[Block]]]:
+def _cones(circuit: GateLists) -> list[tuple[list[int], list[Block]]]:
     """Per fluent, the move sets and the blocks of the next program that its next value depends on."""
     of_slot: dict[int, tuple[int, int]] = {}
     for b, block in enumerate(circuit.next):

@@ -6,7 +6,7 @@ The search: `kernels`, put together from `batch` and `descent` (selection; `regr
 `expansion` and `backup`, in one thread's `workspace`. Playouts use `decisive` moves and `move_averages`; where a linear
 evaluation is fitted (`agent.search.evaluation`), it replaces long playouts.
 
-One-player games: `breadth` enumerates states (`clock` finds step counters), `best_lines` keeps the best matches.
+One-player games: `breadth` enumerates states, `best_lines` keeps the best matches.
 
 The engine: `scheduler` shares each thread's time, `root_policy` picks the move, `variation` shows the expected line.
 `root_parallelism` adds up the trees of helpers, which run an `assistant`.

@@ -16,7 +16,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
-from agent.search.tree.clock import clock_fluents
 from agent.search.tree.store import find_state
 from games.bits.compiling import KERNEL
 from games.bits.inner import step
@@ -25,6 +24,7 @@ from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, WIDTHS, ZERO, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
 from games.gdl.running.machine import CircuitMachine
+from games.gdl.structure.clock import clock_fluents
 from games.machine import State
 
 _WIDTH = WIDTHS[1]

@@ -1,6 +1,8 @@
-"""Structure of a game's rules: symmetries, and independent parts.
+"""Structure of a game's rules: symmetries, independent parts, and what else helps a search.
 
 `graph` is a circuit as a graph, `symmetry` finds its automorphisms, `wording` puts them in the rules' terms; `parts`
-looks for independent parts. `graph` and `symmetry` need an unfactored circuit. For players, `subgames` makes machines
-of parts, `endings` finds the facts that end a match, and `rivals` the facts that are alike.
+looks for independent parts, of which `subgames` makes machines. `graph` and `symmetry` need an unfactored circuit.
+`endings` finds the facts that end a match, `makers` the moves that make facts true, `rivals` the facts that are alike,
+`clock` step counters. For one player `gate_lists` are a circuit's gates in Python, and `independence` finds moves whose
+order does not matter.
 """

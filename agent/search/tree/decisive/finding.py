@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.tree.decisive.kernels import ROW, DecisiveMoves, no_decisive_moves
-from agent.search.tree.decisive.makers import Condition, Transitions, find_makers, with_groups
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.endings import find_endings
+from games.gdl.structure.makers import Condition, Transitions, find_makers, with_groups
 from games.gdl.structure.rivals import find_groups, find_rivals
 from games.roles import is_random_role
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from agent.search.planning.circuit import read_circuit
-from agent.search.planning.independence import find_independence, reachable
 from agent.search.planning.plan import Bound, Known, Plan
 from agent.search.planning.planner import Planner
 from games.gdl.running.machine import CircuitMachine
+from games.gdl.structure.gate_lists import read_circuit
+from games.gdl.structure.independence import find_independence, reachable
 from games.machine import State
 from tests.agent.search.conftest import Compile
 from tests.agent.search.planning.puzzles import BRIDGES, LOCK, WALK, latin_square

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from agent.search.tree.breadth import BreadthFirst
-from agent.search.tree.clock import clock_fluents
 from games.gdl.running.machine import CircuitMachine
+from games.gdl.structure.clock import clock_fluents
 
 Compile = Callable[[str], CircuitMachine]
 

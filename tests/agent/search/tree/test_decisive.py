@@ -11,12 +11,12 @@ from numba import njit
 from agent.search.engine import Opinion
 from agent.search.tree.decisive.finding import decisive_moves_of, find_decisive_moves
 from agent.search.tree.decisive.kernels import DecisiveMoves, find_decisive, new_decisive_workspace
-from agent.search.tree.decisive.makers import Transitions, find_makers, with_groups
 from agent.search.tree.engine import TreeSearch
 from games.bits.words import aligned_words
 from games.gdl.running.batches import load_initial, load_lanes
 from games.gdl.running.kernels import ALL, WIDTHS, evaluate
 from games.gdl.running.machine import CircuitMachine
+from games.gdl.structure.makers import Transitions, find_makers, with_groups
 from games.machine import State, Term
 
 Compile = Callable[[str], CircuitMachine]

@@ -26,7 +26,7 @@ class Block(NamedTuple):
     """Slots of signals in positive cycles, each with the slot of its definition; their least solution holds."""
 
 
-class PlanningCircuit(NamedTuple):
+class GateLists(NamedTuple):
     """The three programs of a one-player game, and the slots of their inputs and outputs."""
 
     legal: list[Block]
@@ -50,13 +50,13 @@ class PlanningCircuit(NamedTuple):
     """Whether there are loops."""
 
 
-def read_circuit(machine: CircuitMachine) -> PlanningCircuit:
+def read_circuit(machine: CircuitMachine) -> GateLists:
     """The circuit of a machine with one role."""
     programs = machine.programs
     start, slots = programs.set_start.tolist(), programs.set_slot.tolist()
     n_moves = len(programs.legal_slot)
     legal, following, goal = read_program(programs.legal), read_program(programs.next), read_program(programs.goal)
-    return PlanningCircuit(
+    return GateLists(
         legal,
         following,
         goal,

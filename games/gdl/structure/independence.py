@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.planning.circuit import FALSE, OPEN, TRUE, Gate, PlanningCircuit, evaluate, new_slots
-from agent.search.tree.clock import clock_fluents
 from games.gdl.running.batches import facts_in
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
 from games.gdl.running.machine import CircuitMachine
+from games.gdl.structure.clock import clock_fluents
+from games.gdl.structure.gate_lists import FALSE, OPEN, TRUE, Gate, GateLists, evaluate, new_slots
 
 _SAMPLES, _SAMPLED_PLIES = 128, 200
 """Random matches, and plies of each, that show which fluents hold together."""
@@ -36,7 +36,7 @@ class Reachable:
     """Moves that may be legal in any of them."""
 
 
-def reachable(circuit: PlanningCircuit, state: list[int]) -> Reachable:
+def reachable(circuit: GateLists, state: list[int]) -> Reachable:
     """The states reachable from a state (0 or 1 per fluent)."""
     values = list(state)
     gates = sum(len(block.gates) for block in circuit.legal + circuit.next)
@@ -79,7 +79,7 @@ class Independence:
         )
 
 
-def find_independence(machine: CircuitMachine, circuit: PlanningCircuit, within: Reachable) -> Independence | None:
+def find_independence(machine: CircuitMachine, circuit: GateLists, within: Reachable) -> Independence | None:
     """The independence of moves in the reachable states; None where moves depend on the number of moves made."""
     return _Analysis(machine, circuit, within).result()
 
@@ -93,7 +93,7 @@ def bits(word: int) -> Iterator[int]:
 
 
 class _Analysis:
-    def __init__(self, machine: CircuitMachine, circuit: PlanningCircuit, within: Reachable) -> None:
+    def __init__(self, machine: CircuitMachine, circuit: GateLists, within: Reachable) -> None:
         self._circuit = circuit
         self._within = within
         self._gate: dict[int, Gate] = {gate.out: gate for block in circuit.legal + circuit.next for gate in block.gates}
