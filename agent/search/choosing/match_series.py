@@ -107,7 +107,7 @@ class MatchSeries(ABC):
         return TrialPoints(self.points, self.matches)
 
     def _play_on(self, roles: Sequence[int], seconds: float, stop: StopFlag, undecided: Callable[[], bool]) -> None:
-        """Plays on all threads, in these roles by turns, until `stop` or no longer `undecided`.
+        """Plays on all threads, alternating between these roles, until `stop` or no longer `undecided`.
 
         New matches take that many seconds a move. Raises the errors of engines.
         """

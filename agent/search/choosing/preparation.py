@@ -176,7 +176,7 @@ class Preparation:
 
     def improve(self, stop: StopFlag) -> None:
         """Uses the time until `stop`, after `run`: learns while the evaluation is immature and plays trial matches
-        while the choice is undecided, by turns. Ends and fails as `run` does."""
+        while the choice is undecided, alternately. Ends and fails as `run` does."""
         self._attempt(lambda: self._improve(stop))
 
     def _attempt(self, work: Callable[[], None]) -> None:

@@ -111,8 +111,8 @@ class Trials(MatchSeries):
         self.points = earlier.points * self.matches / max(1, earlier.matches)
 
     def play(self, roles: Sequence[int], end: float, stop: StopFlag, lead: float) -> None:
-        """Plays on all threads, alpha-beta in all of these roles by turns, until `end` (`time.monotonic`), `stop`, or a
-        lead of that many points either way. Raises the errors of engines."""
+        """Plays on all threads, alpha-beta alternating between these roles, until `end` (`time.monotonic`), `stop`, or
+        a lead of that many points either way. Raises the errors of engines."""
         if stop[0] or abs(self.lead) >= lead or time.monotonic() >= end:
             return
         self._measure(end, stop)

@@ -17,7 +17,7 @@ class StopWhen:
     """Raises `flag` (uint8[1]) in another thread as soon as a condition holds: in the middle of a kernel, mostly.
 
     >>> with StopWhen(lambda: engine.visits >= 1000, count=lambda: engine.visits) as stop:     # doctest: +SKIP
-    ...     engine.think(stop.flag, report, None)
+    ...     engine.think(stop.flag, report, UNLIMITED)
     >>> engine.visits - stop.counted                     # how many were made after the flag was raised
     """
 

@@ -97,7 +97,7 @@ def test_wins_what_can_be_won(machine_of: Compile) -> None:
         rng, certain = random.Random(3), False
         while not machine.terminal(state):
             last = think(engine, 10_000)[-1]
-            certain |= last.final and last.score.goal == 100
+            certain |= last.final and last.score is not None and last.score.goal == 100
             other = rng.choice(machine.legal(state, 1 - role))
             joint = (last.move, other) if role == 0 else (other, last.move)
             state = machine.next(state, joint)
@@ -263,9 +263,10 @@ def test_start_clock_is_for_all_phases_and_a_turn_for_a_part(own: Compile, monke
     def has_asked_after(before: int) -> bool:
         return engine._preparing is None and len(asked) > before
 
-    for method, seconds in ((engine.prepare, 1000.0), (engine.prepare, None), (engine.think, 1000.0)):
+    long = Limit(1000.0)
+    for method, limit in ((engine.prepare, long), (engine.prepare, UNLIMITED), (engine.think, long)):
         with StopWhen(partial(has_asked_after, len(asked))) as stop:
-            method(stop.flag, lambda opinion: None, seconds)
+            method(stop.flag, lambda opinion: None, limit)
     assert asked == [(general.MOST_SECONDS, True), (general.START_SECONDS, True), (1000 * general.LATE_SHARE, False)]
     with StopWhen(lambda: engine._tree.playouts > 100) as stop:
         engine.think(stop.flag, lambda opinion: None, UNLIMITED)

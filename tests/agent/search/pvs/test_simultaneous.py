@@ -10,7 +10,7 @@ import pytest
 from agent.search.choosing.general import GeneralSearch
 from agent.search.choosing.preparation import Preparation
 from agent.search.choosing.trial import CLEAR_LEAD, Trials
-from agent.search.engine import Limit, Opinion
+from agent.search.engine import UNLIMITED, Limit, Opinion
 from agent.search.learning.foresight import Foresight
 from agent.search.learning.learner import Learner
 from agent.search.pvs.simultaneous import SimultaneousSearch
@@ -93,11 +93,11 @@ def test_helpless_alpha_beta_leaves_the_turn_to_tree_search(race: CircuitMachine
     search._preparation.trials.points = search._preparation.trials.matches = 24
     found: list[Opinion] = []
     search.begin(race.initial())
-    search._search(GO, found.append, None)
+    search._search(GO, found.append, UNLIMITED)
     assert search.name == "alpha-beta"
     assert not found[-1].final
     search.begin(place(race, 2, 0, "b"))
-    search._search(GO, found.append, 0.2)
+    search._search(GO, found.append, Limit(0.2))
     assert search.name == "tree search"
     assert "could not answer" in search.reason
     assert found[-1].move in {"run", "rest"}
