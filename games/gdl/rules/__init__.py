@@ -1,7 +1,7 @@
-"""Rules as data, and whether they mean anything.
+"""Rules as data, and the check of their meaning.
 
 `terms` (rules, literals, terms; substitution, unification) <- `normalise` (from a rulesheet to rules), `dependencies`
-(between relations) <- `safety`, `domains` (what arguments can be), `evaluate` (what holds in every state) <- `check`:
-all of it, with `diagnostics`. `surface` answers what an unchecked rulesheet shows. Plain Python, quick to import;
-imports nothing of the other stages.
+(between relations) <- `safety`, `domains` (possible values of arguments), `evaluate` (relations that are the same in
+every state) <- `check`: all of it, with `diagnostics`. `surface` reads unchecked rulesheets. Plain Python, quick to
+import.
 """

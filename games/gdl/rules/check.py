@@ -1,8 +1,8 @@
-"""What a rulesheet means, and what is wrong with it.
+"""Checks a rulesheet: its meaning, or its errors.
 
-`check` is lenient: real rulesheets break the letter of the specification in many ways, and whenever a meaning exists
-the match goes on with a warning. Only what has no meaning is an error: statements that are no rules, variables that
-nothing binds, recursion through negation, roles or an initial state that depend on the state, no roles.
+`check` is lenient. Real rulesheets break the letter of the specification in many ways; if a meaning exists, the match
+goes on with a warning. Errors are only: statements that are no rules, variables that nothing binds, recursion through
+negation, roles or an initial state that depend on the state, no roles.
 
 Reference: Love, Hinrichs, Haley, Schkufza, Genesereth: General Game Playing: Game Description Language Specification,
 2008.
@@ -36,30 +36,28 @@ from games.gdl.rules.terms import (
 from games.machine import LimitError, Term
 
 KEYWORD_ARITIES = {"role": 1, "init": 1, "true": 1, "next": 1, "legal": 2, "does": 2, "goal": 2, "terminal": 0}
-"""Arguments that the relations of the game itself take."""
+"""Arities of the game's own relations."""
 
 
 _MOST_SUSPECTS = 1000
-"""Different rules that are compared in pairs to tell whether recursion goes through negation; more count as doing so.
-
-Set by hand, so that a check stays within seconds.
-"""
+"""Most different rules compared in pairs for recursion through negation, so that a check takes seconds at most. More
+are an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedRules:
-    """A rulesheet that has a meaning."""
+    """A rulesheet with a meaning."""
 
     rules: tuple[Rule, ...]
     """Safe and stratified, in the order of the statements."""
     roles: tuple[Term, ...]
-    """In the order in which joint moves list them."""
+    """In the order of joint moves."""
     diagnostics: tuple[Diagnostic, ...]
     """Warnings only."""
 
 
 def check(rulesheet: Sequence[Term]) -> CheckedRules:
-    """Normalises and checks a rulesheet. Raises `InvalidRulesError` (with all diagnostics) where it has no meaning."""
+    """Normalises and checks a rulesheet. Raises `InvalidRulesError`, with all diagnostics, if it has no meaning."""
     diagnostics: list[Diagnostic] = []
     rules = normalise(rulesheet, diagnostics)
     atoms = [index for index, statement in enumerate(rulesheet) if isinstance(statement, str)]
@@ -88,7 +86,7 @@ def _warning(message: str, *path: int) -> Diagnostic:
 
 
 def _check_arities(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> None:
-    """Warns of names with several arities and of relations that no rule concludes."""
+    """Warns of names with several arities, and of relations that no rule concludes."""
     arities: dict[str, dict[int, int]] = defaultdict(dict)
     concluded: set[Predicate] = {("true", 1), ("does", 2), ("distinct", 2)}
     for rule in rules:
@@ -115,10 +113,10 @@ def _check_arities(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> None
 
 
 def _check_stratification(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> None:
-    """Errors for recursion through negation, naming the relations of the cycle.
+    """Reports recursion through negation as an error, with the relations of the cycle.
 
-    Sheets write `(<= (goal ?p 0) (not (goal ?p 100)))`. So where a predicate depends on its own negation, it is the
-    single rules that decide: one depends on another if a literal of its body unifies with the other's head.
+    Sheets write `(<= (goal ?p 0) (not (goal ?p 100)))`. So if a predicate depends on its own negation, its single rules
+    decide: one depends on another if a literal of its body unifies with the other's head.
     """
     rules = list(rules)
     component = {p: i for i, members in enumerate(dependency_components(rules)) for p in members}
@@ -150,7 +148,7 @@ def _check_stratification(rules: Iterable[Rule], diagnostics: list[Diagnostic]) 
 
 
 def _calling(members: Sequence[Rule]) -> list[Rule]:
-    """What the rules of some predicates conclude, and ask of these predicates: once for all that are alike."""
+    """The rules with only the literals of their own predicates, one for each form up to names of variables."""
     predicates = {predicate(rule.head) for rule in members}
     found: dict[tuple[Atom, tuple[Literal, ...]], Rule] = {}
     for rule in members:
@@ -164,7 +162,7 @@ def _calling(members: Sequence[Rule]) -> list[Rule]:
 
 
 def _check_recursion(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> None:
-    """Warns of recursion that wraps terms in functions again and again: the reachable terms may have no end."""
+    """Warns of recursion that nests terms ever deeper: there may be infinitely many."""
     if not any(isinstance(part, tuple) for rule in rules if rule.body for part in rule.head):
         return
     for relation in Domains(rules).deep_relations:

@@ -1,4 +1,4 @@
-"""Which predicates depend on which: strongly connected components, reachability."""
+"""Dependencies between predicates and between rules: strongly connected components, reachability."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def components(graph: Mapping[Node, Iterable[Node]]) -> list[list[Node]]:
-    """Strongly connected components, each after all that it points to (Tarjan 1972, with an explicit stack)."""
+    """Strongly connected components, each after all its successors (Tarjan 1972, with an explicit stack)."""
     order: dict[Node, int] = {}
     low: dict[Node, int] = {}
     open_nodes: list[Node] = []
@@ -52,7 +52,7 @@ def components(graph: Mapping[Node, Iterable[Node]]) -> list[list[Node]]:
 
 
 def dependency_graph(rules: Iterable[Rule]) -> dict[Predicate, dict[Predicate, None]]:
-    """From each predicate that rules conclude to the predicates in the bodies of those rules."""
+    """From each concluded predicate to the predicates in the bodies of its rules."""
     graph: dict[Predicate, dict[Predicate, None]] = {}
     for rule in rules:
         successors = graph.setdefault(predicate(rule.head), {})
@@ -62,15 +62,14 @@ def dependency_graph(rules: Iterable[Rule]) -> dict[Predicate, dict[Predicate, N
 
 
 def dependency_components(rules: Iterable[Rule]) -> list[list[Predicate]]:
-    """The components of mutually recursive predicates, each after those it depends on."""
+    """Components of mutually recursive predicates, each after its dependencies."""
     return components(dependency_graph(rules))
 
 
 def rule_calls(rules: Sequence[Rule]) -> Iterator[tuple[int, int, bool]]:
-    """Which single rules depend on which: `(caller, callee, positive)`, by index in `rules`.
+    """Dependencies between single rules: `(caller, callee, positive)`, by index in `rules`.
 
-    The caller has a literal, positive or not, that unifies with the callee's head. Compares every literal with every
-    head.
+    A literal of the caller, positive or not, unifies with the callee's head. Compares every literal with every head.
     """
     heads = [substitute_atom(rule.head, {name: f"{name}'" for name in variables(rule.head)}) for rule in rules]
     for caller, rule in enumerate(rules):
@@ -81,7 +80,7 @@ def rule_calls(rules: Sequence[Rule]) -> Iterator[tuple[int, int, bool]]:
 
 
 def reachable(graph: Mapping[Node, Iterable[Node]], roots: Iterable[Node]) -> set[Node]:
-    """The nodes that can be reached from `roots`, which are among them."""
+    """The nodes reachable from `roots`, with the roots."""
     seen = set(roots)
     pending = list(seen)
     while pending:

@@ -1,4 +1,4 @@
-"""What can be said against a rulesheet."""
+"""Errors and warnings about a rulesheet."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from games.machine import RulesError
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing that is wrong, or odd, about a rulesheet."""
+    """One error or oddity of a rulesheet."""
 
     severity: Literal["error", "warning"]
     message: str
     path: tuple[int, ...]
-    """Where: index of the statement, then indices of sub-terms; empty for the rulesheet as a whole."""
+    """Place: index of the statement, then indices of sub-terms; empty for the whole rulesheet."""
 
     def __str__(self) -> str:
         return f"{self.severity}: {self.message}"
 
 
 class InvalidRulesError(RulesError):
-    """The rulesheet has no meaning; `diagnostics` says why."""
+    """The rulesheet has no meaning; `diagnostics` has the reasons."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)

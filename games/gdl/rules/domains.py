@@ -1,8 +1,8 @@
-"""What each argument of each relation can be: an over-approximation, found without deriving a single atom.
+"""Possible values of each argument of each relation: an over-approximation, found without deriving a single atom.
 
-Abstract interpretation: every argument position gets the set of constants and functions that can stand there, for
-itself, what its neighbours hold at the same time forgotten. A set is an `int`, a bit per symbol. The arguments of
-functions are positions of their own, down to a fixed depth, so the sets come to rest for any rules.
+Abstract interpretation: each argument position gets the set of constants and functions that can stand there, regardless
+of its neighbours. A set is an `int`, a bit per symbol. The arguments of functions are positions, too, down to a fixed
+depth; so the sets reach a fixpoint for any rules.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, predicate
 from games.machine import Term
 
 Place: TypeAlias = tuple[object, ...]
-"""Where terms stand: relation, arity, argument number; then function, arity, argument number of each term around it."""
+"""Position of a term: relation, arity, argument number; the same of each term around it, function for relation."""
 
 _DEEPEST = 12
-"""Longest place followed (three functions deep): recursion that builds terms ends there. Set by hand; not tuned."""
+"""Longest place followed (three functions deep); recursion that builds terms ends there."""
 
 _FEEDS = {("init", 1): ("true", 1), ("next", 1): ("true", 1), ("legal", 2): ("does", 2)}
 
 
 def fed(relation: Predicate) -> Predicate:
-    """The relation that this one is one with: what becomes true is true later, what is legal is done."""
+    """The relation that gets this one's atoms: `true` for `init` and `next`, `does` for `legal`, any other itself."""
     return _FEEDS.get(relation, relation)
 
 
 def dependents(rules: Iterable[Rule], roots: Iterable[Predicate], *, later: bool = True) -> set[Predicate]:
-    """The relations that depend on `roots`, in `later` states as well; the roots are among them."""
+    """The relations that depend on `roots`, in `later` states too, with the roots."""
     users: dict[Predicate, list[Predicate]] = defaultdict(list)
     for source, relation in _FEEDS.items() if later else ():
         users[source].append(relation)
@@ -41,34 +41,34 @@ def dependents(rules: Iterable[Rule], roots: Iterable[Predicate], *, later: bool
 
 
 class Domains:
-    """The symbols that can stand in each place of some rules' relations."""
+    """The possible symbols of each place in the relations of some rules."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._bits: dict[str | Predicate, int] = {}
         self._functions: dict[int, Predicate] = {}
         self._domains: dict[Place, int] = {}
-        """Per place its set; a relation that can hold at all has the entry `(name, arity)`."""
+        """Set of symbols per place; relations that can hold have an entry `(name, arity)`."""
         self.deep_relations: dict[Predicate, None] = {}
-        """Relations with terms nested deeper than is followed here, perhaps without end (an ordered set)."""
+        """Relations with terms nested deeper than followed here, perhaps without end (an ordered set)."""
         rules = list(rules)
         self._find(rules)
         self._cut = dependents(rules, self.deep_relations)
-        """Relations whose domains may lack something, because terms nested too deep were not followed."""
+        """Relations whose domains may be incomplete because of such terms."""
 
     def sizes(self, body: Iterable[Literal]) -> dict[str, float]:
-        """The number of terms that each variable of a body can be; empty if the body can never hold."""
+        """The number of possible terms of each variable of a body; empty if the body can never hold."""
         masks = self._masks(body) or {}
         return {name: self._count(mask, place) for name, (mask, place) in masks.items()}
 
     def constants(self, body: Iterable[Literal], name: str) -> frozenset[str] | None:
-        """All that a variable of a body can be; None where that includes terms built by functions, or is not known.
+        """The possible values of a variable of a body; None if unknown, or if terms built by functions are among them.
 
-        Rules are rewritten by it, so unlike the other answers this one may not be too small.
+        Rules are rewritten by this answer: unlike the others, it is never too small.
         """
         body = list(body)
         masks = self._masks(body)
         if masks is None or name not in masks or any(predicate(literal.atom) in self._cut for literal in body):
-            # Without masks the body can never hold, as far as is known here: perhaps its relations are not.
+            # Without masks the body can never hold, unless domains are incomplete.
             return None
         mask = masks[name][0]
         found = [symbol for symbol, bit in self._bits.items() if mask & bit]
@@ -76,11 +76,11 @@ class Domains:
         return constants if len(constants) == len(found) else None
 
     def symbols(self, relation: Predicate, argument: int) -> int:
-        """How many different constants and functions an argument (from 1) of a relation can be."""
+        """The number of different constants and functions that an argument (from 1) of a relation can be."""
         return self._domains.get((*fed(relation), argument), 0).bit_count()
 
     def extent(self, relation: Predicate) -> float:
-        """How many atoms a relation has if every combination of its arguments is one."""
+        """The number of atoms of a relation if every combination of arguments is one."""
         relation = fed(relation)
         product = 1.0 if relation in self._domains else 0.0
         for i in range(1, relation[1] + 1):
@@ -89,7 +89,7 @@ class Domains:
         return product
 
     def add(self, rule: Rule) -> None:
-        """Makes a new relation known that this rule alone concludes."""
+        """Adds a new relation that only this rule concludes."""
         masks = self._masks(rule.body)
         if masks is not None:
             self._put_head(rule.head, predicate(rule.head), masks)
@@ -111,7 +111,7 @@ class Domains:
                 derived.append(rule)
             else:
                 self._put_head(rule.head, fed(predicate(rule.head)), {})
-        # In the order of dependencies, most rules need no second look.
+        # In the order of dependencies most rules are evaluated once.
         place = {relation: i for i, members in enumerate(dependency_components(derived)) for relation in members}
         derived.sort(key=lambda rule: place[predicate(rule.head)])
         users: dict[Predicate, list[int]] = defaultdict(list)
@@ -135,7 +135,7 @@ class Domains:
                         pending.append(user)
 
     def _masks(self, body: Iterable[Literal]) -> dict[str, tuple[int, Place]] | None:
-        """What each variable of a body can be, and a place that holds its arguments; None if it can never hold."""
+        """Possible values of each variable of a body, and a place with their arguments; None if it can never hold."""
         masks: dict[str, tuple[int, Place]] = {}
         for literal in body:
             if literal.positive and literal.atom[0] != "distinct":
@@ -163,13 +163,13 @@ class Domains:
         return all(self._match(part, (*place, *symbol, i), masks) for i, part in enumerate(term[1:], 1))
 
     def _put_head(self, head: Atom, relation: Predicate, masks: Mapping[str, tuple[int, Place]]) -> bool:
-        """Adds what the head of a rule can be to the domains of `relation`; whether that was new."""
+        """Adds the possible values of a rule's head to the domains of `relation`; returns whether any was new."""
         changed = self._add(1, relation)
         for i, part in enumerate(head[1:], 1):
             place = (*relation, i)
             bit = self._bits.get(part) if isinstance(part, str) else None
             if bit is None or not bit & self._domains.get(place, 0):
-                # Not a constant that is known to stand there, as nearly all of large tables of facts are.
+                # Nearly all constants in large tables of facts are known at their place already.
                 changed |= self._put(part, place, masks)
         return changed
 
@@ -205,7 +205,7 @@ class Domains:
         return changed
 
     def _count(self, mask: int, place: Place) -> float:
-        """The number of terms at a place, of those constants and functions that the mask has."""
+        """The number of terms at a place that are built of the constants and functions in the mask."""
         count = float(mask.bit_count())
         if len(place) <= _DEEPEST:
             for bit, (name, arity) in self._functions.items():

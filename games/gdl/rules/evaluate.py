@@ -1,7 +1,7 @@
 """The atoms of relations that are the same in every state, derived bottom-up within a bound.
 
-Semi-naive evaluation, stratum by stratum (Ullman: Principles of Database and Knowledge-Base Systems, 1988). Meant for
-the few atoms that a check needs to know, such as roles that rules conclude; games are grounded by gringo.
+Semi-naive evaluation, stratum by stratum (Ullman: Principles of Database and Knowledge-Base Systems, 1988). For the few
+atoms that a check needs, such as roles concluded by rules; gringo grounds whole games.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from games.gdl.rules.terms import (
 from games.machine import LimitError, Term
 
 _MOST_STEPS = 300_000
-"""Literals matched before it is given up, after about a second. Set by hand; no sheet of the corpus needs any."""
+"""Most literals matched: about a second. No sheet of the corpus needs any."""
 
 _LARGEST_ATOM = 500
-"""Names in a derived atom; rules may build terms without end. Set by hand; deeper ones would exhaust the stack."""
+"""Most names in a derived atom. Rules may build terms without end, and deep ones would exhaust the stack."""
 
 
 def static_atoms(rules: Iterable[Rule], relation: Predicate) -> list[Atom]:
-    """The atoms of a relation that does not depend on the state: first the facts, then others as they are derived.
+    """The atoms of a relation that does not depend on the state: facts first, then others as derived.
 
-    The rules must be safe and stratified. Raises `LimitError` where there is more to derive than this is made for.
+    The rules must be safe and stratified. Raises `LimitError` beyond the bounds of this module.
     """
     rules = list(rules)
     needed = reachable(dependency_graph(rules), [relation])
@@ -45,7 +45,7 @@ def static_atoms(rules: Iterable[Rule], relation: Predicate) -> list[Atom]:
 
 
 def _strata(rules: Sequence[Rule]) -> Iterator[list[Rule]]:
-    """Rules that may depend on each other, but not through negation; each group after those that it depends on."""
+    """Groups of rules that depend on each other without negation, each group after its dependencies."""
     concluding: dict[Predicate, list[int]] = defaultdict(list)
     for number, rule in enumerate(rules):
         concluding[predicate(rule.head)].append(number)
@@ -72,7 +72,7 @@ class _Evaluation:
         self._steps = 0
 
     def close(self, rules: Sequence[Rule]) -> None:
-        """Adds what follows by rules that may depend on each other, all else that they ask for being known."""
+        """Adds all consequences of rules that may depend on each other; everything else they ask for is known."""
         latest: dict[Predicate, dict[Atom, None]] = defaultdict(dict)
         users: dict[Predicate, list[tuple[Rule, int]]] = defaultdict(list)
         for rule in sorted(rules, key=lambda rule: bool(rule.body)):
@@ -98,7 +98,7 @@ class _Evaluation:
             self._by_argument[relation, i, argument].append(atom)
 
     def _derive(self, head: Atom, body: Sequence[Literal], first: Collection[Atom] | None = None) -> list[Atom]:
-        """The heads of all instances of a rule whose body holds, the first literal by an atom of `first`, if given."""
+        """The heads of all instances of a rule whose body holds; the first literal by an atom of `first`, if given."""
         found: list[Atom] = []
         start: dict[str, Term] = {}
         levels = [iter([start])]
@@ -118,7 +118,7 @@ class _Evaluation:
     def _matches(
         self, literal: Literal, binding: dict[str, Term], among: Collection[Atom] | None
     ) -> Iterator[dict[str, Term]]:
-        """The extensions of `binding` by which the literal holds; a positive one by an atom of `among`, if given."""
+        """The extensions of `binding` for which the literal holds; a positive one by an atom of `among`, if given."""
         self._step()
         atom = substitute_atom(literal.atom, binding)
         if atom[0] == "distinct":
@@ -139,7 +139,7 @@ class _Evaluation:
                 yield extended
 
     def _candidates(self, relation: Predicate, atom: Atom) -> Collection[Atom]:
-        """The known atoms that share the argument without variables that narrows them most."""
+        """The known atoms that share a ground argument with `atom`: the one that narrows most."""
         known = self.atoms[relation]
         if atom in known:
             return (atom,)
@@ -158,7 +158,7 @@ class _Evaluation:
 
 
 def _ordered(body: Sequence[Literal], first: int | None = None) -> list[Literal]:
-    """The positive literals as written, but number `first` in front, each test as soon as its variables are bound."""
+    """The positive literals as written, but number `first` first; each test as soon as its variables are bound."""
     binding = [n for n, literal in enumerate(body) if literal.positive and literal.atom[0] != "distinct"]
     binding.sort(key=lambda n: n != first)
     bound_by: dict[str, int] = {}
@@ -168,7 +168,7 @@ def _ordered(body: Sequence[Literal], first: int | None = None) -> list[Literal]
     placed = [(place, n) for place, n in enumerate(binding)]
     for n, literal in enumerate(body):
         if not literal.positive or literal.atom[0] == "distinct":
-            # After what binds its last variable, which has a smaller number there.
+            # After the literal that binds its last variable, hence the larger second number.
             placed.append((max((bound_by[name] for name in variables(literal.atom)), default=0), len(body) + n))
     return [body[n % len(body)] for _, n in sorted(placed)]
 

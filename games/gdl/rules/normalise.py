@@ -1,7 +1,4 @@
-"""The normal form of a rulesheet: Horn rules with negation, over plain terms.
-
-Every later stage (check, rewriting, grounding, interpreter) works on the `Rule`s that come from here.
-"""
+"""The normal form of a rulesheet: Horn rules with negation, over plain terms."""
 
 from __future__ import annotations
 
@@ -26,17 +23,14 @@ from games.gdl.rules.terms import (
 from games.machine import Term
 
 MAX_DEPTH = 200
-"""Deepest nesting of a statement that is accepted; real rulesheets stay under 20."""
+"""Deepest accepted nesting of a statement; real rulesheets stay under 20."""
 
 MAX_ALTERNATIVES = 32
-"""A body with more disjuncts than this, once multiplied out, gets auxiliary predicates instead.
-
-Set by hand; not tuned.
-"""
+"""Most disjuncts of a multiplied-out body; beyond, disjunctions become auxiliary predicates."""
 
 
 class _StatementError(Exception):
-    """A statement that is no rule: message, and path below the statement."""
+    """A statement that is no rule: the message, and the path below the statement."""
 
     def __init__(self, message: str, path: tuple[int, ...] = ()) -> None:
         super().__init__(message)
@@ -49,7 +43,7 @@ _Formula: TypeAlias = Union[Literal, "_Junction"]
 
 @dataclass(frozen=True, slots=True)
 class _Junction:
-    """A conjunction or disjunction, negations pushed down to the literals."""
+    """A conjunction or disjunction, with negations pushed down to the literals."""
 
     conjunctive: bool
     parts: tuple[_Formula, ...]
@@ -60,11 +54,11 @@ _NOT_HEADS = _CONNECTIVES | {"true", "does", "distinct"}
 
 
 def normalise(rulesheet: Iterable[Term], diagnostics: list[Diagnostic] | None = None) -> list[Rule]:
-    """The rules that the statements mean, in order.
+    """The rules of the statements, in order.
 
-    Disjunctions are multiplied out, or get auxiliary predicates where the product would explode (named `or N`, with a
-    space, which no token of a rulesheet has). `(not (distinct a b))` is unified away; a `distinct` that is decided
-    already goes, with its rule where it is never satisfied. Statements that are no rules are left out and reported to
+    Disjunctions are multiplied out, or become auxiliary predicates if there would be too many alternatives (named
+    `or N`; with a space, unlike tokens of a rulesheet). `(not (distinct a b))` is unified away. A `distinct` that is
+    decided goes, with its rule if never satisfied. Statements that are no rules are left out and reported to
     `diagnostics`; without that list the first one raises `InvalidRulesError`.
     """
     rules: list[Rule] = []
@@ -120,7 +114,7 @@ def _atom(term: Term, path: tuple[int, ...]) -> Atom:
 
 
 _FACTS = ("true", "does")
-"""Relations that bind all variables in what they are asked for."""
+"""Relations that bind all variables of their literals."""
 
 
 def _check_term(term: tuple[Term, ...], path: tuple[int, ...]) -> None:
@@ -141,7 +135,7 @@ def _head(term: Term, path: tuple[int, ...]) -> Atom:
 
 
 def _junction(conjunctive: bool, parts: Iterable[_Formula]) -> _Junction:
-    """The junction of the parts, with those of parts that are junctions of the same kind put in their place."""
+    """The junction of the parts; parts of the same kind are merged into it."""
     flat: list[_Formula] = []
     for part in parts:
         same = isinstance(part, _Junction) and part.conjunctive == conjunctive
@@ -203,10 +197,10 @@ def _alternatives(
     names: Iterator[str],
     given: tuple[Literal, ...] = (),
 ) -> list[tuple[Literal, ...]]:
-    """The bodies that `formula` multiplies out to; if too many, disjunctions become predicates in `rules`.
+    """The bodies of the multiplied-out `formula`; if too many, disjunctions become predicates in `rules`.
 
-    `names` are those that the predicates get, each for one disjunction: they may be nested, and one that is never
-    satisfied has no rules. `given` are the positive literals that hold wherever the formula is asked for.
+    `names` are names for these predicates, one per disjunction: disjunctions may be nested, and one that is never
+    satisfied has no rules. `given` are positive literals that hold wherever the formula is asked for.
     """
     if isinstance(formula, Literal):
         return [(formula,)]
@@ -227,8 +221,8 @@ def _alternatives(
         return {name for name in _formula_variables(junction) if (name in known or uses[name] > 1)} - bound
 
     while waiting:
-        # The positive literals beside the disjunction that share variables with it come along: they may bind those that
-        # it only compares. So do the disjunctions that bind what neither these nor it does; they are taken first.
+        # Positive literals beside the disjunction that share variables with it are copied into it: they may bind
+        # variables that it only compares. So may other disjunctions; those are taken first.
         junction = min(waiting, key=lambda junction: len(open_names(junction)))
         waiting.remove(junction)
         shared = {name: None for name in _formula_variables(junction) if name in known or uses[name] > 1}
@@ -239,7 +233,7 @@ def _alternatives(
         ]
         for literal in binding:
             if literal.atom[0] not in _FACTS:
-                # Where callers bind what a relation is asked for, it must not be asked for just any value.
+                # Such a relation may rely on its callers to bind its arguments: keep them all.
                 shared |= variables(literal.atom)
         auxiliary: Atom = (next(names), *shared)
         for alternative in _alternatives(junction, auxiliary, index, rules, names, tuple(binding)):
@@ -251,7 +245,7 @@ def _alternatives(
 
 
 def _binds(formula: _Formula) -> set[str]:
-    """The variables that are bound wherever the formula holds."""
+    """The variables bound wherever the formula holds."""
     if isinstance(formula, Literal):
         return set(variables(formula.atom)) if formula.positive and formula.atom[0] != "distinct" else set()
     parts = [_binds(part) for part in formula.parts]
@@ -259,7 +253,7 @@ def _binds(formula: _Formula) -> set[str]:
 
 
 def resolve_distinct(rule: Rule) -> Rule | None:
-    """Decides what can be decided of the rule's `distinct` literals now: None if it can never fire."""
+    """Decides the rule's `distinct` literals as far as possible now; None if the rule can never fire."""
     if all(lit.atom[0] != "distinct" for lit in rule.body):
         return rule
     binding: dict[str, Term] | None = {}

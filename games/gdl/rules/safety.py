@@ -1,8 +1,8 @@
-"""Makes rules safe: every variable bound by some positive literal of the body, whatever the order of the literals.
+"""Makes rules safe: some positive literal of the body binds each variable, whatever the order of the literals.
 
-Sheets are written for top-down provers, which call `(<= (free ?x) (not (occupied ?x)))` with `?x` known. Bottom-up
-such a rule has no instances, so it is unfolded into the rules that call it. What remains open in a negation means `for
-no ...`; in a `distinct`, that some value differs.
+Sheets are written for top-down provers, which call `(<= (free ?x) (not (occupied ?x)))` with `?x` known. Bottom-up such
+a rule has no instances, so it is unfolded into its callers. A variable still open in a negation means `for no ...`; in
+a `distinct`, that some value differs.
 """
 
 from __future__ import annotations
@@ -30,14 +30,11 @@ from games.gdl.rules.terms import (
 _GAME = frozenset({"init", "next", "legal", "goal", "terminal", "role"})
 
 _MOST_RULES = 20_000
-"""Unfolding stops, with an error, when there are more rules than this besides those that were there.
-
-Set by hand; not tuned.
-"""
+"""Most rules that unfolding adds; more are an error."""
 
 
 def make_safe(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> list[Rule]:
-    """Safe rules of the same meaning; adds to `diagnostics` what was odd, and errors for rules that have no meaning."""
+    """Safe rules of the same meaning; adds warnings to `diagnostics`, and errors for rules that have no meaning."""
     if all(_is_safe(rule) for rule in rules):
         return list(rules)
     rules = _unfold_unsafe(rules, diagnostics)
@@ -73,7 +70,7 @@ def _unbound_in_head(rule: Rule) -> list[str]:
 
 
 def _close(rule: Rule, relation: str, diagnostics: list[Diagnostic]) -> list[Rule]:
-    """A rule with a safe head, and the auxiliary rules that give its other open variables their meaning."""
+    """A rule with a safe head, and auxiliary rules for its other open variables."""
     bound = _bound(rule.body)
     body: list[Literal] = []
     made: list[Rule] = []
@@ -98,8 +95,8 @@ def _close(rule: Rule, relation: str, diagnostics: list[Diagnostic]) -> list[Rul
 def _unfold_unsafe(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> list[Rule]:
     """Replaces calls of relations with unsafe heads by the bodies of their rules, callers first.
 
-    So whatever is negated is known to have its variables bound by the time it is taken for a relation of its own.
-    Recursive relations and those of the game itself stay as they are.
+    Afterwards the variables of a negated literal are bound before it becomes a relation of its own. Recursive relations
+    and the game's own stay.
     """
     recursive = _recursive_relations(rules)
     given = _given_arguments(rules)
@@ -117,7 +114,7 @@ def _unfold_unsafe(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> list
         unfolded: list[Rule] = []
         for rule in result:
             if predicate(rule.head) != relation:
-                # Each relation is unfolded once: with it, names differ from those made when another one was.
+                # Unique: each relation is unfolded once.
                 name = f"such {relation[0]}/{relation[1]} {len(unfolded)}"
                 unfolded += _unfold(rule, relation, definition, name)
             if len(unfolded) > limit:
@@ -129,7 +126,7 @@ def _unfold_unsafe(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> list
 
 
 def _given_arguments(rules: Sequence[Rule]) -> dict[Predicate, set[int]]:
-    """Of relations with unsafe heads: the arguments (from 1) that callers have to give, directly or by a callee."""
+    """The arguments (from 1) that callers of relations with unsafe heads have to bind, directly or for a callee."""
     given: dict[Predicate, set[int]] = {}
     before = -1
     while before != sum(map(len, given.values())):
@@ -162,13 +159,13 @@ def _recursive_relations(rules: Iterable[Rule]) -> set[Predicate]:
 
 
 def _unfold(rule: Rule, relation: Predicate, definition: Sequence[Rule], name: str) -> list[Rule]:
-    """The rules that say the same as `rule` without calling `relation`; `name` is new, for auxiliary relations."""
+    """The same rules as `rule` without calls of `relation`; `name` is new, for auxiliary relations."""
     for literal in rule.body:
         if predicate(literal.atom) != relation:
             continue
         others = tuple([other for other in rule.body if other != literal])
         if not literal.positive:
-            # An auxiliary relation, over what the rule binds, takes the call; that is unfolded in turn.
+            # An auxiliary relation over the variables bound so far takes the call, and is unfolded in turn.
             arguments = [variable for variable in variables(literal.atom) if variable in _bound(others)]
             auxiliary = (name, *arguments)
             context = tuple([other for other in others if other.positive])

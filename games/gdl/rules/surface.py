@@ -1,7 +1,6 @@
-"""What the statements of a rulesheet show as they are written, without a check of their meaning.
+"""Answers from the statements of an unchecked rulesheet, which may have no meaning.
 
-For those who must answer at once, perhaps about a rulesheet that has no meaning. Statements are taken as they come
-from the parser, and nothing here recurses, so no nesting is too deep.
+Nothing here recurses, so statements may be nested to any depth.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from games.machine import Term
 
 
 def has_imperfect_information(rules: Iterable[Term]) -> bool:
-    """Whether some statement says what a role perceives (`sees`): the game is one of imperfect information (GDL-II)."""
+    """Whether a statement concludes `sees`: a game of imperfect information (GDL-II)."""
     return any(_relation(_head(statement)) == "sees" for statement in rules)
 
 
 def named_moves(rules: Iterable[Term], role: Term) -> list[Term]:
-    """The moves without variables that the heads of `legal` and `input` give to a role, in order, with repeats.
+    """The ground moves of a role in heads of `legal` and `input`, in order, with repeats.
 
-    Whether they are legal in any state is another question. A variable in the place of the role stands for every role.
+    They need not be legal in any state. A variable in place of the role stands for every role.
     """
     found: list[Term] = []
     for statement in rules:
@@ -34,7 +33,7 @@ def named_moves(rules: Iterable[Term], role: Term) -> list[Term]:
 
 
 def _head(statement: Term) -> Term:
-    """What a statement concludes."""
+    """The conclusion of a statement."""
     if isinstance(statement, tuple) and len(statement) > 1 and statement[0] == "<=":
         return statement[1]
     return statement

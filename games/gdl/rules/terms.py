@@ -1,10 +1,9 @@
-"""Rules as data, and the few operations on terms that every later stage shares.
+"""Rules as data, and the operations on terms that all later stages share.
 
-Atoms are tuples `(relation, argument, ...)`; a proposition is a tuple of length one. The built-in `distinct` appears as
-an ordinary positive literal. Predicates are told apart by name *and* arity.
+Atoms are tuples `(relation, argument, ...)`; a proposition is a tuple of length one. The built-in `distinct` is an
+ordinary positive literal. Predicates differ by name *and* arity.
 
-Terms are treated recursively; `normalise` refuses statements nested deeper than its `MAX_DEPTH`, so recursion is
-bounded.
+Functions on terms are recursive; `normalise` bounds the depth (`MAX_DEPTH`).
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Rule(NamedTuple):
     head: Atom
     body: tuple[Literal, ...]
     statement: int
-    """Index of the statement of the rulesheet that this rule comes from."""
+    """Index of the rule's statement in the rulesheet."""
 
     def __str__(self) -> str:
         literals = [term_text(lit.atom) if lit.positive else f"(not {term_text(lit.atom)})" for lit in self.body]
@@ -57,7 +56,7 @@ def term_text(term: Term) -> str:
 
 
 def iterate_variables(term: Term) -> Iterator[str]:
-    """The variables of a term (or of an atom: relations are never variables), from left to right, with repeats."""
+    """The variables of a term or atom from left to right, with repeats."""
     if isinstance(term, str):
         if term.startswith("?"):
             yield term
@@ -71,7 +70,7 @@ def iterate_variables(term: Term) -> Iterator[str]:
 
 
 def variables(*terms: Term) -> dict[str, None]:
-    """The variables of some terms or atoms, in order of appearance (a `dict` used as an ordered set)."""
+    """The variables of terms or atoms, in order of appearance (a `dict` used as an ordered set)."""
     if len(terms) == 1:
         return _distinct_variables(terms[0]).copy()
     return {name: None for term in terms for name in _distinct_variables(term)}
@@ -87,12 +86,12 @@ def body_variables(body: Iterable[Literal]) -> dict[str, None]:
 
 @lru_cache(maxsize=1 << 14)
 def _distinct_variables(term: Term) -> dict[str, None]:
-    """The variables of a term, in order of appearance. Rewriting asks for those of the same few atoms all the time."""
+    """The variables of a term, in order of appearance. Cached: rewriting asks for the same few atoms all the time."""
     return dict.fromkeys(iterate_variables(term))
 
 
 def substitute(term: Term, binding: Substitution) -> Term:
-    """The term with its variables replaced, once, by what `binding` holds for them."""
+    """The term with its variables replaced by their values in `binding`, once."""
     if isinstance(term, str):
         return binding.get(term, term) if term.startswith("?") else term
     return tuple([substitute(part, binding) for part in term])
@@ -121,15 +120,15 @@ def _occurs(name: str, term: Term, binding: Substitution) -> bool:
 
 
 def resolve(term: Term, binding: Substitution) -> Term:
-    """The term with its variables replaced through chains of bindings, as `unify` makes them."""
+    """The term with its variables replaced, through chains of bindings as `unify` makes them."""
     term = _walk(term, binding)
     return term if isinstance(term, str) else tuple([resolve(part, binding) for part in term])
 
 
 def fresh_names(callee: Rule, caller: Rule) -> dict[str, str]:
-    """New names for the variables of a rule that is about to be put into another one: none that the other one has.
+    """New names for the variables of `callee`, to put it into `caller` without clashes.
 
-    Names with a space in them are no variables of a sheet, but may come from having done this before.
+    They contain a space, so no sheet has them; a caller may have them from an earlier unfolding.
     """
     own = (*variables(callee.head), *body_variables(callee.body))
     taken = {*variables(caller.head), *body_variables(caller.body)}
@@ -138,7 +137,7 @@ def fresh_names(callee: Rule, caller: Rule) -> dict[str, str]:
 
 
 def unfold_call(caller: Rule, place: int, callee: Rule) -> Rule | None:
-    """The caller with the callee's body in the place of its positive literal there; None if that is not its head.
+    """The caller with its positive literal at `place` replaced by the callee's body; None if the heads do not unify.
 
     SLD resolution (Kowalski: Predicate logic as programming language, 1974).
     """
@@ -158,9 +157,9 @@ def unfold_call(caller: Rule, place: int, callee: Rule) -> Rule | None:
 
 
 def unify(left: Term, right: Term, binding: Substitution | None = None) -> dict[str, Term] | None:
-    """The most general unifier of two terms, extending `binding`; None if there is none.
+    """The most general unifier of two terms, extending `binding`; None if there is none. With occurs check.
 
-    Bindings are triangular: apply them with `resolve`. With occurs check.
+    Bindings are triangular: apply them with `resolve`.
     """
     result = dict(binding or {})
     pending = [(left, right)]
@@ -184,5 +183,5 @@ def unify(left: Term, right: Term, binding: Substitution | None = None) -> dict[
 
 def predicate(atom: Atom) -> Predicate:
     """Name and arity of an atom's relation."""
-    # A relation is always a name; making a `str` of it would take longer than all the rest.
+    # A relation is always a name; converting it to `str` would take longer than all the rest.
     return atom[0], len(atom) - 1  # type: ignore[return-value]
