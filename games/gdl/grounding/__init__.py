@@ -1,3 +1,3 @@
 """From rules with variables to ground ones: rewritings (`rewrite`, `demand`, `split_moves`, `unfold`), estimates of
-what they would cost (`estimate`, `keys`), and gringo (`ground`, `observer`). Imports `rules`.
+their cost (`estimate`, `keys`), and gringo (`ground`, `observer`).
 """

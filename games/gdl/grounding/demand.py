@@ -1,13 +1,13 @@
-"""Demand transformation: derive of a relation only what some rule can ever ask of it.
+"""Demand transformation: derives only those atoms of a relation that some rule can ask for.
 
 Sheets written top-down (`(count_loop ?x ?y ?white ?black ...)`: counting with accumulators, following paths) define
 relations that are huge when enumerated bottom-up, though few of their atoms are ever asked for. Magic sets (Beeri,
-Ramakrishnan: On the Power of Magic, 1991) restrict each of them to the arguments that its callers have bound, with
-*one* adornment per relation, the weakest of its calls.
+Ramakrishnan: On the Power of Magic, 1991) restrict each relation to the arguments bound by its callers, with *one*
+adornment per relation, the weakest of its calls.
 
-What is asked for depends on the state; as part of the rules it would be wired into the circuit. So it is computed for
-all states at once, on a positive copy of the rules in which `true` and `does` hold whatever can ever hold: a static
-relation, which grounding simplifies away.
+Demand depends on the state, and as part of the rules it would be wired into the circuit. So it is computed for all
+states at once, on a positive copy of the rules where `true` and `does` hold for everything possible: a static relation,
+which grounding simplifies away.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from games.gdl.rules.dependencies import dependency_graph, reachable
 from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, body_variables, predicate, variables
 
 _LARGE = 500.0
-"""Relations estimated smaller are enumerated: demand would cost more than it saves. Set by hand; not tuned."""
+"""Least estimated size of a relation on demand; for smaller ones demand costs more than it saves."""
 
 _STATE_INPUTS = {("true", 1): (("init", 1), ("next", 1)), ("does", 2): (("legal", 2),)}
-"""The relations given from outside, and those that say what they can hold."""
+"""The relations given from outside, and the relations that bound them."""
 
 _GAME = frozenset({("init", 1), ("next", 1), ("legal", 2), ("goal", 2), ("terminal", 0), *_STATE_INPUTS})
 
 Adornments: TypeAlias = Mapping[Predicate, tuple[int, ...]]
-"""Of relations on demand: the argument positions (from 1) that every caller binds."""
+"""The argument positions (from 1) of relations on demand that every caller binds."""
 
 
 def demand(rules: Sequence[Rule], estimates: Estimates) -> list[Rule]:
@@ -59,17 +59,17 @@ def demand(rules: Sequence[Rule], estimates: Estimates) -> list[Rule]:
 
 
 class _Call(NamedTuple):
-    """A literal of a relation on demand, where it stands."""
+    """A call of a relation on demand."""
 
     literal: Literal
     bound: frozenset[str]
-    """Variables that have values when it is called."""
+    """Variables with values at the time of the call."""
     before: tuple[Literal, ...]
-    """The positive literals that gave them these."""
+    """The positive literals that bind them."""
 
 
 def _weakest_adornments(rules: Sequence[Rule], estimates: Estimates) -> Adornments:
-    """Adornments of the large derived relations, by fixpoint from the strongest; those left with none are not there."""
+    """Adornments of the large derived relations: a fixpoint, from the strongest down; empty ones are left out."""
     derived = {predicate(rule.head) for rule in rules if rule.body} - _GAME
     adornments = {p: tuple(range(1, p[1] + 1)) for p in derived if p[1] and estimates.size(p) >= _LARGE}
     while True:
@@ -86,7 +86,7 @@ def _weakest_adornments(rules: Sequence[Rule], estimates: Estimates) -> Adornmen
 
 
 def _calls(rule: Rule, adornments: Adornments, estimates: Estimates) -> list[_Call]:
-    """The calls of a body, joined greedily: the literal with the fewest matches next, negative ones last."""
+    """The calls of a body in a greedy join: the literal with the fewest matches next, negative ones last."""
     if not any(predicate(literal.atom) in adornments for literal in rule.body):
         return []
     domains = estimates.domains(rule.body)
@@ -112,7 +112,7 @@ def _calls(rule: Rule, adornments: Adornments, estimates: Estimates) -> list[_Ca
 
 
 def _guard(head: Atom, adornments: Adornments) -> tuple[Literal, ...]:
-    """The literal that holds where a rule with this head is asked for; none if its relation is not on demand."""
+    """The literal that restricts a rule to what is asked for; none if its relation is not on demand."""
     adornment = adornments.get(predicate(head))
     if adornment is None:
         return ()
@@ -122,7 +122,7 @@ def _guard(head: Atom, adornments: Adornments) -> tuple[Literal, ...]:
 def _demanding_rule(
     rule: Rule, call: _Call, guard: tuple[Literal, ...], adornments: Adornments, copied: set[Predicate]
 ) -> Rule:
-    """What a call asks for, given the literals before it (as far as they have to do with its arguments)."""
+    """The rule for what a call asks for: by the literals before it that are connected with its arguments."""
     (asked,) = _guard(call.literal.atom, adornments)
     connected = set(variables(asked.atom))
     body: dict[Literal, None] = {}
@@ -142,7 +142,7 @@ def _demanding_rule(
 
 
 def _copied_relations(rules: Iterable[Rule], adornments: Adornments) -> set[Predicate]:
-    """The relations that are not static, or on demand, or depend on such."""
+    """The relations that are on demand or not static, and all that depend on them."""
     users: dict[Predicate, list[Predicate]] = {}
     for rule in rules:
         for literal in rule.body:
@@ -155,7 +155,7 @@ def _renamed(atom: Atom, copied: set[Predicate]) -> Atom:
 
 
 def _possible(body: Iterable[Literal], copied: set[Predicate]) -> tuple[Literal, ...]:
-    """The body over the copied relations, without their negations: no less than what it can hold for."""
+    """The body over the copied relations, without their negations: holds at least where the body can."""
     return tuple(
         Literal(literal.positive, _renamed(literal.atom, copied))
         for literal in body

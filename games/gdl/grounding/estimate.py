@@ -1,9 +1,8 @@
-"""How large relations and joins may become: the estimates that rewriting decides by.
+"""Estimated sizes of relations and joins, which guide rewriting.
 
-The possible terms of each argument come from `games.gdl.rules.domains`. From these, sizes follow as in a database's
-query optimiser: exact for relations given by facts, joined as if independent for the others (Selinger et al.: Access
-Path Selection in a Relational Database Management System, 1979). Static relations that rules derive are no larger than
-their `keys` allow.
+The possible terms of each argument come from `games.gdl.rules.domains`. Sizes follow as in a database's query
+optimiser: exact for relations given by facts, joined as if independent for others (Selinger et al.: Access Path
+Selection in a Relational Database Management System, 1979). Derived static relations are bounded by their `keys`.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from games.gdl.rules.domains import Domains, dependents, fed
 from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, predicate, variables
 
 _KEYED = 1000.0
-"""Derived static relations whose arguments have fewer combinations are not worth looking for keys. Set by hand; not
-tuned."""
+"""Least number of argument combinations of a derived static relation whose keys are looked for."""
 
 
 class Estimates:
@@ -30,16 +28,16 @@ class Estimates:
         self._domains = Domains(rules)
         self._sizes: dict[Predicate, float] = {}
         self._keys: dict[Predicate, Sequence[tuple[Key, int]]] = {}
-        """Of static relations that rules derive, each with how many atoms have the same values of it."""
+        """The keys of derived static relations, each with the most atoms that share its values."""
         self._dynamic = dependents(rules, [("true", 1), ("does", 2)])
         self._find_sizes(rules)
 
     def domains(self, body: Iterable[Literal]) -> dict[str, float]:
-        """The number of values that each variable of a body can take; empty if the body can never hold."""
+        """The number of possible values of each variable of a body; empty if the body can never hold."""
         return self._domains.sizes(body)
 
     def constants(self, body: Iterable[Literal], name: str) -> frozenset[str] | None:
-        """All that a variable of a body can be; None where that includes terms built by functions, or is not known."""
+        """The possible values of a variable of a body; None if unknown, or if functions build some of them."""
         return self._domains.constants(body, name)
 
     def size(self, relation: Predicate) -> float:
@@ -47,7 +45,7 @@ class Estimates:
         return self._sizes.get(fed(relation), 0.0)
 
     def add(self, rule: Rule, size: float) -> None:
-        """Makes a new relation known: its only rule, and how many atoms it has."""
+        """Adds a new relation: its only rule, and its number of atoms."""
         relation = predicate(rule.head)
         self._domains.add(rule)
         self._sizes[relation] = size
@@ -59,7 +57,7 @@ class Estimates:
         return predicate(literal.atom) not in self._dynamic
 
     def join(self, body: Iterable[Literal], domains: Mapping[str, float]) -> float:
-        """The number of ways to satisfy the positive literals of a body whose variables have these domains."""
+        """The number of ways to satisfy the positive literals of a body, given the domains of its variables."""
         return Joins(self, domains).size(body)
 
     def density(self, atom: Atom, product: float, domains: Mapping[str, float]) -> float:
@@ -90,7 +88,7 @@ class Estimates:
                 self._keys[relation] = [(key, times) for key in keys.of(relation)]
         for members in dependency_components(rules):
             for relation in members:
-                # Within a recursion the sizes of the others are not known yet: as large as their domains allow.
+                # Within a recursion sizes are not known yet: as large as the domains allow.
                 self._sizes.setdefault(fed(relation), self._domains.extent(relation))
             for relation in members:
                 if fed(relation) != relation or relation[0] in ("true", "does"):
@@ -109,13 +107,13 @@ class Estimates:
 
 
 class Joins:
-    """Sizes of joins of literals whose variables have certain domains, for as long as the estimates stay the same."""
+    """Sizes of joins, given the domains of variables. Valid while the estimates stay the same."""
 
     def __init__(self, estimates: Estimates, domains: Mapping[str, float]) -> None:
         self._estimates = estimates
         self._domains = domains
         self._known: dict[Atom, tuple[list[tuple[str, float]], float]] = {}
-        """Of atoms: their variables, with what each can be, and the density."""
+        """The variables of each atom, with their numbers of values, and its density."""
 
     def size(self, body: Iterable[Literal]) -> float:
         """The number of ways to satisfy the positive literals of a body."""

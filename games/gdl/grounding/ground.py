@@ -1,8 +1,8 @@
 """Grounding: from rules with variables to propositional rules, by gringo.
 
-What can ever be true is found along with the rules: `true(F)` may hold if `init` or `next` derives F, `does(R, M)` if
-`legal` derives it. Stated as choices, gringo keeps those atoms open and simplifies everything else away that does not
-depend on them. Reachability so over-approximated beats declared `base` and `input` relations.
+Possible facts and moves are found along with the rules: `true(F)` may hold if `init` or `next` derives F, `does(R, M)`
+if `legal` derives it. Stated as choices, gringo keeps those atoms open and simplifies away everything that does not
+depend on them. This over-approximation of reachability beats declared `base` and `input` relations.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from games.gdl.rules.terms import Atom, Predicate, Rule, predicate
 from games.machine import RulesError, Term
 
 NEVER, ALWAYS = 0, -1
-"""Codes beside atom numbers: the atom is false, or true, in every state."""
+"""Codes in place of atom numbers: false, or true, in every state."""
 
 OUTPUTS: tuple[Predicate, ...] = (("init", 1), ("next", 1), ("legal", 2), ("goal", 2), ("terminal", 0))
-"""The relations that a game is made of; only what they depend on is grounded."""
+"""The game's own relations; only their dependencies are grounded."""
 
 INPUTS: tuple[Predicate, ...] = (("true", 1), ("does", 2))
 
@@ -36,27 +36,27 @@ INPUTS: tuple[Predicate, ...] = (("true", 1), ("does", 2))
 class GroundProgram:
     """A game as propositional rules over atoms 1..`n_atoms`.
 
-    An atom is true if the body of one of its rules is; inputs (`true_atom`, `does_atom`) are given from outside.
-    Atoms without rules that are no inputs are false.
+    An atom is true if the body of one of its rules is; inputs (`true_atom`, `does_atom`) are given from outside. Other
+    atoms without rules are false.
     """
 
     roles: tuple[Term, ...]
     fluents: list[Term]
-    """What can be true in a state; `true_atom` and `next_atom` are parallel to it."""
+    """Facts that can be true in a state; `true_atom` and `next_atom` are parallel to it."""
     initial: Int32Array
     """Indices of the fluents that are true at the start, ascending."""
     moves: list[list[Term]]
-    """Per role: what can ever be legal."""
+    """Possible legal moves per role."""
     goals: list[list[tuple[int, int]]]
-    """Per role: goal values and the atoms (or `ALWAYS`) under which they hold."""
+    """Per role: goal values and their atoms (or `ALWAYS`)."""
     true_atom: Int32Array
-    """Per fluent: its input atom; `NEVER` where no rule asks for it."""
+    """Input atom per fluent; `NEVER` where no rule asks for it."""
     next_atom: Int32Array
     """Per fluent: the atom that makes it true in the next state, `NEVER` or `ALWAYS`."""
     does_atom: list[Int32Array]
-    """Per role and move: its input atom; `NEVER` where no rule asks for it."""
+    """Input atom per role and move; `NEVER` where no rule asks for it."""
     legal_atom: list[Int32Array]
-    """Per role and move: the atom under which it is legal, or `ALWAYS`."""
+    """Atom of legality per role and move, or `ALWAYS`."""
     terminal_atom: int
     n_atoms: int
     rule_head: Int32Array
@@ -65,26 +65,26 @@ class GroundProgram:
     body: Int32Array
     """Literals: +atom or -atom."""
     warnings: tuple[str, ...]
-    """What was dropped, such as goal values out of range."""
+    """Notes on what was dropped, such as goal values out of range."""
 
 
 VARIANTS = ("split", "demand+split", "plain")
-"""Names of the ways to rewrite rules before grounding, the one that is best most often first.
+"""Ways to rewrite rules before grounding; most often the first is best.
 
 `split` breaks up moves and bodies, `demand+split` derives on demand before that, `plain` leaves the rules as they are.
 """
 
 _UNFOLDING_GAIN = 0.9
-"""Unfolded rules are taken where they have less than this share of the estimated instances. Set by hand; not tuned."""
+"""Largest share of the estimated instances at which unfolded rules are taken."""
 
 
 def ground(
     rules: Iterable[Rule], roles: Sequence[Term], *, variant: str = VARIANTS[0], limit_literals: int = DEFAULT_LIMIT
 ) -> GroundProgram:
-    """Grounds safe rules, rewritten as one of `VARIANTS` says: all mean the same, their sizes differ.
+    """Grounds safe rules, rewritten by one of `VARIANTS`: all mean the same, their sizes differ.
 
-    Raises `LimitError` beyond `limit_literals` body literals, `RulesError` where `init` depends on the state. Time is
-    not bounded here: callers with a deadline ground in a child process.
+    Raises `LimitError` beyond `limit_literals` body literals, `RulesError` if `init` depends on the state. Time is not
+    bounded: callers with a deadline ground in a child process.
     """
     encoder = _Encoder()
     program = encoder.program(rewrite(rules, variant))
@@ -92,12 +92,12 @@ def ground(
 
 
 def rewrite(rules: Iterable[Rule], variant: str) -> list[Rule]:
-    """The rules that the game depends on, rewritten as one of `VARIANTS` says. Raises `ValueError` for another name."""
+    """The rules that the game depends on, rewritten by one of `VARIANTS`. Raises `ValueError` for another name."""
     return Rewriter(rules).rules(variant)
 
 
 class Rewriter:
-    """The variants of some rules, each made when it is first asked for, and what they share once."""
+    """The variants of some rules, each made on first use; estimates are shared."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rules = relevant_rules(rules)
@@ -105,17 +105,17 @@ class Rewriter:
 
     def rules(self, variant: str) -> list[Rule]:
         """The rewritten rules that the game depends on. Raises `ValueError` for a name not in `VARIANTS`."""
-        # What is left as it is needs no estimates.
+        # Plain rules need no estimates.
         return self._rules if variant == "plain" else self._make(variant)[0]
 
     def instances(self, variant: str) -> float:
-        """A rough estimate of how many ground instances these have."""
+        """A rough estimate of the number of ground instances of a variant."""
         return _instances(*self._make(variant))
 
     def instances_without_moves(self, variant: str) -> float:
-        """The same without the rules that ask for a move.
+        """The same without the rules that depend on a move.
 
-        The others are known better: of moves it is not estimated which of their arguments go together.
+        Better known: estimates do not see which arguments of a move go together.
         """
         rules, estimates = self._make(variant)
         asking = dependents(rules, [("does", 2)], later=False)
@@ -157,7 +157,7 @@ def _instances(rules: Iterable[Rule], estimates: Estimates) -> float:
 
 
 def relevant_rules(rules: Iterable[Rule]) -> list[Rule]:
-    """The rules that something the game is made of depends on."""
+    """The rules that the game's own relations depend on."""
     rules = list(rules)
     needed = reachable(dependency_graph(rules), OUTPUTS)
     return [rule for rule in rules if predicate(rule.head) in needed]
@@ -175,7 +175,7 @@ class _Encoder:
             self._name_ids[name] = self.names[name] = name
 
     def program(self, rules: Iterable[Rule]) -> str:
-        """The whole program, with what can be `true` and `does`, showing the game's own relations."""
+        """The whole program: rules, choices of `true` and `does`, and the game's own relations shown."""
         lines = [self.rule(rule) for rule in rules]
         lines += ["{true(F)} :- init(F).", "{true(F)} :- next(F).", "{does(R,M)} :- legal(R,M)."]
         lines += [f"#show {name}/{arity}." for name, arity in OUTPUTS + INPUTS]
@@ -212,7 +212,7 @@ class _Encoder:
         return self._atom(term, numbers)
 
     def name(self, name: str) -> str:
-        """How a function or relation is spelled."""
+        """The spelling of a function or relation."""
         known = self._name_ids.get(name)
         if known is None:
             known = self._name_ids[name] = f"f{len(self._name_ids)}"
@@ -221,7 +221,7 @@ class _Encoder:
 
 
 def _assemble(found: GroundRules, roles: tuple[Term, ...]) -> GroundProgram:
-    """Sorts the shown atoms by relation and leaves out the facts that nothing asks for."""
+    """Sorts the shown atoms by relation, and leaves out facts that nothing asks for."""
     shown: dict[Predicate, list[tuple[Atom, int]]] = {relation: [] for relation in OUTPUTS + INPUTS}
     for atom, number in found.shown:
         assert isinstance(atom, tuple)
@@ -289,7 +289,7 @@ def _points(value: Term) -> int | None:
 
 
 def _without_idle_facts(program: GroundProgram, asked: np.ndarray) -> GroundProgram:
-    """Without the facts that stand in no body: the game's static relations, used up by then."""
+    """The program without facts that stand in no body: static relations, used up by grounding."""
     wanted = asked.copy()
     for atoms in (program.next_atom, *program.legal_atom):
         wanted[atoms[atoms > 0]] = True

@@ -1,12 +1,12 @@
-"""Which arguments of a static relation determine the others: its keys, as a database has them.
+"""Keys of static relations, as a database has them: arguments that determine the others.
 
-Sheets define arithmetic by recursion: `(plus ?x ?y ?z)` over `(succ ?x ?x1)`. Its arguments may each be any of a
-hundred numbers, but two of them determine the third, so it has ten thousand atoms and not a million. The estimates
-need to know. Functional dependencies of the bodies give the keys of the heads (Armstrong: Dependency Structures of Data
-Base Relationships, 1974); recursion is taken by its greatest fixpoint, where its rules seem to exclude each other.
-Otherwise each rule is looked at alone: that several of them agree is not required, as sizes are added up over rules.
+Sheets define arithmetic by recursion: `(plus ?x ?y ?z)` over `(succ ?x ?x1)`. Each argument may be any of a hundred
+numbers, but two determine the third: ten thousand atoms, not a million. The estimates need to know. Functional
+dependencies of the bodies give the keys of the heads (Armstrong: Dependency Structures of Data Base Relationships,
+1974). Recursion is taken by its greatest fixpoint if its rules seem to exclude each other. Other rules are looked at one
+by one: they need not agree, as sizes are added up over rules.
 
-Nothing but sizes may be concluded from these keys: whether rules exclude each other is guessed.
+These keys are good for sizes only: whether rules exclude each other is a guess.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ Key: TypeAlias = tuple[int, ...]
 """Argument positions, from 1, ascending."""
 
 _MOST_ARGUMENTS = 5
-"""Relations with more arguments are not looked at: the possible keys double with each. Set by hand; not tuned."""
+"""Most arguments of a relation with keys: the possible keys double with each."""
 
 _MOST_RULES = 8
-"""Recursive relations with more rules and facts are taken to have no key. Set by hand; not tuned."""
+"""Most rules and facts of a recursive relation with keys."""
 
 _MOST_FACTS = 5000
-"""Tables of facts longer than this are taken to have no key. Set by hand; not tuned."""
+"""Most facts of a table with keys."""
 
 
 class Keys:
-    """The keys of some rules' relations; what is asked of facts is found when it is first asked."""
+    """The keys of some rules' relations; those of facts are found on first use."""
 
     def __init__(self, rules: Iterable[Rule], static: Iterable[Predicate], domains: Domains) -> None:
-        """`static` are relations concluded by rules that do not depend on the state; `domains` those of the rules."""
+        """`static` are derived relations that do not depend on the state; `domains` are those of the rules."""
         self._domains = domains
         self._facts: dict[Predicate, list[Atom]] = defaultdict(list)
         self._found: dict[Predicate, list[Key]] = {}
@@ -52,14 +52,14 @@ class Keys:
         self._find(by_head)
 
     def of(self, relation: Predicate) -> Sequence[Key]:
-        """The smallest sets of arguments that determine the others; none where that takes all of them."""
+        """The smallest sets of arguments that determine the others; empty if that takes all of them."""
         keys = self._found.get(relation)
         if keys is None:
             keys = self._found[relation] = self._of_facts(relation)
         return keys
 
     def multiplicity(self, relation: Predicate) -> int:
-        """How many atoms with the same values of a key there may be, of a relation that rules conclude."""
+        """The most atoms of a derived relation that share the values of a key."""
         return self._multiplicity.get(relation, 1)
 
     def _of_facts(self, relation: Predicate) -> list[Key]:
@@ -75,7 +75,7 @@ class Keys:
         return keys
 
     def _find(self, by_head: Mapping[Predicate, Sequence[Rule]]) -> None:
-        """Begins with all that may be keys, and leaves out what some rule refutes until nothing changes."""
+        """Begins with all possible keys, and drops those that some rule refutes, until nothing changes."""
         supposed = {relation: self._supposed(relation, rules) for relation, rules in by_head.items() if rules}
         for relation, keys in supposed.items():
             self._found[relation] = keys
@@ -91,7 +91,7 @@ class Keys:
             self._found[relation] = [key for key in keys if not any(set(k) < set(key) for k in keys)]
 
     def _supposed(self, relation: Predicate, rules: Sequence[Rule]) -> list[Key]:
-        """What may be a key of a relation with these rules."""
+        """The possible keys of a relation with these rules."""
         keys = _candidates(relation[1])
         if not any(predicate(literal.atom) == relation for rule in rules for literal in rule.body):
             self._multiplicity[relation] = len(rules) + len(self._facts.get(relation, ()))
@@ -105,8 +105,8 @@ class Keys:
     def _exclude(self, key: Key, one: Rule, other: Rule) -> bool:
         """Whether two rules seem never to conclude different atoms with the same values of the key.
 
-        Some of the values cannot be the same, or one rule compares them in a way that the other does not, or the rest
-        is made of them in the same way.
+        Either some values cannot be the same; or one rule compares them in a way that the other does not; or both make
+        the other arguments of them in the same way.
         """
         for i in key:
             values = [self._values(rule, rule.head[i]) for rule in (one, other)]
@@ -123,7 +123,7 @@ class Keys:
         return self._domains.constants(rule.body, term) if term.startswith("?") else frozenset((term,))
 
     def _compared(self, key: Key, rule: Rule) -> frozenset[Literal]:
-        """The literals that compare variables, all of the key; these are named by their positions."""
+        """The literals that compare variables of the key alone; these are named by their positions."""
         places = _places(key, rule)
         return frozenset(
             Literal(literal.positive, substitute_atom(literal.atom, places))
@@ -152,10 +152,10 @@ class Keys:
 
 
 def _candidates(arguments: int) -> list[Key]:
-    """The proper, non-empty subsets of so many argument positions, small ones first."""
+    """The proper, non-empty subsets of the argument positions, small ones first."""
     return [key for size in range(1, arguments) for key in combinations(range(1, arguments + 1), size)]
 
 
 def _places(key: Key, rule: Rule) -> dict[str, Term]:
-    """Names for the variables of the key: the positions at which the head has them."""
+    """Names for the variables of the key: their positions in the head."""
     return {name: f"?{i}" for i in key for name in variables(rule.head[i])}

@@ -1,9 +1,9 @@
 """Runs gringo over a program and collects the ground rules as arrays.
 
-Grounding itself is fast; what costs is carrying millions of rules into Python. So clingo's ground-program observer is
-registered through its C interface, as two Numba callbacks that append to one pre-allocated piece of (virtual) memory
-and stop gringo when that is full. Where the C interface cannot be reached, clingo's public observer class does the
-same, slower.
+Grounding itself is fast; carrying millions of rules into Python is not. So clingo's ground-program observer is
+registered through its C interface, as two Numba callbacks. They append to one pre-allocated piece of (virtual) memory,
+and stop gringo when it is full. If the C interface cannot be reached, clingo's public observer class does the same,
+slower.
 
 Atoms carry terms as clingo symbols. Equal terms are one symbol, so each is decoded once.
 """
@@ -30,13 +30,13 @@ Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
 CInterface: TypeAlias = Any
-"""cffi's `ffi`, `lib` and the pointers they make: cffi has no types for what it finds in a header."""
+"""cffi's `ffi`, `lib` and their pointers: cffi has no types for the contents of a header."""
 
 OPTIONS = ("--warn=none",)
-"""Of clingo: GDL leaves many relations undefined, which is no reason to warn."""
+"""Options of clingo. GDL leaves many relations undefined, which is no reason to warn."""
 
 DEFAULT_LIMIT = 1 << 26
-"""Body literals of a ground program: a gigabyte of address space, used as far as needed. Set by hand; not tuned."""
+"""Most body literals of a ground program: a gigabyte of address space, used as needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +48,18 @@ class GroundRules:
     """Rule i has the body `body[body_start[i]:body_start[i + 1]]`; an empty one makes its head a fact."""
     body: Int32Array
     shown: list[tuple[Term, int]]
-    """The atoms of the relations that the program shows, as terms; with their numbers, 0 for facts."""
+    """The atoms of the shown relations, as terms; with their numbers, 0 for facts."""
 
 
 class SymbolDecoder:
-    """From clingo's symbols to terms: numbers index `constants`, names are looked up in `names`."""
+    """From clingo's symbols to terms: numbers index `constants`, names are keys of `names`."""
 
     def __init__(self, constants: Sequence[str], names: Mapping[str, str]) -> None:
         self.constants = constants
         self.names = names
 
     def decode(self, symbol: clingo.Symbol) -> Term:
-        """The term of a public symbol. One without arguments was a zero-arity term or a proposition: `("name",)`."""
+        """The term of a public symbol. Without arguments it was a zero-arity term or a proposition: `("name",)`."""
         if symbol.type is clingo.SymbolType.Number:
             return self.constants[symbol.number]
         return (self.names[symbol.name], *[self.decode(argument) for argument in symbol.arguments])
@@ -68,8 +68,8 @@ class SymbolDecoder:
 def run(program: str, constants: Sequence[str], names: Mapping[str, str], limit: int = DEFAULT_LIMIT) -> GroundRules:
     """Grounds a program in clingo's language.
 
-    Raises `LimitError` once it has more than `limit` body literals (or as many rules). No bound on time: a caller that
-    needs one grounds in a child process.
+    Raises `LimitError` beyond `limit` body literals (or as many rules). Time is not bounded: callers with a deadline
+    ground in a child process.
     """
     interface = _interface()
     if interface is None:
@@ -78,14 +78,14 @@ def run(program: str, constants: Sequence[str], names: Mapping[str, str], limit:
 
 
 _SYMBOL_FUNCTIONS = ("type", "number", "name", "arguments")
-"""What kernels call of clingo's C interface: `clingo_symbol_type` and so on."""
+"""Functions of clingo's C interface that kernels call: `clingo_symbol_type` and so on."""
 
 
 @cache
 def _interface() -> tuple[CInterface, CInterface] | None:
-    """clingo's C interface (cffi's `ffi` and `lib`), if this version has it where it used to be: it is private.
+    """clingo's C interface (cffi's `ffi` and `lib`), which is private; None if this version has it not where expected.
 
-    From then on kernels can call its functions by name.
+    Loads it, so that kernels can call its functions by name.
     """
     try:
         from clingo._internal import _ffi, _lib  # type: ignore[attr-defined]  # there, but not for everyone
@@ -115,14 +115,14 @@ _TYPE, _NUMBER, _NAME, _ARGUMENTS = (
         strict=True,
     )
 )
-"""Functions of clingo's C interface; addresses of what they fill in are passed as numbers."""
+"""Functions of clingo's C interface; addresses of outputs are passed as numbers."""
 
 _NUMBER_TYPE = 1
 """`clingo_symbol_type_number`."""
 
 
 class RawDecoder(SymbolDecoder):
-    """The same for symbols as the C interface has them, 64-bit numbers; for many of them at once."""
+    """Decodes many symbols of the C interface, 64-bit numbers, at once."""
 
     def __init__(self, constants: Sequence[str], names: Mapping[str, str], ffi: CInterface, lib: CInterface) -> None:
         super().__init__(constants, names)
@@ -130,7 +130,7 @@ class RawDecoder(SymbolDecoder):
         assert lib.clingo_symbol_type_number == _NUMBER_TYPE
 
     def terms(self, symbols: npt.NDArray[np.uint64]) -> list[Term]:
-        """The terms of symbols; equal terms are one object as far as they are arguments of others."""
+        """The terms of symbols; equal arguments are one object."""
         result = np.empty(len(symbols), object)
         heads, sizes, addresses = (np.zeros(len(symbols), np.uint64) for _ in range(3))
         _take_apart(symbols, heads, sizes, addresses, np.zeros(2, np.uint64))
@@ -155,15 +155,16 @@ class RawDecoder(SymbolDecoder):
 
 
 _IS_NUMBER = 1 << 63
-"""Set in a number, and in no address of a name: those may be as small as numbers, where the program that runs Python is
-at a fixed address (Debian's)."""
+"""Flag of numbers; no address of a name has it. Such addresses may be small, too, if the program that runs Python is at
+a fixed address (Debian's)."""
 
 
 @njit(cache=True, nogil=True)
 def _take_apart(symbols, heads, sizes, addresses, work):
-    """Of clingo's symbols (uint64[n]): number with `_IS_NUMBER`, or address of the name; how many arguments; where.
+    """Takes clingo's symbols (uint64[n]) apart.
 
-    The last three, `heads`, `sizes` and `addresses` (uint64[n]), are filled; `work` is uint64[2].
+    Fills per symbol (uint64[n]): `heads` with the number and `_IS_NUMBER`, or the address of the name; `sizes` with the
+    number of arguments; `addresses` with their place. `work` is uint64[2].
     """
     first, second = np.uint64(work.ctypes.data), np.uint64(work[1:].ctypes.data)
     for i in range(len(symbols)):
@@ -181,7 +182,7 @@ def _take_apart(symbols, heads, sizes, addresses, work):
 
 @njit(cache=True, nogil=True)
 def _arguments(sizes, addresses, total):
-    """The words at addresses (uint64[n]), as many from each as `sizes` (uint64[n]) says, `total` in all: uint64."""
+    """The words at addresses (uint64[n]), as many from each as in `sizes` (uint64[n]), `total` in all: uint64."""
     found = np.empty(total, np.uint64)
     position = 0
     for i in range(len(sizes)):
@@ -195,9 +196,9 @@ def _arguments(sizes, addresses, total):
 #
 # One allocation holds everything the callbacks touch, an array of int64 words:
 #
-#     0 .. 4                   the header: the limit on rules and on literals; how many rules, literals and shown atoms
-#                              there are so far; whether a limit was hit
-#     then `limit` words       where the body of rule i ends, counted in literals
+#     0 .. 4                   the header: the limit on rules and on literals; the numbers of rules, literals and shown
+#                              atoms so far; whether a limit was hit
+#     then `limit` words       end of the body of rule i, counted in literals
 #     then `limit` words       as int32: `limit` heads, then `limit` body literals
 #     then `_SHOWN_LIMIT` * 2  pairs of a shown atom's symbol (the bits of a uint64) and its number
 
@@ -205,7 +206,7 @@ _LIMIT, _RULES, _LITERALS, _SHOWN, _FULL, _HEADER = range(6)
 """Indices into the header; the last is its size."""
 
 _SHOWN_LIMIT = 1 << 22
-"""Shown atoms (64 MiB of address space). Set by hand; not tuned."""
+"""Most shown atoms (64 MiB of address space)."""
 
 
 @cache
@@ -217,7 +218,7 @@ def _callbacks() -> tuple[int, int]:
     def rule(choice, head, head_size, body, body_size, data):
         """Appends a rule; false stops gringo. C: (bool, uint32 *head, size_t, int32 *body, size_t, void *data).
 
-        `data` is the allocation; its length is not known here, so its views pretend to one.
+        `data` is the allocation. Its length is unknown here, so the views pretend to one.
         """
         if choice or head_size != 1:
             return 1
@@ -297,7 +298,7 @@ def _run_raw(program: str, decoder: RawDecoder, limit: int, ffi: CInterface, lib
 
 
 class _PublicObserver(clingo.Observer):
-    """The same by clingo's public interface, in lists."""
+    """The same through clingo's public interface, in lists."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

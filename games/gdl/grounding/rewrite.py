@@ -1,9 +1,9 @@
-"""Breaks the bodies of rules up: a rewriting that keeps their meaning and makes their grounding smaller.
+"""Breaks up the bodies of rules: the meaning stays, the grounding gets smaller.
 
-The ground instances of a rule are as many as the joins of its body. `split` eliminates one variable after the other,
-moving the literals that mention it to an auxiliary rule over their remaining variables (bucket elimination: Dechter,
-1999), as long as estimates say that this pays. Auxiliary predicates are shared by all bodies that need the same one;
-their names have a space, which no token has.
+A rule has as many ground instances as its body's join. `split` eliminates one variable after the other: the literals
+that mention it move to an auxiliary rule over their remaining variables (bucket elimination: Dechter, 1999), as long as
+that pays by the estimates. Bodies that need the same auxiliary predicate share it. Its name has a space, unlike any
+token.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from games.gdl.rules.terms import Literal, Rule, body_variables, substitute_atom
 
 
 class Auxiliaries:
-    """The auxiliary rules made so far: one predicate for all bodies that differ in the names of variables only."""
+    """The auxiliary rules made so far: one predicate for all bodies that are equal up to names of variables."""
 
     def __init__(self, prefix: str) -> None:
         self._relations: dict[object, str] = {}
@@ -26,11 +26,11 @@ class Auxiliaries:
         self.rules: list[Rule] = []
 
     def count(self) -> int:
-        """How many rules there are."""
+        """The number of rules."""
         return len(self.rules)
 
     def forget(self, number: int) -> None:
-        """Leaves only the first so many rules; their names are not given again."""
+        """Drops all but the first `number` rules; their names are not used again."""
         while len(self.rules) > number:
             self.rules.pop()
             self._relations.popitem()
@@ -42,7 +42,7 @@ class Auxiliaries:
         return [renaming[name] for name in kept], renamed
 
     def knows(self, kept: Sequence[str], body: Iterable[Literal]) -> bool:
-        """Whether there is a predicate already for what the body says of the variables `kept`."""
+        """Whether a predicate exists for what the body says of the variables `kept`."""
         return (len(kept), frozenset(self._canonical(kept, body)[1])) in self._relations
 
     def literal(self, kept: Sequence[str], body: Iterable[Literal], statement: int) -> Literal:
@@ -56,8 +56,8 @@ class Auxiliaries:
         return Literal(True, (relation, *kept))
 
 
-class Domains:
-    """Static relations that hold for the constants a variable can stand for; makes them known to the estimates."""
+class RuleDomains:
+    """Static relations of the constants that a variable can be; makes them known to the estimates."""
 
     def __init__(self, prefix: str, estimates: Estimates) -> None:
         self._prefix = prefix
@@ -66,7 +66,7 @@ class Domains:
         self.rules: list[Rule] = []
 
     def literal(self, body: Sequence[Literal], name: str, statement: int = 0) -> Literal | None:
-        """A literal that binds the variable to all it can be here; None where that is no known set of constants."""
+        """A literal that binds the variable to all its possible values; None if they are no known set of constants."""
         constants = self._estimates.constants(body, name)
         if constants is None:
             return None
@@ -81,12 +81,12 @@ class Domains:
 
 
 def split(rules: Iterable[Rule], estimates: Estimates) -> list[Rule]:
-    """Rules whose bodies are broken up wherever the estimates say that this saves ground instances.
+    """Rules with bodies broken up wherever that saves ground instances by the estimates.
 
     Makes the auxiliary relations known to `estimates`.
     """
     auxiliaries = Auxiliaries("join")
-    domains = Domains("value", estimates)
+    domains = RuleDomains("value", estimates)
     result = [_split_rule(rule, auxiliaries, domains, estimates) for rule in rules]
     done = 0
     while done < len(auxiliaries.rules):
@@ -98,17 +98,17 @@ def split(rules: Iterable[Rule], estimates: Estimates) -> list[Rule]:
 
 
 _GAIN = 0.9
-"""A split must bring the estimated cost below this share: estimates are rough, and each auxiliary atom costs a gate."""
+"""Share of the estimated cost that a split must reach: estimates are rough, and each auxiliary atom costs a gate."""
 
 _WORTH_PREPARING = 1e4
-"""Estimated cost from which on steps are tried that only pay with the next ones: of a chain of sums, the first
-variable to go leaves as many combinations as before. Set by hand; not tuned."""
+"""Least estimated cost for trying steps that only pay with the next ones: in a chain of sums, the first variable to go
+leaves as many combinations as before."""
 
 _MOST_PREPARING = 2
-"""Such steps one after the other, at most. Set by hand; not tuned."""
+"""Most such steps in a row."""
 
 _INSTANCE = 0.3
-"""Cost of a ground instance beside that of its literals that stay: gringo's time for it."""
+"""Cost of a ground instance in addition to its remaining literals: gringo's time."""
 
 
 def _cost(body: Iterable[Literal], instances: float, dynamic: Collection[Literal]) -> float:
@@ -120,19 +120,19 @@ def _combinations(names: Iterable[str], domains: Mapping[str, float]) -> float:
 
 
 class _Step(NamedTuple):
-    """One variable eliminated: the bucket goes to an auxiliary rule that keeps some variables."""
+    """The elimination of one variable: the bucket becomes an auxiliary rule that keeps some variables."""
 
     bucket: tuple[Literal, ...]
     kept: list[str]
     size: float
-    """Atoms that the auxiliary rule derives."""
+    """Atoms derived by the auxiliary rule."""
     bucket_cost: float
-    """0 where the auxiliary rule is there already."""
+    """0 if the auxiliary rule exists."""
     rest_cost: float
 
 
-def _split_rule(rule: Rule, auxiliaries: Auxiliaries, values: Domains, estimates: Estimates) -> Rule:
-    """The rule, split as long as that pays. Steps that only prepare one that pays are taken back where none comes."""
+def _split_rule(rule: Rule, auxiliaries: Auxiliaries, values: RuleDomains, estimates: Estimates) -> Rule:
+    """The rule, split as long as that pays. Preparing steps that no paying step follows are undone."""
     settled, made = rule, auxiliaries.count()
     preparing, spent, limit = 0, 0.0, 0.0
     while len(rule.body) > 1:
@@ -166,12 +166,12 @@ def _best_step(
     domains: Mapping[str, float],
     dynamic: Collection[Literal],
     auxiliaries: Auxiliaries,
-    values: Domains,
+    values: RuleDomains,
     estimates: Estimates,
 ) -> _Step | None:
-    """The step after which the whole is estimated to cost least; None where there is none.
+    """The step with the least estimated total cost; None if there is no step.
 
-    `domains` are those of the body's variables; `dynamic` are those of its literals that depend on the state.
+    `domains` are those of the body's variables; `dynamic` are its literals that depend on the state.
     """
     head = variables(rule.head)
     join = Joins(estimates, domains).size
@@ -185,7 +185,7 @@ def _best_step(
         kept = [name for name in inside if name in head or name in bound]
         if not rest or len(kept) == len(inside):
             continue
-        # The rest of the body does not narrow what the auxiliary rule joins.
+        # The rest of the body does not narrow the auxiliary rule's join.
         own = estimates.domains(bucket)
         instances = estimates.join(bucket, own)
         cost = 0.0 if auxiliaries.knows(kept, bucket) else _cost(bucket, instances, dynamic)
@@ -200,14 +200,14 @@ def _best_step(
 
 
 def _bucket(
-    parts: Sequence[tuple[Literal, Mapping[str, None]]], name: str, domains: Domains, dynamic: Collection[Literal]
+    parts: Sequence[tuple[Literal, Mapping[str, None]]], name: str, domains: RuleDomains, dynamic: Collection[Literal]
 ) -> tuple[Literal, ...]:
-    """The literals to join in order to eliminate a variable; empty where some literal stands in the way.
+    """The literals to join in order to eliminate a variable; empty if some literal prevents it.
 
-    Those that mention it, and those that cost nothing and narrow the join. Where one of the former is the negation of
-    a static relation, its other variables are bound to all that they can be.
+    These are the literals with the variable, and those that narrow the join at no cost. Negations of static relations
+    get their other variables bound to all possible values.
 
-    `parts` is the body, each literal with its variables; `dynamic` are those of its literals that depend on the state.
+    `parts` is the body, each literal with its variables; `dynamic` are its literals that depend on the state.
     """
     bucket: list[Literal] = []
     bound: dict[str, None] = {}

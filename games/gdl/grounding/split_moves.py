@@ -1,4 +1,4 @@
-"""Takes rules about moves apart: as a role makes exactly one move, what is said of its parts can be said separately.
+"""Takes rules about moves apart: a role makes exactly one move, so conditions on its parts can be separate.
 
     next(cell(X2, Y2, P)) :- does(R, move(X1, Y1, X2, Y2)), true(cell(X1, Y1, P))
 
@@ -7,8 +7,7 @@ has one instance for each move and piece. But the move is the same wherever `doe
     moved(R, P)           :- does(R, move(X1, Y1, _, _)), true(cell(X1, Y1, P))
     next(cell(X2, Y2, P)) :- does(R, move(_, _, X2, Y2)), moved(R, P)
 
-with a few instances for each square. No rewriting of plain logic programs may do this; it rests on `does` being a
-function.
+with a few instances for each square. In plain logic programs this would be wrong; it rests on `does` being a function.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from games.gdl.grounding.estimate import Estimates
-from games.gdl.grounding.rewrite import Auxiliaries, Domains
+from games.gdl.grounding.rewrite import Auxiliaries, RuleDomains
 from games.gdl.rules.terms import (
     Literal,
     Predicate,
@@ -35,7 +34,7 @@ def separate_moves(rules: Iterable[Rule], estimates: Estimates) -> list[Rule]:
     """
     rules = _unfold_aliases(list(rules))
     auxiliaries = Auxiliaries("part")
-    domains = Domains("domain", estimates)
+    domains = RuleDomains("domain", estimates)
     result = [_separate(rule, auxiliaries, domains) for rule in rules]
     made = domains.rules + auxiliaries.rules
     for rule in auxiliaries.rules:
@@ -44,7 +43,7 @@ def separate_moves(rules: Iterable[Rule], estimates: Estimates) -> list[Rule]:
 
 
 def _unfold_aliases(rules: list[Rule]) -> list[Rule]:
-    """Puts `does` in the place of relations that only rename it, where they stand un-negated."""
+    """Replaces positive literals of relations that only rename `does`."""
     by_head: dict[Predicate, list[Rule]] = {}
     for rule in rules:
         by_head.setdefault(predicate(rule.head), []).append(rule)
@@ -64,18 +63,18 @@ def _unfold_aliases(rules: list[Rule]) -> list[Rule]:
 
 def _unfold(rule: Rule, aliases: dict[Predicate, Rule]) -> Rule:
     for number in range(len(rule.body)):
-        # Of the rule as it stands by now: putting in one alias may have bound what the next one is asked for.
+        # The current literal: an earlier alias may have bound its arguments.
         literal = rule.body[number]
         alias = aliases.get(predicate(literal.atom))
         if alias is None or not literal.positive:
             continue
-        # Where it could not hold, the literal stays: it fails when it is grounded.
+        # A literal that cannot hold stays: it fails when grounded.
         rule = unfold_call(rule, number, alias) or rule
     return rule
 
 
-def _separate(rule: Rule, auxiliaries: Auxiliaries, domains: Domains) -> Rule:
-    # What variables can be is asked of the rule as it was: estimates know nothing of the relations made here.
+def _separate(rule: Rule, auxiliaries: Auxiliaries, domains: RuleDomains) -> Rule:
+    # Values of variables come from the original body: estimates do not know the relations made here.
     known = rule.body
     for does in known:
         if does in rule.body and does.positive and does.atom[0] == "does" and isinstance(does.atom[2], tuple):
@@ -84,11 +83,11 @@ def _separate(rule: Rule, auxiliaries: Auxiliaries, domains: Domains) -> Rule:
 
 
 def _separate_move(
-    rule: Rule, does: Literal, auxiliaries: Auxiliaries, domains: Domains, known: Sequence[Literal]
+    rule: Rule, does: Literal, auxiliaries: Auxiliaries, domains: RuleDomains, known: Sequence[Literal]
 ) -> Rule:
-    """The rule with the literals that depend on the move `does` grouped by what connects them besides the move.
+    """The rule with the literals that depend on the move `does` in groups, connected by more than the move.
 
-    `known` is the body that the sheet gave the rule: it bounds what the rule's variables can be.
+    `known` is the rule's original body: it bounds the values of variables.
     """
     role = variables(does.atom[1])
     parts = [name for name in variables(does.atom[2]) if name not in role]
@@ -127,14 +126,14 @@ def _separate_move(
 
 
 def _part(does: Literal, names: Sequence[str], auxiliaries: Auxiliaries, statement: int) -> Literal:
-    """What `does` says of some of its variables."""
+    """The move projected to some of its variables."""
     if len(names) == len(variables(*does.atom[1:])):
         return does
     return auxiliaries.literal(names, (does,), statement)
 
 
 def _connected(literals: Iterable[Literal], given: set[str]) -> list[list[Literal]]:
-    """Groups of literals that share variables which are not given, in order."""
+    """Groups of literals that share variables other than those in `given`, in order."""
     groups: list[tuple[list[Literal], set[str]]] = []
     for literal in literals:
         names = set(variables(literal.atom)) - given

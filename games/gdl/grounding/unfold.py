@@ -1,4 +1,4 @@
-"""Puts the rules of a relation in the place of the literals that ask for it.
+"""Replaces literals of large relations by the bodies of their rules.
 
     between(C, M, K) :- true(piece(M, X, Y)), left(K, X, Y), right(C, X, Y)
     pinned(M)        :- between(C, M, K), owner(P, M), owner(P, K)
@@ -25,19 +25,19 @@ from games.gdl.rules.terms import (
 )
 
 _LARGE = 20_000.0
-"""Relations estimated smaller stay: unfolding one has to pay for estimating once more. Set by hand; not tuned."""
+"""Least estimated size of an unfolded relation: it has to pay for a second estimate."""
 
 _MOST_STATIC = 12
-"""Literals in whose place the rule of a static relation is put, at most. Set by hand; not tuned."""
+"""Most literals replaced by the rule of a static relation."""
 
 _GAME = frozenset({"init", "next", "legal", "goal", "terminal", "true", "does", "sees"})
 
 
 def unfold_large(rules: Sequence[Rule], estimates: Estimates) -> list[Rule] | None:
-    """Rules without the large relations that a single literal asks for; None where there are none.
+    """Rules without the large relations that a single literal asks for; None if there are none.
 
-    Only relations that do not depend on themselves, where the literal's rule does not pass on all of its variables. A
-    static relation is found only once however many ask for it, so several may, where a single rule concludes it.
+    Only relations that do not depend on themselves, and whose caller does not pass on all variables of the literal. A
+    static relation is derived only once for all its callers; so it may have several, if a single rule concludes it.
     """
     asking: Counter[Predicate] = Counter()
     negated: set[Predicate] = set()
@@ -85,7 +85,7 @@ def _unfolded(rule: Rule, by_head: dict[Predicate, list[Rule]]) -> Iterable[Rule
         for callee in callees:
             one = unfold_call(rule, number, callee)
             if one is not None:
-                # What was put in may ask for another such relation.
+                # The callee's body may have another such literal.
                 yield from _unfolded(Rule(one.head, tuple(dict.fromkeys(one.body)), one.statement), by_head)
         return
     yield rule

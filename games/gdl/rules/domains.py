@@ -61,7 +61,7 @@ class Domains:
         return {name: self._count(mask, place) for name, (mask, place) in masks.items()}
 
     def constants(self, body: Iterable[Literal], name: str) -> frozenset[str] | None:
-        """The possible values of a variable of a body; None if unknown, or if terms built by functions are among them.
+        """The possible values of a variable of a body; None if unknown, or if functions build some of them.
 
         Rules are rewritten by this answer: unlike the others, it is never too small.
         """
