@@ -106,7 +106,10 @@ def test_helpless_alpha_beta_leaves_the_turn_to_tree_search(race: CircuitMachine
 def test_trial_matches_are_for_the_role_that_is_played(race: CircuitMachine) -> None:
     """Each is played out, and always by the same role."""
     preparation = prepared(race, 1)
-    preparation.run(race.initial(), 2.0, np.zeros(1, np.uint8))
+    for _ in range(10):
+        # On a busy machine no match ends within the first seconds.
+        if preparation.trials.matches == 0:
+            preparation.run(race.initial(), 2.0, np.zeros(1, np.uint8))
     assert preparation.trials.matches > 0
     assert preparation.suits
 
