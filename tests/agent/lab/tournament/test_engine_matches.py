@@ -127,7 +127,7 @@ def test_clock_and_broken_promises(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine is stopped when its time is over; a proven goal that it does not reach is counted."""
     monkeypatch.setitem(ENGINES, "hopeful", scripted(lambda turn: Score(101.0, turn > 0)))
     threads = threading.active_count()
-    result = play("hopeful@0.1", "hopeful@0.1")
+    result = play("hopeful@0.1", "hopeful@0.1", replace(SETTINGS, opening_plies=0))
     turns = [turns_of(result, seat) for seat in (0, 1)]
     # Had it not been stopped, it would still be thinking.
     assert all(one.slowest >= 0.1 for one in turns)
