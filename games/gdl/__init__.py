@@ -1,8 +1,7 @@
 """From GDL rules to a `StateMachine`, in stages that are folders: `rules` (checked and normalised), `grounding`
-(without variables), `circuit` (boolean gates), `running` (kernels); `interpreter` evaluates the checked rules without
-any of these.
+(without variables), `circuit` (boolean gates), `structure` (symmetries, parts), `running` (kernels); `interpreter`
+evaluates the checked rules without any of these.
 
-`compile` runs the stages in child processes within bounds, `crosscheck` compares any two machines of a game,
-`canonical` names a game and its facts by the rules alone, whatever words these use.
-Each stage imports only those before it.
+`compile` runs the stages in child processes within bounds, `crosscheck` compares two machines of a game, `canonical`
+names a game and its facts by the rules alone, whatever their words.
 """

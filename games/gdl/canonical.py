@@ -1,15 +1,15 @@
-"""A canonical form of rulesheets: what stays of one when names are exchanged and statements put in another order.
+"""A canonical form of rulesheets: the same whatever the names and the order of statements.
 
-Managers scramble names, so that neither a sheet's text nor its tokens tell whether it was seen before. The sheet is
-read as a graph instead: occurrences of terms, variables and names are vertices, joined where one is a part of the other
-or stands for it. Colour refinement (`refinement`) tells vertices apart by their surroundings. Names that
-it leaves alike are individualised, one at a time, and the colours refined again, as tools for graph isomorphism do
-(McKay: Practical graph isomorphism, 1981).
+Managers scramble names, so neither a sheet's text nor its tokens tell whether it was seen before. Here a sheet is a
+graph: vertices are occurrences of terms, variables and names; edges join parts to wholes, and occurrences to names.
+Colour refinement (`refinement`) tells vertices apart by their surroundings. Names that stay alike are individualised,
+one at a time, and the colours refined again, as in tools for graph isomorphism (McKay: Practical graph isomorphism,
+1981).
 
-Names that are alike usually are the images of one another under a symmetry of the rules (left and right, say), and then
-it makes no difference which of them is individualised. So no alternatives are tried: were names alike without such a
-symmetry, the same rules could get several digests. Different rules get different ones, unless 64-bit hashes collide or
-colour refinement cannot tell apart how variables meet within one rule.
+Names that are alike are usually images of one another under a symmetry of the rules (left and right, say). Then any of
+them may be individualised, so no alternatives are tried. Without such a symmetry, the same rules could get several
+digests. Different rules get different digests, unless 64-bit hashes collide or colour refinement cannot tell apart how
+variables meet within one rule.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ from games.machine import Term
 from games.roles import is_random_role
 
 VERSION = 1
-"""Goes into digests and keys: to be counted up with every change of what they are made of."""
+"""Part of digests and keys: to be incremented with every change of their definition."""
 
 MAX_VERTICES = 200_000
-"""Larger sheets have no canonical form: it would take seconds. The largest in use have a tenth of it."""
+"""Most vertices: larger sheets would take seconds. The largest in use has a tenth of it."""
 MAX_REFINEMENTS = 400
-"""Names that are individualised at most; whatever is alike after that stays so. Set by hand; not tuned."""
+"""Most names individualised; names still alike after that stay so."""
 
 _KEPT = frozenset(
     ("role", "init", "true", "next", "legal", "does", "goal", "terminal", "distinct", "not", "or", "and", "<=")
 )
-"""Keywords that no manager replaces where they have a meaning. Some replace `base`, `input` and `sees`, which are taken
-for names like others therefore: what is learnt of a game does not depend on them."""
+"""Keywords that no manager replaces where they have a meaning. Some managers replace `base`, `input` and `sees`, so
+these are names like others: what is learnt of a game does not depend on them."""
 _INTEGER = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)
-"""Kept by all managers."""
+"""Numbers, which all managers keep."""
 _UNORDERED = frozenset(("<=", "and", "or", "distinct"))
-"""Whose parts may change places (but for the head of a rule)."""
+"""Operators whose parts may change places (except the head of a rule)."""
 
 
 @dataclass(frozen=True)
 class CanonicalForm:
-    """What tells a rulesheet from others, and each of its names from the others."""
+    """Identity of a rulesheet and of its names."""
 
     digest: str
-    """Hexadecimal digits: the same for all sheets that differ in names and order alone."""
+    """Hexadecimal digits: the same for all sheets that differ only in names and order."""
     labels: Mapping[str, str]
-    """For each name a spelling that is the same in all these sheets; names that could not be told apart share one."""
+    """A spelling of each name, the same in all these sheets; names that could not be told apart share one."""
 
     def key(self, term: Term) -> int:
-        """64 bits that stand for a term made of the sheet's names: the same in all sheets with this digest."""
+        """64-bit hash of a term made of the sheet's names: the same in all sheets with this digest."""
         return _hash(self._spelling(term))
 
     def _spelling(self, term: Term) -> str:
@@ -64,10 +64,10 @@ class CanonicalForm:
 
 
 def canonical_form(rulesheet: Iterable[Term], roles: Sequence[Term]) -> CanonicalForm | None:
-    """The canonical form of rules that were checked; None where there are too many of them.
+    """The canonical form of checked rules; None if there are too many.
 
-    The order of the roles is a part of the game: joint moves are listed in it. Takes 2 ms of CPU time for most sheets,
-    and 22 ms for the slowest of 172.
+    The order of the roles is part of the game: joint moves have it. Takes 2 ms of CPU time for most sheets, 22 ms for
+    the slowest of 172.
     """
     builder = _Builder()
     statements = [builder.statement(statement) for statement in rulesheet]
@@ -94,16 +94,16 @@ def canonical_form(rulesheet: Iterable[Term], roles: Sequence[Term]) -> Canonica
 
 
 class _Builder:
-    """Collects the vertices, with the colours that they have by themselves, and the edges."""
+    """Collects vertices with their initial colours, and edges."""
 
     def __init__(self) -> None:
         self.colours: list[int] = []
         self.names: dict[str, int] = {}
         """The vertex of each name."""
         self.edges: list[tuple[int, int, int]] = []
-        """Whole, part, and what kind of part."""
+        """Whole, part, kind of part."""
         self._variables: dict[str, int] = {}
-        """The vertices of the present statement's variables."""
+        """The vertices of the current statement's variables."""
         self._hashes: dict[str, int] = {}
 
     def statement(self, statement: Term) -> int:
@@ -146,7 +146,7 @@ class _Builder:
         return self.names[term]
 
     def _compound(self, term: tuple[Term, ...]) -> int:
-        """The vertex of an atom or a function's term; tokens that are kept belong to its colour, the rest are parts."""
+        """The vertex of an atom or a function's term. Kept tokens belong to its colour; the rest are parts."""
         ordered = not term or term[0] not in _UNORDERED
         kept = [part if isinstance(part, str) and _is_kept(part) else "" for part in term]
         if not ordered:
@@ -176,6 +176,6 @@ def _is_kept(token: str) -> bool:
 
 
 def _hash(text: str) -> int:
-    """64 bits of a text, the same in all processes."""
+    """64-bit hash of a text, the same in all processes."""
     digest = hashlib.blake2b(f"{VERSION} {text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")

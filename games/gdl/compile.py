@@ -1,8 +1,8 @@
-"""Compilation bounded in memory and time: child processes ground and build, the first that succeeds wins.
+"""Compilation bounded in memory and time: child processes ground and build, the first to succeed wins.
 
-How large a grounding gets cannot be known before it is tried, and gringo cannot be interrupted inside a join. So each
-way to rewrite the rules runs in a process of its own, under limits of the operating system; a second way starts only
-when the first one takes long.
+The size of a grounding cannot be known in advance, and gringo cannot be interrupted inside a join. So each way to
+rewrite the rules runs in a process of its own, under limits of the operating system. A second way starts only when the
+first takes long.
 """
 
 from __future__ import annotations
@@ -25,53 +25,53 @@ from games.gdl.running.machine import CircuitMachine, CompiledGame, compiled_gam
 from games.machine import GameError, LimitError
 
 _GROUNDED = "grounded"
-"""What a child sends first, when the grounding is done; then the `CompiledGame`."""
+"""First message of a child, when the grounding is done; the `CompiledGame` follows."""
 
 _HUGE = 1e9
-"""Estimated ground instances from which on demand has been seen to make the difference (chess, nine men's morris)."""
+"""Estimated ground instances beyond which demand has made the difference (chess, nine men's morris)."""
 
 _LARGE = 1e6
-"""Estimated ground instances from which on it is worth estimating what demand would make of them. The least for which
-that made a difference is 4e6 (crissrace)."""
+"""Estimated ground instances beyond which demand is estimated, too. The least for which it made a difference is 4e6
+(crissrace)."""
 
 _POLL = 0.02
-"""Seconds after which it is checked again whether children have used their CPU time; set by hand, not tuned."""
+"""Seconds between looks at the children's CPU time."""
 
 _MOST_ESTIMATED_RULES = 5000
-"""Larger rulesheets are mostly facts, and estimating would take longer than trying. Set by hand; not tuned."""
+"""Most rules for estimates: larger rulesheets are mostly facts, and estimating would take longer than trying."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a compilation may use."""
+    """Resources of a compilation."""
 
     cpu_seconds: float = 60.0
     """Per child."""
     grounding_cpu_seconds: float = 10.0
-    """For all children together, until one has grounded the rules. What takes longer has nearly always no end; of 172
-    sheets the slowest that succeeds needs 2 s, and other machines have taken up to three times as long."""
+    """For all children together, until one has grounded the rules. Of 172 sheets the slowest needs 2 s, up to three
+    times as long on other machines; nearly all that take longer never end."""
     wall_seconds: float = 240.0
-    """For all of it."""
+    """For the whole compilation."""
     memory_bytes: int = 8 << 30
-    """Address space per child, beyond what it begins with."""
+    """Address space per child, beyond its initial one."""
     patience_seconds: float = 3.0
-    """CPU time that one variant gets alone before the next one starts beside it: two of them take twice the time where
-    the first one succeeds in the end, as it did on all sheets that were seen but those that look huge. Set by hand."""
+    """CPU time of one variant alone before the next starts beside it: two take twice the time if the first succeeds,
+    as on all sheets seen except those that look huge."""
     first_look_seconds: float = 0.5
-    """The same for the first variant where the rules look huge; it is ended then. Set by hand; not tuned."""
+    """The same for the first variant if the rules look huge; it is ended then."""
     variants: Sequence[str] | None = None
-    """Names of `ground.VARIANTS`, in the order in which they are started; None: as estimates advise."""
+    """Names of `ground.VARIANTS`, in order; None: chosen by estimates."""
 
 
 @dataclass(frozen=True)
 class _Attempt:
     variant: str
     patience: float
-    """CPU seconds that it gets before the next attempt starts."""
+    """CPU seconds before the next attempt starts."""
     gives_way: bool = False
     """Whether it ends then."""
     rewriter: Rewriter | None = None
-    """Of the rules, where the parent rewrites them."""
+    """Rewriter of the rules, if the parent rewrites them."""
 
 
 @dataclass
@@ -80,16 +80,16 @@ class _Child:
     process: ChildProcess
     grounded: bool = False
     cpu_seconds: float = 0.0
-    """As last seen."""
+    """At the last look."""
 
     def used(self) -> float:
-        """CPU time that it has used so far; what was seen last, once it is gone."""
+        """CPU time used so far, also after its end."""
         self.cpu_seconds = max(self.cpu_seconds, self.process.cpu_seconds())
         return self.cpu_seconds
 
 
 class Compilation:
-    """Rules on their way to a `CircuitMachine`, in child processes that are started by and by as `poll` is called.
+    """Compilation of rules to a `CircuitMachine`, in child processes; calls of `poll` and `wait` drive it.
 
     >>> compilation = start_compilation(checked)      # doctest: +SKIP
     >>> machine = compilation.wait(5.0)               # None: not ready yet, or `compilation.failed`
@@ -105,31 +105,31 @@ class Compilation:
         self._machine: CircuitMachine | None = None
         self._begin = time.monotonic()
         self._ended_cpu_seconds = 0.0
-        """CPU time of the children that have ended."""
+        """CPU time of ended children."""
         self.variant: str | None = None
-        """The variant that won."""
+        """The winning variant."""
         self._start_next()
 
     @property
     def failed(self) -> str | None:
-        """Why there will be no machine; None while there may be."""
+        """The reason why there will be no machine; None while there may be one."""
         if self._machine is not None or self._children or self._waiting:
             return None
         return "; ".join(self._reasons)
 
     def poll(self) -> CircuitMachine | None:
-        """The machine as soon as some child has delivered it. Never blocks for longer than reading its answer takes."""
+        """The machine once a child has delivered it. Blocks no longer than it takes to read the answer."""
         return self.wait(0.0)
 
     def wait(self, timeout: float) -> CircuitMachine | None:
-        """Like `poll`, but waits up to `timeout` seconds for it."""
+        """Like `poll`, but waits up to `timeout` seconds."""
         deadline = time.monotonic() + timeout
         while self._machine is None and (self._children or self._waiting):
             now = time.monotonic()
             if now - self._begin > self._limits.wall_seconds:
                 self.cancel(f"no circuit within {self._limits.wall_seconds:g} s")
                 break
-            # Children on a busy machine are not to blame for what they have not been given: CPU time counts.
+            # Children on a busy machine get less time than passes, so their CPU time counts.
             used = [child.used() for child in self._children]
             budget = self._limits.grounding_cpu_seconds - self._ended_cpu_seconds - sum(used)
             grounded = any(child.grounded for child in self._children)
@@ -144,13 +144,13 @@ class Compilation:
                 self._start_next()
                 continue
             left = deadline - now
-            # CPU time does not pass faster than time does, for each of the children.
+            # A child uses no more CPU time than time passes.
             until = left if grounded else min(left, budget / len(self._children) + _POLL)
             if self._waiting:
                 until = min(until, patience + _POLL)
             ready = wait_for_any([child.process for child in self._children], max(0.0, until))
             for child in [child for child in self._children if child.process in ready]:
-                # An answer may end other children, also such as have answered at the same moment.
+                # An answer may end other children, even those that answered at the same moment.
                 if child in self._children:
                     self._collect(child)
             if not ready and left <= 0:
@@ -158,7 +158,7 @@ class Compilation:
         return self._machine
 
     def cancel(self, reason: str = "cancelled") -> None:
-        """Ends all children. A machine that is there already stays."""
+        """Ends all children. A machine that exists stays."""
         self._waiting.clear()
         for child in list(self._children):
             self._end(child)
@@ -191,7 +191,7 @@ class Compilation:
                 self.cancel()
                 return
             assert outcome == _GROUNDED
-            # What is left is bounded by what is grounded: the others need not go on.
+            # The grounding bounds the rest of the work, so the others can go.
             child.grounded = True
             self._waiting.clear()
             for other in [other for other in self._children if not other.grounded]:
@@ -203,7 +203,7 @@ class Compilation:
 
 
 def _plan(checked: CheckedRules, limits: Limits) -> list[_Attempt]:
-    """What to try, in order: as the limits say, or as estimates advise."""
+    """The attempts in order: given by the limits, or chosen by estimates."""
     patience = limits.patience_seconds
     if limits.variants is not None:
         return [_Attempt(variant, patience) for variant in limits.variants]
@@ -216,11 +216,11 @@ def _plan(checked: CheckedRules, limits: Limits) -> list[_Attempt]:
     if instances > _HUGE:
         plan = [replace(on_demand, patience=limits.grounding_cpu_seconds * 2 / 3, gives_way=True), split]
         if rewriter.instances_without_moves("split") <= _HUGE:
-            # The estimate may well be wrong, so a short look; if it is right, what can succeed gets the machine.
+            # The estimate may be wrong, so a short look first; the likelier variant then gets the whole machine.
             plan.insert(0, replace(split, patience=limits.first_look_seconds, gives_way=True))
         return plan
     plan = [split, on_demand]
-    # Below, estimating would take as long as what it might save.
+    # For smaller ones estimating would take as long as it might save.
     if instances > _LARGE and 2 * rewriter.instances("demand+split") < instances:
         plan.reverse()
     if rewriter.instances("plain") < 10 * instances:
@@ -229,8 +229,8 @@ def _plan(checked: CheckedRules, limits: Limits) -> list[_Attempt]:
 
 
 def _compile(pipe: Connection, checked: CheckedRules, variant: str, rewritten: Sequence[Rule] | None) -> CompiledGame:
-    """What a child does."""
-    # It makes millions of tuples and ends soon: looking for cycles among them and what the parent had would find none.
+    """The work of a child."""
+    # The collector would search millions of tuples, and the parent's objects, for cycles that are not there.
     gc.disable()
     if rewritten is None:
         rewritten = rewrite(checked.rules, variant)
@@ -240,7 +240,7 @@ def _compile(pipe: Connection, checked: CheckedRules, variant: str, rewritten: S
 
 
 def start_compilation(checked: CheckedRules, limits: Limits = Limits()) -> Compilation:
-    """Starts compiling; the first child is forked before this returns. Call `warm_kernels` first, once per process."""
+    """Starts compiling; the first child is forked before this returns. Call `warm_kernels` once per process before."""
     return Compilation(checked, limits)
 
 
@@ -277,18 +277,16 @@ _WARM_UP_RULES = (
     ("<=", ("goal", "?r", "100"), ("role", "?r"), ("true", ("at", "2"))),
     ("<=", ("goal", "?r", "0"), ("role", "?r"), ("not", ("true", ("at", "2")))),
 )
-"""A nonsense game that has everything the kernels tell apart: cycles, move sets, fluents that come and go."""
+"""A nonsense game with everything that kernels distinguish: cycles, move sets, fluents that come and go."""
 
 _warm_machine: CircuitMachine | None = None
 
 
 def warm_kernels() -> CircuitMachine:
-    """Makes this process compile, or load from the cache, every kernel between ground rules and the moves of
-    a match; once.
+    """Compiles, or loads from the cache, all kernels between ground rules and the moves of a match; once per process.
 
-    Not those of `CircuitMachine.random_playouts`, which no match needs.
-
-    Returns the small machine that was built for it, so that what stands on machines can warm its own kernels.
+    `CircuitMachine.random_playouts` is left out: no match needs it. Returns the small machine built for this, so that
+    users of machines can warm their own kernels.
     """
     global _warm_machine
     if _warm_machine is not None:

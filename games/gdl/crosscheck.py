@@ -1,6 +1,6 @@
-"""Comparing two machines of one game: whatever they say of the same state has to be the same.
+"""Comparison of two machines of one game: they must agree on every state.
 
-An `Observation` is what one machine says of one state: plain data, which can be taken in one process and compared in
+An `Observation` is one machine's view of one state: plain data, so that it can be taken in one process and compared in
 another. `CrossCheck` takes them along random matches.
 """
 
@@ -18,42 +18,42 @@ JointMove: TypeAlias = tuple[Term, ...]
 """One move per role, in the order of the roles."""
 
 MAX_PLIES = 1000
-"""Length at which a random match is left for a new one. Set by hand; not tuned."""
+"""Longest random match."""
 
 _MOST_LISTED = 6
-"""Atoms, and rules, that a description lists."""
+"""Most atoms, and most rules, in a description."""
 
 _LONGEST_RULE = 300
-"""Characters of a rule that a description shows."""
+"""Most characters of a rule in a description."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How a state was reached."""
+    """The step that led to a state."""
 
     before: frozenset[Term]
-    """The facts of the state before."""
+    """Facts of the state before."""
     joint_move: JointMove
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a machine says of one state."""
+    """One machine's view of one state."""
 
     facts: frozenset[Term]
     terminal: bool
     legal: tuple[tuple[Term, ...], ...]
     """Per role."""
     goals: tuple[int | None, ...] | None
-    """Per role, in a terminal state; None in any other."""
+    """Per role, in a terminal state; None in others."""
     step: Step | None = None
-    """The step that the machine made to get there, where it is to be compared as well."""
+    """The machine's step to this state, if that is to be compared too."""
     initial: bool = False
     """Whether the machine gave it as the initial state."""
 
 
 def observe(machine: StateMachine, state: State, step: Step | None = None, *, initial: bool = False) -> Observation:
-    """Asks a machine all that can be asked about a state. Raises whatever the machine raises."""
+    """Asks a machine everything about a state. Raises the machine's errors."""
     roles = range(len(machine.roles))
     terminal = machine.terminal(state)
     return Observation(
@@ -68,24 +68,24 @@ def observe(machine: StateMachine, state: State, step: Step | None = None, *, in
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first thing that a machine says otherwise than the one it is compared with."""
+    """The first difference between a machine and the one it is compared with."""
 
     query: str
-    """What was asked, such as `legal moves of x`."""
+    """Subject of the difference, such as `legal moves of x`."""
     facts: frozenset[Term]
-    """The state that was asked about; empty where the initial state itself differs."""
+    """Facts of the state in question; empty if the initial state itself differs."""
     joint_move: JointMove | None = None
-    """What was played in it, where the next state differs."""
+    """Joint move played in it, if the next state differs."""
     extra: tuple[Atom, ...] = ()
-    """What only the tested machine derives, as atoms such as `(legal x (mark 1 1))`."""
+    """Atoms that only the tested machine derives, such as `(legal x (mark 1 1))`."""
     missing: tuple[Atom, ...] = ()
-    """What only the trusted machine derives."""
+    """Atoms that only the trusted machine derives."""
     failure: str = ""
-    """The error that one of them raised, where that is the difference."""
+    """Error that one of them raised, if that is the difference."""
 
     def rules(self, rules: Iterable[Rule]) -> list[Rule]:
-        """Those rules that conclude, or could conclude, what the machines differ in: one for each statement."""
-        # Where goals differ, it may be for a second value: every goal rule of the role is concerned.
+        """The rules that conclude, or could conclude, the differing atoms: one per statement."""
+        # A goal may differ by a second value, so every goal rule of the role is concerned.
         atoms = {(*atom[:2], "?value") if atom[0] == "goal" else atom for atom in (*self.extra, *self.missing)}
         found: dict[int, Rule] = {}
         for rule in rules:
@@ -101,9 +101,9 @@ class Difference:
         trusted: str = "interpreter",
         place: Callable[[int], str] = lambda statement: f"statement {statement}: ",
     ) -> str:
-        """All of it for people, in one line.
+        """The difference in one line of text.
 
-        `rules` are those of the game, `place` names the place of a statement of the rulesheet, by its index.
+        `rules` are those of the game; `place` names the place of a statement in the rulesheet, by its index.
         """
         parts = []
         if self.failure:
@@ -122,10 +122,10 @@ class Difference:
 
 
 def compare(seen: Observation, trusted: StateMachine) -> Difference | None:
-    """The first difference between what was seen and what the trusted machine says; None where there is none.
+    """The first difference between an observation and the trusted machine; None if there is none.
 
-    Legal moves are compared where the match is not over, goals where it is. Raises `LimitError` (`Interrupted` among
-    them) where the trusted machine cannot tell.
+    Legal moves are compared in states that are not terminal, goals in those that are. Raises `LimitError` (also
+    `Interrupted`) if the trusted machine cannot tell.
     """
     asked, joint_move = "initial state", None
     facts: frozenset[Term] = frozenset()
@@ -136,7 +136,7 @@ def compare(seen: Observation, trusted: StateMachine) -> Difference | None:
             asked, facts, joint_move = "next state", seen.step.before, seen.step.joint_move
             before = trusted.state(facts)
             difference = _facts_differ(asked, "next", seen, trusted.facts(trusted.next(before, joint_move)))
-            # A role without legal moves may be said to have done anything; what follows then is nobody's rule.
+            # Any move of a role without legal moves is arbitrary, and so is the next state.
             if difference is not None and all(trusted.legal(before, role) for role in range(len(trusted.roles))):
                 return difference
         asked, facts, joint_move = "terminal", seen.facts, None
@@ -164,10 +164,10 @@ def compare(seen: Observation, trusted: StateMachine) -> Difference | None:
 
 
 class CrossCheck:
-    """Random matches on one machine, each of whose states is compared with another machine.
+    """Random matches on one machine; each state is compared with another machine.
 
-    It is the tested machine that plays; moves are uniformly random. The work is done state by state, so that it fits
-    into any time there is, and can be given up at any point.
+    The tested machine plays; moves are uniformly random. The work is done state by state, so it fits into any time and
+    can be given up at any point.
 
     >>> check = CrossCheck(circuit, interpreter, seed=1)                # doctest: +SKIP
     >>> while check.matches < 10:                                       # doctest: +SKIP
@@ -177,22 +177,22 @@ class CrossCheck:
 
     def __init__(self, tested: StateMachine, trusted: StateMachine, *, seed: int = 1) -> None:
         self.states = 0
-        """Compared so far, and found equal."""
+        """Number of states compared and found equal."""
         self.matches = 0
-        """Finished so far: by their end, a dead end, a difference, or their length."""
+        """Number of matches finished: by their end, a dead end, a difference, or their length."""
         self._tested = tested
         self._trusted = trusted
         self._random = random.Random(seed)
         self._state: State | None = None
-        """The one to compare next; None at the start of a match."""
+        """State to compare next; None at the start of a match."""
         self._step: Step | None = None
         self.ply = 0
-        """Of the state to compare next, within its match."""
+        """Ply of the state to compare next."""
 
     def step(self) -> Difference | None:
         """Compares one more state; the first difference in it ends the match.
 
-        Raises `LimitError` where a machine cannot tell; when called again, it is asked again. See `abandon`.
+        Raises `LimitError` if a machine cannot tell; the next call asks again. See `abandon`.
         """
         tested = self._tested
         if tested.roles != self._trusted.roles:
@@ -246,7 +246,7 @@ def _facts_differ(query: str, relation: str, seen: Observation, expected: frozen
 
 
 def _goal_atoms(role: Term, value: int | None) -> set[Atom]:
-    # No value at all and several at once are the same thing; so they must show as something, here as the word.
+    # No value and several at once are the same to a machine; the word makes the difference visible.
     return {("goal", role, "none-or-several" if value is None else str(value))}
 
 

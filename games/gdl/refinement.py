@@ -1,6 +1,6 @@
 """Colour refinement (Weisfeiler and Leman 1968) of graphs whose edges have a direction and a kind.
 
-Colours are 64-bit hashes of what surrounds a vertex: they do not depend on how vertices are numbered, so that those of
+Colours are 64-bit hashes of a vertex's surroundings. They do not depend on the numbering of vertices, so colours of
 different graphs, or of one graph after different choices, can be compared.
 """
 
@@ -15,7 +15,7 @@ Colours: TypeAlias = NDArray[np.uint64]
 
 
 class Graph:
-    """The edges, in both directions, by the vertex that they lead to."""
+    """The edges in both directions, by target."""
 
     def __init__(self, vertices: int, whole: NDArray[np.int64], part: NDArray[np.int64], kind: Colours) -> None:
         """Edges lead from `whole` to `part`, both int64[edges]; `kind` are hashes, uint64[edges]."""
@@ -26,7 +26,7 @@ class Graph:
         self._begin = np.searchsorted(to[order], np.arange(vertices + 1))
 
     def refine(self, colours: Colours) -> Colours:
-        """The colours after which looking at the neighbours tells no more vertices apart."""
+        """The coarsest stable refinement of the colours: neighbours tell no more vertices apart."""
         classes = len(np.unique(colours))
         total = np.zeros(len(self._from) + 1, np.uint64)
         while True:

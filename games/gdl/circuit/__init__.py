@@ -1,5 +1,4 @@
-"""From ground rules to a boolean circuit: gates in a `pool`, built (`gates`), reduced (`sweep`, `rebuild`, `factor`).
+"""From ground rules to a boolean circuit: gates in a `pool`, built by `gates`, reduced by `sweep`, `rebuild`, `factor`.
 
-`circuit` runs these stages in order; `outputs` says what the circuit computes. Imports `grounding` for the ground
-program's type alone.
+`circuit` runs these stages in order; `outputs` are the results of a circuit.
 """

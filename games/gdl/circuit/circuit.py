@@ -1,7 +1,7 @@
 """From a ground program to a boolean circuit: legal moves, terminal, goals and next facts over one pool of signals.
 
-Order of work: gates from rules (`gates`); fluents that never change from their first value become constants (`sweep`);
-gates that feed only one gate are merged into it (`rebuild`); what many gates share is factored out (`factor`).
+Stages: gates from rules (`gates`); fluents that never change become constants (`sweep`); gates with a single reader are
+merged into it (`rebuild`); pairs of literals that many gates share are factored out (`factor`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Circuit:
     moves: list[list[Term]]
     """Per role."""
     goals: list[list[int]]
-    """Per role, the values in the order of `Outputs.goal`."""
+    """Values per role, in the order of `Outputs.goal`."""
     pool: Pool
     outputs: Outputs
 
@@ -41,8 +41,8 @@ class Circuit:
 def build_circuit(program: GroundProgram, *, factored: bool = True) -> Circuit:
     """The simplified circuit of a ground program.
 
-    Factoring makes it smaller, but hides what the rules have in common: without, what is alike in them is alike in the
-    circuit. Time and memory are linear in its size, but for the bounded rounds of factoring.
+    Factoring makes it smaller, but hides symmetries of the rules. Time and memory are linear in its size, except for
+    the bounded rounds of factoring.
     """
     pool, outputs = build_gates(program)
     n_fluents = len(program.fluents)

@@ -1,7 +1,7 @@
-"""From ground rules to gates: each atom that an output needs as an OR of ANDs, atoms of positive cycles as `LOOP`s.
+"""From ground rules to gates: needed atoms become ORs of ANDs, atoms of positive cycles become `LOOP`s.
 
-Atoms are taken component by component of their dependencies (Tarjan, "Depth-first search and linear graph algorithms",
-1972; iterative).
+Atoms are taken by components of their dependencies (Tarjan, "Depth-first search and linear graph algorithms", 1972;
+iterative).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _UNDEFINED = -1
 
 
 class _RulesByHead(NamedTuple):
-    """The ground rules, sorted by the atom they derive."""
+    """The ground rules, sorted by head."""
 
     first: NDArray[np.int64]
     """(atoms + 2) the rules of an atom are `rule[first[atom] : first[atom + 1]]`."""
@@ -41,21 +41,21 @@ class _RulesByHead(NamedTuple):
     body_start: NDArray[np.int64]
     """(rules + 1) the body of a rule is `body[body_start[rule] : body_start[rule + 1]]`."""
     body: NDArray[np.int32]
-    """Atoms, negative where they are negated."""
+    """Atoms, negative if negated."""
 
 
 class _Atoms(NamedTuple):
-    """What is known of each atom: int32[atoms + 1] all, -1 where there is none."""
+    """Results per atom: int32[atoms + 1] all, -1 where there is none."""
 
     literal: NDArray[np.int32]
     loop: NDArray[np.int32]
-    """The `LOOP` signal of an atom of a positive cycle."""
+    """The `LOOP` signal of an atom in a positive cycle."""
     definition: NDArray[np.int32]
-    """The literal that this signal is equal to."""
+    """The literal that defines this signal."""
 
 
 def build_gates(program: GroundProgram) -> tuple[Pool, Outputs]:
-    """The circuit of a ground program as it stands, but for what folds while it is built."""
+    """The circuit of a ground program, unreduced except for simplifications made while building."""
     n_atoms = program.n_atoms
     n_moves = np.array([len(moves) for moves in program.moves], np.int32)
     order_by_head = np.argsort(program.rule_head, kind="stable").astype(np.int64)
@@ -69,7 +69,7 @@ def build_gates(program: GroundProgram) -> tuple[Pool, Outputs]:
     atoms = _Atoms(*(np.full(n_atoms + 1, _UNDEFINED, np.int32) for _ in range(3)))
     used = program.true_atom > 0
     atoms.literal[program.true_atom[used]] = 2 * (np.flatnonzero(used) + 1)
-    # The room suffices: each of these moves has an atom, and the pool was made for two signals an atom.
+    # No check for room: each of these moves has an atom, and the pool has two signals per atom.
     for role, does in enumerate(program.does_atom):
         asked = np.flatnonzero(does > 0).astype(np.int32)
         atoms.literal[does[asked]] = _single_moves(pool, role, asked)
@@ -106,7 +106,7 @@ def build_gates(program: GroundProgram) -> tuple[Pool, Outputs]:
 
 @njit(cache=True, nogil=True)
 def _single_moves(pool, role, moves):
-    """The literals (int32[n]) "the role's move is this" for moves (int32[n]); a `Pool` that has room for them."""
+    """The literals (int32[n]) "the role's move is this" for moves (int32[n]); the `Pool` must have room for them."""
     literals = np.empty(len(moves), np.int32)
     if pool.moves[role] == 1:
         literals[:] = TRUE
@@ -118,10 +118,10 @@ def _single_moves(pool, role, moves):
 
 @njit(cache=True, nogil=True)
 def _components(wanted, literal_of, rules):
-    """Tarjan's algorithm from the wanted atoms (int32[n]) through those that have no literal yet.
+    """Tarjan's algorithm from the wanted atoms (int32[n]) through atoms without a literal.
 
     `literal_of` is `_Atoms.literal`, `rules` a `_RulesByHead`. Returns the atoms ordered by component, dependencies
-    first (int32), and where in that order each component starts (int32, one more than components).
+    first (int32), and the start of each component in that order (int32, one more than components).
     """
     first_rule, rule_of, body_start, body = rules.first, rules.rule, rules.body_start, rules.body
     n = len(literal_of)
@@ -132,7 +132,7 @@ def _components(wanted, literal_of, rules):
     firsts = np.empty(n + 1, np.int32)
     stack = np.empty(n, np.int32)
     calls = np.empty(n, np.int32)
-    rule_at = np.zeros(n, np.int64)  # per open call: which rule, and which literal of it, comes next
+    rule_at = np.zeros(n, np.int64)  # per open call: its next rule, and the next literal of that
     body_at = np.zeros(n, np.int64)
     n_order = 0
     n_components = 0
@@ -205,11 +205,11 @@ def _components(wanted, literal_of, rules):
 
 @njit(**KERNEL)
 def _define_atoms(pool, order, firsts, position, atoms, rules, conjunction, disjunction):
-    """Gives every atom its literal, component by component; returns the component at which the pool ran out of room.
+    """Gives every atom its literal, by component; returns the component at which the pool ran out of room.
 
-    `pool` is a `Pool`, `order` and `firsts` are what `_components` returned, `position` is the component to begin with,
-    `atoms` is an `_Atoms` that is filled, `rules` a `_RulesByHead`. Workspace are `conjunction` and `disjunction`
-    (int32), as long as any body and as any atom has rules.
+    `pool` is a `Pool`; `order` and `firsts` come from `_components`; `position` is the first component to do, `atoms`
+    an `_Atoms` to fill, `rules` a `_RulesByHead`. Workspace are `conjunction` and `disjunction` (int32): as long as the
+    longest body, and as the most rules of an atom.
     """
     literal_of, loops, definitions = atoms.literal, atoms.loop, atoms.definition
     first_rule, rule_of, body_start, body = rules.first, rules.rule, rules.body_start, rules.body
@@ -236,7 +236,7 @@ def _define_atoms(pool, order, firsts, position, atoms, rules, conjunction, disj
                 trivial = False
                 for j in range(body_start[rule], body_start[rule + 1]):
                     other = body[j]
-                    if other == atom:  # an atom supports itself: says nothing in a least model
+                    if other == atom:  # an atom that supports itself: without effect in a least model
                         trivial = True
                         break
                     literal = literal_of[abs(other)]

@@ -1,4 +1,4 @@
-"""What a circuit computes, as literals over a pool of signals, and which signals that needs."""
+"""Outputs of a circuit, as literals over a pool of signals, and the signals that they need."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Literals = NDArray[np.int32]
 
 
 class Outputs(NamedTuple):
-    """What the circuit computes, as literals."""
+    """Outputs of a circuit, as literals."""
 
     legal: Literals
-    """All roles' moves, one after the other, in the order of `Circuit.moves`."""
+    """Moves of all roles in a row, in the order of `Circuit.moves`."""
     next: Literals
     """One per fluent."""
     terminal: Literals
@@ -27,10 +27,10 @@ class Outputs(NamedTuple):
     loop_signal: NDArray[np.int32]
     """The signals of kind `LOOP`."""
     loop_definition: Literals
-    """The definition of each `LOOP` signal; least fixpoint, all loops of a component start false."""
+    """The definition of each `LOOP` signal. Least fixpoint: all loops of a component start false."""
 
     def mapped(self, literals: Literals) -> Outputs:
-        """The same of another pool, by the literal there of each signal; without loops that have none (-1)."""
+        """The outputs in another pool, given the literal there of each signal; loops without one (-1) are dropped."""
         there = literals[self.loop_signal] >= 0
         legal, following, terminal, goal, definition = (
             (literals[some >> 1] ^ (some & 1)).astype(np.int32)
@@ -40,14 +40,14 @@ class Outputs(NamedTuple):
         return Outputs(legal, following, terminal, goal, loops, definition)
 
     def roots(self) -> tuple[Literals, NDArray[np.int32], Literals]:
-        """All outputs one after the other, and the loops: what `mark_live` starts from."""
+        """All outputs in a row, and the loops: arguments of `mark_live`."""
         everything = np.concatenate((self.legal, self.next, self.terminal, self.goal))
         return everything, self.loop_signal, self.loop_definition
 
 
 @njit(cache=True, nogil=True)
 def mark_live(pool, roots, loop_signal, loop_definition):
-    """Which signals the roots need (bool[signals]); loops pull in their definitions.
+    """The signals that the roots need (bool[signals]); loops need their definitions.
 
     `pool` is a `Pool`, `roots` int32[n] are literals, the others are those of `Outputs`.
     """

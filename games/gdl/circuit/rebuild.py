@@ -1,4 +1,4 @@
-"""Copies the part of a circuit that outputs need, with fluents replaced and gates merged into their only readers."""
+"""Copies the needed part of a circuit, with fluents replaced and gates merged into their single readers."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _UNDEFINED = -1
 
 
 def rebuild(pool: Pool, outputs: Outputs, fluent_value: Literals, n_fluents: int) -> tuple[Pool, Outputs]:
-    """The live part of the circuit again, with fluents replaced by literals of the new pool.
+    """A copy of the live part of the circuit, with fluents replaced by literals of the new pool.
 
-    Gates that have one reader are merged into it.
+    Gates with one reader are merged into it.
     """
     live = mark_live(pool, *outputs.roots())
     n = int(pool.counts[N_SIGNALS])
@@ -40,7 +40,7 @@ def rebuild(pool: Pool, outputs: Outputs, fluent_value: Literals, n_fluents: int
     old_fluents = len(fluent_value)
     mapped[1 : old_fluents + 1] = fluent_value
     merge = _single_readers(pool, live, *outputs.roots())
-    # Both are far longer than what is used of them; the rest of them costs nothing.
+    # Both are far longer than needed; untouched memory costs nothing.
     literals = np.empty(int(pool.counts[N_ITEMS]) + 1, np.int32)
     stack = np.empty(n + 1, np.int32)
     position = old_fluents + 1
@@ -54,7 +54,7 @@ def rebuild(pool: Pool, outputs: Outputs, fluent_value: Literals, n_fluents: int
 
 @njit(cache=True, nogil=True)
 def _single_readers(pool, live, roots, loop_signal, loop_definition):
-    """Gates that exactly one gate reads, un-negated, and that are no output: the reader can take over their inputs.
+    """Gates that exactly one gate reads, un-negated, and that are no output: their reader can take over their inputs.
 
     `pool` is a `Pool`, `live` bool[signals], the others are int32 arrays (see `Outputs.roots`). Returns bool[signals].
     """
@@ -77,11 +77,11 @@ def _single_readers(pool, live, roots, loop_signal, loop_definition):
 
 @njit(**KERNEL)
 def _copy_signals(old, fresh, live, merge, mapped, position, literals, stack):
-    """Copies signals in order; returns where the new pool ran out of room, or the number of old signals.
+    """Copies signals in order; returns the signal at which the new pool ran out of room, or the number of old signals.
 
-    `old` and `fresh` are `Pool`s. Per signal of the old one, `live` and `merge` (bool) say whether it is needed and
-    whether its reader takes over its inputs; `mapped` (int32) becomes its literal in the new one. Copying begins at
-    signal `position`. Workspace are `literals` and `stack`, int32, as long as there are items and signals.
+    `old` and `fresh` are `Pool`s. Per old signal, `live` and `merge` (bool) say whether it is needed and whether its
+    reader takes over its inputs; `mapped` (int32) is filled with its literal in the new pool. Copying begins at
+    signal `position`. Workspace are `literals` and `stack` (int32), as long as there are items and signals.
     """
     n = old.counts[N_SIGNALS]
     for signal in range(position, n):

@@ -3,8 +3,8 @@
 Sheets define arithmetic by recursion: `(plus ?x ?y ?z)` over `(succ ?x ?x1)`. Each argument may be any of a hundred
 numbers, but two determine the third: ten thousand atoms, not a million. The estimates need to know. Functional
 dependencies of the bodies give the keys of the heads (Armstrong: Dependency Structures of Data Base Relationships,
-1974). Recursion is taken by its greatest fixpoint if its rules seem to exclude each other. Other rules are looked at one
-by one: they need not agree, as sizes are added up over rules.
+1974). Recursion is taken by its greatest fixpoint if its rules seem to exclude each other. Other rules are looked at
+one by one: they need not agree, as sizes are added up over rules.
 
 These keys are good for sizes only: whether rules exclude each other is a guess.
 """

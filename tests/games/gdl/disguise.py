@@ -1,4 +1,4 @@
-"""The same rules in other words."""
+"""Disguises rules: the same rules in other words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _reordered(term: Term, rng: random.Random) -> Term:
 def disguised(
     statements: Sequence[Term], terms: Sequence[Term], style: ScrambleStyle, seed: int
 ) -> tuple[list[Term], list[Term]]:
-    """The rules scrambled as a manager does, in another order, and what has become of some terms of them."""
+    """The rules scrambled as a manager does, in another order, and the new form of some of their terms."""
     scrambler, rng = make_scrambler(style, seed), random.Random(seed)
     scrambled = fold_keywords(tuple(map(scrambler.scramble, statements)))
     found = [_reordered(statement, rng) for statement in scrambled]

@@ -1,4 +1,4 @@
-"""A rulesheet is known again whatever its names and its order, and not taken for another one."""
+"""A rulesheet is recognised whatever its names and order, and not confused with others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RULES = """
 
 
 def form_of(statements: Sequence[Term], roles: Sequence[Term] = ("white", "black")) -> CanonicalForm:
-    """The canonical form, which there is."""
+    """The canonical form, which must exist."""
     form = canonical_form(statements, roles)
     assert form is not None
     return form
@@ -50,7 +50,7 @@ def facts(form: CanonicalForm, statements: Sequence[Term]) -> list[int]:
 @pytest.mark.parametrize("style", ["upper", "ggp-base", "dresden"])
 @pytest.mark.parametrize("name", rulesheets.names())
 def test_names_and_order_do_not_count(name: str, style: ScrambleStyle) -> None:
-    """The digest stays, names that stand for each other have the same label, and facts the same key."""
+    """The digest stays; names that correspond have the same label, and facts the same key."""
     statements = kif.read_rulesheet(rulesheets.text(name))
     roles = check(statements).roles
     form = form_of(statements, roles)
@@ -62,7 +62,7 @@ def test_names_and_order_do_not_count(name: str, style: ScrambleStyle) -> None:
         assert sorted(form2.labels.values()) == sorted(form.labels.values())
         assert facts(form2, others) == facts(form, statements)
         if name != "rock_paper_scissors":
-            # There, each of these may stand for each.
+            # In that game the names are interchangeable.
             assert [form2.labels[str(new)] for new in renamed[len(roles) :]] == [form.labels[old] for old in names]
 
 
@@ -89,13 +89,13 @@ def test_changed_rule_makes_another_game(old: str, new: str) -> None:
 
 
 def test_order_of_the_roles_counts() -> None:
-    """Joint moves are listed in it: what is good for the first role is not good for the second."""
+    """Joint moves follow the order of roles: what is good for the first role is not good for the second."""
     statements = kif.read_rulesheet(RULES)
     assert form_of(statements).digest != form_of(statements, ("black", "white")).digest
 
 
 def test_mirror_images_are_told_apart() -> None:
-    """Left and right are alike, and get labels of their own all the same: two ways round are one game."""
+    """Left and right are alike, and still get labels of their own: two orientations are one game."""
     statements = kif.read_rulesheet(RULES)
     form = form_of(statements)
     assert len(set(form.labels.values())) == len(form.labels)
@@ -110,7 +110,7 @@ def test_mirror_images_are_told_apart() -> None:
 
 
 def test_names_may_stay_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there are too many that are, they share a label."""
+    """Names beyond the bound share a label if they are alike."""
     monkeypatch.setattr(canonical, "MAX_REFINEMENTS", 0)
     form = form_of(kif.read_rulesheet(RULES))
     assert form.labels["left"] == form.labels["right"]
@@ -118,7 +118,7 @@ def test_names_may_stay_alike(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_too_large_sheets_have_no_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They would take too long."""
+    """Too large sheets would take too long."""
     monkeypatch.setattr(canonical, "MAX_VERTICES", 20)
     assert canonical_form(kif.read_rulesheet(RULES), ("white", "black")) is None
 
@@ -150,7 +150,7 @@ def test_digest_is_the_same_in_every_process() -> None:
 
 
 def test_corpus_is_known_again(corpus: Path) -> None:
-    """Every sheet has a digest of its own, which disguises do not change, and no two names share a label."""
+    """Every sheet has its own digest, disguises do not change it, and no two names share a label."""
     owners: dict[str, str] = {}
     for path in sorted(corpus.glob("*.kif")):
         statements = kif.read_rulesheet(decode(path.read_bytes()))
@@ -160,5 +160,5 @@ def test_corpus_is_known_again(corpus: Path) -> None:
         assert form_of(others, renamed).digest == form.digest, path.stem
         assert len(set(form.labels.values())) == len(form.labels), path.stem
         owners.setdefault(form.digest, path.stem)
-        # One game is there twice, with other names.
+        # One game occurs twice, with other names.
         assert owners[form.digest] == path.stem or {owners[form.digest], path.stem} == {"ttcc4", "tttcc4"}

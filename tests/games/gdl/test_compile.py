@@ -1,4 +1,4 @@
-"""Compilation in child processes: it succeeds, or ends within its limits with a reason, and leaves nothing behind."""
+"""Compilation in child processes succeeds, or ends within its limits with a reason, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXPLODING = (
 
 @pytest.fixture(autouse=True)
 def _no_children_left() -> Iterator[None]:
-    """However a test ends, no process of a compilation is left."""
+    """No process of a compilation is left after any test."""
     warm_kernels()
     yield
     assert not multiprocessing.active_children()
@@ -44,7 +44,7 @@ def rules(text: str) -> CheckedRules:
 
 
 def test_compiles_in_the_background() -> None:
-    """The machine comes by and by, with the name of the way that won."""
+    """The machine comes in time, with the name of the winning variant."""
     compilation = start_compilation(rules(rulesheets.text("connect_four")))
     machine = compilation.wait(240.0)
     assert machine is not None
@@ -67,7 +67,7 @@ def test_waiting_ends_at_its_timeout() -> None:
 
 
 def test_cancelling_kills_the_children() -> None:
-    """At once, also in the middle of grounding; the reason is kept."""
+    """Cancelling works at once, even in the middle of grounding; the reason is kept."""
     compilation = start_compilation(rules(EXPLODING), Limits(patience_seconds=0.0, variants=("plain", "split")))
     compilation.wait(0.3)
     assert len(multiprocessing.active_children()) >= 2
@@ -85,13 +85,13 @@ def test_cancelling_kills_the_children() -> None:
     ],
 )
 def test_time_is_bounded(limits: Limits, reason: str) -> None:
-    """A grounding that explodes ends at the limit on CPU or wall-clock time, with a reason that says so."""
+    """A grounding that explodes ends at the limit on CPU or wall-clock time, and the reason says so."""
     with pytest.raises(LimitError, match=reason):
         compile_rules(rules(EXPLODING), limits)
 
 
 def test_gives_up_early_what_does_not_get_grounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The CPU time of all children together counts, of those that have ended as well."""
+    """The CPU time of all children counts, including those that have ended."""
     monkeypatch.setattr(ChildProcess, "cpu_seconds", lambda child: 1.5)
     compilation = start_compilation(rules(EXPLODING), Limits(grounding_cpu_seconds=2.0, first_look_seconds=0.2))
     assert compilation.wait(0.0) is None
@@ -101,14 +101,14 @@ def test_gives_up_early_what_does_not_get_grounded(monkeypatch: pytest.MonkeyPat
 
 
 def test_memory_is_bounded() -> None:
-    """A child that needs more address space than it may have fails with that reason."""
+    """A child that needs more address space than its limit fails for that reason."""
     limit = 200 << 20
     with pytest.raises(LimitError, match=r"plain: more than \d+ MiB of memory; split: more than \d+ MiB of memory"):
         compile_rules(rules(EXPLODING), Limits(memory_bytes=limit, variants=("plain", "split")))
 
 
 def test_rules_that_look_huge_get_a_short_look_and_then_demand_alone() -> None:
-    """Where estimates say that only demand can help, the first try gives way to it."""
+    """If by the estimates only demand can help, the first attempt gives way to it."""
     compilation = start_compilation(rules(EXPLODING), Limits(first_look_seconds=0.2))
     first = {child.pid for child in multiprocessing.active_children()}
     for _ in range(1200):
@@ -123,7 +123,7 @@ def test_rules_that_look_huge_get_a_short_look_and_then_demand_alone() -> None:
 
 
 def test_a_way_that_fails_does_not_spoil_the_next() -> None:
-    """When the first child is killed, the second way starts at once and delivers the machine."""
+    """When the first child is killed, the second variant starts at once and delivers the machine."""
     compilation = start_compilation(
         rules(rulesheets.text("tic_tac_toe")), Limits(variants=("plain", "split"), patience_seconds=300.0)
     )
@@ -137,7 +137,7 @@ def test_answers_that_come_at_the_same_moment_are_all_right() -> None:
     sheet = rules(rulesheets.text("tic_tac_toe"))
     compilation = start_compilation(sheet, Limits(variants=("plain", "split"), patience_seconds=0.0))
     compilation._start_next()
-    # Each sends two messages, which the pipe holds, and ends.
+    # Each sends two messages, which fit into the pipe, and ends.
     for child in compilation._children:
         child.process._process.join(120)
         assert child.process._process.exitcode == 0

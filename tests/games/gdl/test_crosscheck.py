@@ -1,4 +1,4 @@
-"""Two machines compared along random matches: what counts as a difference, what does not, and stopping in between."""
+"""Comparison of two machines along random matches: differences, tolerated deviations, and stopping in between."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def machine(rules: str = RULES) -> Interpreter:
 
 
 def first_difference(tested: Interpreter, matches: int = 20) -> Difference | None:
-    """What a few random matches show."""
+    """The first difference in a few random matches."""
     cross_check = CrossCheck(tested, machine())
     while cross_check.matches < matches:
         if difference := cross_check.step():
@@ -42,12 +42,12 @@ def first_difference(tested: Interpreter, matches: int = 20) -> Difference | Non
 
 
 def test_equal_machines_agree() -> None:
-    """Also in roles without a goal value or with several, and where a role has no legal move and the match stops."""
+    """Also in roles without a goal value or with several, and when a role has no legal move and the match stops."""
     assert first_difference(machine()) is None
 
 
 def test_difference_names_the_rules_concerned() -> None:
-    """Those whose conclusion could be what differs, once per statement, and no others."""
+    """The rules that could conclude the differing atoms, once per statement, and no others."""
     wrong = RULES.replace("(<= (legal a rest) (true (at ?x)))", "(<= (legal a rest) (true (at 1)))")
     difference = first_difference(machine(wrong))
     assert difference is not None
@@ -72,7 +72,7 @@ def test_other_roles_are_a_difference() -> None:
 
 
 class Forgetful(Interpreter):
-    """Does not know one of its own states."""
+    """A machine that does not know one of its own states."""
 
     def terminal(self, state: State) -> bool:
         """Fails there."""
@@ -90,7 +90,7 @@ def test_error_of_the_tested_machine_is_a_difference() -> None:
 
 
 class Stopped(Interpreter):
-    """Is interrupted at every query while told so."""
+    """A machine that is interrupted at every query while stopped."""
 
     stopped = False
 
@@ -102,7 +102,7 @@ class Stopped(Interpreter):
 
 
 def test_state_is_asked_about_again_after_an_interruption() -> None:
-    """Stopping does not end the match."""
+    """An interruption does not end the match."""
     trusted = Stopped(check(read_rulesheet(RULES)))
     cross_check = CrossCheck(machine(), trusted)
     assert cross_check.step() is None
@@ -117,7 +117,7 @@ def test_state_is_asked_about_again_after_an_interruption() -> None:
 
 
 def test_step_of_a_role_without_legal_moves_is_nobodys_rule() -> None:
-    """What follows from a move that cannot be legal may differ."""
+    """The state after a move that cannot be legal may differ."""
     truth = machine()
     before = truth.state([("at", "2")])
     after = truth.next(before, ("walk", "dance"))

@@ -1,4 +1,4 @@
-"""Circuits compute what the ground program says, however they were simplified."""
+"""Circuits compute the meaning of the ground program, however simplified."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def ground_program(program: Program) -> GroundProgram:
 
 
 class Reference:
-    """What the ground program says, without any circuit."""
+    """The meaning of a ground program, without a circuit."""
 
     def __init__(self, program: Program, ground: GroundProgram) -> None:
         self.program = program
@@ -154,7 +154,7 @@ def chain(rules: list[tuple[int, list[int]]], n_atoms: int, **changes: object) -
 
 
 def test_facts_that_never_change_are_no_fluents() -> None:
-    """A fact that keeps itself becomes a constant, and so does what follows from it; true ones are kept apart."""
+    """A fact that keeps itself becomes a constant, and so do its consequences; true ones are kept apart."""
     # p, q: kept as they are (p true, q false); r: next if q or p; s: next after the move x.
     program = chain(
         [(7, [1]), (8, [2]), (9, [2]), (9, [1]), (10, [5])],
@@ -169,14 +169,14 @@ def test_facts_that_never_change_are_no_fluents() -> None:
 
 
 def test_facts_that_change_later_stay_fluents() -> None:
-    """A change that takes several steps to arrive is found: nothing is folded that some match could change."""
+    """A change that takes several steps to arrive is found, and nothing that some match could change is folded."""
     program = chain([(7, [2]), (8, [3]), (9, [5])], 9, next_atom=np.array([7, 8, 9, NEVER], np.int32))
     circuit = build_circuit(program)
     assert circuit.fluents == ["p", "q", "r"]
 
 
 def test_what_holds_after_any_move_is_constant() -> None:
-    """A role makes exactly one move, so "x or y" is true when it has no third one."""
+    """A role makes exactly one move, so "x or y" is true if it has no third one."""
     program = chain([(7, [5]), (7, [6]), (8, [5, 6])], 8, next_atom=np.array([7, 8, NEVER, NEVER], np.int32))
     circuit = build_circuit(program)
     assert circuit.fluents == []
@@ -197,7 +197,7 @@ def test_an_atom_that_supports_only_itself_is_false() -> None:
 
 
 def test_shared_parts_are_factored_out() -> None:
-    """Many gates that read the same literals read one gate for them instead."""
+    """Gates that read the same literals read one gate for them instead."""
     fluents = 40
     shared = list(range(1, 9))
     rules = [(fluents + 2 + i, [*shared, 9 + i]) for i in range(30)] + [(80, [41])]
@@ -220,7 +220,7 @@ def test_shared_parts_are_factored_out() -> None:
 
 
 def test_parts_that_a_cycle_has_too_are_shared_only_with_what_comes_after_it() -> None:
-    """A gate inside a cycle must not serve what the cycle itself waits for."""
+    """A gate inside a cycle does not serve signals that the cycle waits for."""
     # 20..25: p and q and one more; the cycle of 30 and 31 reads them, and starts from "p and q" itself.
     rules = [(20 + i, [1, 2, 3 + i]) for i in range(6)]
     rules += [(30, [1, 2]), *((30, [31, 20 + i]) for i in range(6)), (31, [30, 9])]

@@ -1,4 +1,4 @@
-"""The pool of signals: conjunctions are simplified, shared and mean what they say."""
+"""The pool of signals: conjunctions are simplified and shared, and keep their meaning."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def one_of(pool: Pool, role: int, moves: set[int]) -> int:
 
 
 def holds(pool: Pool, literal: int, fluents: Sequence[bool], joint: Sequence[int]) -> bool:
-    """What a literal is worth, by the definitions in the pool."""
+    """The value of a literal, by the definitions in the pool."""
     signal, negated = literal >> 1, bool(literal & 1)
     items = pool.items[pool.start[signal] : pool.start[signal] + pool.size[signal]].tolist()
     if signal == 0:
@@ -78,7 +78,7 @@ def test_conjunctions_of_random_literals_mean_their_and(sizes: tuple[int, int]) 
 
 
 def test_sets_of_one_role_meet_in_one_set() -> None:
-    """Set algebra happens while the circuit is built: an intersection or a union never becomes a gate."""
+    """Intersections and unions of a role's sets are computed while the circuit is built; none becomes a gate."""
     rng = random.Random(7)
     pool = make_pool(12, 30)
     for _ in range(200):
@@ -120,7 +120,7 @@ def test_simple_conjunctions_need_no_gate(literals: list[int], simple: int) -> N
 
 
 def test_equal_conjunctions_share_a_gate() -> None:
-    """Whatever the order and however often a literal is repeated, also beyond two dozen literals."""
+    """The order of literals and repeats do not matter, also beyond two dozen literals."""
     pool = new_pool(40, np.array([2], np.int32), 256, 4096)
     for literals in ([2, 5, 8], list(range(2, 80, 2))):
         first = conjunction(pool, literals)
@@ -130,7 +130,7 @@ def test_equal_conjunctions_share_a_gate() -> None:
 
 
 def filled(pool: Pool, make: Callable[[Pool, int], int]) -> tuple[Pool, list[int], int]:
-    """Makes 300 literals, growing the pool whenever it is full; the pool, the literals, how often it grew."""
+    """Makes 300 literals in a pool that grows when full; returns pool, literals and how often it grew."""
     made: list[int] = []
     grown = 0
     while len(made) < 300:

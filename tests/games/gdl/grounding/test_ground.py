@@ -1,4 +1,4 @@
-"""Ground programs mean what the rules mean, however they were rewritten."""
+"""Ground programs mean the same as the rules, however rewritten."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Evaluator:
         self._moves = [{move: i for i, move in enumerate(moves)} for moves in program.moves]
 
     def values(self, facts: Iterable[Term], joint_move: Sequence[Term] = ()) -> list[bool]:
-        """The truth of every atom; index -1 holds True, so that `ALWAYS` needs no special treatment."""
+        """The truth of every atom; index -1 holds True, for `ALWAYS`."""
         program = self.program
         values = [False] * (program.n_atoms + 1) + [True]
         asked = [int(program.true_atom[self._fluents[fact]]) for fact in facts]
@@ -99,7 +99,7 @@ def grounded(text: str, **options: Any) -> GroundProgram:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_contract(variant: str) -> None:
-    """Fluents, moves, goals and their atoms are what the rules can derive, spelled as they were."""
+    """Fluents, moves, goals and their atoms are those the rules derive, in the sheet's spelling."""
     program = grounded(GAME, variant=variant)
     assert program.roles == ("white", "black")
     names: set[Term] = {("step", "1"), ("step", "2"), ("step", "-3"), ("light", "++"), ("light", "on"), ("seen",)}
@@ -145,7 +145,7 @@ def test_against_reference_traces(game: str, variant: str, corpus: Path) -> None
 
 
 def test_size_is_bounded() -> None:
-    """Grounding stops at the bound on literals, also where it would never end."""
+    """Grounding stops at the bound on literals, even if it would never end."""
     with pytest.raises(LimitError):
         grounded(GAME + "(<= (next (step (s ?x))) (true (step ?x)))", limit_literals=2000)
 

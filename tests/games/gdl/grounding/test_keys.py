@@ -1,4 +1,4 @@
-"""Keys of static relations, and the estimates that follow from them."""
+"""Keys of static relations, and the estimates that use them."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def test_two_arguments_of_a_sum_determine_the_third() -> None:
     ],
 )
 def test_an_order_has_no_key(rules: str) -> None:
-    """Each rule alone would give it one; both may conclude something of the same number."""
+    """Each rule alone would give one, but both may conclude an atom of the same number."""
     assert keys(NUMBERS + NUMBER + rules, ("r", 2)) == []
 
 
 def test_a_sum_is_estimated_by_its_key() -> None:
-    """40 numbers and more: two of them are 1,681 pairs, three would be 68,921."""
+    """Two arguments of 40 numbers and more are 1,681 pairs; three would be 68,921 atoms."""
     rules = normalise(read_rulesheet(NUMBERS + NUMBER + PLUS))
     assert 861 <= Estimates(rules).size(("plus", 3)) <= 2 * 41 * 41
 

@@ -18,7 +18,7 @@ MAP_32BIT = 0x40
 
 
 def test_names_may_be_at_small_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a Python at a fixed address, whose heap begins right behind it: no name is mistaken for a number."""
+    """No name is mistaken for a number in a Python at a fixed address, whose heap begins right behind it."""
     interface = observer._interface()
     if interface is None:
         pytest.skip("clingo's C interface is not where it used to be")

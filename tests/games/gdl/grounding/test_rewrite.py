@@ -13,7 +13,7 @@ NUMBERS = "".join(f"(succ {i} {i + 1})" for i in range(40))
 
 
 def test_auxiliaries_are_shared() -> None:
-    """Bodies that differ in the names of variables only share an auxiliary rule."""
+    """Bodies that are equal up to names of variables share an auxiliary rule."""
     auxiliaries = Auxiliaries("some")
     rules = normalise(read_rulesheet("(<= (p ?x) (q ?x ?y) (r ?x)) (<= (s ?a) (q ?a ?b) (t ?a))"))
     first, second = (
@@ -34,7 +34,7 @@ def test_split_breaks_up_a_chain() -> None:
 
 
 def test_demand_restricts_counting() -> None:
-    """Of counting with an accumulator only what is asked for is derived."""
+    """Counting with an accumulator derives only what is asked for."""
     text = f"""
     (role r) (init (on 0)) (init (on 5)) {NUMBERS}
     (<= (next ?f) (true ?f))
@@ -62,7 +62,7 @@ def test_estimates() -> None:
 
 
 def test_a_negated_static_relation_does_not_keep_a_body_together() -> None:
-    """Of three steps, two are not before the first: each is compared with it alone."""
+    """Of three steps, two are not before the first: each of these is compared with the first alone."""
     numbers = "".join(f"(succ {i} {i + 1})" for i in range(25)) + "".join(
         f"(init (took {player} {i}))" for player in "abc" for i in range(25)
     )

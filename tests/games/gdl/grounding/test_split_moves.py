@@ -1,4 +1,4 @@
-"""Taking rules about moves apart keeps what they mean and makes fewer instances."""
+"""Splitting moves in rules keeps the meaning and makes fewer instances."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ CAPTURE = """
 
 
 def machine(checked: CheckedRules, rules: list[Rule]) -> CircuitMachine:
-    """The circuit of rules that are grounded as they are."""
+    """The circuit of rules grounded as they are."""
     return CircuitMachine(compiled_game(build_circuit(ground(rules, checked.roles, variant="plain"))))
 
 
@@ -63,7 +63,7 @@ def separated(checked: CheckedRules) -> list[Rule]:
 
 @pytest.mark.parametrize("sheet", [PLAIN_MOVE, ALIASED, CAPTURE])
 def test_separated_rules_play_the_same_game(sheet: str) -> None:
-    """Random matches before and after the rewriting have the same states, as circuits and with the interpreter."""
+    """Random matches have the same states before and after the rewriting, as circuits and with the interpreter."""
     checked = check(kif.read_rulesheet(BOARD + sheet + END))
     rules = separated(checked)
     assert set(rules) != set(checked.rules)
@@ -91,7 +91,7 @@ def test_a_movement_rule_has_fewer_instances() -> None:
 
 
 def test_rules_without_a_compound_move_stay_as_they_are() -> None:
-    """Where a move has no parts, or all of them are needed together, there is nothing to take apart."""
+    """A move without parts, or with all parts needed together, is not split."""
     checked = check(
         kif.read_rulesheet(
             "(role a) (init (p 1)) (n 1) (n 2)"
@@ -175,7 +175,7 @@ DEEP = f"""
     ],
 )
 def test_moves_of_several_roles_in_one_rule(sheet: str, variant: str) -> None:
-    """Each move that a rule speaks of is taken apart by itself; what the others left of the rule keeps its meaning."""
+    """Each move in a rule is split by itself; the rest of the rule keeps its meaning."""
     checked = check(kif.read_rulesheet(JOINT + sheet))
     reference = Interpreter(checked)
     circuit = CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles, variant=variant))))
@@ -187,7 +187,7 @@ def test_moves_of_several_roles_in_one_rule(sheet: str, variant: str) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_cells_that_nobody_marked_stay(variant: str) -> None:
-    """Two roles mark a cell each: the seven others stay as they are."""
+    """Two roles mark a cell each: the seven other cells stay."""
     checked = check(kif.read_rulesheet(JOINT + TWO_ROLES))
     circuit = CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles, variant=variant))))
     after = circuit.facts(circuit.next(circuit.initial(), [("mark", "1", "1"), ("mark", "2", "2")]))
@@ -196,7 +196,7 @@ def test_cells_that_nobody_marked_stay(variant: str) -> None:
 
 
 def test_domains_of_variables_are_whole_or_not_known() -> None:
-    """A rule that asks for an unknown relation, or for terms too deep to follow, has no known domains."""
+    """Rules that ask for an unknown relation, or for terms nested too deep, have no known domains."""
     checked = check(kif.read_rulesheet(JOINT + DEEP))
     estimates = Estimates(checked.rules)
     rule = next(rule for rule in checked.rules if len(rule.body) > 4)

@@ -1,4 +1,4 @@
-"""Large relations that one literal asks for are put in its place, and what they mean stays."""
+"""Large relations with one caller are unfolded into it; the meaning stays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from protocol.kif import read_rulesheet
 
 @pytest.fixture(autouse=True)
 def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sheets of a few lines show it."""
+    """Lowers the bound, so that sheets of a few lines suffice."""
     monkeypatch.setattr(unfold, "_LARGE", 0.0)
 
 
@@ -64,7 +64,7 @@ def test_other_relations_stay(text: str) -> None:
 
 
 def test_variables_of_the_same_name_stay_apart() -> None:
-    """One unfolded relation asks for another one with variables that have the same names in both."""
+    """One unfolded relation calls another with variables of the same names."""
     made = unfolded(
         f"""{KEEP} (<= terminal (one ?x ?y) (true (at ?y ?y))) (<= (one ?x ?y) (two ?y ?z) (true (on ?x ?z)))
         (<= (two ?x ?y) (true (at ?x ?z)) (true (on ?z ?y)))"""

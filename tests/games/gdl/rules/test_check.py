@@ -1,4 +1,4 @@
-"""What is wrong with rulesheets, and what is only odd."""
+"""Errors and warnings about rulesheets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def checked(text: str) -> CheckedRules:
 
 
 def test_clean_game() -> None:
-    """A game by the book gives no diagnostics, its roles in order."""
+    """A game by the book gives no diagnostics; roles are in order."""
     found = checked(GAME)
     assert found.roles == ("white", "black")
     assert found.diagnostics == ()
@@ -46,7 +46,7 @@ def test_clean_game() -> None:
     ],
 )
 def test_no_meaning(extra: str, message: str | None) -> None:
-    """What has no meaning is an error that says why; an unsafe rule that nothing calls does no harm."""
+    """A sheet without a meaning is an error with a reason; an unsafe rule that nothing calls does no harm."""
     if message is None:
         assert checked(GAME + extra).diagnostics
         return
@@ -73,13 +73,13 @@ def test_no_roles() -> None:
     ],
 )
 def test_oddities_are_warnings(extra: str, message: str) -> None:
-    """What is odd but has a meaning is a warning."""
+    """Oddities that have a meaning are warnings."""
     with pytest.raises(AssertionError, match=message):
         assert not [str(found) for found in checked(GAME + extra).diagnostics]
 
 
 def test_negation_between_many_goal_rules() -> None:
-    """Thousands of rules for a goal value are compared with what asks for it as one, where they conclude alike."""
+    """Thousands of rules for a goal value count as one in comparisons, if their conclusions are alike."""
     many = "".join(f"(<= (goal ?p{i} 50) (true (n ?p{i} {i})))" for i in range(3000))
     sheet = f"(role a) (init (n a 0)) (legal a x) (next (n a 1)) (<= terminal (true (n a 1))) {many}"
     rest = "(<= (goal ?r 0) (role ?r) (not (goal ?r 50)))"
@@ -122,7 +122,7 @@ def test_rules_for_top_down_provers() -> None:
     ],
 )
 def test_rules_for_top_down_provers_on_top_of_each_other(rules: str, legal: set[str]) -> None:
-    """Negated calls between rules that leave variables to their callers: it is the outermost caller that binds them."""
+    """Negated calls between rules that leave variables to their callers: the outermost caller binds them."""
     numbers = "(number 1) (number 2) (number 3) (init (taken 2)) (<= (free ?x) (not (true (taken ?x))))"
     machine = Interpreter(checked(GAME + numbers + rules))
     found = machine.legal(machine.initial(), 0)
@@ -135,13 +135,13 @@ def test_roles_by_rule() -> None:
 
 
 def test_roles_without_end() -> None:
-    """Rules that conclude roles are given up, as an error, where there is no end of roles."""
+    """Rules that conclude roles without end are an error."""
     with pytest.raises(InvalidRulesError, match="`role` takes too long"):
         checked(GAME + "(<= (role (twin ?x ?x)) (role ?x))")
 
 
 def test_stands_below_the_other_stages() -> None:
-    """A check takes nothing of the stages after it, nor the libraries that they are made of."""
+    """A check imports neither the later stages nor their libraries."""
     program = "import sys, games.gdl.rules.check, games.gdl.rules.surface; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert "games.gdl.rules.check" in modules
@@ -163,7 +163,7 @@ def test_corpus_passes(corpus: Path) -> None:
 
 
 def test_a_relation_asked_twice_in_one_body_keeps_its_callers_apart() -> None:
-    """A relation whose variables its callers bind, asked for what is not and for what is, of two different roles."""
+    """A relation whose callers bind its variables, called twice in a body: negated and not, for different roles."""
     text = """
         (role one) (role red) (init s) (kind a)
         (<= (legal one (mark ?r)) (role ?r)) (legal red noop)
@@ -172,13 +172,13 @@ def test_a_relation_asked_twice_in_one_body_keeps_its_callers_apart() -> None:
         (next s) (<= terminal (true t)) (goal one 0) (goal red 0)
     """
     machine = Interpreter(check(read_rulesheet(text)))
-    # `asked` holds of everybody, and so there is nobody of whom it does not.
+    # `asked` holds for everybody, so there is nobody for whom it does not.
     state = machine.next(machine.initial(), [("mark", "red"), "noop"])
     assert machine.facts(state) == {"s"}
 
 
 def test_a_disjunction_does_not_ask_for_just_any_value() -> None:
-    """What disjunctions bind, and a relation leaves to its callers, is not left open in another disjunction's rule."""
+    """Variables that one disjunction binds for a relation are bound in another disjunction's rule, too."""
     wide = " ".join(f"(or (true (off {i} ?v)) (kind ?v))" for i in range(6))
     text = f"""
         (role one) (init (taken b)) (kind a) (given a)
@@ -187,5 +187,5 @@ def test_a_disjunction_does_not_ask_for_just_any_value() -> None:
         (<= terminal (true t)) (goal one 0)
     """
     machine = Interpreter(check(read_rulesheet(text)))
-    # That `b` is taken says nothing about `a`.
+    # `b` is taken; that says nothing about `a`.
     assert machine.legal(machine.initial(), 0) == [("take", "a")]

@@ -19,13 +19,13 @@ def derived(text: str, relation: str, arity: int) -> list[str]:
 
 
 def test_facts_come_first() -> None:
-    """Facts come in the order of the statements, before what rules conclude of the same relation."""
+    """Facts come first, in the order of the statements; derived atoms of the same relation follow."""
     text = "(role z) (<= (role ?x) (player ?x)) (player red) (role a) (player blue)"
     assert derived(text, "role", 1) == ["(role z)", "(role a)", "(role red)", "(role blue)"]
 
 
 def test_recursion() -> None:
-    """Rules that depend on each other are followed until nothing is new, through cycles in the facts as well."""
+    """Mutually recursive rules are followed until nothing is new, also through cycles in the facts."""
     text = """
         (step a b) (step b c) (step c a) (step c d)
         (<= (path ?x ?y) (step ?x ?y))
@@ -47,7 +47,7 @@ def test_tests_of_a_body() -> None:
 
 
 def test_negation_within_a_relation() -> None:
-    """A relation may depend on its own negation where its single rules do not."""
+    """A relation may depend on its own negation if its single rules do not."""
     text = "(n a) (n b) (<= (p ?x one) (n ?x) (not (p ?x two))) (<= (p ?x two) (mark ?x)) (mark b)"
     assert sorted(derived(text, "p", 2)) == ["(p a one)", "(p b two)"]
 
@@ -68,13 +68,13 @@ def test_functions() -> None:
     ids=["deep", "doubling", "wide"],
 )
 def test_bounded(text: str) -> None:
-    """What has no end, or none in sight, is given up."""
+    """Endless or very long evaluations are given up."""
     with pytest.raises(LimitError):
         derived(text, "p", 1)
 
 
 def test_as_gringo() -> None:
-    """What is true initially is found as gringo finds it."""
+    """Initial facts are those that gringo finds."""
     for name in rulesheets.names():
         checked = check(read_rulesheet(rulesheets.text(name)))
         program = ground(checked.rules, checked.roles, variant="plain")

@@ -40,7 +40,7 @@ def test_many_disjunctions_stay_small() -> None:
 
 
 def test_many_disjunctions_bind_for_each_other() -> None:
-    """Auxiliary predicates are safe, whether what a disjunction compares is bound beside, around or within another."""
+    """Auxiliary predicates are safe, whether a disjunction's variables are bound beside, around or within another."""
     wide = " ".join(f"(or (a{i} ?x) (b{i} ?x))" for i in range(6))
     for body in (
         f"(or (distinct ?x ?y) (not (c ?y))) {wide} (or (d ?y) (e ?y))",
@@ -55,7 +55,7 @@ def test_many_disjunctions_bind_for_each_other() -> None:
 
 
 def test_nested_disjunctions_get_predicates_of_their_own() -> None:
-    """A disjunction, one within it, and one that is never satisfied share no auxiliary predicate."""
+    """A disjunction, one within it, and one that is never satisfied have different auxiliary predicates."""
     wide = " ".join(f"(or (a{i} ?x) (b{i} ?x))" for i in range(6))
     rules = normalise(read_rulesheet(f"(<= (p ?x) (q ?x) (or (r ?x) (and {wide})))"))
     assert not any(literal.atom[0] == rule.head[0] for rule in rules for literal in rule.body)
@@ -67,7 +67,7 @@ def test_nested_disjunctions_get_predicates_of_their_own() -> None:
 
 
 def test_distinct_is_decided_where_it_can_be() -> None:
-    """`distinct` of different constants goes, of equal ones takes the rule along, and its negation unifies."""
+    """A `distinct` of different constants goes, one of equal ones removes the rule, and its negation unifies."""
     assert normal("(<= p (q ?x) (distinct a b))") == ["(<= (p) (q ?x))"]
     assert normal("(<= p (distinct ?x ?x) (q ?x))") == []
     assert normal("(<= (p ?x) (q ?x ?y) (not (distinct ?y (f ?x))))") == ["(<= (p ?x) (q ?x (f ?x)))"]
@@ -89,7 +89,7 @@ def test_distinct_is_decided_where_it_can_be() -> None:
     ],
 )
 def test_what_is_no_rule(text: str, path: tuple[int, ...]) -> None:
-    """Statements that are no rules are reported with the place that is wrong."""
+    """Statements that are no rules are reported with the place of the error."""
     with pytest.raises(InvalidRulesError) as error:
         normalise(read_rulesheet(text))
     assert [found.path for found in error.value.diagnostics] == [path]

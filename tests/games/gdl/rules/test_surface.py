@@ -1,4 +1,4 @@
-"""What rulesheets show without being checked."""
+"""Answers from unchecked rulesheets."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from protocol.kif import read_rulesheet
 
 
 def test_perceiving_is_imperfect_information() -> None:
-    """A statement that concludes `sees`, as a fact or by a rule, makes the game one of imperfect information."""
+    """A statement that concludes `sees`, by a fact or a rule, makes the game one of imperfect information."""
     assert has_imperfect_information(read_rulesheet("(role x) (<= (sees x (p ?y)) (true (p ?y)))"))
     assert has_imperfect_information(read_rulesheet("(sees x p)"))
 
 
 def test_only_what_is_concluded_counts() -> None:
-    """`sees` in a body, as an argument or as a bare word is no perception; nor do odd statements disturb."""
+    """`sees` in a body, as an argument or as a bare word does not count; odd statements do no harm."""
     assert not has_imperfect_information(read_rulesheet("(role sees) (<= (p ?x) (sees ?x q)) sees () (<=) (<= sees q)"))
 
 
 def test_named_moves() -> None:
-    """Moves without variables in heads of `legal` and `input` are found, in order, for the role that was asked for."""
+    """Ground moves in heads of `legal` and `input` are found, in order, for the given role."""
     rules = read_rulesheet(
         """
         (role red) (role blue)
@@ -35,7 +35,7 @@ def test_named_moves() -> None:
 
 
 def test_no_nesting_is_too_deep() -> None:
-    """Statements that nobody has checked cannot exhaust the stack."""
+    """Unchecked statements cannot exhaust the stack."""
     move: Term = "?x"
     for _ in range(100_000):
         move = ("f", move)
