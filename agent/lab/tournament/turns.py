@@ -11,8 +11,7 @@ class Turns:
     """All turns of an engine in a match. Turns without a choice do not count."""
 
     proven_from: int | None
-    """Ply of the match, counted from 1, from which on the engine held its moves to be proven at all its turns; None if
-    it did not at its last."""
+    """First ply of the match, counted from 1, of its proven turns up to the last; None if that was not proven."""
     proofs_missed: int
     """Turns at which it held a higher goal to be proven than it got in the end."""
     slowest: float
@@ -28,9 +27,9 @@ class TurnStatistics:
     """Turns of an engine in many matches; one without a proof counts as proven at its end."""
 
     plies: list[int] = field(default_factory=list)
-    """By match, the ply from which on the result was proven."""
+    """First proven ply, by match."""
     before_end: list[int] = field(default_factory=list)
-    """By match, plies from that one to the last, both included."""
+    """Plies from that one to the last, both included, by match."""
     never: int = 0
     """Matches without a proof."""
     proofs_missed: int = 0
@@ -51,7 +50,7 @@ class TurnStatistics:
 
     @property
     def busy(self) -> float:
-        """Share of its cores' time that the engine used, 0..1; well below 1 where it had to share them."""
+        """Share of its cores' time that the engine used, 0..1; well below 1 where others used them."""
         return self.cpu / self.available if self.available else 1.0
 
     def as_json(self) -> dict[str, float] | None:
