@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Binding(Protocol):
-    """How a rulesheet's facts, moves and roles map to a family's board."""
+    """The map from a rulesheet's facts, moves and roles to a family's board."""
 
     @property
     def variant(self) -> object:
@@ -44,7 +44,7 @@ class Family:
     """Package of its training."""
 
     def recognise(self, machine: CircuitMachine) -> Binding | None:
-        """How a compiled rulesheet maps to this family; None where it is no game of it."""
+        """The binding of a compiled rulesheet to this family; None for any other game."""
         binding: Binding | None = import_module(f"{self.rules}.recognise").recognise(machine)
         return binding
 

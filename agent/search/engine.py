@@ -37,7 +37,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How long a search may go on. Without any bound: until it is stopped, while others are to move (pondering)."""
+    """The bound of a search. Without any it goes on until it is stopped: pondering, while others are to move."""
 
     seconds: float | None = None
     """Length of the turn. Engines plan by it, and may go on after it: whoever waits for the answer stops them."""

@@ -28,7 +28,7 @@ _REACHABILITY_GATES = 3_000_000
 
 @dataclass(frozen=True)
 class Reachable:
-    """What may be true in the states reachable from one, over-estimated."""
+    """Possible truth in the states reachable from one, over-estimated."""
 
     fluents: list[int]
     """Per fluent, its truth value in all of them, or OPEN."""
