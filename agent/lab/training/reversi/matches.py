@@ -32,9 +32,12 @@ class Limited:
     depth: int
 
     def choose(self, player: int, opponent: int) -> int:
-        """Returns the analyser's best move at that depth."""
+        """Returns the analyser's best move at that depth; the first legal move if it has none."""
         found: list[ReversiVerdict] = []
         self.analyser.analyse(player, opponent, np.zeros(1, np.uint8), found.append, max_depth=self.depth)
+        if not found:
+            # The first step of the analyser's schedule is deeper than the limit.
+            return next(cells_of(self.analyser.variant.moves_of(player, opponent)))
         return found[-1].cell
 
 
