@@ -10,27 +10,30 @@ from games.gdl.circuit.outputs import Outputs, mark_live
 from games.gdl.circuit.pool import BLOCK, GATE, N_SIGNALS, NO_ROOM, Pool, grow, intern
 
 _PAIR_LIMIT = 1 << 22
-"""Pairs counted in one round of factoring; bounds its memory (the table) and time. Set by hand; not tuned."""
+"""Most pairs counted in one round; bounds memory (the table) and time."""
 
 _WORK_PER_INPUT = 64
-"""Gate inputs looked at in one round, per gate input of the circuit: pairs come most frequent first, so what is left
-undone is worth least. Set by hand to keep factoring linear in the circuit; not tuned."""
+"""Most gate inputs looked at in one round, per gate input of the circuit: keeps factoring linear. Pairs come most
+frequent first, so those left out are worth least."""
 
 _COUNTED_INPUTS = 48
-"""Of a wide gate, pairs of this many inputs are counted: their number grows with the square. Set by hand; not tuned."""
+"""Inputs of a wide gate whose pairs are counted: the number of pairs grows with the square."""
 
 _LEAST_USES = 3
-"""Gates of three or more inputs that must have a pair for it to be looked at. Set by hand; not tuned."""
+"""Least number of gates with three or more inputs that share a pair worth a look."""
+
+_USERS_OF_NEW_GATE = 4
+"""Least number of gates that share a pair worth a new gate."""
 
 _ROUNDS = 8
-"""Rounds at most. Set by hand; not tuned."""
+"""Most rounds."""
 
 _SIGNALS_PER_SAVING = 200
-"""A round that saves less than one gate input per this many signals is the last. Set by hand; not tuned."""
+"""A round that saves less than one gate input per this many signals is the last."""
 
 
 def factor(pool: Pool, outputs: Outputs) -> Pool:
-    """Extracts literal pairs that many gates share, most frequent first, round after round while it pays."""
+    """Extracts literal pairs that many gates share, most frequent first, in rounds while it pays."""
     for _ in range(_ROUNDS):
         live = mark_live(pool, *outputs.roots())
         saved, complete = _factor_round(pool, live)
@@ -43,7 +46,7 @@ def factor(pool: Pool, outputs: Outputs) -> Pool:
 
 @njit(**KERNEL)
 def _pair_slot(keys, a, b):
-    """Where a pair of literals (a < b) stands, or belongs, in an open-addressing table, and its key.
+    """The slot of a pair of literals (a < b) in an open-addressing table, present or not, and the pair's key.
 
     `keys` is int64[2^n], -1 where empty.
     """
@@ -58,20 +61,28 @@ def _pair_slot(keys, a, b):
 
 @njit(cache=True, nogil=True)
 def _factor_round(pool, live):
-    """One round; returns the number of edges saved and whether the pool had room for all of it.
+    """One round; returns the number of gate inputs saved, and whether the pool had room for all of it.
 
-    `pool` is a `Pool`, `live` bool[signals]. A pair is worth a gate of its own where four gates can use it.
+    `pool` is a `Pool`, `live` bool[signals].
     """
     n = pool.counts[N_SIGNALS]
+    # Step 1. List the gates, and count the readers of each literal. Gates in cycles stay as they are: an extracted gate
+    # might depend on one of its own users.
+    gates = np.empty(n, np.int32)
+    n_gates = 0
     reads = np.zeros(2 * n + 1, np.int64)
     for gate in range(n):
         if live[gate] and pool.kind[gate] == GATE and pool.owner[gate] < 0:
+            gates[n_gates] = gate
+            n_gates += 1
             for i in range(pool.start[gate], pool.start[gate] + pool.size[gate]):
                 reads[pool.items[i]] += 1
-    # A pair that is used often has two literals that are; looking only at these spares most of the table.
+    gates = gates[:n_gates]
+    # Step 2. Size the table of pairs. Both literals of a frequent pair are frequent; leaving out the others spares most
+    # of the table.
     pairs = 0
-    for gate in range(n):
-        if live[gate] and pool.kind[gate] == GATE and pool.owner[gate] < 0 and pool.size[gate] > 2:
+    for gate in gates:
+        if pool.size[gate] > 2:
             often = 0
             for i in range(pool.start[gate], pool.start[gate] + min(pool.size[gate], _COUNTED_INPUTS)):
                 if reads[pool.items[i]] >= _LEAST_USES:
@@ -82,12 +93,13 @@ def _factor_round(pool, live):
     length = 1024
     while length < 2 * min(pairs, _PAIR_LIMIT):
         length *= 2
+    # Step 3. Count the uses of each pair, until the table is half full.
     keys = np.full(length, -1, np.int64)
     uses = np.zeros(length, np.int32)
     filled = 0
     inputs = np.empty(_COUNTED_INPUTS, np.int32)
-    for gate in range(n):
-        if not live[gate] or pool.kind[gate] != GATE or pool.owner[gate] >= 0 or pool.size[gate] < 3:
+    for gate in gates:
+        if pool.size[gate] < 3:
             continue
         if filled * 2 > length:
             break
@@ -103,6 +115,7 @@ def _factor_round(pool, live):
                     keys[slot] = key
                     filled += 1
                 uses[slot] += 1
+    # Step 4. List the readers of each literal, so that the users of a pair are found without a look at all gates.
     total = np.int64(0)
     for literal in range(2 * n + 1):
         count = reads[literal]
@@ -110,11 +123,11 @@ def _factor_round(pool, live):
         total += count
     readers = np.empty(total, np.int32)
     fill = reads.copy()
-    for gate in range(n):
-        if live[gate] and pool.kind[gate] == GATE and pool.owner[gate] < 0:
-            for i in range(pool.start[gate], pool.start[gate] + pool.size[gate]):
-                readers[fill[pool.items[i]]] = gate
-                fill[pool.items[i]] += 1
+    for gate in gates:
+        for i in range(pool.start[gate], pool.start[gate] + pool.size[gate]):
+            readers[fill[pool.items[i]]] = gate
+            fill[pool.items[i]] += 1
+    # Step 5. Take the pairs by their uses, most frequent first, while the budget of work lasts.
     chosen = np.flatnonzero(uses >= _LEAST_USES)
     chosen = chosen[np.argsort(-uses[chosen])]
     saved = 0
@@ -126,6 +139,8 @@ def _factor_round(pool, live):
             break
         a = np.int32(keys[slot] >> 32)
         b = np.int32(keys[slot] & 0xFFFFFFFF)
+        # Step 6. Find the users: the readers of the rarer literal that still read both. Pairs taken before may have
+        # replaced one of them.
         rare = a if reads[a + 1] - reads[a] <= reads[b + 1] - reads[b] else b
         other = b if rare == a else a
         k = 0
@@ -146,16 +161,19 @@ def _factor_round(pool, live):
                 else:
                     users[k] = gate
                     k += 1
-        if k < (1 if existing else 4):
+        # Step 7. Skip pairs that do not pay: each user saves an input, a new gate costs two.
+        if k < (1 if existing else _USERS_OF_NEW_GATE):
             continue
+        # Step 8. Make the gate, unless it exists. One in a cycle may wait for one of the users, so it is not read.
         both[0] = min(a, b)
         both[1] = max(a, b)
         pool.counts[BLOCK] = -1
         signal = intern(pool, np.int64(GATE), np.int32(-1), both, np.int64(2))
         if signal == NO_ROOM:
             return saved, False
-        if pool.owner[signal] >= 0:  # a gate inside a cycle, which may itself wait for one of the users
+        if pool.owner[signal] >= 0:
             continue
+        # Step 9. Replace the pair in its users.
         for u in range(k):
             gate = users[u]
             if gate == signal:

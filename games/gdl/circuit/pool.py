@@ -1,10 +1,10 @@
-"""A pool of boolean signals: n-ary AND gates with inverters, and sets of moves, each distinct one stored once.
+"""A pool of boolean signals: n-ary AND gates with inverters, and sets of moves, each stored once.
 
 A *literal* is `2 * signal + negated`. Signal 0 is the constant true, so literal 0 is `TRUE` and literal 1 is `FALSE`.
-An OR is the negated AND of negated literals. `does` never becomes a wire of its own: in any step each role makes
-exactly one move, so what rules say about `does` is a statement "the move is one of these", a *move set*; conjunctions
-of move sets of one role are again move sets and are computed while the circuit is built. A set is stored as the smaller
-of itself and its complement, so a literal on it may be negated.
+An OR is the negated AND of negated literals. `does` never becomes a wire: each role makes exactly one move, so
+conditions on `does` say "the move is one of these", a *move set*. Conjunctions of a role's move sets are move sets
+again, computed while the circuit is built. The smaller of a set and its complement is stored; its literal may be
+negated.
 
 Structural hashing after Kuehlmann et al., "Robust Boolean reasoning for equivalence checking", 2002 (AIGs), with wide
 gates.
@@ -35,17 +35,17 @@ EPOCH = 2
 BLOCK = 3
 
 _INSERTION_LIMIT = 24
-"""Up to this many literals are sorted by insertion, more by heapsort. Set by hand; not tuned."""
+"""Most literals sorted by insertion; more by heapsort."""
 
 NO_ROOM = -1
-"""What `conjoin` returns when the pool is too small; grow it and ask again."""
+"""Result of kernels for which the pool is too small; grow it and call again."""
 
 
 _Number = TypeVar("_Number", bound=np.generic)
 
 
 class Pool(NamedTuple):
-    """Signals in topological order (but for `LOOP`), as parallel arrays; `counts` says how much of them is used."""
+    """Signals in topological order (except `LOOP`), as parallel arrays; `counts` are the parts in use."""
 
     kind: NDArray[np.int8]
     start: NDArray[np.int64]
@@ -59,16 +59,16 @@ class Pool(NamedTuple):
     moves: NDArray[np.int32]
     """Number of moves per role."""
     mark: NDArray[np.int32]
-    """Workspace, at least as long as any role has moves: epoch stamps."""
+    """Workspace, at least as long as the most moves of a role: epoch stamps."""
     tally: NDArray[np.int32]
     """Workspace, as long as `mark`."""
     counts: NDArray[np.int64]
 
 
 def new_pool(n_fluents: int, n_moves: NDArray[np.int32], signals: int, items: int) -> Pool:
-    """A pool with the constant and fluents (signals 1..n_fluents), with room for this many signals and items.
+    """A pool of the constant and the fluents (signals 1..n_fluents), with room for some signals and items.
 
-    `n_moves` has the number of moves per role.
+    `n_moves` is the number of moves per role.
     """
     signals = max(signals, n_fluents + 16)
     pool = Pool(
@@ -137,9 +137,9 @@ def _rehash(pool):
 
 @njit(**KERNEL)
 def intern(pool, kind, owner, values, n):
-    """The signal of this kind with exactly these items, new only if there was none; `NO_ROOM` if it does not fit.
+    """The signal of this kind with exactly these items, new if there is none; `NO_ROOM` if it does not fit.
 
-    `pool` is a `Pool`; `values[:n]` (int32) must be sorted. For a gate `owner` is not part of its identity.
+    `pool` is a `Pool`; `values[:n]` (int32) must be sorted. Gates are equal whatever their `owner`.
     """
     counts = pool.counts
     key_owner = owner if kind == MOVE_SET else -1
@@ -176,7 +176,7 @@ def intern(pool, kind, owner, values, n):
 
 @njit(**KERNEL)
 def new_loop(pool):
-    """A fresh signal of a `Pool` for an atom inside a positive cycle, or `NO_ROOM`."""
+    """A new signal of a `Pool` for an atom in a positive cycle, or `NO_ROOM`."""
     signal = pool.counts[N_SIGNALS]
     if signal >= len(pool.kind):
         return NO_ROOM
@@ -222,7 +222,6 @@ def _intersect(pool, role, literals, n):
     union = 0
     for i in range(n):
         signal = literals[i] >> 1
-        first = pool.start[signal]
         if literals[i] & 1 == 0:
             positives += 1
             if smallest < 0 or pool.size[signal] < pool.size[smallest]:
@@ -342,9 +341,9 @@ def _sort(values, n):
 
 @njit(**ALLOCATING)
 def _merge_sets(pool, literals, n):
-    """Leaves at most one move-set literal per role in `literals[:n]` (int32).
+    """Merges the move-set literals in `literals[:n]` (int32): at most one is left per role.
 
-    Returns how many literals remain, -2 where they are false, or `NO_ROOM`.
+    Returns the number of literals left, -2 if they are false, or `NO_ROOM`.
     """
     group = np.empty(n, literals.dtype)
     for role in range(len(pool.moves)):
