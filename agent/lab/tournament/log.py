@@ -18,13 +18,19 @@ class MatchLog(Generic[Record]):
     """One line per match: the settings of the series, the same in all lines, and the match's own record."""
 
     def __init__(
-        self, path: Path, settings: Mapping[str, object], from_row: Callable[[dict[str, Any]], Record]
+        self,
+        path: Path,
+        settings: Mapping[str, object],
+        from_row: Callable[[dict[str, Any]], Record],
+        added: Mapping[str, object] | None = None,
     ) -> None:
         """`settings` is JSON data, not empty. `from_row` makes a record of the rest of a line; it may raise
-        `TypeError`, `KeyError` and `ValueError` for anything else, and `InputError`."""
+        `TypeError`, `KeyError` and `ValueError` for anything else, and `InputError`. `added` holds settings that logs of
+        release 0.1 lack, with their values there."""
         self._path = path
         self._settings = json.loads(json.dumps(settings))
         self._from_row = from_row
+        self._added = added or {}
         # Begins each line, also an incomplete one.
         self._line_start = f"{{{json.dumps(next(iter(settings)))}: ".encode()
 
@@ -48,7 +54,7 @@ class MatchLog(Generic[Record]):
             raise InputError(f"{self._path}: {error.strerror}") from None
         except (ValueError, TypeError, KeyError, AttributeError):
             raise InputError(
-                f"{self._path}: not a log of such matches; name a file that does not exist yet, and it is made"
+                f"{self._path}: not a log of release 0.2, nor one of 0.1 that can be resumed; name a new file"
             ) from None
 
     def append(self, row: Mapping[str, object]) -> None:
@@ -61,7 +67,7 @@ class MatchLog(Generic[Record]):
 
     def _without_settings(self, row: dict[str, Any]) -> dict[str, Any]:
         for name, value in self._settings.items():
-            logged = row.pop(name)
+            logged = row.pop(name, self._added[name]) if name in self._added else row.pop(name)
             if logged != value:
                 raise InputError(f"{self._path}: a log of another series, {name} is {logged} instead of {value}")
         return row

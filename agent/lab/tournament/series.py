@@ -96,7 +96,7 @@ def run_tournament(
         _check_balanced(settings, list(sheets.values()))
     pairings = schedule(contenders, list(sheets.values()), rounds)
     by_label = {contender.label: contender for contender in contenders}
-    file = None if log is None else MatchLog(log, settings.as_json(), read_result)
+    file = None if log is None else MatchLog(log, settings.as_json(), read_result, {"balanced": False})
     wanted = set(pairings)
     results: dict[Pairing, MatchResult] = {}
     openings: dict[GameRound, TextOpening] = {}

@@ -250,6 +250,18 @@ def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert (tmp_path / "log").read_text() == before
 
 
+def test_logs_of_release_0_1_are_gone_on_with(tmp_path: Path) -> None:
+    """They lack the settings that came later."""
+    log = tmp_path / "log"
+    command = ["tournament", "tic_tac_toe", "--players", "random,legal", "--log", str(log)]
+    assert main(command) == OK
+    before = log.read_text()
+    assert '"balanced": false, ' in before
+    log.write_text(before.replace('"balanced": false, ', ""))
+    assert main([*command, "--rounds", "2"]) == OK
+    assert len(log.read_text().splitlines()) == 2 * len(before.splitlines())
+
+
 def test_command_prints_points_and_proofs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The command shows points and proofs, also as JSON; proofs end turns, whatever the clock."""
     result = tmp_path / "result.json"
