@@ -25,8 +25,8 @@ class MatchLog(Generic[Record]):
         added: Mapping[str, object] | None = None,
     ) -> None:
         """`settings` is JSON data, not empty. `from_row` makes a record of the rest of a line; it may raise
-        `TypeError`, `KeyError` and `ValueError` for anything else, and `InputError`. `added` holds settings that logs of
-        release 0.1 lack, with their values there."""
+        `TypeError`, `KeyError` and `ValueError` for anything else, and `InputError`. `added` holds settings that logs
+        of release 0.1 lack, with their values there."""
         self._path = path
         self._settings = json.loads(json.dumps(settings))
         self._from_row = from_row
