@@ -124,9 +124,9 @@ def test_stop_is_obeyed(
         enough = visits[0] + 100
         with StopWhen(lambda enough=enough: bool(visits[0] >= enough), lambda: int(visits[0])) as stop:
             engine.think(stop.flag, lambda opinion: None, UNLIMITED)
-            engine._join_helper()
+            engine._join_side_thread()
         assert stop.counted is not None
-        # The second thread goes on until the first one has returned.
+        # The side thread goes on until the first one has returned.
         assert threads == 2 or visits[0] - stop.counted <= 1
 
 
