@@ -86,5 +86,3 @@ def test_options_that_make_no_sense_together_are_refused(capsys: pytest.CaptureF
     assert "--kernels" in capsys.readouterr().err
     assert main(["lab", "bench", "tic_tac_toe", "--kernels"]) == WRONG_INPUT
     assert "games" in capsys.readouterr().err
-    assert main(["lab", "bench", "tic_tac_toe", "--budget", "5"]) == WRONG_INPUT
-    assert "--helpers" in capsys.readouterr().err
