@@ -117,7 +117,9 @@ class RootParallelism:
     """A tree search's connection to its helpers; does nothing without a team."""
 
     def __init__(self, team: Team | None, setting: Setting | None, parameters: Parameters) -> None:
-        """`parameters` are the search's; they change as it learns."""
+        """`parameters` are the search's; they change as it learns. Raises `ValueError` for a team without a setting."""
+        if team is not None and setting is None:
+            raise ValueError("a team needs a setting")
         self._team = team
         self._setting = setting
         self._parameters = parameters

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from agent.helpers.link import ClusterTeam
-from agent.search.engine import Opinion
+from agent.search.engine import UNLIMITED, Opinion
+from agent.search.tree.assistant import TreeSetting
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.root_parallelism import RootReport
 from games.gdl.compile import compile_rules
@@ -76,7 +77,8 @@ def test_a_helper_that_is_killed_comes_back(cluster: Any, new_node: Callable[[],
     machine = compile_rules(check(read_rulesheet(text("connect_four"))))
     with closing(ClusterTeam(cluster.address)) as team:
         team.play(machine, 0)
-        search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1, team=team)
+        setting = TreeSetting()
+        search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1, team=team, setting=setting)
         state = machine.initial()
         search.begin(state)
 
@@ -86,7 +88,7 @@ def test_a_helper_that_is_killed_comes_back(cluster: Any, new_node: Callable[[],
             nonlocal state
             said: list[Opinion] = []
             stop = np.zeros(1, np.uint8)
-            thread = threading.Thread(target=search.think, args=(stop, said.append, None))
+            thread = threading.Thread(target=search.think, args=(stop, said.append, UNLIMITED))
             thread.start()
             try:
                 until(condition)

@@ -96,7 +96,7 @@ def test_helpers_may_vanish_and_return(own: Compile) -> None:
     """A decision uses the answers at hand; without any it is the own tree's."""
     machine = own("connect_four")
     team = CannedTeam()
-    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, team=team, seed=1)
+    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, team=team, setting=TreeSetting(), seed=1)
     search.begin(machine.initial())
     said: list[Opinion] = []
     with StopWhen(lambda: search.playouts >= 500) as stop:
@@ -124,7 +124,7 @@ def test_a_helper_that_proves_ends_the_search(own: Compile) -> None:
     assert known is not None
     goals = np.where(np.arange(len(known.moves)) == 3, 1.0, -1.0)
     team = CannedTeam([replace(known, proven_goals=goals, proven=True, value=1.0)])
-    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20, seed=1, team=team)
+    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20, seed=1, team=team, setting=TreeSetting())
     search.begin(machine.initial())
     said: list[Opinion] = []
     search.think(np.zeros(1, np.uint8), said.append, UNLIMITED)
@@ -136,7 +136,7 @@ def test_an_assistant_searches_and_judges_like_the_engine(own: Compile) -> None:
     """Its visits count, and it gets the engine's parameters."""
     machine = own("connect_four")
     team = AssistedTeam(machine, 0)
-    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, draws=3, seed=1, team=team)
+    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, draws=3, seed=1, team=team, setting=TreeSetting())
     search.begin(machine.initial())
 
     def helped() -> bool:
@@ -164,7 +164,7 @@ def test_helpers_count_where_there_is_no_choice(own: Compile) -> None:
     state = machine.next(machine.initial(), [machine.legal(machine.initial(), role)[0] for role in (0, 1)])
     assert len(machine.legal(state, 0)) == 1
     team = AssistedTeam(machine, 0)
-    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1, team=team)
+    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1, team=team, setting=TreeSetting())
     search.begin(state)
 
     def helped() -> bool:
@@ -196,7 +196,7 @@ def test_plans_of_helpers_are_followed(machine_of: Compile) -> None:
     machine = machine_of(lock)
     plan = tuple(machine.move_index(0, ("dial", "3")) for _ in range(3))
     team = CannedTeam()
-    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20, seed=1, team=team)
+    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20, seed=1, team=team, setting=TreeSetting())
     search.begin(machine.initial())
     known = search.report_root()
     assert known is not None
