@@ -9,7 +9,7 @@ import logging
 import pickle
 from pathlib import Path
 
-from agent.serving.journal import Journal, Unfinished
+from agent.serving.journal import Journal, UnfinishedMatch
 from agent.serving.moments import Moment
 from agent.worker.messages import Refused
 from agent.worker.rules import check_rules
@@ -103,7 +103,7 @@ def check_journal(folder: Path, text: bytes) -> str:
     return "taken up" if found else "left alone"
 
 
-def _check_unfinished(found: Unfinished) -> None:
+def _check_unfinished(found: UnfinishedMatch) -> None:
     assert isinstance(found.start.match_id, str)
     assert found.start.start_clock >= 0
     assert found.start.play_clock >= 0

@@ -19,7 +19,8 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from agent.commands.options import add_cluster_option, count, executor
+from agent.commands.options import count
+from agent.lab.commands.options import add_cluster_option, executor
 from agent.lab.jobs.executor import Done, Lost, Session, Task
 from agent.lab.jobs.inline import InlineExecutor
 from agent.search.kernel_groups import CIRCUIT
