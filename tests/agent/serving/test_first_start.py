@@ -65,8 +65,8 @@ def test_plays_before_its_kernels_are_compiled(
     server.wait_for_log("m: ready after .* engine tree search")
     assert server.send(f"(PLAY m {last})").move in tic_tac_toe.legal()
 
-    # Native engines and the planner are of no use in this match, nor is alpha-beta where tree search has proven its result: the worker
-    # and what it has searched are kept.
+    # Native engines and the planner are of no use in this match, nor is alpha-beta where tree search has proven its
+    # result: the worker and what it has searched are kept.
     server.forget_log()
     for name in ("planning", "alpha-beta", "reversi", "blokbox"):
         unready[name].close()
