@@ -21,7 +21,7 @@ from typing import Any
 
 from agent.commands.options import count
 from agent.lab.commands.options import add_cluster_option, executor
-from agent.lab.jobs.executor import Done, Lost, Session, Task
+from agent.lab.jobs.executor import JobDone, JobSession, Lost, Task
 from agent.lab.jobs.inline import InlineExecutor
 from agent.search.kernel_groups import CIRCUIT
 from games.gdl.grounding.ground import VARIANTS
@@ -154,7 +154,7 @@ def main(arguments: list[str] | None = None) -> int:
     # One by one where it may stop soon.
     size = 1 if alone else BATCH
     tasks = [Task(Seeds(first, min(first + size, end))) for first in range(begin, end, size)]
-    session = Session(partial(open_trials, options.matches, not options.no_shrink), kernels=(CIRCUIT,))
+    session = JobSession(partial(open_trials, options.matches, not options.no_shrink), kernels=(CIRCUIT,))
     total, lost = Found(), 0
     with (
         InlineExecutor() if alone else executor(options, options.jobs, 1) as workers,
@@ -166,7 +166,7 @@ def main(arguments: list[str] | None = None) -> int:
                 seeds = tasks[event.number].job
                 lost += seeds.end - seeds.begin
                 print(f"seeds {seeds.begin}:{seeds.end} have ended their worker twice ({event.reason})", flush=True)
-            elif isinstance(event, Done):
+            elif isinstance(event, JobDone):
                 total.add(event.result)
                 for _, lines in event.result.differences:
                     print(lines, flush=True)
