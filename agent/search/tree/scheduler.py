@@ -131,7 +131,8 @@ class Scheduler:
             done = self._enumerate(self._workspaces[thread], stop)
             self._enumeration_budget = _next_budget(self._enumeration_budget, done, time.monotonic() - begin)
         else:
-            budget = self._budgets[thread] if most is None else min(self._budgets[thread], most)
+            # A search by number must not depend on the machine's speed.
+            budget = self._budgets[thread] if most is None else min(FIRST_BUDGET, most)
             done = search(self._machine.programs, self._tree, self._workspaces[thread], self._parameters, stop, budget)
             self._budgets[thread] = _next_budget(budget, done, time.monotonic() - begin)
         if thread == 0:
