@@ -246,11 +246,11 @@ class TreeSearch(Engine):
         last: Opinion | None = None
         reported, detailed = 0.0, time.monotonic()
         while not stop[0] and self._open():
-            if self._growing and filled(self._tree) >= FULL:
-                return True
             left = None if end is None else end - int(self._tree.counts[N_PLAYOUTS])
             if left is not None and left <= 0:
                 break
+            if self._growing and filled(self._tree) >= FULL:
+                return True
             self._scheduler.run_slice(0, stop, left)
             opinion = self._opinion()
             now = time.monotonic()
