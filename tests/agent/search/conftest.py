@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
 import pytest
 
@@ -11,36 +10,26 @@ from agent.search.engine import Limit, Opinion
 from agent.search.learning.warming import warm_kernels as warm_alpha_beta
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.engine import warm_kernels as warm_tree
-from games import rulesheets
-from games.gdl.circuit.circuit import build_circuit
 from games.gdl.compile import warm_kernels as warm_circuits
-from games.gdl.grounding.ground import ground
-from games.gdl.rules.check import check
-from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.gdl.running.machine import CircuitMachine
 from games.machine import State
-from protocol import kif
+from tests import circuits
 from tests.agent.search.stopping import StopWhen, never
+from tests.circuits import Compile
 
-Compile = Callable[[str], CircuitMachine]
 Think = Callable[..., Opinion]
-
-
-@cache
-def _machine_of(text: str) -> CircuitMachine:
-    checked = check(kif.read_rulesheet(text))
-    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
 
 
 @pytest.fixture(scope="session")
 def machine_of() -> Compile:
     """The circuit of a rulesheet's text."""
-    return _machine_of
+    return circuits.machine_of
 
 
 @pytest.fixture(scope="session")
-def own(machine_of: Compile) -> Compile:
+def own() -> Compile:
     """The circuit of one of the package's sheets, by its name."""
-    return lambda name: machine_of(rulesheets.text(name))
+    return circuits.own_machine
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -17,9 +17,8 @@ from agent.search.subgames import SubgameSearch
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.subgames import Subgame, find_subgames
 from games.machine import State, Term
+from tests.circuits import Compile
 from tests.heaps import ALTERNATING
-
-Compile = Callable[[str], CircuitMachine]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from agent.lab.tournament.engine_player import EnginePlayer
@@ -12,13 +10,11 @@ from agent.refereeing.referee import Participant, Referee
 from agent.search.kernel_groups import kernel_groups, playing
 from agent.search.registry import engines_for
 from games import families
-from games.gdl.running.machine import CircuitMachine
 from games.machine import StateMachine
 from protocol.kif import read_rulesheet
 from protocol.scramble import make_scrambler
 from tests.agent.search.heap_family import engine as heaps
-
-Compile = Callable[[str], CircuitMachine]
+from tests.circuits import Compile
 
 HEAP = """
 (role left) (role right) (init (things 10)) (init (turn left))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.search.choosing.preparation import Preparation
-from tests.agent.search.conftest import Compile
+from tests.circuits import Compile
 
 
 @pytest.fixture(scope="session", autouse=True)

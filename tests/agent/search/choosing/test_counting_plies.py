@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -16,8 +14,7 @@ from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, TREE, kernel_groups
 from agent.search.learning.learner import Learner
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
-
-Compile = Callable[[str], CircuitMachine]
+from tests.circuits import Compile
 
 WAYS = """
     (role w) (role b) (init (at start)) (init (control w))

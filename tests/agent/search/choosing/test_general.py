@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from types import SimpleNamespace
 
@@ -24,8 +24,7 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.sheets import COOPERATION, heap
 from tests.agent.search.stopping import StopWhen, never
-
-Compile = Callable[[str], CircuitMachine]
+from tests.circuits import Compile
 
 
 @pytest.fixture(autouse=True)

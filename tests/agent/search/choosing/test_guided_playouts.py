@@ -15,8 +15,7 @@ from agent.search.choosing.tree_choice import GAIN_PRIOR, GAIN_SECONDS, LEAST_GA
 from agent.search.choosing.variants import MOVE_AVERAGES, VariantTrials
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
-
-Compile = Callable[[str], CircuitMachine]
+from tests.circuits import Compile
 
 GO = np.zeros(1, np.uint8)
 

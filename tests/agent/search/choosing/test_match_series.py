@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -15,8 +14,7 @@ from agent.search.pvs.engine import CannotSearchError
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from tests.agent.search.pvs.sheets import heap
-
-Compile = Callable[[str], CircuitMachine]
+from tests.circuits import Compile
 
 GO = np.zeros(1, np.uint8)
 

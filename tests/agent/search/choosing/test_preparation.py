@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -22,13 +22,11 @@ from agent.search.learning.lessons import Lesson
 from agent.search.learning.trial_points import TrialPoints
 from agent.search.pvs.analysis import PvsAnalyser
 from agent.search.pvs.engine import CannotSearchError
-from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.choosing.timeless import FakeMatch, role_of_alpha_beta, run
 from tests.agent.search.pvs.plain import bits_of
 from tests.agent.search.pvs.sheets import COOPERATION
 from tests.agent.search.stopping import StopWhen
-
-Compile = Callable[[str], CircuitMachine]
+from tests.circuits import Compile
 
 GO = np.zeros(1, np.uint8)
 

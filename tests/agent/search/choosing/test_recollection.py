@@ -24,9 +24,9 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from protocol import kif
 from tests.agent.search.learning.remembering import entry
+from tests.circuits import Compile
 from tests.games.gdl.disguise import disguised
 
-Compile = Callable[[str], CircuitMachine]
 Draw = Callable[[CircuitMachine, int], list[State]]
 
 

@@ -31,8 +31,8 @@ from agent.search.evaluation.fit import LinearEvaluation
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.move_averages import DRAWS
 from games.gdl.running.machine import CircuitMachine
+from tests.circuits import Compile
 
-Compile = Callable[[str], CircuitMachine]
 Share = Callable[[int], float | None]
 
 GO = np.zeros(1, np.uint8)

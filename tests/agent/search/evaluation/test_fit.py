@@ -15,8 +15,8 @@ from agent.search.tree.scheduler import EXPLORATION
 from agent.search.tree.store import N_PLAYOUTS, ROOT
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.stopping import StopWhen
+from tests.circuits import Compile
 
-Compile = Callable[[str], CircuitMachine]
 Think = Callable[..., Opinion]
 
 GO = np.zeros(1, np.uint8)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -12,10 +10,8 @@ from agent.search.evaluation.features import find_features
 from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.learning import learner as learning
 from agent.search.learning.learner import Learner
-from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.stopping import StopWhen
-
-Compile = Callable[[str], CircuitMachine]
+from tests.circuits import Compile
 
 
 def test_neighbours_are_found_in_a_race(own: Compile) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -17,8 +16,7 @@ from agent.search.learning.lessons import Lesson, LessonTable
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.stopping import StopWhen
 from tests.agent.search.teams import AssistedTeam, CannedTeam
-
-Compile = Callable[[str], CircuitMachine]
+from tests.circuits import Compile
 
 
 @pytest.fixture

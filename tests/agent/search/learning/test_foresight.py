@@ -16,8 +16,8 @@ from agent.search.learning.learner import Learner
 from agent.search.learning.lessons import Lesson
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
+from tests.circuits import Compile
 
-Compile = Callable[[str], CircuitMachine]
 Draw = Callable[[CircuitMachine, int], list[State]]
 
 GO = np.zeros(1, np.uint8)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -20,8 +19,7 @@ from agent.search.learning.selfplay import NO_RESULT, play_match
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.pvs.plain import Plain, new_searcher
 from tests.agent.search.stopping import StopWhen
-
-Compile = Callable[[str], CircuitMachine]
+from tests.circuits import Compile
 
 GO = np.zeros(1, np.uint8)
 

@@ -26,8 +26,8 @@ from protocol.messages import Start
 from tests.agent.search.learning.remembering import DIGESTS, entry
 from tests.agent.search.pvs.sheets import heap
 from tests.agent.search.stopping import StopWhen
+from tests.circuits import Compile
 
-Compile = Callable[[str], CircuitMachine]
 Draw = Callable[[CircuitMachine, int], list[State]]
 
 SHEET = heap(13)

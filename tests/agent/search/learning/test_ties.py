@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,10 +13,8 @@ from agent.search.learning import learner as learning
 from agent.search.learning.learner import Learner
 from agent.search.learning.ties import Ties, symmetries_of
 from games.gdl.running.batches import facts_in
-from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.stopping import StopWhen
-
-Compile = Callable[[str], CircuitMachine]
+from tests.circuits import Compile
 
 
 @pytest.mark.parametrize(("name", "at_most"), [("tic_tac_toe", 0.25), ("connect_four", 0.3), ("breakthrough", 0.35)])

@@ -12,9 +12,9 @@ from agent.search.planning.engine import PuzzleSearch, make_engine
 from agent.search.registry import engines_for
 from games import rulesheets
 from games.gdl.running.machine import CircuitMachine
-from tests.agent.search.conftest import Compile
 from tests.agent.search.planning.puzzles import LOCK, latin_square
 from tests.agent.search.stopping import PATIENCE
+from tests.circuits import Compile
 
 
 def _engine(machine: CircuitMachine) -> PuzzleSearch:

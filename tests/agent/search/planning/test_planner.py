@@ -8,8 +8,8 @@ from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.gate_lists import read_circuit
 from games.gdl.structure.independence import find_independence, reachable
 from games.machine import State
-from tests.agent.search.conftest import Compile
 from tests.agent.search.planning.puzzles import BRIDGES, LOCK, WALK, latin_square
+from tests.circuits import Compile
 
 
 def _find(machine: CircuitMachine, state: State | None = None, known: int = -1) -> list[Plan | Bound]:

@@ -6,8 +6,8 @@ import numpy as np
 
 from agent.search.planning.plan import Known, Plan
 from agent.search.planning.rollouts import RATE, Rollouts, _adapt
-from tests.agent.search.conftest import Compile
 from tests.agent.search.planning.puzzles import WALK, counting
+from tests.circuits import Compile
 
 
 def test_climbs_to_the_best_goal(machine_of: Compile) -> None:

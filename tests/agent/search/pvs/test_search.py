@@ -17,8 +17,8 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.plain import Plain, new_searcher
 from tests.agent.search.pvs.sheets import heap
+from tests.circuits import Compile
 
-Compile = Callable[[str], CircuitMachine]
 States = Callable[[CircuitMachine, int], list[State]]
 
 GO = np.zeros(1, np.uint8)

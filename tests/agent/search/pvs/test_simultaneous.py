@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -17,8 +15,7 @@ from agent.search.pvs.simultaneous import SimultaneousSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.sheets import RACE
-
-Compile = Callable[[str], CircuitMachine]
+from tests.circuits import Compile
 
 GO = np.zeros(1, np.uint8)
 

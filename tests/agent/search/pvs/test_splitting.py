@@ -34,8 +34,8 @@ from tests.agent.search.pvs.plain import Plain, new_searcher
 from tests.agent.search.pvs.sheets import heap
 from tests.agent.search.stopping import StopWhen, never
 from tests.agent.search.teams import AssistedTeam, CannedTeam
+from tests.circuits import Compile
 
-Compile = Callable[[str], CircuitMachine]
 States = Callable[[CircuitMachine, int], list[State]]
 
 NO_STOP = np.zeros(1, np.uint8)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 from agent.search.pvs.survey import _opposed, survey
-from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.pvs.sheets import COOPERATION, MARKS, heap
-
-Compile = Callable[[str], CircuitMachine]
+from tests.circuits import Compile
 
 
 def test_survey_tells_games_apart(own: Compile, machine_of: Compile) -> None:

@@ -16,8 +16,8 @@ from agent.search.pvs.workspace import ROOT
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.sheets import heap
+from tests.circuits import Compile
 
-Compile = Callable[[str], CircuitMachine]
 States = Callable[[CircuitMachine, int], list[State]]
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from agent.search.engine import Opinion
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
+from tests.circuits import Compile
 
-Compile = Callable[[str], CircuitMachine]
 Think = Callable[..., Opinion]
 
 LONG_WAY = (

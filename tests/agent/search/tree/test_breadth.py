@@ -10,9 +10,8 @@ from agent.search.engine import Opinion
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.store import N_PLAYOUTS
-from games.gdl.running.machine import CircuitMachine
+from tests.circuits import Compile
 
-Compile = Callable[[str], CircuitMachine]
 Think = Callable[..., Opinion]
 
 NOT_STOPPED = np.zeros(1, np.uint8)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from agent.search.tree.breadth import BreadthFirst
-from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.clock import clock_fluents
-
-Compile = Callable[[str], CircuitMachine]
+from tests.circuits import Compile
 
 RING = """
 (role r) (init (at 0)) (init (step 0)) (init (late no))

@@ -18,8 +18,8 @@ from games.gdl.running.kernels import ALL, WIDTHS, evaluate
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.makers import Transitions, find_makers, with_groups
 from games.machine import State, Term
+from tests.circuits import Compile
 
-Compile = Callable[[str], CircuitMachine]
 Think = Callable[..., Opinion]
 
 find_in_lanes = njit(lambda *arguments: find_decisive(*arguments))

@@ -12,8 +12,8 @@ from agent.search.tree.engine import TreeSearch
 from agent.search.tree.move_averages import FADING, UNKNOWN
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.stopping import StopWhen
+from tests.circuits import Compile
 
-Compile = Callable[[str], CircuitMachine]
 FromText = Callable[[str], CircuitMachine]
 
 THREE_PICKS = """

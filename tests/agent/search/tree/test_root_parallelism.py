@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
@@ -15,12 +15,10 @@ from agent.search.tree.assistant import TreeSetting
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.root_parallelism import Judgement, RootReport, merged, report_of
 from agent.search.tree.root_policy import choose, read_root
-from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.stopping import StopWhen
 from tests.agent.search.teams import AssistedTeam, CannedTeam
 from tests.agent.search.tree.test_root_policy import root
-
-Compile = Callable[[str], CircuitMachine]
+from tests.circuits import Compile
 
 
 def report(visits: Sequence[int], means: Sequence[float], **options: object) -> RootReport:

@@ -18,6 +18,7 @@ from agent.search.tree.workspace import BATCHES, PASS_TIME, PASSES
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from tests.agent.search.stopping import StopWhen
+from tests.circuits import Compile
 
 PENNIES = """
 (role even) (role odd) (init (left 3)) (succ 0 1) (succ 1 2) (succ 2 3)
@@ -116,7 +117,6 @@ CHICKEN_RUN = """
 """Both choose at once, twice; `hold` loses to nothing, so the game is drawn."""
 
 
-Compile = Callable[[str], CircuitMachine]
 Think = Callable[..., Opinion]
 OpinionAt = Callable[..., Opinion]
 Board = Callable[..., State]

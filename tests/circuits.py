@@ -1,0 +1,32 @@
+"""Circuits of rulesheets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from games import rulesheets
+from games.gdl.circuit.circuit import Circuit, build_circuit
+from games.gdl.grounding.ground import ground
+from games.gdl.rules.check import check
+from games.gdl.running.machine import CircuitMachine, compiled_game
+from protocol.kif import read_rulesheet
+
+Compile = Callable[[str], CircuitMachine]
+
+
+def circuit_of(text: str) -> Circuit:
+    """Builds the circuit of a rulesheet's text."""
+    checked = check(read_rulesheet(text))
+    return build_circuit(ground(checked.rules, checked.roles))
+
+
+@cache
+def machine_of(text: str) -> CircuitMachine:
+    """Builds the machine of a rulesheet's text, once in a process."""
+    return CircuitMachine(compiled_game(circuit_of(text)))
+
+
+def own_machine(name: str) -> CircuitMachine:
+    """The machine of one of the package's rulesheets."""
+    return machine_of(rulesheets.text(name))

@@ -1,0 +1,31 @@
+"""Waiting for other processes and threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+PATIENCE = 300.0
+"""Seconds after which a test stops waiting. Only what hangs takes that long."""
+
+
+def until(condition: Callable[[], bool], what: Callable[[], str] = str) -> None:
+    """Waits until a condition holds; the failure quotes `what`."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, f"nothing came of it in {PATIENCE:g} s {what()}"
+        time.sleep(0.005)
+
+
+def runs(process: int) -> bool:
+    """Whether a process has not ended; it may not have been reaped."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def children_of(process: int) -> list[int]:
+    """The children of a process."""
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
