@@ -10,12 +10,12 @@ PATIENCE = 300.0
 """Seconds after which a test stops waiting. Only what hangs takes that long."""
 
 
-def until(condition: Callable[[], bool], what: Callable[[], str] = str) -> None:
-    """Waits until a condition holds; the failure quotes `what`."""
+def until(condition: Callable[[], bool], what: Callable[[], str] = str, pause: float = 0.005) -> None:
+    """Waits until a condition holds, looked at every `pause` seconds; the failure quotes `what`."""
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, f"nothing came of it in {PATIENCE:g} s {what()}"
-        time.sleep(0.005)
+        time.sleep(pause)
 
 
 def runs(process: int) -> bool:

@@ -22,6 +22,7 @@ from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.machine import State, StateMachine, Term
 from protocol.kif import read_one, read_rulesheet, write
+from tests.processes import children_of, until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -95,12 +96,9 @@ class Server:
             text = response.read().decode()
             return Reply(text, time.monotonic() - begun, response.status)
 
-    def wait_until_available(self, seconds: float = 600.0) -> None:
+    def wait_until_available(self) -> None:
         """Waits until the kernels are compiled."""
-        end = time.monotonic() + seconds
-        while "available" not in self.send("(INFO)").text:
-            assert time.monotonic() < end, self.log()
-            time.sleep(0.05)
+        until(lambda: "available" in self.send("(INFO)").text, self.log, 0.05)
 
     def log(self) -> str:
         """The server's output so far."""
@@ -110,17 +108,20 @@ class Server:
         """Skips the output so far."""
         self._forgotten += len(self.log())
 
-    def wait_for_log(self, pattern: str, seconds: float = 120.0) -> str:
+    def wait_for_log(self, pattern: str) -> str:
         """Waits for a matching line, and returns the last one."""
-        end = time.monotonic() + seconds
-        while not (lines := [line for line in self.log().splitlines() if re.search(pattern, line)]):
-            assert time.monotonic() < end, f"no {pattern!r} in\n{self.log()}"
-            time.sleep(0.02)
-        return lines[-1]
+        found: list[str] = []
+
+        def is_there() -> bool:
+            found.extend(line for line in self.log().splitlines() if re.search(pattern, line))
+            return bool(found)
+
+        until(is_there, lambda: f"no {pattern!r} in\n{self.log()}", 0.02)
+        return found[-1]
 
     def wait_for_spare(self) -> None:
         """Waits for the spare worker that replaces the last match's."""
-        self.wait_for_log("worker [0-9]+ is warm", 600.0)
+        self.wait_for_log("worker [0-9]+ is warm")
 
     def worker_of(self, match_id: str) -> int:
         """Returns the process that plays a match."""
@@ -128,10 +129,11 @@ class Server:
 
     def play_out(self, match_id: str, game: Game, last: str = "NIL") -> None:
         """Plays a match to its end as the first role, against random moves; asserts legal replies."""
+        chance = random.Random(match_id)
         while not game.machine.terminal(game.state):
             reply = self.send(f"(PLAY {match_id} {last})")
             assert reply.move in game.legal(), self.log()
-            last = game.advance(reply.move, random.choice(game.legal(1)))
+            last = game.advance(reply.move, chance.choice(game.legal(1)))
         assert self.send(f"(STOP {match_id} {last})").text == "done"
 
     def kill(self) -> None:
@@ -161,25 +163,19 @@ class SupervisedServer(Server):
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "agent.cli", "serve", *arguments], stdout=log, stderr=log, cwd=ROOT
             )
-        end = time.monotonic() + 120.0
-        while not (result.exists() and result.read_text().endswith("}\n")):
-            assert time.monotonic() < end, self.log()
-            time.sleep(0.02)
+        until(lambda: result.exists() and result.read_text().endswith("}\n"), self.log)
         self.port = json.loads(result.read_text())["port"]
 
     def kill_server(self) -> None:
         """Ends the serving process as a crash would, without its supervisor."""
-        end = time.monotonic() + 120.0
-        while not (children := Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()):
-            assert time.monotonic() < end, self.log()
-            time.sleep(0.01)
-        os.kill(int(children.split()[0]), signal.SIGKILL)
+        until(lambda: bool(children_of(self._process.pid)), self.log)
+        os.kill(children_of(self._process.pid)[0], signal.SIGKILL)
 
 
 StartServer = Callable[..., Server]
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server for all tests that leave it as they found it."""
     server = Server(tmp_path_factory.mktemp("server") / "server.log", MARGIN, None, True, 0)
@@ -217,19 +213,13 @@ def start_server(tmp_path: Path) -> Iterator[StartServer]:
             server.close()
 
 
-@pytest.fixture
-def supervised_server(tmp_path: Path) -> Iterator[Callable[[Path], SupervisedServer]]:
-    """Starts available servers with a supervisor and this journal; they end with the test."""
-    servers: list[SupervisedServer] = []
-
-    def start(journal: Path) -> SupervisedServer:
-        servers.append(SupervisedServer(tmp_path, journal))
-        servers[-1].wait_until_available()
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.close()
+@pytest.fixture(scope="module")
+def supervised_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SupervisedServer]:
+    """A server with a supervisor and a journal, for all tests that leave it without matches."""
+    folder = tmp_path_factory.mktemp("supervised")
+    server = SupervisedServer(folder, folder / "journal")
+    yield server
+    server.close()
 
 
 class Game:

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from protocol.kif import read_rulesheet
 from protocol.messages import Abort, Aborted, Done, Info, Message, MoveReply, Play, Ready, Reply, Status, Stop
 from protocol.server import Received, make_app, make_runner
+from protocol.terms import Term
 
 MAX_BODY = 6 << 20
 
@@ -85,6 +87,22 @@ async def player() -> AsyncIterator[ServedPlayer]:
     served.port = runner.addresses[0][1]
     yield served
     await runner.cleanup()
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A rulesheet of the corpus: its text, and the rules read from it."""
+
+    name: str
+    text: bytes
+    rules: tuple[Term, ...]
+
+
+@pytest.fixture(scope="session")
+def sheets(corpus: Path) -> list[Sheet]:
+    """All rulesheets of the corpus."""
+    files = sorted(corpus.glob("*.kif"))
+    return [Sheet(file.name, text := file.read_bytes(), read_rulesheet(text)) for file in files]
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import struct
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
 from aiohttp import web
 
+from protocol import server
 from protocol.messages import Abort, Dialect, Info, Message, MoveReply, Ping, Play, Ready, Reply, Start, parse
 from protocol.server import make_app, make_runner
 from protocol.terms import TextError, TextPosition
@@ -177,8 +180,8 @@ async def test_body_beyond_the_limit_is_refused(player: Any, caplog: pytest.LogC
 
 
 async def test_large_start_does_not_hold_up_others(player: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a rulesheet of 5 MB is parsed, other messages are answered."""
-    body = b"(START m r (" + b"(foo (bar ?x 12) baz)\n" * 230_000 + b") 10 5)"
+    """While a rulesheet of more than 1 MB is parsed, other messages are answered."""
+    body = b"(START m r (" + b"(foo (bar ?x 12) baz)\n" * 50_000 + b") 10 5)"
     parsing, answered = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
 
@@ -300,6 +303,24 @@ async def test_time_in_the_backlog_counts() -> None:
     await runner.cleanup()
     (received,) = served.received
     assert accepted - received.at > 0.1
+
+
+def test_round_trip_and_waiting_are_those_of_the_system() -> None:
+    """Linux's struct tcp_info has milliseconds since data came at byte 52, the round trip's microseconds at byte 68."""
+
+    class Connection:
+        def __init__(self, waited: int) -> None:
+            self.info = bytearray(232)
+            struct.pack_into("=I", self.info, 52, waited)
+            struct.pack_into("=I", self.info, 68, 150_000)
+
+        def getsockopt(self, level: int, option: int, size: int) -> bytes:
+            assert (level, option) == (socket.IPPROTO_TCP, socket.TCP_INFO)
+            return bytes(self.info[:size])
+
+    for waited, seconds in ((2_500, 2.5), (3_600_000, 60.0)):
+        transport = SimpleNamespace(get_extra_info={"socket": Connection(waited)}.get)
+        assert server._times(SimpleNamespace(transport=transport)) == (seconds, 0.15)  # type: ignore[arg-type]
 
 
 async def test_broken_off_request_disturbs_nobody(

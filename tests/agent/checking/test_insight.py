@@ -73,5 +73,5 @@ def test_stages(checked: CheckedRules, monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(seconds) == {"grounding", "circuit", "layout"}
     assert all(value >= 0 for value in seconds.values())
     endless = check(read_rulesheet(LAMPS + "(<= (big (s ?x)) (big ?x)) (big 0) (<= (next (big ?x)) (big ?x))"))
-    monkeypatch.setattr(insight, "STAGES_BOUNDS", insight.Bounds(cpu_seconds=2, memory_bytes=8 << 30))
+    monkeypatch.setattr(insight, "STAGES_BOUNDS", insight.Bounds(cpu_seconds=1, memory_bytes=8 << 30))
     assert stage_seconds(endless) is None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,14 +13,14 @@ from agent.kernels.keeper import KernelKeeper
 from agent.kernels.state import BuildProgress
 from agent.processes import module_environment
 from agent.search.kernel_groups import KernelGroup
-
-GIVE_UP = 120.0
-"""Seconds after which a waiting test fails."""
+from tests.processes import until
 
 COMPLETE = """
 from agent.kernels import state
 from agent.kernels.state import BuildProgress
 from games.kernel_cache import cache_folder
+# It takes a while to find out.
+state.toolchain = lambda: {toolchain!r}
 with state.claim({name!r}) as mine:
     if mine and not state.read({name!r}).complete:
         with open(cache_folder() / "log", "a") as log:
@@ -53,16 +51,16 @@ class Processes:
 
     def start(self, name: str) -> subprocess.Popen[bytes]:
         self.started.append(name)
-        code = self._code.format(name=name)
+        code = self._code.format(name=name, toolchain=state.toolchain())
         return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, env=module_environment())
 
 
-def run(keeper: KernelKeeper, until: Callable[[], bool] = lambda: False) -> None:
-    end = time.monotonic() + GIVE_UP
-    while not (keeper.finished or until()):
+def run(keeper: KernelKeeper) -> None:
+    def step() -> bool:
         keeper.step()
-        assert time.monotonic() < end
-        time.sleep(0.01)
+        return keeper.finished
+
+    until(step)
 
 
 def test_all_groups_are_compiled_each_after_what_it_calls() -> None:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 
+import pytest
+from aiohttp import web
+
+from agent.refereeing import hinting
 from agent.refereeing.hinting import Hinter
 from agent.refereeing.positions import from_position
+from agent.web.seat import SeatError
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
+from games.machine import State, Term
 from protocol.kif import read_rulesheet
+from protocol.messages import Abort, Play, Start
+from protocol.server import make_app, make_runner
+from tests.protocol.conftest import ServedPlayer
 
 
 def test_match_goes_on_from_a_position_as_from_its_beginning() -> None:
@@ -44,15 +54,64 @@ def test_rules_that_read_init_stay_as_they_are() -> None:
     assert from_position(read_rulesheet(source), [("f", "2")]) is None
 
 
-async def test_hint_wins_at_once() -> None:
-    """A hint finds a win in one."""
+def after(machine: Interpreter, *marks: tuple[int, int]) -> State:
+    """Returns a state of tic-tac-toe."""
+    state = machine.initial()
+    for number, (column, row) in enumerate(marks):
+        moves: list[Term] = ["noop", "noop"]
+        moves[number % 2] = ("mark", str(column), str(row))
+        state = machine.next(state, moves)
+    return state
+
+
+class FakeAgent(contextlib.AbstractContextManager["FakeAgent"]):
+    """A player in place of an agent's process."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.ended = False
+
+    async def wait_until_available(self, announce: object) -> None:
+        """Does nothing: it is."""
+
+    def __exit__(self, *_: object) -> None:
+        self.ended = True
+
+
+async def test_hint_is_the_agents_move_in_a_match_that_begins_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One agent is asked for all hints, in matches with short clocks. A move that is illegal is no hint."""
     rules = read_rulesheet(rulesheets.text("tic_tac_toe"))
     machine = Interpreter(check(rules))
-    state = machine.initial()
-    for x, y in ((1, 1), (2, 1), (1, 2), (2, 2)):
-        role = 0 if x == 1 else 1
-        moves = ["noop", "noop"]
-        moves[role] = ("mark", str(x), str(y))  # type: ignore[call-overload]
-        state = machine.next(state, moves)
+    player, agents = ServedPlayer(), []
+    runner = make_runner(make_app(player.handle))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+
+    def start() -> FakeAgent:
+        agents.append(FakeAgent(f"http://127.0.0.1:{runner.addresses[0][1]}"))
+        return agents[-1]
+
+    monkeypatch.setattr(hinting, "AgentProcess", start)
+    states = [after(machine, (1, 1), (2, 1)), after(machine, (1, 1), (2, 1), (1, 2))]
     async with Hinter(machine, rules) as hinter:
-        assert await hinter.hint(0, state) == ("mark", "1", "3")
+        assert await hinter.hint(0, states[0]) == ("mark", "1", "2")
+        with pytest.raises(SeatError, match="no good move"):
+            await hinter.hint(1, states[1])
+        assert not agents[0].ended
+    await runner.cleanup()
+    assert [agent.ended for agent in agents] == [True]
+    assert [type(message) for message in player.messages] == [Start, Play, Abort] * 2
+    starts = [message for message in player.messages if isinstance(message, Start)]
+    assert [(each.role, each.start_clock, each.play_clock) for each in starts] == [("x", 5, 3), ("o", 5, 3)]
+    for begun, state in zip(starts, states, strict=True):
+        there = Interpreter(check(begun.rules))
+        assert there.facts(there.initial()) == machine.facts(state)
+
+
+@pytest.mark.e2e
+async def test_hint_wins_at_once() -> None:
+    """A hint of a real agent finds a win in one."""
+    rules = read_rulesheet(rulesheets.text("tic_tac_toe"))
+    machine = Interpreter(check(rules))
+    async with Hinter(machine, rules) as hinter:
+        assert await hinter.hint(0, after(machine, (1, 1), (2, 1), (1, 2), (2, 2))) == ("mark", "1", "3")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.serving.clock import DEFAULT_MARGIN, RECENT, Clock, Deadline, Delays, now
+from agent.serving.clock import DEFAULT_MARGIN, Clock, Deadline, Delays, now
 
 
 def test_margin_is_taken_off_the_clock() -> None:
@@ -58,9 +58,11 @@ def test_margin_takes_half_of_a_clock_at_most() -> None:
 
 
 def test_delays_are_forgotten() -> None:
-    """Only recent delays count; a negative one counts as 0."""
+    """The last 64 delays count; a negative one counts as 0."""
     delays = Delays()
     assert delays.high == 0.0
-    for seconds in (3.0, 2.0, *[-1.0] * (RECENT - 1)):
+    for seconds in (3.0, 2.0, *[-1.0] * 62):
         delays.add(seconds)
+    assert delays.high == 2.0
+    delays.add(-1.0)
     assert delays.high == 0.0

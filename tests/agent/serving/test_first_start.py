@@ -1,4 +1,4 @@
-"""A server whose kernels are not compiled yet."""
+"""A real server whose kernels are not compiled yet. `test_serve` and `test_match` have the same without processes."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ def unready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
         yield locks
 
 
+@pytest.mark.e2e
 def test_plays_before_its_kernels_are_compiled(
     unready: dict[str, contextlib.ExitStack], start_server: StartServer, tic_tac_toe: Game
 ) -> None:

@@ -208,6 +208,30 @@ async def test_line_that_was_written_twice_counts_once(tmp_path: Path, monkeypat
     assert found.history == (("left",), ("right",))
 
 
+async def test_joint_move_is_on_the_disk_before_it_is_acted_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a restarted match needs is synced line by line; what only saves it time is not waited for."""
+    match = Journal(tmp_path).match(START.match_id)
+    whole, synced = os.fsync, []
+
+    def sync(descriptor: int) -> None:
+        (path,) = tmp_path.iterdir()
+        assert os.path.samestat(os.fstat(descriptor), path.stat())
+        synced.append(json.loads(path.read_text().splitlines()[-1]))
+        whole(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    await match.start(START)
+    assert [line["match"] for line in synced] == ["a/b.1"]
+    await match.received(("left",), 1)
+    assert [line["moves"] for line in synced[1:]] == [["left"]]
+    await match.distrusted(1)
+    assert [line["distrust"] for line in synced[2:]] == [1]
+    await match.answered("left", 1)
+    await match.reached(Checkpoint(1, frozenset(["over"])))
+    assert len(synced) == 3
+    match.close()
+
+
 async def test_last_state_and_answer_are_found_again(tmp_path: Path) -> None:
     """A restarted match begins from the last state; an answer counts for its own turn only."""
     match = Journal(tmp_path).match(START.match_id)

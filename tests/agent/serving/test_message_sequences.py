@@ -52,7 +52,6 @@ class Endless(FakePool):
     def __init__(self, rng: Random) -> None:
         super().__init__()
         self._rng = rng
-        self.warm = True
 
     async def acquire(self, latest: bool = False, patience: float = 0.0) -> FakeWorker:
         """Returns a new worker."""
@@ -61,10 +60,6 @@ class Endless(FakePool):
         if rng.random() < 0.3:
             asyncio.get_running_loop().call_later(rng.random() * 20, rng.choice((worker.die, worker.hang)))
         return worker
-
-    def spare_lacks(self, group: str) -> bool:
-        """No kernels are missing."""
-        return False
 
 
 def random_message(rng: Random) -> Message:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from agent.serving.pace import MANAGER_SECONDS, ManagerPace
+from agent.serving.pace import ManagerPace
 
 
 def test_without_an_outage_nothing_was_missed() -> None:
-    """A slow manager, or a move that it made for us, is no reason for doubt; both at once, for long, are."""
+    """A slow manager, or a move that it made for us, is no reason for doubt; both at once are, beyond the clock of 10 s
+    and the 6 s that managers may wait."""
     pace = ManagerPace(30, 10, 0.0)
     pace.took(35.0, 1)
     assert pace.missed(100.0, 1, replaced=False) is None
-    assert pace.missed(35.0 + 10 + MANAGER_SECONDS, 1, replaced=True) is None
+    assert pace.missed(35.0 + 15.9, 1, replaced=True) is None
+    assert pace.missed(35.0 + 16.1, 1, replaced=True) == pytest.approx(0.61)
     assert pace.missed(35.0 + 40, 1, replaced=True) == pytest.approx(3)
+
+
+def test_slow_manager_never_missed_less_than_nothing() -> None:
+    """A turn shorter than the usual ones counts as none missed, not as fewer."""
+    pace = ManagerPace(30, 10, 0.0)
+    for number in range(1, 5):
+        pace.took(40.0 * number, number)
+    assert pace.missed(160.0 + 20, 4, replaced=True) == 0
 
 
 def test_outage_shorter_than_a_turn_costs_none() -> None:
@@ -21,6 +31,53 @@ def test_outage_shorter_than_a_turn_costs_none() -> None:
     pace = ManagerPace(30, 10, 0.0, (10.0, 9.0, 11.0))
     assert pace.missed(10.0, 5, replaced=False) is None
     assert pace.missed(10.0, 5, replaced=True) == 1
+
+
+def test_move_made_for_us_after_an_outage_tells_of_one_turn_at_least() -> None:
+    """The time may tell of more."""
+    pace = ManagerPace(30, 10, 0.0, (10.0, 9.0, 11.0))
+    assert pace.missed(14.0, 5, replaced=True) == 1
+    assert pace.missed(35.0, 5, replaced=True) == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize(
+    ("intervals", "longest"),
+    [
+        # 15 % more than the longest one.
+        ((10.0, 10.0), 11.5),
+        ((10.0, 12.0), 13.8),
+        # 40 % more than the median one.
+        ((4.0, 10.0, 30.0), 14.0),
+        # Where four are known, only every other one is like the next.
+        ((3.0, 9.0, 3.0, 9.0, 3.0), 9.0 * 1.15),
+        ((3.0, 9.0, 3.0, 9.0), 3.0 * 1.15),
+        ((3.0, 9.0, 3.0), 3.0 * 1.4),
+        # Any turn may last 0.05 s.
+        ((0.0, 0.0), 0.05),
+    ],
+)
+def test_turn_may_last_a_little_longer_than_the_known_ones(intervals: tuple[float, ...], longest: float) -> None:
+    """After an outage, a turn that took longer than that may have been two: a tenth of a turn was missed at least."""
+    for late, doubtful in ((0.99, False), (1.01, True)):
+        pace = ManagerPace(30, 10, 0.0, intervals)
+        missed = pace.missed(longest * late, 12, replaced=False)
+        assert (missed is not None) == doubtful
+        assert missed is None or missed >= 0.1
+
+
+def test_last_nine_turns_are_the_usual_ones() -> None:
+    """Longer ones before are forgotten, and a few of the last do not count."""
+    pace = ManagerPace(30, 10, 0.0)
+    at = 0.0
+    for number, seconds in enumerate((0.0, *(30.0,) * 10, *(10.0,) * 6, *(20.0,) * 3), 1):
+        pace.took(at := at + seconds, number)
+    assert pace.missed(at + 20, 20, replaced=True) == 1
+
+
+def test_long_turns_of_the_other_do_not_hide_a_doubt() -> None:
+    """A short turn that took longer than usual is doubtful, however little of an average turn that is."""
+    pace = ManagerPace(30, 10, 0.0, (1.0, 9.0, 1.0, 9.0, 1.0, 9.0))
+    assert pace.missed(1.2, 6, replaced=False) == 0.1
 
 
 def test_turns_that_passed_during_an_outage_are_estimated() -> None:

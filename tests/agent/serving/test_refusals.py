@@ -1,4 +1,7 @@
-"""Wrong messages to a real server during a match: answered and logged, without harm to the match."""
+"""Wrong messages to a real server during a match: answered and logged, without harm to the match.
+
+`test_matches`, `test_serve` and `tests.protocol.test_server` have the same without processes.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from tests.agent.conftest import Game
 
 if TYPE_CHECKING:
     from tests.agent.conftest import Server
+
+pytestmark = pytest.mark.e2e
 
 EXPLODING = " ".join(
     [

@@ -1,4 +1,4 @@
-"""Health, metrics and logs of the server."""
+"""Metrics and logs of the server."""
 
 from __future__ import annotations
 
@@ -6,39 +6,11 @@ import json
 import logging
 import subprocess
 import sys
-import urllib.request
-from typing import TYPE_CHECKING
 
 import pytest
 
 from agent.logs import JSON_LOGS, JsonFormatter, formatter
 from agent.serving.statistics import Histogram, Statistics
-
-if TYPE_CHECKING:
-    from tests.agent.conftest import Game, Server
-
-
-def fetch(server: Server, path: str) -> str:
-    """Returns a page of the server."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=600) as reply:
-        text: str = reply.read().decode()
-    return text
-
-
-def test_turns_are_counted_in_both_pages(server: Server, tic_tac_toe: Game) -> None:
-    """After a turn, health and metrics show it, and its match."""
-    before = json.loads(fetch(server, "/healthz"))
-    assert before["status"] == "ok"
-    server.send(tic_tac_toe.start("m"))
-    server.send("(PLAY m NIL)")
-    after = json.loads(fetch(server, "/healthz"))
-    assert (after["turns"], after["matches"]) == (before["turns"] + 1, before["matches"] + 1)
-    lines = fetch(server, "/metrics").splitlines()
-    values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
-    assert float(values["ggp_agent_turns_total"]) == after["turns"]
-    assert float(values["ggp_agent_matches_running"]) == 1
-    assert float(values['ggp_agent_memory_bytes{of="workers"}']) > 0
-    assert float(values["ggp_agent_lateness_seconds_count"]) >= 1
 
 
 def test_histogram_counts_up_to_each_bound() -> None:

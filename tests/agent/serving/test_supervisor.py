@@ -7,13 +7,14 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from agent.serving.supervisor import inherited_socket, listen
+from agent.serving import supervisor
+from agent.serving.supervisor import Supervisor, inherited_socket, listen
+from tests.processes import PATIENCE, runs, until
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -42,8 +43,6 @@ while True:
     if order == b"end":
         sys.exit(0)
 """
-
-PATIENCE = 120.0
 
 
 class Supervised:
@@ -92,20 +91,6 @@ def supervise(tmp_path: Path) -> Iterator[StartSupervisor]:
         supervised.process.stdout.close()
 
 
-def is_gone(pid: int) -> bool:
-    """Returns whether a process that is not our child ends soon."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-            return True
-        time.sleep(0.01)
-    return False
-
-
 def test_connection_during_an_outage_waits_for_the_next_server(supervise: StartSupervisor) -> None:
     """A connection made without a server is not refused: the next server answers it."""
     supervised = supervise(SERVER)
@@ -128,7 +113,7 @@ def test_signal_is_passed_on(supervise: StartSupervisor, number: signal.Signals)
     (server, _) = supervised.ask("hello")
     supervised.process.send_signal(number)
     assert supervised.process.wait(PATIENCE) == 0
-    assert is_gone(server)
+    until(lambda: not runs(server))
 
 
 def test_server_that_ends_well_is_not_started_again(supervise: StartSupervisor) -> None:
@@ -148,7 +133,61 @@ def test_server_ends_with_its_supervisor(supervise: StartSupervisor) -> None:
     supervised = supervise(SERVER)
     (server, _) = supervised.ask("hello")
     supervised.process.kill()
-    assert is_gone(server)
+    until(lambda: not runs(server))
+
+
+class Lives(Supervisor):
+    """A supervisor of servers that end as told, in a time of its own."""
+
+    def __init__(self, *lives: tuple[float, int]) -> None:
+        """`lives` are the seconds and the status of each server."""
+        super().__init__(None, [], {})  # type: ignore[arg-type]
+        self._lives = iter(lives)
+        self.now = 0.0
+        self.waits: list[float] = []
+        """Seconds waited before restarts."""
+        self.interrupted = False
+        """Whether a signal comes during the next wait."""
+
+    def monotonic(self) -> float:
+        """Returns the time."""
+        return self.now
+
+    def sigtimedwait(self, signals: object, seconds: float) -> object:
+        """Notes the wait."""
+        self.waits.append(seconds)
+        return object() if self.interrupted else None
+
+    def _start(self, restarts: int, mask: object) -> int:
+        return restarts
+
+    def _wait_for(self, child: int, awaited: object) -> tuple[bool, int]:  # type: ignore[override]
+        seconds, status = next(self._lives)
+        self.now += seconds
+        return False, status
+
+    def run(self) -> int:
+        """Runs all servers."""
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(supervisor, "time", self)
+            patched.setattr(signal, "sigtimedwait", self.sigtimedwait)
+            return super().run()
+
+
+def test_server_that_crashes_again_and_again_is_restarted_ever_later() -> None:
+    """The delay doubles from crash to crash, up to a bound; after a steady run the next restart is immediate."""
+    steady, brief = (10.5, -9), (9.5, 1)
+    lives = Lives(steady, *(brief,) * 8, steady, brief, (1.0, 0))
+    assert lives.run() == 0
+    assert lives.waits == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 0.1])
+
+
+def test_supervisor_is_told_to_end_between_two_crashes() -> None:
+    """No further server is started then."""
+    lives = Lives((1.0, -9), (1.0, -9))
+    lives.interrupted = True
+    assert lives.run() == 0
+    assert lives.waits == [0.1]
 
 
 def test_supervisor_imports_next_to_nothing(supervise: StartSupervisor) -> None:

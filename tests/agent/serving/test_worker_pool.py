@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -12,8 +13,9 @@ from types import SimpleNamespace
 import pytest
 
 from agent.serving import worker_pool
-from agent.serving.light_workers import LIGHT, MIN_MEMORY, start_early
-from agent.serving.worker_pool import UNLOADABLE, Worker, WorkerPool
+from agent.serving.light_workers import LIGHT, MIN_MEMORY, memory_share, start_early
+from agent.serving.worker_pool import Worker, WorkerPool
+from tests.processes import PATIENCE
 
 
 class Doomed:
@@ -39,19 +41,19 @@ class Doomed:
 async def test_kernels_that_nobody_can_load_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second loss in a row is reported; the first may have any reason."""
     monkeypatch.setattr(worker_pool, "FAILURE_DELAY", 0.0)
+    monkeypatch.setattr(worker_pool, "RESPAWN_DELAY", 0.01)
     started = 0
 
     async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
         nonlocal started
-        started += 1
+        started += without != LIGHT
         return Doomed()
 
     monkeypatch.setattr(Worker, "start", start)
-    reported = asyncio.Event()
-    pool = WorkerPool(1, on_unloadable=reported.set)
+    reported: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    pool = WorkerPool(1, on_unloadable=lambda: reported.set_result(started))
     pool.start()
-    await asyncio.wait_for(reported.wait(), 120)
-    assert started >= UNLOADABLE
+    assert await asyncio.wait_for(reported, PATIENCE) == 2
     await pool.close()
 
 
@@ -71,7 +73,7 @@ async def test_worker_that_never_gets_warm_is_given_up(monkeypatch: pytest.Monke
     monkeypatch.setattr(Worker, "start", start)
     pool = WorkerPool(1)
     pool.start()
-    acquired: object = await asyncio.wait_for(pool.acquire(latest=True), 120)
+    acquired: object = await asyncio.wait_for(pool.acquire(latest=True), PATIENCE)
     assert acquired is started[1]
     await pool.close()
 
@@ -79,21 +81,40 @@ async def test_worker_that_never_gets_warm_is_given_up(monkeypatch: pytest.Monke
 async def test_spare_that_hangs_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A spare without a sign of life, as of a stopped process, is replaced."""
     worker = await Worker.start(MIN_MEMORY, LIGHT)
-    await asyncio.wait_for(worker.warm.wait(), 120)
+    await asyncio.wait_for(worker.warm.wait(), PATIENCE)
 
     monkeypatch.setattr(worker_pool, "SILENT_AFTER", 600.0)
     monkeypatch.setattr(worker_pool, "WARM_SECONDS", 600.0)
     told = worker._told
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(PATIENCE):
         while worker._told == told:
             assert not worker.seems_to_hang()
             await asyncio.sleep(0.01)
     os.kill(worker.pid, signal.SIGSTOP)
     monkeypatch.setattr(worker_pool, "SILENT_AFTER", 0.01)
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(PATIENCE):
         while not worker.seems_to_hang():
             await asyncio.sleep(0.02)
     await worker.close()
+
+
+async def test_memory_of_a_worker_is_limited() -> None:
+    """A worker takes no more than its share: a match that needs too much must not take the machine down."""
+    pool = WorkerPool(MIN_MEMORY)
+    worker = await pool.acquire(patience=0.0)
+    await asyncio.wait_for(worker.warm.wait(), PATIENCE)
+    assert resource.prlimit(worker.pid, resource.RLIMIT_AS)[0] == 2 << 30
+    await worker.close()
+    await pool.close()
+
+
+@pytest.mark.parametrize(("gigabytes", "workers", "share"), [(64, 3, 12.8), (64, 1, 25.6), (4, 7, 2.0)])
+def test_workers_and_their_spare_share_the_memory(
+    monkeypatch: pytest.MonkeyPatch, gigabytes: int, workers: int, share: float
+) -> None:
+    """Four fifths of the machine's memory are theirs; 2 GB each are the least."""
+    monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": gigabytes << 18}.__getitem__)
+    assert memory_share(workers) == pytest.approx(share * (1 << 30))
 
 
 async def test_match_gets_a_light_worker_where_none_is_warm(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +137,7 @@ async def test_match_gets_a_light_worker_where_none_is_warm(monkeypatch: pytest.
     await pool.acquire(patience=0.0)
     assert lacking == [LIGHT]
     echo.kill()
-    await asyncio.wait_for(early.lost.wait(), 120)
+    await asyncio.wait_for(early.lost.wait(), PATIENCE)
     await early._process.wait()
     assert echo.stdout is not None
     echo.stdout.close()
@@ -138,7 +159,7 @@ async def test_light_spare_is_there_before_it_is_needed(monkeypatch: pytest.Monk
         return worker
 
     async def until(count: int) -> None:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(PATIENCE):
             while len(started) < count:
                 await asyncio.sleep(0)
 

@@ -12,6 +12,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.agent.conftest import Game, Server
 
+pytestmark = pytest.mark.e2e
+
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_worker_lost_during_a_turn(server: Server, tic_tac_toe: Game, number: signal.Signals) -> None:

@@ -6,15 +6,17 @@ Objects stand in for worker processes.
 from __future__ import annotations
 
 import asyncio
+import gc
 import selectors
-from collections.abc import Collection, Coroutine
-from types import SimpleNamespace
+from collections.abc import Collection, Coroutine, Mapping
+from types import MappingProxyType, SimpleNamespace
 from typing import TypeVar
 
 import pytest
 
 from agent.search.engine import Opinion, Score
-from agent.serving import clock
+from agent.search.kernel_groups import playing
+from agent.serving import clock, player
 from agent.worker.messages import (
     PULSE,
     Begin,
@@ -23,6 +25,7 @@ from agent.worker.messages import (
     Distrusted,
     Prepared,
     Report,
+    Rewind,
     Situation,
     Thought,
     Turn,
@@ -55,6 +58,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self.seconds
+
+
+def fake_player(monkeypatch: pytest.MonkeyPatch, *workers: FakeWorker, keeper: FakeKeeper | None = None) -> FakePool:
+    """Makes players use these workers, and kernels that are compiled; returns their pool."""
+    pool = FakePool(*workers)
+    monkeypatch.setattr(player, "WorkerPool", lambda *arguments: pool)
+    monkeypatch.setattr(player, "KernelKeeper", lambda groups: keeper or FakeKeeper())
+    # This process is large, and has better things to do.
+    monkeypatch.setattr(gc, "collect", lambda: None)
+    return pool
 
 
 def run(monkeypatch: pytest.MonkeyPatch, course: Coroutine[None, None, Result]) -> Result:
@@ -121,6 +134,8 @@ class FakeWorker:
                 self._report(Prepared(self._engine, True))
         elif isinstance(command, Turn) and command.joint_move is not None:
             self._turn += 1
+        elif isinstance(command, Rewind):
+            self._turn = 0
         self._report(Situation(self._turn, 0, ("a", "b"), False, None, Checkpoint(self._turn), False))
         self._report(Thought(self._turn, Opinion("b", Score(60.0), final=self._proves), self._engine))
 
@@ -149,13 +164,43 @@ class FakeWorker:
             self.on_report(self, report)
 
 
+class FakeKeeper:
+    """All kernels are compiled."""
+
+    ready = frozenset(playing())
+    failed: Mapping[str, str] = MappingProxyType({})
+    finished = True
+
+    def close(self) -> None:
+        """Nothing is left to end."""
+
+
 class FakePool:
     """Gives out prepared workers, one after the other."""
+
+    warm = True
 
     def __init__(self, *workers: FakeWorker, without: Collection[str] = ()) -> None:
         self._waiting = list(workers)
         self.without = frozenset(without)
-        """Notes the groups of kernels that are not compiled yet."""
+        """Groups of kernels that are not compiled yet."""
+
+    def start(self, *, at_once: bool = True) -> None:
+        """Nothing is started."""
+
+    def do_without(self, groups: Collection[str]) -> None:
+        """Notes the groups that are not compiled yet."""
+        self.without = frozenset(groups)
+
+    def spare_lacks(self, group: str) -> bool:
+        """Returns whether a group is not compiled yet."""
+        return group in self.without
+
+    def end_early(self) -> None:
+        """There are no early workers."""
+
+    async def close(self) -> None:
+        """Nothing is left to end."""
 
     def can_better(self, worker: FakeWorker) -> bool:
         """Returns whether a worker lacks kernels that are there."""

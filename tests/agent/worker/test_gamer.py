@@ -13,12 +13,12 @@ from agent.search.engine import Engine, EngineMismatchError, Limit, Opinion, Rep
 from agent.worker.gamer import Gamer, Hooks
 from agent.worker.messages import Checkpoint, Situation, Thought, Turn
 from agent.worker.messages import Report as WorkerReport
-from agent.worker.opinions import REPEAT_AFTER
 from games.gdl.crosscheck import Observation
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.machine import State, StateMachine, Term
 from protocol.kif import read_rulesheet
+from tests.processes import PATIENCE, until
 
 RULES = """
 (role solo)
@@ -113,13 +113,13 @@ class Watched:
 
     def situation(self) -> Situation:
         """Returns the next situation reported."""
-        while not isinstance(report := self.reports.get(timeout=60), Situation):
+        while not isinstance(report := self.reports.get(timeout=PATIENCE), Situation):
             pass
         return report
 
     def thought(self) -> Thought:
         """Returns the next opinion reported."""
-        while not isinstance(report := self.reports.get(timeout=60), Thought):
+        while not isinstance(report := self.reports.get(timeout=PATIENCE), Thought):
             pass
         return report
 
@@ -133,7 +133,7 @@ def failing(request: pytest.FixtureRequest) -> Scripted:
 def test_situation_comes_before_any_thought() -> None:
     """The legal moves are reported at once, then the engine's opinions."""
     watched = Watched(Scripted("good", "walk"))
-    assert watched.reports.get(timeout=60) == watched.gamer._opinions.situation
+    assert watched.reports.get(timeout=PATIENCE) == watched.gamer._opinions.situation
     assert watched.thought() == Thought(0, Opinion("walk"), "good")
     watched.gamer.retire()
 
@@ -257,7 +257,7 @@ def test_resting_gamer_reports_nothing() -> None:
     watched = Watched(engine)
     watched.thought()
     watched.gamer.rest()
-    assert engine.idle.wait(60)
+    assert engine.idle.wait(PATIENCE)
     while not watched.reports.empty():
         watched.reports.get()
     watched.gamer.turn(Turn(("walk",), 1.0))
@@ -316,9 +316,10 @@ def test_opinion_that_was_kept_back_during_a_rest_holds_up_no_later_one() -> Non
     """A gamer that goes on with the same state sends the last opinion again."""
     engine = Hasty("good", "walk")
     watched = Watched(engine)
-    assert engine.said.wait(60)
+    assert engine.said.wait(PATIENCE)
     watched.gamer.rest()
-    time.sleep(3 * REPEAT_AFTER)
+    # Until its time has come, and nobody was told.
+    until(lambda: not any(isinstance(thread, threading.Timer) for thread in threading.enumerate()))
     while not watched.reports.empty():
         watched.reports.get()
     watched.gamer.ponder()

@@ -7,7 +7,6 @@ import logging
 import random
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -34,9 +33,7 @@ from games.machine import StateMachine, Term
 from protocol.kif import read_rulesheet
 from protocol.messages import Start
 from tests.agent.worker.line import Line
-
-PATIENCE = 120.0
-"""Seconds after which a test gives up waiting."""
+from tests.processes import PATIENCE, until
 
 SOURCE = rulesheets.text("tic_tac_toe")
 
@@ -111,6 +108,7 @@ class Match:
     def __init__(self, compile: Compile, *, ponder: bool = True, distrust: int = 0) -> None:
         self.truth = Interpreter(check(read_rulesheet(SOURCE)))
         self.state = self.truth.initial()
+        self.chance = random.Random(1)
         self.line = Line()
         self.prepared = 0
         self.situation: Situation | None = None
@@ -167,7 +165,7 @@ class Match:
             if set(seen.legal) != set(legal[0]) or not isinstance(report, Thought) or report.turn != number:
                 continue
             if report.opinion.move in legal[0]:
-                return report.opinion.move, random.choice(legal[1])
+                return report.opinion.move, self.chance.choice(legal[1])
 
     def play(self) -> None:
         """Plays to the end."""
@@ -346,15 +344,7 @@ def test_nothing_is_thought_where_pondering_is_off(begin: Callable[..., Match]) 
     match.turn(0, None)
     assert gamer._thinking
     match.line.commands.put(Rest())
-    wait_until(lambda: not gamer._thinking)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Waits until a condition holds; fails after `PATIENCE`."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.001)
+    until(lambda: not gamer._thinking)
 
 
 def test_rest_pays_for_no_comparing(begin: Callable[..., Match]) -> None:

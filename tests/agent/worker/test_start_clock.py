@@ -16,9 +16,7 @@ from games.machine import State, Term
 from protocol.kif import read_rulesheet
 from protocol.messages import Start
 from tests.agent.worker.line import Line
-
-PATIENCE = 120.0
-"""Seconds after which a test gives up waiting."""
+from tests.processes import PATIENCE
 
 PUZZLE = """
 (role x) (init (at 0)) (succ 0 1) (succ 1 2) (succ 2 3) (succ 3 4)

@@ -1,0 +1,255 @@
+"""The player and its matches, in virtual time; objects stand in for worker processes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+
+from agent.search.kernel_groups import CIRCUIT
+from agent.serving.clock import now
+from agent.serving.player import Player, ServeOptions
+from agent.worker.messages import Begin, Command, Refused, Rewind, Turn
+from games.machine import Term
+from protocol.messages import (
+    Abort,
+    Aborted,
+    Busy,
+    Dialect,
+    Done,
+    Info,
+    Message,
+    MoveReply,
+    Play,
+    Ready,
+    Reply,
+    Start,
+    Status,
+    Stop,
+)
+from protocol.server import Received
+from tests.agent.serving.virtual import FakePool, FakeWorker, fake_player, run
+
+RULES: tuple[Term, ...] = (("role", "x"), ("role", "y"), ("legal", "x", "a"), ("legal", "x", "b"), ("legal", "y", "c"))
+
+START = Start("m", "x", RULES, 60, 20)
+
+
+class Manager:
+    """A manager of matches of a player."""
+
+    def __init__(self, player: Player) -> None:
+        self.player = player
+
+    async def send(self, message: Message) -> Reply:
+        """Returns the reply."""
+        return await self.player.handle(message, Received(now(), Dialect(), "198.51.100.7"))
+
+    async def is_available(self) -> bool:
+        """Returns whether INFO is answered so."""
+        reply = await self.send(Info())
+        assert isinstance(reply, Status)
+        return reply.status == "available"
+
+
+Course = Callable[[Manager], Awaitable[None]]
+
+
+@pytest.fixture
+def against(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakePool]:
+    """Runs the course of a manager's matches with a player of these workers."""
+
+    def against(course: Course, *workers: FakeWorker) -> FakePool:
+        pool = fake_player(monkeypatch, *workers)
+
+        async def whole() -> None:
+            player = Player(ServeOptions(workers=2, margin=0.5))
+            await player.open()
+            await course(Manager(player))
+            await player.close()
+
+        run(monkeypatch, whole())
+        return pool
+
+    return against
+
+
+def test_as_many_matches_as_workers(against: Callable[..., FakePool]) -> None:
+    """Two matches are played at once, a third START is refused, INFO says busy meanwhile."""
+
+    async def course(manager: Manager) -> None:
+        assert await manager.is_available()
+        for name in "mn":
+            assert await manager.send(replace(START, match_id=name)) == Ready()
+        assert not await manager.is_available()
+        assert await manager.send(replace(START, match_id="o")) == Busy()
+        assert manager.player.statistics.refused == 1
+        assert await manager.send(Play("n")) == MoveReply("b")
+        assert await manager.send(Play("o")) == Busy()
+        assert await manager.send(Abort("m")) == Aborted()
+        assert await manager.is_available()
+        assert await manager.send(replace(START, match_id="o")) == Ready()
+        assert await manager.send(Stop("n")) == Done()
+
+    against(course, *map(FakeWorker, range(3)))
+
+
+def test_available_means_with_a_circuit(against: Callable[..., FakePool]) -> None:
+    """While the kernels of circuits are being compiled, or the spare worker loads them, INFO says busy."""
+
+    async def course(manager: Manager) -> None:
+        pool = manager.player._pool
+        pool.do_without({CIRCUIT, "tree"})
+        assert not await manager.is_available()
+        pool.do_without({"tree"})
+        assert await manager.is_available()
+        pool.warm = False  # type: ignore[misc]
+        assert not await manager.is_available()
+
+    against(course)
+
+
+def test_silent_match_is_closed(against: Callable[..., FakePool]) -> None:
+    """A match whose manager is silent for three clocks and 20 s makes room, though nobody asks for it."""
+
+    async def course(manager: Manager) -> None:
+        await manager.send(START)
+        await manager.send(Play("m"))
+        await asyncio.sleep(79.0)
+        assert len(manager.player.matches) == 1
+        await asyncio.sleep(12.0)
+        assert manager.player.matches == ()
+        assert worker.released
+
+    worker = FakeWorker(1)
+    against(course, worker)
+
+
+def test_silent_match_makes_room_at_once(against: Callable[..., FakePool]) -> None:
+    """A START does not wait for the next look at silent matches."""
+
+    async def course(manager: Manager) -> None:
+        manager.player._upkeep[0].cancel()
+        for name in "mn":
+            await manager.send(replace(START, match_id=name))
+        await asyncio.sleep(3 * 60 + 21.0)
+        assert len(manager.player.matches) == 2
+        assert await manager.send(replace(START, match_id="o")) == Ready()
+        assert [match.match_id for match in manager.player.matches] == ["o"]
+
+    against(course, *map(FakeWorker, range(3)))
+
+
+def test_repeated_messages_change_nothing(against: Callable[..., FakePool]) -> None:
+    """A PLAY repeated during or after its turn gets the same reply, a repeated START gets ready."""
+
+    async def course(manager: Manager) -> None:
+        assert await manager.send(START) == await manager.send(START) == Ready()
+        for message in (Play("m"), Play("m", ("b", "c"))):
+            first, second = await asyncio.gather(manager.send(message), manager.send(message))
+            assert first == second == await manager.send(message) == MoveReply("b")
+        assert await manager.send(START) == Ready()
+        assert await manager.send(Play("m", ("b", "c"))) == MoveReply("b")
+        (match,) = manager.player.matches
+        assert match.turn_number == 1
+
+    worker = FakeWorker(1)
+    against(course, worker)
+    assert joint_moves(worker) == [None, ("b", "c")]
+
+
+def test_manager_may_start_the_same_match_again(against: Callable[..., FakePool]) -> None:
+    """A START repeated in the middle, followed by the first PLAY, leads back to the first turn."""
+
+    async def course(manager: Manager) -> None:
+        await manager.send(START)
+        await manager.send(Play("m"))
+        await manager.send(Play("m", ("b", "c")))
+        assert await manager.send(START) == Ready()
+        assert await manager.send(Play("m")) == MoveReply("b")
+        (match,) = manager.player.matches
+        assert match.turn_number == 0
+
+    worker = FakeWorker(1)
+    against(course, worker)
+    assert sum(isinstance(command, Rewind) for command in worker.commands) == 1
+
+
+def test_managers_joint_move_is_the_truth(against: Callable[..., FakePool]) -> None:
+    """The match goes on from the move that the manager made for us, whatever we answered."""
+
+    async def course(manager: Manager) -> None:
+        await manager.send(START)
+        assert await manager.send(Play("m")) == MoveReply("b")
+        await manager.send(Play("m", ("a", "c")))
+
+    worker = FakeWorker(1)
+    against(course, worker)
+    assert joint_moves(worker) == [None, ("a", "c")]
+
+
+def test_another_match_of_the_same_name(against: Callable[..., FakePool]) -> None:
+    """A START with other clocks drops the old match; one for another role is refused."""
+
+    async def course(manager: Manager) -> None:
+        await manager.send(START)
+        assert await manager.send(replace(START, role="y")) == Busy()
+        assert not first.released
+        assert await manager.send(replace(START, play_clock=30)) == Ready()
+        assert first.released
+        assert [match.start_message.play_clock for match in manager.player.matches] == [30]
+
+    first = FakeWorker(1)
+    against(course, first, FakeWorker(2))
+
+
+class Refusing(FakeWorker):
+    """A worker that can make nothing of the rules."""
+
+    def send(self, command: Command) -> None:
+        """Takes a command."""
+        if isinstance(command, Begin):
+            self._begun = True
+            self._report(Refused("no role"))
+
+
+def test_rules_without_a_meaning_are_refused(
+    against: Callable[..., FakePool], caplog: pytest.LogCaptureFixture
+) -> None:
+    """START gets `busy`, with the reason in the log; the match is unknown then, and the worker kept for others."""
+
+    async def course(manager: Manager) -> None:
+        assert await manager.send(START) == Busy()
+        assert manager.player.matches == ()
+        assert await manager.send(Play("m")) == Busy()
+
+    worker = Refusing(1)
+    pool = against(course, worker)
+    assert not worker.released
+    assert pool._waiting == [worker]
+    assert "m: cannot be played: no role" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "message", [Play("other"), Stop("other"), Abort("other")], ids=lambda each: type(each).__name__
+)
+def test_unknown_matches_are_answered_busy(
+    against: Callable[..., FakePool], caplog: pytest.LogCaptureFixture, message: Message
+) -> None:
+    """PLAY, STOP and ABORT for a match that is not running are refused and logged."""
+
+    async def course(manager: Manager) -> None:
+        await manager.send(START)
+        assert await manager.send(message) == Busy()
+        assert await manager.send(Play("m")) == MoveReply("b")
+
+    against(course, FakeWorker(1))
+    kind = type(message).__name__.upper()
+    assert f"other: {kind} from 198.51.100.7 for an unknown match" in caplog.text
+
+
+def joint_moves(worker: FakeWorker) -> list[object]:
+    """Returns the joint moves that a worker was told of, turn by turn."""
+    return [command.joint_move for command in worker.commands if isinstance(command, Turn)]

@@ -1,0 +1,165 @@
+"""The server around the player, over real HTTP; objects stand in for worker processes."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from ipaddress import ip_network
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from agent.kernels import progress
+from agent.search.kernel_groups import playing
+from agent.serving import journal
+from agent.serving.player import ServeOptions, serve
+from tests.agent.serving.virtual import FakeKeeper, FakePool, FakeWorker, fake_player
+
+START = "(START m x ((role x) (role y) (legal x a) (legal x b) (legal y c)) 600 600)"
+
+
+class Served:
+    """A server in this process."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.handlers: dict[int, Callable[[], None]] = {}
+        """Those of signals."""
+
+    async def ask(self, text: str, path: str | None = None) -> tuple[int, str]:
+        """Returns status and body of the reply to a message, or to a GET of a path."""
+        url = f"http://127.0.0.1:{self.port}{path or '/'}"
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(url, data=io.BytesIO(text.encode())) if path is None else session.get(url) as reply,
+        ):
+            return reply.status, await reply.text()
+
+
+@asynccontextmanager
+async def served(options: ServeOptions) -> AsyncIterator[Served]:
+    """Serves until SIGTERM."""
+    here, loop = Served(), asyncio.get_running_loop()
+    started: asyncio.Future[int] = loop.create_future()
+    interval = sys.getswitchinterval()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(loop, "add_signal_handler", here.handlers.__setitem__)
+        serving = asyncio.create_task(serve(options, started.set_result))
+        await asyncio.wait({serving, started}, return_when=asyncio.FIRST_COMPLETED)
+        here.port = await started
+        yield here
+        here.handlers[signal.SIGTERM]()
+        await serving
+    sys.setswitchinterval(interval)
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
+    """The pool of the server's workers, who are sure of their moves at once."""
+    return fake_player(monkeypatch, *(FakeWorker(number, proves=True) for number in range(3)))
+
+
+@pytest.mark.parametrize(("network", "status"), [("127.0.0.0/8", 200), ("192.0.2.0/24", 403)])
+@pytest.mark.parametrize("path", [None, "/healthz", "/metrics"])
+async def test_only_allowed_addresses_are_answered(pool: FakePool, network: str, status: int, path: str | None) -> None:
+    """With `--allow`, other addresses get neither replies nor pages."""
+    async with served(ServeOptions(allow=(ip_network(network),))) as server:
+        assert (await server.ask("(INFO)", path))[0] == status
+
+
+async def test_match_is_played(pool: FakePool) -> None:
+    """A whole conversation, and what the pages for machines say of it."""
+    async with served(ServeOptions()) as server:
+        assert await server.ask("") == (200, "( ( name ggp-agent ) ( status available ) ( species alien ) )")
+        for message, reply in ((START, "ready"), ("(PLAY m NIL)", "b"), ("(PLAY m (b c))", "b")):
+            assert await server.ask(message) == (200, reply)
+        health = json.loads((await server.ask("", "/healthz"))[1])
+        assert (health["status"], health["available"], health["turns"], health["matches"]) == ("ok", True, 2, 1)
+        metrics = (await server.ask("", "/metrics"))[1].splitlines()
+        assert {"ggp_agent_turns_total 2.0", "ggp_agent_matches_running 1.0"} <= set(metrics)
+        assert await server.ask("(STOP m (b c))") == (200, "done")
+        assert json.loads((await server.ask("", "/healthz"))[1])["matches"] == 0
+
+
+@pytest.mark.parametrize("page", [True, False])
+async def test_page_is_shown_unless_switched_off(pool: FakePool, page: bool) -> None:
+    """The matches are at a path that is a message without a meaning where there is no page."""
+    async with served(ServeOptions(page=page)) as server:
+        await server.ask(START)
+        assert ('"game"' in (await server.ask("", "/page/matches"))[1]) == page
+
+
+async def test_enormous_rulesheet_is_refused(pool: FakePool, caplog: pytest.LogCaptureFixture) -> None:
+    """More than a megabyte of rules is not even read; the next message is."""
+    async with served(ServeOptions()) as server:
+        huge = START.replace("(role y)", "(role y)" + "(fact 1)" * 140_000)
+        assert await server.ask(huge) == (200, "busy")
+        assert "longer than" in caplog.text
+        assert await server.ask(START) == (200, "ready")
+
+
+async def test_matches_outlive_their_server(
+    pool: FakePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server that is told to end leaves its matches to the next one, which needs no START."""
+    monkeypatch.setattr(journal, "PATIENCE", 600.0)
+    caplog.set_level(logging.INFO)
+    options = ServeOptions(journal=tmp_path)
+    async with served(options) as server:
+        for message in (START, "(PLAY m NIL)", "(PLAY m (b c))"):
+            await server.ask(message)
+    assert len(list(tmp_path.iterdir())) == 1
+    async with served(options) as server:
+        assert "m: taken up again at turn 1" in caplog.text
+        assert await server.ask("(PLAY m (a c))") == (200, "b")
+        assert await server.ask("(ABORT m)") == (200, "aborted")
+    assert list(tmp_path.iterdir()) == []
+
+
+class Compiling(FakeKeeper):
+    """Compiles one group of kernels after the other; one of them cannot be compiled."""
+
+    finished = False
+
+    def __init__(self) -> None:
+        self.ready = frozenset()
+        self.failed: dict[str, str] = {}
+        self._left = list(playing())
+
+    def step(self) -> set[str]:
+        """Returns the group that has become ready, or has failed."""
+        name = self._left.pop(0)
+        self.finished = not self._left
+        if self.finished:
+            self.failed = {name: "status 3"}
+        else:
+            self.ready |= {name}
+        return {name}
+
+    def report(self, names: object) -> progress.KernelReport:
+        """Returns the progress."""
+        return progress.KernelReport(0.5, None, "kernel")
+
+
+async def test_workers_get_the_kernels_that_are_compiled(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On the first start, workers do without what is not compiled yet, and without what cannot be compiled."""
+    monkeypatch.setattr(progress, "STEP_SECONDS", 0.0)
+    caplog.set_level(logging.INFO)
+    fake_player(monkeypatch, FakeWorker(1), keeper=Compiling())
+    lacking: list[int] = []
+    monkeypatch.setattr(FakePool, "do_without", lambda pool, groups: lacking.append(len(groups)))
+    async with served(ServeOptions()) as server, asyncio.timeout(120):
+        while "all kernels compiled" not in caplog.text:
+            await asyncio.sleep(0)
+        assert lacking == [*range(len(playing()), 0, -1), 1]
+        assert f"played without the kernels for {playing()[-1]}: status 3" in caplog.text
+        assert await server.ask(START) == (200, "ready")
