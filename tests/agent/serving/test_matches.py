@@ -123,7 +123,7 @@ def test_silent_match_is_closed(against: Callable[..., FakePool]) -> None:
         assert manager.player.matches == ()
         assert worker.released
 
-    worker = FakeWorker(1)
+    worker = FakeWorker(1, proves=True)
     against(course, worker)
 
 

@@ -43,6 +43,8 @@ def test_move_made_for_us_after_an_outage_tells_of_one_turn_at_least() -> None:
 @pytest.mark.parametrize(
     ("intervals", "longest"),
     [
+        # One turn says nothing: 15 % more than the clock.
+        ((2.0,), 11.5),
         # 15 % more than the longest one.
         ((10.0, 10.0), 11.5),
         ((10.0, 12.0), 13.8),
@@ -93,6 +95,14 @@ def test_start_clock_counts_before_the_first_turn() -> None:
     pace = ManagerPace(30, 10, 0.0, ())
     assert pace.missed(40.0, 0, replaced=False) is None
     assert pace.missed(60.0, 0, replaced=False) == pytest.approx(2)
+
+
+def test_time_before_the_first_joint_move_is_no_turn() -> None:
+    """It has the start clock in it."""
+    pace = ManagerPace(30, 10, 0.0)
+    for at, number in ((100.0, 1), (108.0, 2), (116.0, 3)):
+        pace.took(at, number)
+    assert pace.missed(116.0 + 24, 3, replaced=True) == pytest.approx(2)
 
 
 def test_turns_of_players_who_take_turns_are_told_apart() -> None:

@@ -14,7 +14,9 @@ import pytest
 
 from agent.serving import worker_pool
 from agent.serving.light_workers import LIGHT, MIN_MEMORY, memory_share, start_early
+from agent.serving.player import Player, ServeOptions
 from agent.serving.worker_pool import Worker, WorkerPool
+from tests.agent.serving.virtual import fake_player
 from tests.processes import PATIENCE
 
 
@@ -114,7 +116,9 @@ def test_workers_and_their_spare_share_the_memory(
 ) -> None:
     """Four fifths of the machine's memory are theirs; 2 GB each are the least."""
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": gigabytes << 18}.__getitem__)
-    assert memory_share(workers) == pytest.approx(share * (1 << 30))
+    pool = fake_player(monkeypatch)
+    Player(ServeOptions(workers=workers))
+    assert pool.memory == memory_share(workers) == pytest.approx(share * (1 << 30))
 
 
 async def test_match_gets_a_light_worker_where_none_is_warm(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,8 +152,10 @@ async def test_light_spare_is_there_before_it_is_needed(monkeypatch: pytest.Monk
     """A light spare is replaced when it is lost or taken."""
     monkeypatch.setattr(worker_pool, "RESPAWN_DELAY", 0.0)
     started: list[Doomed] = []
+    memories: list[int] = []
 
     async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
+        memories.append(memory)
         worker = Doomed()
         worker.lost.clear()
         if without == LIGHT:
@@ -173,6 +179,8 @@ async def test_light_spare_is_there_before_it_is_needed(monkeypatch: pytest.Monk
     assert taken is started[1]
     await until(3)
     await pool.close()
+    assert len(memories) > len(started)
+    assert set(memories) == {1}
 
 
 def test_nothing_is_started_early_without_matches(tmp_path: object) -> None:

@@ -63,7 +63,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 def fake_player(monkeypatch: pytest.MonkeyPatch, *workers: FakeWorker, keeper: FakeKeeper | None = None) -> FakePool:
     """Makes players use these workers, and kernels that are compiled; returns their pool."""
     pool = FakePool(*workers)
-    monkeypatch.setattr(player, "WorkerPool", lambda *arguments: pool)
+
+    def make(memory: int, *_: object) -> FakePool:
+        pool.memory = memory
+        return pool
+
+    monkeypatch.setattr(player, "WorkerPool", make)
     monkeypatch.setattr(player, "KernelKeeper", lambda groups: keeper or FakeKeeper())
     # This process is large, and has better things to do.
     monkeypatch.setattr(gc, "collect", lambda: None)
@@ -179,6 +184,8 @@ class FakePool:
     """Gives out prepared workers, one after the other."""
 
     warm = True
+    memory = 0
+    """Bytes of address space for each worker."""
 
     def __init__(self, *workers: FakeWorker, without: Collection[str] = ()) -> None:
         self._waiting = list(workers)
