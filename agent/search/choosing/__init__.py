@@ -7,7 +7,7 @@ which `tree_choice` selects with `guided_playouts`. `general` is the engine.
 
 from __future__ import annotations
 
-from agent.search.kernel_groups import ALPHA_BETA, TREE, KernelGroup
+from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, KernelGroup
 
 
 def _load() -> None:
@@ -17,4 +17,4 @@ def _load() -> None:
     warm_kernels(warm_circuit_kernels())
 
 
-KERNELS = KernelGroup(ALPHA_BETA, _load, TREE, 11, 9.5)
+KERNELS = KernelGroup(ALPHA_BETA, _load, CIRCUIT, 11, 9.5)

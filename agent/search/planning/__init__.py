@@ -7,7 +7,7 @@ plans, with a tree search beside it.
 
 from __future__ import annotations
 
-from agent.search.kernel_groups import PLANNING, TREE, KernelGroup
+from agent.search.kernel_groups import CIRCUIT, PLANNING, KernelGroup
 
 
 def _load() -> None:
@@ -17,4 +17,4 @@ def _load() -> None:
     warm_kernels(warm_circuit_kernels())
 
 
-KERNELS = KernelGroup(PLANNING, _load, TREE, 2, 1.0)
+KERNELS = KernelGroup(PLANNING, _load, CIRCUIT, 2, 1.0)

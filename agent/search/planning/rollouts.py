@@ -257,7 +257,7 @@ def _roll(programs, work, policy):
             lane = lowest(undecided)
             undecided &= undecided - ONE
             last = ONE << np.uint64(lane)
-            enter_move(set_start, set_slot, slots, _WIDTH, FIRST_WORD, move[lane, ply], last)
+            enter_move(set_start, set_slot, slots, _WIDTH, FIRST_WORD, np.int64(move[lane, ply]), last)
         evaluate(programs.next, slots, _WIDTH)
         advance(programs.next_slot, programs.initial, slots, _WIDTH, work.keep, work.following)
     first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
@@ -298,7 +298,7 @@ def _adapt(programs, work, policy, moves, rate):
         of_move[moves[ply]] *= raised
         at_ply[ply, moves[ply]] *= raised
         clear_sets(programs.first_set, programs.n_sets, slots, _WIDTH)
-        enter_move(set_start, set_slot, slots, _WIDTH, FIRST_WORD, moves[ply], ALL)
+        enter_move(set_start, set_slot, slots, _WIDTH, FIRST_WORD, np.int64(moves[ply]), ALL)
         evaluate(programs.next, slots, _WIDTH)
         advance(programs.next_slot, programs.initial, slots, _WIDTH, work.keep, work.following)
 

@@ -124,10 +124,11 @@ def _follow_changes(game, into, chunk, mask):
 
 
 @inner_kernel()
-def _follow_pairs(game, into, chunk, mask):
-    """Adds the pairs of facts to the evaluations of a chunk's children."""
-    work, pairs = game.work, game.pairs
-    node, state = work.node, work.state
+def _follow_pairs(pairs, node, state, linear, into, chunk, mask):
+    """Adds the pairs of facts to the evaluations of a chunk's children.
+
+    `pairs` are the game's; the next three are parts of a `PvsWorkspace`.
+    """
     begin = 64 * chunk
     for f in range(len(node)):
         start, end = np.int64(pairs.first[f]), np.int64(pairs.first[f + 1])
@@ -148,18 +149,19 @@ def _follow_pairs(game, into, chunk, mask):
             lost = before & other_before & ~(now & other_now) & lanes
             weight = pairs.weight[i]
             while gained != ZERO:
-                work.linear[into, begin + lowest(gained)] += weight
+                linear[into, begin + lowest(gained)] += weight
                 gained &= gained - ONE
             while lost != ZERO:
-                work.linear[into, begin + lowest(lost)] -= weight
+                linear[into, begin + lowest(lost)] -= weight
                 lost &= lost - ONE
 
 
 @inner_kernel()
-def _add_conjunctions(game, into, begin, mask):
-    """Sets the evaluations of the children in lanes `mask` (a word), with states in the slots; `begin` is lane 0."""
-    work, conjunctions = game.work, game.conjunctions
-    slots, evaluation, linear = work.slots, work.evaluation, work.linear
+def _add_conjunctions(conjunctions, slots, evaluation, linear, into, begin, mask):
+    """Sets the evaluations of the children in lanes `mask` (a word), with states in the slots; `begin` is lane 0.
+
+    `conjunctions` are the game's; the next three are parts of a `PvsWorkspace`.
+    """
     first, fact, far, near = conjunctions.first, conjunctions.fact, conjunctions.far, conjunctions.near
     blocked_first, blocker = conjunctions.blocked_first, conjunctions.blocker
     rest = mask
@@ -205,9 +207,10 @@ def _add_conjunctions(game, into, begin, mask):
 @step
 def _judge(game, into, chunk, mask):
     """Completes the evaluations of a chunk's children after `_follow_changes`."""
+    work = game.work
     if game.settings[PAIRED] != 0:
-        _follow_pairs(game, into, chunk, mask)
-    _add_conjunctions(game, into, 64 * chunk, mask)
+        _follow_pairs(game.pairs, work.node, work.state, work.linear, into, chunk, mask)
+    _add_conjunctions(game.conjunctions, work.slots, work.evaluation, work.linear, into, 64 * chunk, mask)
 
 
 @step

@@ -145,7 +145,9 @@ def _look_ahead(game, frames, ply, count, static, sign):
             row, child = work.place[ply, 0], work.place[ply, 1]
             key = side_key(work.key[row, child], game.settings[SIDE] ^ (ply & 1))
             kind = LOWER if n > 0 else EXACT
-            store(game.table, key, _to_table(best, ply), 1, kind, max(0, best_child - base), game.settings[DATE])
+            store(
+                game.table, key, _to_table(best, ply), np.int64(1), kind, max(0, best_child - base), game.settings[DATE]
+            )
         return RETURN
     start_moves(frame, n)
     frame.best = best
@@ -262,7 +264,7 @@ def _enter(game, frames, ply):
         result = work.result[home, i]
         if result != UNKNOWN and sign * result == WIN:
             frame.value = WIN - ply - 1
-            store(game.table, key, WIN - 1, 255, EXACT, i - base, game.settings[DATE])
+            store(game.table, key, WIN - 1, np.int64(255), np.int64(EXACT), i - base, game.settings[DATE])
             return RETURN
     # Step 11. Move ordering: the sooner a cut-off, the smaller the tree.
     _order_moves(game, frames, ply, home, base, count, hash_child, sign)

@@ -26,6 +26,9 @@ most moves are judged by their own results."""
 UNDER_WAY, FINISHED = np.int64(0), np.int64(1)
 """The two matches of a lane. NumPy integers: for each plain number Numba would compile another kernel."""
 
+NO_EDGE, NO_TRAIL = np.int32(-1), np.int32(0)
+"""Arguments of `note_best_line` for a match that ended in the tree."""
+
 
 @step
 def _take_best_proven(tree, leaf, descents, descent, parameters):
@@ -47,13 +50,12 @@ def _take_best_proven(tree, leaf, descents, descent, parameters):
 
 
 @inner_kernel()
-def back_up(tree, lanes, descent, parameters):
+def back_up(tree, descents, counts, goals, rng, descent, parameters):
     """Adds a descent's results along its path, proves nodes from leaf to root, and frees the descent.
 
     A proven leaf counts as all expected results. Above a node with a better proven child, that child's goals count;
     above a node where a role explored, the node's mean: poor moves on trial say nothing about its value.
     """
-    descents, goals = lanes.descents, lanes.goals
     roles = tree.stats.shape[1]
     depth = np.int64(descents.depth[descent])
     expected = descents.expected[descent]
@@ -89,7 +91,7 @@ def back_up(tree, lanes, descent, parameters):
             note_proven_child(tree, node, descents.edge[descent, d], descents.node[descent, d + 1])
         if tree.node[node].expanded == MIXED and results > 0:
             edges = descents.edge[descent, d]
-            add_regrets(tree, node, edges, descents.sums[descent], results, parameters.random_role, lanes.rng)
+            add_regrets(tree, node, edges, descents.sums[descent], results, parameters.random_role, rng)
         tree.node[node].pending -= expected
         tree.node[node].visits += results
         for role in range(roles):
@@ -116,8 +118,8 @@ def back_up(tree, lanes, descent, parameters):
                 descents.edge[descent, d],
                 goals,
             )
-    descents.free[lanes.counts[N_FREE]] = descent
-    lanes.counts[N_FREE] += 1
+    descents.free[counts[N_FREE]] = descent
+    counts[N_FREE] += 1
 
 
 @step
@@ -207,7 +209,8 @@ def add_results(role_start, tree, lanes, which, path, played, parameters):
                 tree.edge[edge].total += goal
         tree.counts[N_PLAYOUTS] += 1
     _sort_goals(lanes, which, tree.stats.shape[1])
-    note_moves(role_start, lanes, which, played, parameters)
+    made, worth, draws = lanes.made, lanes.move_workspace.worth, parameters.draws
+    note_moves(role_start, made, worth, lanes.n_goals, lanes.goal_value, lanes.goal_word, which, played, draws)
     rest = which
     while rest != ZERO:
         lane = lowest(rest)
@@ -218,32 +221,31 @@ def add_results(role_start, tree, lanes, which, path, played, parameters):
         if amaf:
             _add_amaf(tree, lanes, descent, together, played, parameters)
         if descents.missing[descent] == 0:
-            back_up(tree, lanes, descent, parameters)
+            back_up(tree, descents, lanes.counts, lanes.goals, lanes.rng, descent, parameters)
 
 
 @inner_kernel()
-def note_best_line(tree, lanes, descent, edge, trail, trail_size, goal):
+def note_best_line(edges, descents, best_line, best_goal, descent, edge, trail, trail_size, goal):
     """Keeps a single player's match with goal `goal` (0..1) if it is the best so far.
 
     It consists of the descent's path, the edge by which it left the tree (-1 for none), and the first `trail_size`
-    moves of `trail` (int32[n]).
+    moves of `trail` (int32[n]). `edges` are those of the tree; `best_line` and `best_goal` are the workspace's.
     """
-    best_line = lanes.best_line
-    if goal <= lanes.best_goal[0]:
+    if goal <= best_goal[0]:
         return
     # Another thread may read the line at any time: it is empty while it is written.
     best_line[0] = 0
     n = 0
-    for d in range(lanes.descents.depth[descent]):
-        best_line[n + 1] = tree.edge[lanes.descents.edge[descent, d, 0]].move
+    for d in range(descents.depth[descent]):
+        best_line[n + 1] = edges[descents.edge[descent, d, 0]].move
         n += 1
     if edge >= 0:
-        best_line[n + 1] = tree.edge[edge].move
+        best_line[n + 1] = edges[edge].move
         n += 1
     for i in range(trail_size):
         best_line[n + 1] = trail[i]
         n += 1
-    lanes.best_goal[0] = goal
+    best_goal[0] = goal
     best_line[0] = n
 
 
@@ -265,8 +267,10 @@ def collect(programs, tree, lanes, parameters):
             lanes.lane_goals[lane, role] = lanes.goals[role] / 100.0
         if lanes.trail.shape[2] > 0:
             match = 1 - np.int64(lanes.current[lane])
-            edge, trail, size = lanes.edge[match, lane, 0], lanes.trail[match, lane], lanes.trail_size[match, lane]
-            note_best_line(tree, lanes, lanes.descent[match, lane], edge, trail, size, lanes.lane_goals[lane, 0])
+            descent, edge, goal = lanes.descent[match, lane], lanes.edge[match, lane, 0], lanes.lane_goals[lane, 0]
+            trail, size = lanes.trail[match, lane], lanes.trail_size[match, lane]
+            line, best_goal = lanes.best_line, lanes.best_goal
+            note_best_line(tree.edge, lanes.descents, line, best_goal, descent, edge, trail, size, goal)
     add_results(programs.role_start, tree, lanes, held, FINISHED, lanes.held_played, parameters)
     lanes.mask[HELD] = ZERO
 

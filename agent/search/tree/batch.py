@@ -6,6 +6,8 @@ They take turns, a level each: while memory fetches the node of one, the others 
 
 from __future__ import annotations
 
+import numpy as np
+
 from agent.search.tree.backup import back_up
 from agent.search.tree.descent import EXACT, NEW, ONWARD, begin_descent, fetch_edges, go_down, is_drawn
 from agent.search.tree.store import OPEN, ROOT
@@ -22,8 +24,8 @@ def lead_down(tree, lanes, parameters, batch, playouts, threshold):
     unexpanded node. Returns both numbers, and the number of descents that ended, and were backed up, at proven nodes.
     """
     descents = lanes.descents
-    n_new = 0
-    n_old = 0
+    n_new = np.int64(0)
+    n_old = np.int64(0)
     exact = 0
     begun = 0
     under_way = 0
@@ -49,7 +51,7 @@ def lead_down(tree, lanes, parameters, batch, playouts, threshold):
                 left += 1
             elif end == EXACT:
                 # At once: regret matching needs the newest results.
-                back_up(tree, lanes, descent, parameters)
+                back_up(tree, descents, lanes.counts, lanes.goals, lanes.rng, descent, parameters)
                 exact += 1
             elif end == NEW:
                 descents.batch[n_new + n_old] = descents.batch[n_new]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from agent.search.tree.backup import back_up, note_best_line
+from agent.search.tree.backup import NO_EDGE, NO_TRAIL, back_up, note_best_line
 from agent.search.tree.batch import lead_down
 from agent.search.tree.descent import is_expansion_due
 from agent.search.tree.lock import lock
@@ -75,12 +75,12 @@ FADING = 0.995
 
 
 @inner_kernel()
-def _make_states(programs, tree, lanes, n, n_fluents):
+def _make_states(programs, tree, expansion, block, keep, following, n, n_fluents):
     """Makes and packs the states after `expansion.edge` at `expansion.node` in lanes 0 .. n - 1.
 
-    Returns the lanes (a word) with terminal states.
+    All but `programs`, `tree` and numbers are parts of a `SearchWorkspace`. Returns the lanes (a word) with terminal
+    states.
     """
-    expansion, block = lanes.expansion, lanes.block
     slots, set_start, set_slot = expansion.slots, programs.set_start, programs.set_slot
     which = ALL >> np.uint64(64 - n)
     load_rows(tree.state, expansion.node, which, slots, block, n_fluents)
@@ -92,7 +92,7 @@ def _make_states(programs, tree, lanes, n, n_fluents):
             move = tree.edge[expansion.edge[lane, role]].move
             enter_move(set_start, set_slot, slots, WIDTH, FIRST_WORD, np.int64(move), bit)
     evaluate(programs.next, slots, WIDTH)
-    advance(programs.next_slot, programs.initial, slots, WIDTH, lanes.keep, lanes.following)
+    advance(programs.next_slot, programs.initial, slots, WIDTH, keep, following)
     evaluate(programs.legal, slots, WIDTH)
     for word in range(tree.state.shape[1]):
         for f in range(64 * word, 64 * word + 64):
@@ -104,35 +104,35 @@ def _make_states(programs, tree, lanes, n, n_fluents):
 
 
 @inner_kernel()
-def _evaluate_goals(programs, lanes, n_fluents):
-    """Evaluates the goals of all states of the expansion."""
-    goal_slots = lanes.expansion_goal_slots
+def _evaluate_goals(programs, slots, goal_slots, n_fluents):
+    """Evaluates the goals of all states of the expansion, whose slots are uint64[slots] and uint64[goal slots]."""
     for f in range(FIRST_FLUENT, FIRST_FLUENT + n_fluents):
-        goal_slots[f] = lanes.expansion.slots[f]
+        goal_slots[f] = slots[f]
     evaluate_goals(programs.goal, programs.goal_slot, programs.first_goal, programs.goal_role, goal_slots, WIDTH)
 
 
 @inner_kernel()
-def _read_goals(programs, lanes, lane):
-    """Puts the goals of one state of the expansion into `lanes.goals`, 0..1."""
-    goals = lanes.goals
-    read_goals(programs.first_goal, programs.goal_role, programs.goal_value, lanes.expansion_goal_slots, lane, goals)
+def _read_goals(programs, goal_slots, lane, goals):
+    """Puts the goals of one state of the expansion into `goals` (float64[roles]), 0..1."""
+    read_goals(programs.first_goal, programs.goal_role, programs.goal_value, goal_slots, lane, goals)
     for role in range(len(goals)):
         goals[role] /= 100.0
 
 
 @inner_kernel()
-def _add_start(lanes, lane, descent, copies):
-    """Queues `copies` playouts from one state of the expansion."""
-    starts = lanes.starts
-    at = lanes.counts[N_STARTS]
+def _add_start(starts, counts, missing, state, lane, descent, copies):
+    """Queues `copies` playouts from one of the states (uint64[64, words]) of the expansion.
+
+    The first three are parts of a `SearchWorkspace`.
+    """
+    at = counts[N_STARTS]
     starts.descent[at] = descent
     starts.copies[at] = copies
     for word in range(starts.state.shape[1]):
-        starts.state[at, word] = lanes.expansion.state[lane, word]
-    lanes.descents.missing[descent] += copies
-    lanes.counts[N_STARTS] += 1
-    lanes.counts[WAITING] += copies
+        starts.state[at, word] = state[lane, word]
+    missing[descent] += copies
+    counts[N_STARTS] += 1
+    counts[WAITING] += copies
     return at
 
 
@@ -159,12 +159,12 @@ def _make_leaves(programs, tree, lanes, n, n_fluents):
         expansion.node[lane] = descents.node[descent, last]
         for role in range(roles):
             expansion.edge[lane, role] = descents.edge[descent, last, role]
-    over = _make_states(programs, tree, lanes, n, n_fluents)
+    over = _make_states(programs, tree, expansion, lanes.block, lanes.keep, lanes.following, n, n_fluents)
     which = (ALL >> np.uint64(64 - n)) & ~over
     list_candidates(programs.role_start, programs.legal_slot, expansion.slots, which, candidates)
     over |= _stuck(candidates, which)
     if over != ZERO:
-        _evaluate_goals(programs, lanes, n_fluents)
+        _evaluate_goals(programs, expansion.slots, lanes.expansion_goal_slots, n_fluents)
     for lane in range(n):
         slot = hash_state(expansion.state[lane]) & np.uint64(len(tree.table) - 1)
         prefetch(tree.table, np.int64(slot))
@@ -177,17 +177,21 @@ def _make_leaves(programs, tree, lanes, n, n_fluents):
         descents.node[descent, depth] = node
         if node >= 0:
             if tree.node[node].status == TERMINAL:
-                _read_goals(programs, lanes, lane)
+                _read_goals(programs, lanes.expansion_goal_slots, lane, lanes.goals)
                 set_proven(tree, node, lanes.goals)
                 if roles == 1:
-                    note_best_line(tree, lanes, descent, -1, lanes.best_line, 0, lanes.goals[0])
+                    line, best_goal = lanes.best_line, lanes.best_goal
+                    note_best_line(
+                        tree.edge, descents, line, best_goal, descent, NO_EDGE, line, NO_TRAIL, lanes.goals[0]
+                    )
             tree.node[node].pending += descents.expected[descent]
             set_child(tree, expansion.node[lane], expansion.edge[lane], node)
     unlock(tree.counts, LOCK)
     for lane in range(n):
         descent = descents.batch[lane]
         if descents.node[descent, descents.depth[descent]] < 0:
-            at = _add_start(lanes, lane, descent, descents.expected[descent])
+            copies = descents.expected[descent]
+            at = _add_start(lanes.starts, lanes.counts, descents.missing, expansion.state, lane, descent, copies)
             for role in range(roles):
                 lanes.starts.edge[at, role] = -1
 
@@ -198,23 +202,24 @@ def _make_children(programs, tree, lanes, n, n_fluents):
     begin = nanoseconds()
     descents, expansion, starts = lanes.descents, lanes.expansion, lanes.starts
     roles = tree.stats.shape[1]
-    over = _make_states(programs, tree, lanes, n, n_fluents)
+    over = _make_states(programs, tree, expansion, lanes.block, lanes.keep, lanes.following, n, n_fluents)
     if over != ZERO:
-        _evaluate_goals(programs, lanes, n_fluents)
+        _evaluate_goals(programs, expansion.slots, lanes.expansion_goal_slots, n_fluents)
         lock(tree.counts)
         rest = over
         while rest != ZERO:
             lane = lowest(rest)
             rest &= rest - ONE
             node, edges, descent = expansion.node[lane], expansion.edge[lane], expansion.descent[lane]
-            _read_goals(programs, lanes, lane)
-            child = add_node(tree, expansion.state[lane], expansion.candidates, lane, True)
+            _read_goals(programs, lanes.expansion_goal_slots, lane, lanes.goals)
+            child = add_node(tree, expansion.state[lane], expansion.candidates, lane, over != ZERO)
             if child >= 0:
                 set_proven(tree, child, lanes.goals)
                 set_child(tree, node, edges, child)
                 note_proven_child(tree, node, edges, child)
             if roles == 1:
-                note_best_line(tree, lanes, descent, edges[0], lanes.best_line, 0, lanes.goals[0])
+                line, best_goal = lanes.best_line, lanes.best_goal
+                note_best_line(tree.edge, descents, line, best_goal, descent, edges[0], line, NO_TRAIL, lanes.goals[0])
             count, _ = choosers(tree.stats, node)
             if count > 1 or child < 0:
                 descents.results[descent] += 1
@@ -226,7 +231,8 @@ def _make_children(programs, tree, lanes, n, n_fluents):
         unlock(tree.counts, LOCK)
     for lane in range(n):
         if over >> np.uint64(lane) & ONE == ZERO and expansion.copies[lane] > 0:
-            at = _add_start(lanes, lane, expansion.descent[lane], expansion.copies[lane])
+            descent, copies = expansion.descent[lane], expansion.copies[lane]
+            at = _add_start(starts, lanes.counts, descents.missing, expansion.state, lane, descent, copies)
             for role in range(roles):
                 edge = expansion.edge[lane, role]
                 starts.edge[at, role] = edge if tree.stats[expansion.node[lane], role].n_edges > 1 else -1
@@ -252,7 +258,7 @@ def _expand(programs, tree, lanes, n, playouts, affordable, threshold, n_fluents
     offset = 0.0
     each = 0.0
     while i < n:
-        used = 0
+        used = np.int64(0)
         while used < 64 and i < n:
             if k == 0:
                 descent = np.int64(descents.batch[i])
@@ -332,7 +338,7 @@ def grow(programs, tree, lanes, parameters, n_fluents):
     for i in range(n):
         descent = descents.batch[i]
         if descents.missing[descent] == 0:
-            back_up(tree, lanes, descent, parameters)
+            back_up(tree, descents, lanes.counts, lanes.goals, lanes.rng, descent, parameters)
             results += 1
     costs[LANES_USED] += children
     costs[BATCHES] += 1.0

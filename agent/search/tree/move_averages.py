@@ -37,25 +37,24 @@ def fade(workspace: SearchWorkspace) -> None:
 
 
 @inner_kernel()
-def note_moves(role_start, lanes, which, played, parameters):
+def note_moves(role_start, made, worth, n_goals, goal_value, goal_word, which, played, draws):
     """Counts the moves of the matches in the lanes of `which` (a word), for roles that choose by averages.
 
-    `role_start` is that of `CircuitPrograms`, `lanes` a `SearchWorkspace` whose goals are sorted, `played`
-    uint64[moves], `parameters` a `Parameters`.
+    `role_start` is that of `CircuitPrograms`, `played` uint64[moves], `draws` that of `Parameters`; the others are
+    parts of a `SearchWorkspace` whose goals are sorted.
     """
-    made, worth = lanes.made, lanes.move_workspace.worth
     for role in range(len(role_start) - 1):
-        if parameters.draws[role] == 1:
+        if draws[role] == 1:
             continue
-        n_goals = lanes.n_goals[role]
-        value, of_value = lanes.goal_value[role, 0], lanes.goal_word[role, 0]
+        values = n_goals[role]
+        value, of_value = goal_value[role, 0], goal_word[role, 0]
         # Unsigned indices: Numba checks signed ones for counting from the end.
         for move in range(np.uint64(role_start[role]), np.uint64(role_start[role + 1])):
             word = played[move] & which
             if word != ZERO:
                 total = value * popcount(word & of_value)
-                for i in range(1, n_goals):
-                    total += lanes.goal_value[role, i] * popcount(word & lanes.goal_word[role, i])
+                for i in range(1, values):
+                    total += goal_value[role, i] * popcount(word & goal_word[role, i])
                 matches = popcount(word)
                 made[move] += np.float32(matches)
                 worth[move] += np.float32((total - matches * worth[move]) / made[move])

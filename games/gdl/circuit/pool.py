@@ -129,7 +129,10 @@ def _rehash(pool):
     for signal in range(pool.counts[N_SIGNALS]):
         if pool.kind[signal] == MOVE_SET or pool.kind[signal] == GATE:
             owner = pool.owner[signal] if pool.kind[signal] == MOVE_SET else -1
-            slot = _hash(pool.kind[signal], owner, pool.items, pool.start[signal], pool.size[signal]) & mask
+            slot = (
+                _hash(np.int64(pool.kind[signal]), np.int64(owner), pool.items, pool.start[signal], pool.size[signal])
+                & mask
+            )
             while pool.table[slot] >= 0:
                 slot = (slot + np.uint64(1)) & mask
             pool.table[slot] = signal

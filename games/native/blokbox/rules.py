@@ -122,7 +122,7 @@ def select(board, rank):
         bits = board[word]
         count = popcount(bits)
         if rank < count:
-            return 64 * word + select_bit(bits, rank)
+            return 64 * word + select_bit(bits, np.uint64(rank))
         rank -= count
     return -1
 
