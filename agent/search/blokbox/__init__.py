@@ -15,4 +15,4 @@ def _load() -> None:
     warm_kernels()
 
 
-KERNELS = KernelGroup("blokbox", _load, None, 39, 11.0)
+KERNELS = KernelGroup("blokbox", _load, None, 34, 28.0)

@@ -17,4 +17,4 @@ def _load() -> None:
     warm_kernels(warm_circuit_kernels())
 
 
-KERNELS = KernelGroup(ALPHA_BETA, _load, CIRCUIT, 11, 9.5)
+KERNELS = KernelGroup(ALPHA_BETA, _load, CIRCUIT, 11, 47.0)

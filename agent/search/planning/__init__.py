@@ -17,4 +17,4 @@ def _load() -> None:
     warm_kernels(warm_circuit_kernels())
 
 
-KERNELS = KernelGroup(PLANNING, _load, CIRCUIT, 2, 1.0)
+KERNELS = KernelGroup(PLANNING, _load, CIRCUIT, 3, 4.0)

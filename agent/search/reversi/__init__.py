@@ -16,4 +16,4 @@ def _load() -> None:
     warm_kernels()
 
 
-KERNELS = KernelGroup("reversi", _load, None, 20, 6.0)
+KERNELS = KernelGroup("reversi", _load, None, 16, 15.0)

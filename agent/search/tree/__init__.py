@@ -24,4 +24,4 @@ def _load() -> None:
     warm_kernels(warm_circuit_kernels())
 
 
-KERNELS = KernelGroup(TREE, _load, CIRCUIT, 29, 9.0)
+KERNELS = KernelGroup(TREE, _load, CIRCUIT, 50, 56.0)
