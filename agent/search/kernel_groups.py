@@ -32,7 +32,7 @@ class KernelGroup:
     load: Callable[[], None]
     """Compiles all of them in this process, or loads them from the cache."""
     after: str | None = None
-    """The group whose kernels these call: compiled first, so that none is compiled twice."""
+    """The group most of whose kernels these call: compiled first, so that few are compiled twice."""
     specialisations: int = 1
     """Number to be compiled. Used, like `cost`, to estimate the time left."""
     cost: float = 1.0
