@@ -6,7 +6,6 @@ import multiprocessing
 import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 import pytest
 
@@ -17,6 +16,7 @@ from games.gdl.grounding.ground import VARIANTS
 from games.gdl.rules.check import CheckedRules, check
 from games.machine import LimitError
 from protocol import kif
+from tests.processes import runs, until
 
 EXPLODING = (
     "(role a) (init s) (<= terminal (true never)) (<= (goal a 0) (true s))"
@@ -157,10 +157,7 @@ def test_children_end_with_their_parent() -> None:
     parent = ChildProcess(_compile_and_wait, may_have_children=True)
     child = parent.receive()
     parent.end()
-    deadline = time.monotonic() + 60.0
-    while Path(f"/proc/{child}/statm").exists() and Path(f"/proc/{child}/statm").read_text().split()[0] != "0":
-        assert time.monotonic() < deadline, "the child lives on"
-        time.sleep(0.05)
+    until(lambda: not runs(child))
 
 
 def _compile_and_wait(pipe: Connection) -> None:

@@ -156,9 +156,10 @@ def test_large_rulesheet() -> None:
     assert len(checked(GAME + facts).rules) > 40_000
 
 
-def test_corpus_passes(corpus: Path) -> None:
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.e2e), 4])
+def test_corpus_passes(corpus: Path, step: int) -> None:
     """Every real rulesheet has a meaning."""
-    for sheet in sorted(corpus.glob("*.kif")):
+    for sheet in sorted(corpus.glob("*.kif"))[::step]:
         assert checked(sheet.read_text(errors="replace")).roles, sheet.name
 
 
