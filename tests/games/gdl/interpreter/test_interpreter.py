@@ -337,13 +337,13 @@ def _plain(literal: Literal) -> Literal:
     [
         ("chess", 12),
         ("sudoku", 12),
-        ("laikLee_hex", 20),
-        ("alexChess", 4),
+        ("laikLee_hex", 10),
+        ("alexChess", 2),
         ("wargame03", 6),
         ("cittaceot", 10),
         ("pentago", 10),
         ("ticTacToe", 20),
-        ("gt_two_thirds_4p", 4),
+        ("gt_two_thirds_4p", 2),
         ("reversi", 10),
     ],
 )
