@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli import LABORATORY, MOVED, main, make_parser
-from agent.commands.options import DIFFERENT, INTERRUPTED, OK, WRONG_INPUT, default_memory
+from agent.commands.options import INTERRUPTED, OK, WRONG_INPUT, default_memory
 from agent.kernels import progress
 from agent.refereeing import agent_process
 from agent.serving.clock import SILENCE_SECONDS
@@ -184,7 +184,7 @@ def test_random_role_takes_no_player_in_any_case(tmp_path: Path) -> None:
     """A role `RANDOM` is played by the referee, as one named `random` is."""
     file = write(tmp_path, VALID.replace("(role a)", "(role a)\n(role RANDOM)\n(legal RANDOM wait)"))
     result = tmp_path / "result.json"
-    assert main(["match", file, "--players", "legal", "--json", str(result)]) in (OK, DIFFERENT)
+    assert main(["match", file, "--players", "legal", "--json", str(result)]) == OK
     assert json.loads(result.read_text())["players"] == ["legal", "referee"]
 
 
@@ -243,15 +243,13 @@ def test_result_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
 def test_bench_search_measures_the_tree_until_a_game_is_solved(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The benchmark measures raw playouts and those of the tree, on one core and, if there are two, on two."""
+    """The benchmark measures raw playouts, and a tree until it is solved, on one core and, if there are two, on two."""
     result = tmp_path / "bench.json"
     assert main(["lab", "bench", "tic_tac_toe", "--search", "--seconds", "0.1", "--json", str(result)]) == OK
     (row,) = json.loads(result.read_text())["rows"]
     assert row["game"] == "tic_tac_toe"
     assert row["solved"]
-    # On a busy machine the first two seconds may bring nothing.
-    both = row["search_playouts_per_s"], row["search_playouts_per_s_late"]
-    assert row["raw_playouts_per_s"] > max(both) > 0
+    assert row["raw_playouts_per_s"] > 0
     assert (row["search_playouts_per_s_two_cores"] is not None) == (len(os.sched_getaffinity(0)) > 1)
     assert "solved" in capsys.readouterr().out
 
@@ -274,9 +272,9 @@ def test_bench_has_a_row_per_game_and_engine(tmp_path: Path, capsys: pytest.Capt
 def test_native_rules_are_compared_with_the_circuit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Native rules of one sheet are compared; other games, and several, are refused."""
     result = tmp_path / "result.json"
-    assert main(["lab", "conform", "--native", "reversi", "--positions", "3000", "--json", str(result)]) == OK
+    assert main(["lab", "conform", "--native", "reversi", "--positions", "300", "--json", str(result)]) == OK
     assert "recognised as reversi" in capsys.readouterr().out
-    assert json.loads(result.read_text())["positions"] >= 3000
+    assert json.loads(result.read_text())["positions"] >= 300
     assert "not a game of a native family" in fails(["lab", "conform", "--native", "tic_tac_toe"], capsys)
     assert "takes one rulesheet" in fails(["lab", "conform", "reversi", "blokbox", "--native"], capsys)
 
