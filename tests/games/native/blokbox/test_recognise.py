@@ -183,7 +183,7 @@ def test_positions_are_read_from_facts() -> None:
         assert not (binding.position(machine.facts(state)) == position).all()
 
 
-@pytest.mark.parametrize("style", ["ggp-base", "dresden"])
+@pytest.mark.parametrize("style", [pytest.param("ggp-base", marks=pytest.mark.e2e), "dresden"])
 def test_scrambled_own_sheet_is_bound(style: str) -> None:
     """Our own rulesheet is recognised with all its names replaced."""
     scrambler = make_scrambler(style, 3)  # type: ignore[arg-type]
